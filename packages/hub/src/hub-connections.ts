@@ -1,9 +1,11 @@
-/** The connections to MCP servers. Their SDK is loaded by the first call. */
+/** The connections to MCP servers, and their keeper. The MCP SDK is loaded by the first call. */
 import type { Connections } from "./connections/connections.ts";
 import { createConnections } from "./connections/create-connections.ts";
 import { unsealCredentials } from "./connections/credentials.ts";
 import { createIdentity } from "./connections/identity.ts";
+import { createKeeper, type Keeper } from "./connections/keeper.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
+import { TRIGGER_CALLBACK } from "./ingest/receive-request.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Store } from "./store/store.ts";
 
@@ -46,5 +48,27 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
         },
       });
     },
+  });
+}
+
+export interface KeepOptions extends Pick<HubConnectionsOptions, "store" | "ports" | "settings"> {
+  connections: Connections;
+  publicUrl: string;
+  newId: () => string;
+  onError: (error: unknown) => void;
+}
+
+/** Called when the hub listens: from now on, servers may send callbacks. */
+export function keepConnections(options: KeepOptions): Keeper {
+  const { store, ports, settings, connections, publicUrl, newId, onError } = options;
+  return createKeeper({
+    store,
+    connections,
+    callbackUrl: `${publicUrl}${TRIGGER_CALLBACK}`,
+    by: newId(),
+    timers: ports.timers,
+    leaseMs: settings.runLeaseMs,
+    log: ports.log,
+    onError,
   });
 }

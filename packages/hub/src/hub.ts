@@ -9,9 +9,10 @@ import type { Hono } from "hono";
 import type { LiveStreams } from "./api/live-streams.ts";
 import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./apps/migrate-legacy-flows.ts";
+import type { Keeper } from "./connections/keeper.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createHubAgents } from "./hub-agents.ts";
-import { createHubConnections } from "./hub-connections.ts";
+import { createHubConnections, keepConnections } from "./hub-connections.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
 import { createHubRoutes } from "./hub-routes.ts";
 import { createHubRuns } from "./hub-runs.ts";
@@ -114,6 +115,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const isStopping = () => closing.signal.aborted;
   let url = "";
   let stopSweeper = () => {};
+  let keeper: Keeper | undefined;
   const app = createHubRoutes({
     ...shared,
     connections,
@@ -169,6 +171,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         log,
         timers,
       });
+      keeper = keepConnections({ store, ports, settings, connections, publicUrl, newId, onError });
       return { publicUrl, adminToken };
     },
 
@@ -181,7 +184,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       pipeline.unsubscribe();
       try {
         // Requests of slow clients get 80 % of the time; the rest is for storing accepted events.
-        const closed = Promise.all([agents.close(), runs.close(), closeServer(timeoutMs * 0.8)]);
+        const closed = Promise.all([
+          agents.close(),
+          runs.close(),
+          keeper?.close(),
+          closeServer(timeoutMs * 0.8),
+        ]);
         await withTimeout(timers, left(), closed, "Some requests did not finish in time.");
         await withTimeout(timers, left(), connections.close(), "Some connections did not close.");
         await withTimeout(timers, left(), pipeline.drain(), "Some events were not stored in time.");

@@ -126,8 +126,11 @@ async function openHistory(store: Store, model: ServerModel) {
   };
   const options: VisitOptions = {
     by: "keeper",
-    callbackUrl: "http://hub.example/api/trigger-callback",
-    clock: { now: () => state.now, random: () => 0.5 },
+    context: {
+      now: () => state.now,
+      random: () => 0.5,
+      callbackUrl: "http://hub.example/api/trigger-callback",
+    },
     log: { info() {}, warn() {}, error() {} },
     store: {
       stageCallbackToken: (token) => operate(() => store.stageCallbackToken(token)),

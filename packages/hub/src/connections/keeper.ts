@@ -13,11 +13,13 @@ import type { ConnectionStore, LeasedConnection } from "../store/connection-stor
 import type { Store } from "../store/store.ts";
 import { createVisit, type VisitOptions } from "./visit.ts";
 
-export interface KeeperOptions extends Omit<VisitOptions, "clock" | "by"> {
+export interface KeeperOptions extends Omit<VisitOptions, "context" | "by"> {
   store: ConnectionStore & Pick<Store, "subscribe">;
   /** The holder of the leases: a new id for each start of the process. */
   by: string;
   timers: Timers;
+  /** Where servers send their events. */
+  callbackUrl: string;
   random?: () => number;
   log: Log;
   leaseMs?: number;
@@ -32,9 +34,9 @@ export interface Keeper {
 }
 
 export function createKeeper(options: KeeperOptions): Keeper {
-  const { store, by, timers, random = Math.random, onError } = options;
+  const { store, by, timers, random = Math.random, callbackUrl, onError } = options;
   const { leaseMs = 30_000, concurrency = 128 } = options;
-  const visit = createVisit({ ...options, clock: { now: timers.now, random } });
+  const visit = createVisit({ ...options, context: { now: timers.now, random, callbackUrl } });
   const working = new Map<string, { abort: AbortController; ended: Promise<void> }>();
 
   const begin = ({ connection, ...leased }: LeasedConnection): Promise<void> => {

@@ -27,7 +27,7 @@ import {
   planConfigure,
   wantsCallbacks,
 } from "./plan-configure.ts";
-import { type SettleClock, settled, unsettled } from "./settle.ts";
+import { type SettleContext, settled, unsettled } from "./settle.ts";
 
 export const CONFIGURE_TOOL = "TRIGGER_CONFIGURE";
 const CONFIGURE_TIMEOUT_MS = 20_000;
@@ -35,10 +35,9 @@ const CONFIGURE_TIMEOUT_MS = 20_000;
 export interface ReconcileOptions {
   store: CallbackTokensOptions["store"] & Pick<ConnectionStore, "saveSubscriptions">;
   connections: Pick<Connections, "callTool">;
-  callbackUrl: string;
   /** The holder of the lease. */
   by: string;
-  clock: SettleClock;
+  context: SettleContext;
 }
 
 export interface ReconcileRequest {
@@ -60,44 +59,44 @@ export async function reconcile(
   options: ReconcileOptions,
   request: ReconcileRequest,
 ): Promise<Map<string, number>> {
-  const { store, by, clock } = options;
+  const { store, by, context } = options;
   const { connection, offers, subscriptions, signal } = request;
   const nextAt = new Map(subscriptions.map(({ id, next_at }) => [id, next_at]));
 
   const save = async (results: readonly SubscriptionResult[]): Promise<void> => {
     if (results.length === 0) return;
     signal.throwIfAborted();
-    if (!(await store.saveSubscriptions(by, connection.id, results, clock.now())))
+    if (!(await store.saveSubscriptions(by, connection.id, results, context.now())))
       throw new LeaseLost(`the lease of ${connection.id} was lost`);
     for (const { id, next_at, isRemoved } of results)
       if (isRemoved) nextAt.delete(id);
       else if (next_at !== undefined) nextAt.set(id, next_at);
   };
 
-  const { impossible, ...plan } = planPass(request, clock.now());
+  const { impossible, ...plan } = planPass(request, context);
   await save(
     impossible.map(({ subscription, error }) =>
-      unsettled(subscription, { error, isRejected: true }, clock),
+      unsettled(subscription, { error, isRejected: true }, context),
     ),
   );
-  const tokens = createCallbackTokens({ ...plan, store, connection, now: clock.now });
+  const tokens = createCallbackTokens({ ...plan, store, connection, now: context.now });
   const open = new Set(plan.settles);
   const done = new Set<ConfigureCall>();
   const settle = async () => {
     const ready = [...open].filter(({ calls }) => calls.every((call) => done.has(call)));
     for (const one of ready) open.delete(one);
-    await save(ready.map(({ subscription }) => settledResult(offers, subscription, clock)));
+    await save(ready.map(({ subscription }) => settledResult(offers, subscription, context)));
   };
   const fail = async (call: ConfigureCall, error: string, isRejected: boolean) => {
     const failed = [...open].filter(({ calls }) => calls.includes(call));
     for (const one of failed) open.delete(one);
     await save(
-      failed.map(({ subscription }) => unsettled(subscription, { error, isRejected }, clock)),
+      failed.map(({ subscription }) => unsettled(subscription, { error, isRejected }, context)),
     );
   };
 
   await settle();
-  await save(stillDue(open, clock.now()));
+  await save(stillDue(open, context.now()));
   let isEnabling = false;
   for (const call of plan.calls) {
     if (call.enabled && !isEnabling) await save(enabledTypes(offers, plan.settles));
@@ -121,10 +120,15 @@ export async function reconcile(
 /** The plan, and the subscriptions that the server cannot have. */
 function planPass(
   { connection, offers, subscriptions, reassert }: ReconcileRequest,
-  now: number,
+  { now, callbackUrl }: SettleContext,
 ): ConfigurePlan & { impossible: { subscription: TriggerSubscription; error: string }[] } {
-  const isDue = ({ next_at, wanted, configured_type }: TriggerSubscription) =>
-    next_at <= now || (reassert && (wanted !== "paused" || configured_type !== null));
+  const isDue = (one: TriggerSubscription) =>
+    one.next_at <= now() ||
+    (reassert && (one.wanted !== "paused" || one.configured_type !== null)) ||
+    // The hub has another address than before.
+    (wantsCallbacks(offers, one) &&
+      one.state === "active" &&
+      one.position?.callbackUrl !== callbackUrl);
   const hasTool = offers.tools.some(({ name }) => name === CONFIGURE_TOOL);
   const problemOf = (subscription: TriggerSubscription): string | undefined => {
     if (!wantsCallbacks(offers, subscription)) return undefined;
@@ -153,11 +157,11 @@ function planPass(
 const settledResult = (
   offers: Offers,
   subscription: TriggerSubscription,
-  clock: SettleClock,
+  context: SettleContext,
 ): SubscriptionResult =>
   isPolled(offers, subscription)
     ? { id: subscription.id, revision: subscription.revision, configured_type: null }
-    : settled(subscription, clock);
+    : settled(subscription, context);
 
 /** Siblings that are configured again are due until the server has confirmed them. */
 const stillDue = (settles: Iterable<Settle>, now: number): SubscriptionResult[] =>
@@ -174,7 +178,7 @@ const enabledTypes = (offers: Offers, settles: readonly Settle[]): SubscriptionR
 type Settle = ConfigurePlan["settles"][number];
 
 async function configure(
-  { connections, callbackUrl }: ReconcileOptions,
+  { connections, context: { callbackUrl } }: ReconcileOptions,
   { connection, signal }: ReconcileRequest,
   { type, params, enabled, subscriptionId }: ConfigureCall,
   callbackToken: string | undefined,

@@ -13,9 +13,11 @@ const GIVE_UP_REMOVAL_MS = 24 * 60 * 60_000;
 const NEVER = Number.MAX_SAFE_INTEGER;
 const RETRY = { firstMs: 1_000, maxMs: 5 * 60_000 };
 
-export interface SettleClock {
+export interface SettleContext {
   now(): number;
   random(): number;
+  /** Where servers send their events. */
+  callbackUrl: string;
 }
 
 /** The delay before the next attempt, after so many failures. */
@@ -25,7 +27,7 @@ export const retryMs = (failures: number, random: () => number): number =>
 /** The server has confirmed the wanted state. */
 export function settled(
   { id, revision, wanted, type }: TriggerSubscription,
-  { now, random }: SettleClock,
+  { now, random, callbackUrl }: SettleContext,
 ): SubscriptionResult {
   const result = { id, revision, error: null, configured: revision, attempt: 0 };
   switch (wanted) {
@@ -35,7 +37,8 @@ export function settled(
       return { ...result, state: "paused", configured_type: null, next_at: NEVER };
     case "active": {
       const next_at = Math.round(now() + RECONFIGURE_MS * (0.75 + random() / 2));
-      return { ...result, state: "active", configured_type: type, next_at };
+      const position = { callbackUrl };
+      return { ...result, state: "active", configured_type: type, position, next_at };
     }
   }
 }
@@ -44,7 +47,7 @@ export function settled(
 export function unsettled(
   { id, revision, wanted, attempt, updated_at }: TriggerSubscription,
   { error, isRejected }: { error: string; isRejected: boolean },
-  { now, random }: SettleClock,
+  { now, random }: SettleContext,
 ): SubscriptionResult {
   if (wanted === "removed" && now() - updated_at >= GIVE_UP_REMOVAL_MS)
     return { id, revision, isRemoved: true };

@@ -32,7 +32,7 @@ const PAUSE_MS = 1_000;
 const NO_OFFERS: Offers = { server: null, perSubscription: false, tools: [], triggers: [] };
 
 export function createVisit(options: VisitOptions): Visit {
-  const { store, connections, by, clock, log } = options;
+  const { store, connections, by, context, log } = options;
 
   const finish = async (
     { connection }: LeasedConnection,
@@ -40,7 +40,7 @@ export function createVisit(options: VisitOptions): Visit {
     subscriptions: readonly SubscriptionResult[] = [],
   ): Promise<void> => {
     const { id, revision } = connection;
-    await store.finishConnection(by, { id, revision, ...result }, subscriptions, clock.now());
+    await store.finishConnection(by, { id, revision, ...result }, subscriptions, context.now());
   };
 
   const fail = async (leased: LeasedConnection, error: unknown): Promise<void> => {
@@ -54,19 +54,19 @@ export function createVisit(options: VisitOptions): Visit {
       {
         status: "failed",
         error: message,
-        checked_at: clock.now(),
+        checked_at: context.now(),
         attempt,
-        next_at: clock.now() + retryMs(attempt, clock.random),
+        next_at: context.now() + retryMs(attempt, context.random),
       },
       subscriptions
         .filter(isUnconfirmed)
-        .map((one) => unsettled(one, { error: message, isRejected: false }, clock)),
+        .map((one) => unsettled(one, { error: message, isRejected: false }, context)),
     );
   };
 
   return async (leased, signal) => {
     const { connection, subscriptions } = leased;
-    const now = clock.now();
+    const now = context.now();
     let { offers } = leased;
     const isChecked = needsCheck(leased, now);
     if (isChecked)
@@ -88,7 +88,7 @@ export function createVisit(options: VisitOptions): Visit {
     });
     for (const [id, next] of await pollDue(options, reconciled)) nextAt.set(id, next);
     const checkAt = isChecked
-      ? now + CHECK_EVERY_MS * (0.75 + clock.random() / 2)
+      ? now + CHECK_EVERY_MS * (0.75 + context.random() / 2)
       : (connection.checked_at ?? now) + CHECK_EVERY_MS;
     const next_at = Math.max(now + PAUSE_MS, Math.min(checkAt, ...nextAt.values()));
     const checked = isChecked &&

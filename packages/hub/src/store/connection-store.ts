@@ -95,7 +95,7 @@ export interface TriggerSubscription {
   configured: number;
   /** The type that the server may have enabled; null if none. Recorded before the server is called. */
   configured_type: string | null;
-  /** The cursor of a polled subscription, and the keys that it has seen. */
+  /** The cursor of a polled subscription with the keys that it has seen, or the URL of its callbacks. */
   position: JsonObject | null;
   attempt: number;
   next_at: number;
