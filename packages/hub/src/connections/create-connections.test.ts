@@ -1,128 +1,405 @@
 /** Calls of real MCP servers on the loopback address. */
 import { decodeJwt, decodeProtectedHeader } from "jose";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { listen, serveRaw, serveSdk1, serveSdk2 } from "../../../../test/support/mcp-servers.ts";
+import { describe, expect, it, vi } from "vitest";
+import {
+  listen,
+  serveRaw,
+  serveSdk1,
+  serveSdk2,
+  type Tools,
+} from "../../../../test/support/mcp-servers.ts";
+import {
+  failure,
+  newConnection,
+  openConnections,
+  patient,
+} from "../../../../test/support/open-connections.ts";
 import { WAIT } from "../../../../test/support/timeouts.ts";
-import { createGuardedWebFetch } from "../hosts/node/guarded-web-fetch.ts";
-import { systemTimers } from "../hosts/node/system-timers.ts";
-import { createSeal } from "../lib/seal.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { Connection } from "../store/connection-store.ts";
-import type { ConnectionError } from "./connection-error.ts";
-import type { CallOptions } from "./connections.ts";
-import { createConnections } from "./create-connections.ts";
-import { type Credentials, sealCredentials, unsealCredentials } from "./credentials.ts";
-import { createIdentity } from "./identity.ts";
-import { openClient } from "./open-client.ts";
+import { createTestTimers } from "../lib/test-timers.ts";
+import { IDLE_MS, MAX_CALLS, MAX_QUEUED, OPEN_MS } from "./limits.ts";
 
-const seal = createSeal(new Uint8Array(32));
-
-function openConnections({ timers = systemTimers }: { timers?: Timers } = {}) {
-  const fetch = createGuardedWebFetch({ allowPrivate: ["127.0.0.1"], allowHttp: true });
-  const identity = createIdentity({
-    sealKey: new Uint8Array(32),
-    issuer: () => "https://hub.test",
-    now: Date.now,
-  });
-  const listChanges: string[] = [];
-  let opened = 0;
-  const connections = createConnections({
-    timers,
-    random: () => 0.5,
-    async open(connection, signal) {
-      opened += 1;
-      return openClient({
-        connection,
-        credentials: await unsealCredentials(connection.sealed, seal),
-        fetch,
-        openCommand: undefined,
-        identity,
-        version: "1.2.3",
-        timers,
-        random: () => 0.5,
-        signal,
-        onListChanged: () => listChanges.push(connection.id),
-      });
-    },
-  });
-  onTestFinished(() => connections.close());
-  return { ...connections, listChanges, opened: () => opened };
-}
-
-let created = 0;
-async function connect(url: string, credentials: Credentials = {}): Promise<Connection> {
-  created += 1;
-  return {
-    id: `server-${created}`,
-    tenant: "local",
-    name: "Server",
-    target: { url },
-    ...(await sealCredentials(credentials, seal)),
-    revision: 1,
-    status: "unknown",
-    error: null,
-    checked_at: null,
-    attempt: 0,
-    tool_count: 0,
-    trigger_count: 0,
-    next_at: 0,
-    deleted: false,
-    created_at: 0,
-    updated_at: 0,
-  };
-}
-
-const limits = (options: Partial<CallOptions> = {}): CallOptions => ({
-  signal: new AbortController().signal,
-  timeoutMs: 30_000,
-  ...options,
-});
-
-async function failure(work: Promise<unknown>): Promise<ConnectionError> {
-  const [outcome] = await Promise.allSettled([work]);
-  if (outcome?.status === "rejected") return outcome.reason;
-  throw new Error(`the call did not fail: ${JSON.stringify(outcome)}`);
-}
-
-const echo = { echo: (given: object) => given };
+const echo: Tools = { echo: (given) => given };
 const call = { tool: "echo", arguments: { a: 1 } };
-const tool = (name: string) => ({ name, inputSchema: { type: "object" } });
+
+/** The wire of the published package: see `serveRaw`. */
+const servePublished = (tools: Tools) =>
+  serveRaw(async ({ method, params }) => {
+    if (method === "tools/list")
+      return { tools: Object.keys(tools).map((name) => ({ name, inputSchema: {} })) };
+    const given = (params.arguments ?? {}) as Record<string, unknown>;
+    const meta = (params._meta ?? {}) as Record<string, unknown>;
+    const { signal } = new AbortController();
+    const value = await tools[params.name as string]?.(given, {
+      meta,
+      signal,
+      progress: async () => {},
+    });
+    return { content: [{ type: "text", text: JSON.stringify(value) }], structuredContent: value };
+  });
 
 describe.each([
-  ["version 2 of the SDK", () => serveSdk2(echo)],
-  ["version 1 of the SDK, with sessions", () => serveSdk1(echo)],
-  [
-    "the published package of triggers",
-    () =>
-      serveRaw(({ method, params }) =>
-        method === "tools/list"
-          ? { tools: [tool("echo")] }
-          : {
-              content: [{ type: "text", text: JSON.stringify(params.arguments) }],
-              structuredContent: params.arguments,
-            },
-      ),
-  ],
+  ["version 2 of the SDK", serveSdk2],
+  ["version 1 of the SDK, with sessions", serveSdk1],
+  ["the published package of triggers", servePublished],
 ])("a server of %s", (_, serve) => {
-  it("is called, lists its tools, and its client is reused", async () => {
-    const { url, requests } = await serve();
+  it("is called and lists its tools, with one client and one request per call", async () => {
+    const { url, requests } = await serve(echo);
     const connections = openConnections();
-    const connection = await connect(url);
-    const answer = await connections.callTool(connection, call, limits());
-    expect(answer).toEqual({
+    const connection = await newConnection(url);
+    expect(await connections.callTool(connection, call, patient())).toEqual({
       isError: false,
       content: [{ type: "text", text: '{"a":1}' }],
       structuredContent: { a: 1 },
     });
-    const offers = await connections.loadOffers(connection, limits());
-    expect(offers).toMatchObject({
+    expect(await connections.loadOffers(connection, patient())).toMatchObject({
       server: { name: expect.any(String), version: expect.any(String) },
       perSubscription: false,
-      tools: [{ name: "echo", description: "", inputSchema: { type: "object" } }],
+      tools: [{ name: "echo", description: "", inputSchema: expect.any(Object) }],
       triggers: [],
     });
     const before = requests.length;
-    await connections.callTool(connection, call, limits());
+    await connections.callTool(connection, call, patient());
     expect([requests.length - before, connections.opened()]).toEqual([1, 1]);
+  });
+
+  it("receives the idempotency key in _meta", async () => {
+    const metas: object[] = [];
+    const { url } = await serve({
+      echo: (given, { meta }) => {
+        metas.push(meta);
+        return given;
+      },
+    });
+    const connection = await newConnection(url);
+    await openConnections().callTool(connection, call, patient({ idempotencyKey: "run-1/step" }));
+    expect(metas).toMatchObject([{ "signalbox/idempotency-key": "run-1/step" }]);
+  });
+
+  it("returns the error of a tool as an answer", async () => {
+    const content = [{ type: "text", text: "no such city" }];
+    const { url } = await serveSdk2({ echo: () => ({ isError: true, content }) });
+    const answer = await openConnections().callTool(await newConnection(url), call, patient());
+    expect(answer).toEqual({ isError: true, content });
+  });
+});
+
+describe.each([
+  ["version 2 of the SDK", serveSdk2],
+  ["version 1 of the SDK", serveSdk1],
+])("a call of a server of %s", (_, serve) => {
+  it("passes progress on", async () => {
+    const { url } = await serve({
+      echo: async (given, { progress }) => {
+        await progress(1);
+        await progress(2);
+        return given;
+      },
+    });
+    const seen: object[] = [];
+    await openConnections().callTool(
+      await newConnection(url),
+      call,
+      patient({ onProgress: (progress) => seen.push(progress) }),
+    );
+    expect(seen).toEqual([
+      { progress: 1, total: 2, message: "step 1" },
+      { progress: 2, total: 2, message: "step 2" },
+    ]);
+  });
+
+  it("passes cancellation on", async () => {
+    const started = Promise.withResolvers<void>();
+    const cancelled = Promise.withResolvers<void>();
+    const { url } = await serve({
+      echo: async (_given, { signal }) => {
+        signal.addEventListener("abort", () => cancelled.resolve());
+        started.resolve();
+        await cancelled.promise;
+        return {};
+      },
+    });
+    const controller = new AbortController();
+    const calling = openConnections().callTool(
+      await newConnection(url),
+      call,
+      patient({ signal: controller.signal }),
+    );
+    await started.promise;
+    controller.abort();
+    expect(await failure(calling)).toMatchObject({
+      name: "Error",
+      code: "cancelled",
+      message: "The call was cancelled.",
+    });
+    await cancelled.promise;
+  });
+
+  it("refreshes the list of tools on list_changed, while the client is in use", async () => {
+    const connections = openConnections();
+    if (serve === serveSdk2) {
+      const capabilities = { tools: { listChanged: true } };
+      const { url, handler } = await serveSdk2(echo, { capabilities });
+      const connection = await newConnection(url);
+      await connections.callTool(connection, call, patient());
+      // The subscription opens in the background.
+      await vi.waitFor(() => {
+        handler.notify.toolsChanged();
+        expect(connections.listChanges).toContain(connection.id);
+      }, WAIT);
+    } else {
+      const { url, sessions, requests } = await serveSdk1(echo, { listChanged: true });
+      const connection = await newConnection(url);
+      await connections.callTool(connection, call, patient());
+      await vi.waitFor(() => expect(requests.some(({ method }) => method === "GET")).toBe(true));
+      await vi.waitFor(async () => {
+        for (const { server } of sessions.values()) await server.sendToolListChanged();
+        expect(connections.listChanges).toContain(connection.id);
+      }, WAIT);
+    }
+  });
+});
+
+it("holds no stream of notifications of a server that sends none", async () => {
+  const { url, requests } = await serveSdk1(echo);
+  const connection = await newConnection(url);
+  await openConnections().callTool(connection, call, patient());
+  expect(requests.map(({ method }) => method)).not.toContain("GET");
+});
+
+describe("every request", () => {
+  it("carries a short-lived JWT that names the connection, beside the credentials", async () => {
+    const { url, requests } = await serveSdk1(echo, { listChanged: true });
+    const connection = await newConnection(url, {
+      headers: { "X-Api-Key": "k" },
+      auth: { type: "bearer", token: "t" },
+    });
+    await openConnections().callTool(connection, call, patient());
+    expect(requests.length).toBeGreaterThan(2);
+    for (const { headers } of requests) {
+      expect(headers).toMatchObject({ authorization: "Bearer t", "x-api-key": "k" });
+      expect(headers).not.toHaveProperty("x-signalbox-exchange");
+      const token = String(headers["x-mesh-token"]);
+      expect(decodeProtectedHeader(token).alg).toBe("HS256");
+      const { iat = 0, exp = 0, ...claims } = decodeJwt(token);
+      expect(claims).toEqual({ connectionId: connection.id, iss: "https://hub.test" });
+      expect(exp - iat).toBe(300);
+      expect(Math.abs(Date.now() / 1000 - iat)).toBeLessThan(120);
+    }
+  });
+});
+
+describe("a session", () => {
+  it("that the server has lost is opened again, and the call repeated once", async () => {
+    const { url, sessions } = await serveSdk1(echo);
+    const connections = openConnections();
+    const connection = await newConnection(url);
+    await connections.callTool(connection, call, patient());
+    sessions.clear();
+    await connections.callTool(connection, call, patient());
+    expect([sessions.size, connections.opened()]).toEqual([1, 2]);
+  });
+
+  it("ends when it was idle, and not while it is used", async () => {
+    const { url, sessions } = await serveSdk1(echo);
+    const timers = createTestTimers(Date.now());
+    const connections = openConnections({ timers });
+    const connection = await newConnection(url);
+    await connections.callTool(connection, call, patient());
+    timers.advance(IDLE_MS - 1);
+    await connections.callTool(connection, call, patient());
+    timers.advance(IDLE_MS - 1);
+    expect([sessions.size, connections.opened()]).toEqual([1, 1]);
+    timers.advance(1);
+    await vi.waitFor(() => expect(sessions.size).toBe(0), WAIT);
+    await connections.callTool(connection, call, patient());
+    expect(connections.opened()).toBe(2);
+  });
+
+  it("is replaced when target or credentials have changed; running calls finish", async () => {
+    const finish = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
+    const { url, requests } = await serveSdk2({
+      ...echo,
+      slow: async () => {
+        started.resolve();
+        await finish.promise;
+        return { done: true };
+      },
+    });
+    const connections = openConnections();
+    const connection = await newConnection(url, { headers: { "x-version": "1" } });
+    const slow = connections.callTool(connection, { tool: "slow", arguments: {} }, patient());
+    await started.promise;
+    const changed = await newConnection(url, { headers: { "x-version": "2" } });
+    await connections.callTool({ ...changed, id: connection.id, revision: 2 }, call, patient());
+    expect(requests.at(-1)?.headers.get("x-version")).toBe("2");
+    finish.resolve();
+    expect(await slow).toMatchObject({ structuredContent: { done: true } });
+  });
+});
+
+describe("limits", () => {
+  it("run eight calls of a connection concurrently, and reject calls above the queue", async () => {
+    let running = 0;
+    let most = 0;
+    const gate = Promise.withResolvers<void>();
+    const { url } = await serveSdk2({
+      echo: async (given) => {
+        running += 1;
+        most = Math.max(most, running);
+        await gate.promise;
+        running -= 1;
+        return given;
+      },
+    });
+    const connections = openConnections();
+    const connection = await newConnection(url);
+    const calls = Array.from({ length: MAX_CALLS + MAX_QUEUED }, () =>
+      connections.callTool(connection, call, patient()),
+    );
+    const rejected = await failure(connections.callTool(connection, call, patient()));
+    expect(rejected).toMatchObject({ code: "busy", message: expect.stringContaining("its limit") });
+    await vi.waitFor(() => expect(running).toBe(MAX_CALLS), WAIT);
+    // Checks do not wait for calls.
+    expect((await connections.loadOffers(connection, patient())).tools).toHaveLength(1);
+    gate.resolve();
+    await Promise.all(calls);
+    expect(most).toBe(MAX_CALLS);
+  });
+
+  it("end a call that a server does not answer, and its HTTP request", async () => {
+    const closed = Promise.withResolvers<void>();
+    const { url } = await serveRaw(({ http }) => {
+      http.socket.once("close", () => closed.resolve());
+    });
+    const connections = openConnections();
+    const connection = await newConnection(url);
+    await connections.loadOffers(connection, patient({ timeoutMs: 300 })).catch(() => {});
+    expect(
+      await failure(connections.callTool(connection, call, patient({ timeoutMs: 300 }))),
+    ).toMatchObject({ code: "timeout", message: "The server did not answer within 0.3 s." });
+    await closed.promise;
+  });
+
+  it("end a handshake that a server does not answer", async () => {
+    const { url } = await listen(() => {});
+    const timers = createTestTimers();
+    const connections = openConnections({ timers });
+    const calling = failure(
+      connections.callTool(await newConnection(url), call, patient({ timeoutMs: OPEN_MS * 2 })),
+    );
+    await vi.waitFor(() => expect(connections.opened()).toBe(1), WAIT);
+    timers.advance(OPEN_MS);
+    expect(await calling).toMatchObject({
+      code: "timeout",
+      message: "The server did not complete the handshake within 10 s.",
+    });
+  });
+
+  it("end an answer above 8 MiB while it streams", async () => {
+    let sent = 0;
+    const { url } = await serveRaw((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write('data: {"jsonrpc":"2.0","id":');
+      const chunk = " ".repeat(1024 * 1024);
+      const more = () => {
+        while (sent < 64 && !response.destroyed) {
+          sent += 1;
+          if (!response.write(chunk)) return void response.once("drain", more);
+        }
+      };
+      more();
+    });
+    const error = await failure(
+      openConnections().callTool(await newConnection(url), call, patient()),
+    );
+    expect(error).toMatchObject({ code: "too_large", message: expect.stringContaining("8 MiB") });
+    expect(sent).toBeLessThan(40);
+  });
+});
+
+describe("after a failure to connect", () => {
+  it("calls fail with the last error until the next attempt; a check tries immediately", async () => {
+    let isDown = true;
+    const { url } = await serveSdk2(echo);
+    const target = new URL(url);
+    const proxied = await listen(async (request, response) => {
+      if (isDown) return void response.writeHead(503).end("be right back");
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const answer = await fetch(target, {
+        method: request.method ?? "",
+        headers: request.headers as Record<string, string>,
+        ...(chunks.length > 0 ? { body: Buffer.concat(chunks) } : {}),
+      });
+      response
+        .writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" })
+        .end(await answer.text());
+    });
+    const timers = createTestTimers();
+    const connections = openConnections({ timers });
+    const connection = await newConnection(proxied.url);
+    const calling = () => connections.callTool(connection, call, patient());
+    const first = await failure(calling());
+    expect(first).toMatchObject({
+      code: "rejected",
+      message: "The server answered HTTP 503: be right back.",
+    });
+    expect(await failure(calling())).toBe(first);
+    expect(connections.opened()).toBe(1);
+    timers.advance(250);
+    expect(await failure(calling())).not.toBe(first);
+    expect(connections.opened()).toBe(2);
+    isDown = false;
+    await connections.loadOffers(connection, patient());
+    await calling();
+    expect(connections.opened()).toBe(3);
+  });
+
+  it("the error tells what is wrong with the address", async () => {
+    const { url, close } = await listen(() => {});
+    await close();
+    const connections = openConnections();
+    expect(
+      await failure(connections.callTool(await newConnection(url), call, patient())),
+    ).toMatchObject({
+      code: "unreachable",
+      message: expect.stringContaining("refuses connections"),
+    });
+    const strict = openConnections({ allowPrivate: false });
+    expect(await failure(strict.callTool(await newConnection(url), call, patient()))).toMatchObject(
+      {
+        code: "address_refused",
+        message: expect.stringContaining("SIGNALBOX_ALLOW_PRIVATE"),
+      },
+    );
+  });
+});
+
+it("does not run commands that the host does not allow", async () => {
+  const connection = await newConnection({ command: "node", args: ["server.js"] });
+  expect(await failure(openConnections().callTool(connection, call, patient()))).toMatchObject({
+    code: "not_allowed",
+    message: expect.stringContaining("SIGNALBOX_ALLOW_COMMANDS"),
+  });
+});
+
+it("rejects calls after close, and running ones", async () => {
+  const started = Promise.withResolvers<void>();
+  const { url } = await serveSdk2({
+    echo: () => {
+      started.resolve();
+      return new Promise(() => {});
+    },
+  });
+  const connections = openConnections();
+  const connection = await newConnection(url);
+  const running = failure(connections.callTool(connection, call, patient()));
+  await started.promise;
+  await connections.close();
+  expect((await running).code).toMatch(/cancelled|unreachable/);
+  expect(await failure(connections.callTool(connection, call, patient()))).toMatchObject({
+    code: "cancelled",
+    message: "The hub is stopping.",
   });
 });

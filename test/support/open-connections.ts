@@ -1,0 +1,105 @@
+/** Connections as the hub opens them, to servers on the loopback address. */
+import { onTestFinished } from "vitest";
+import type { OpenCommand } from "../../packages/hub/src/connections/command.ts";
+import type { ConnectionError } from "../../packages/hub/src/connections/connection-error.ts";
+import type { CallOptions } from "../../packages/hub/src/connections/connections.ts";
+import { createConnections } from "../../packages/hub/src/connections/create-connections.ts";
+import {
+  type Credentials,
+  sealCredentials,
+  unsealCredentials,
+} from "../../packages/hub/src/connections/credentials.ts";
+import { createIdentity } from "../../packages/hub/src/connections/identity.ts";
+import { openClient } from "../../packages/hub/src/connections/open-client.ts";
+import type { AllowPrivate } from "../../packages/hub/src/deliver/address-rules.ts";
+import { createGuardedWebFetch } from "../../packages/hub/src/hosts/node/guarded-web-fetch.ts";
+import { systemTimers } from "../../packages/hub/src/hosts/node/system-timers.ts";
+import { createSeal } from "../../packages/hub/src/lib/seal.ts";
+import type { Timers } from "../../packages/hub/src/lib/timers.ts";
+import type { Connection } from "../../packages/hub/src/store/connection-store.ts";
+
+const sealKey = new Uint8Array(32);
+const seal = createSeal(sealKey);
+
+export interface OpenConnectionsOptions {
+  timers?: Timers;
+  allowPrivate?: AllowPrivate;
+  openCommand?: OpenCommand;
+}
+
+export function openConnections({
+  timers = systemTimers,
+  allowPrivate = ["127.0.0.1"],
+  openCommand,
+}: OpenConnectionsOptions = {}) {
+  const fetch = createGuardedWebFetch({ allowPrivate, allowHttp: true });
+  const identity = createIdentity({
+    sealKey,
+    issuer: () => "https://hub.test",
+    now: Date.now,
+  });
+  const listChanges: string[] = [];
+  let opened = 0;
+  const random = () => 0.5;
+  const connections = createConnections({
+    timers,
+    random,
+    async open(connection, signal) {
+      opened += 1;
+      return openClient({
+        connection,
+        credentials: await unsealCredentials(connection.sealed, seal),
+        fetch,
+        openCommand,
+        identity,
+        version: "1.2.3",
+        timers,
+        random,
+        signal,
+        onListChanged: () => listChanges.push(connection.id),
+      });
+    },
+  });
+  onTestFinished(() => connections.close());
+  return { ...connections, listChanges, opened: () => opened };
+}
+
+let created = 0;
+
+export async function newConnection(
+  target: string | Connection["target"],
+  credentials: Credentials = {},
+): Promise<Connection> {
+  created += 1;
+  return {
+    id: `server-${created}`,
+    tenant: "local",
+    name: "Server",
+    target: typeof target === "string" ? { url: target } : target,
+    ...(await sealCredentials(credentials, seal)),
+    revision: 1,
+    status: "unknown",
+    error: null,
+    checked_at: null,
+    attempt: 0,
+    tool_count: 0,
+    trigger_count: 0,
+    next_at: 0,
+    deleted: false,
+    created_at: 0,
+    updated_at: 0,
+  };
+}
+
+/** Options of a call that has time enough on a busy machine. */
+export const patient = (options: Partial<CallOptions> = {}): CallOptions => ({
+  signal: new AbortController().signal,
+  timeoutMs: 60_000,
+  ...options,
+});
+
+export async function failure(work: Promise<unknown>): Promise<ConnectionError> {
+  const [outcome] = await Promise.allSettled([work]);
+  if (outcome?.status === "rejected") return outcome.reason;
+  throw new Error(`the call did not fail: ${JSON.stringify(outcome)}`);
+}
