@@ -2,17 +2,19 @@ import {
   isJSONRPCRequest,
   isJSONRPCResponse,
   type JSONRPCMessage,
+  type JSONRPCRequest,
   type RequestId,
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
-import type { Exchanges } from "./exchange.ts";
+import { type Exchange, type Exchanges, newExchange } from "./exchange.ts";
+import { MAX_OTHER_BYTES } from "./limits.ts";
 import { observeMessages } from "./observe-messages.ts";
 
 export interface HttpTransportOptions {
   fetch: WebFetch;
-  exchanges: Pick<Exchanges, "find">;
+  exchanges: Pick<Exchanges, "find" | "run">;
   timers: Pick<Timers, "after">;
 }
 
@@ -49,20 +51,28 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     if (Array.isArray(message) || !isJSONRPCRequest(message) || options?.onRequestStreamEnd)
       return super.send(message, options);
     const exchange = this.#exchanges.find(options?.headers);
-    const signal = options?.requestSignal ?? exchange?.stop.signal;
+    if (exchange) return this.#request(message, exchange, options);
+    // The handshake
+    const other = newExchange(MAX_OTHER_BYTES, new AbortController());
+    return this.#exchanges.run(other, (headers) =>
+      this.#request(message, other, { ...options, headers }),
+    );
+  }
+
+  async #request(message: JSONRPCRequest, exchange: Exchange, options: SendOptions): Promise<void> {
     this.#unanswered.add(message.id);
     const end = () => this.#endUnanswered(message.id);
     try {
       await super.send(message, {
         ...options,
-        ...(signal ? { requestSignal: signal } : {}),
+        requestSignal: options?.requestSignal ?? exchange.stop.signal,
         onRequestStreamEnd: end,
       });
     } catch (error) {
       this.#unanswered.delete(message.id);
       throw error;
     }
-    if (exchange && !exchange.isStream) end();
+    if (!exchange.isStream) end();
   }
 
   #endUnanswered(id: RequestId): void {
