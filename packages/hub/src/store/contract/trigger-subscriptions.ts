@@ -221,6 +221,24 @@ export function triggerSubscriptionsContract(it: It): void {
     expect(await list(store)).toMatchObject([{ revision: 3, position: null }]);
   });
 
+  it("reset their position when the type changes or they are paused, but not when the params change", async ({
+    store,
+  }) => {
+    await store.createConnection(sampleConnection(), START);
+    const flow = await publishTriggers(store, [{ type: "storm" }]);
+    const [{ id = "" } = {}] = await list(store);
+    const positionAfter = async (trigger: Parameters<typeof republish>[2][number]) => {
+      const [{ revision = 0 } = {}] = await list(store);
+      await record(store, [{ id, revision, position: { cursor: "1" } }]);
+      await republish(store, flow, [trigger], START + 20);
+      return (await list(store))[0]?.position;
+    };
+    const params = { params: { city: "Rome" } };
+    expect(await positionAfter({ type: "storm", config: params })).toEqual({ cursor: "1" });
+    expect(await positionAfter({ type: "rain", config: params })).toBeNull();
+    expect(await positionAfter({ type: "rain", config: params, active: false })).toBeNull();
+  });
+
   it("are deleted only if they are still wanted removed", async ({ store }) => {
     await store.createConnection(sampleConnection(), START);
     const flow = await publishTriggers(store, [{}]);

@@ -163,7 +163,9 @@ function* change(
   { type, params, poll, wanted }: Pick<SubscriptionRow, "type" | "params" | "poll" | "wanted">,
   at: number,
 ): Verb<void> {
-  const position = isSamePoll(row.poll, poll) ? "" : ", position = NULL";
+  // Events of a paused trigger are not wanted, so it does not continue where it was paused.
+  const isSame = isSamePoll(row.poll, poll) && (poll !== null || row.type === type);
+  const position = isSame && wanted !== "paused" ? "" : ", position = NULL";
   yield* query(
     `UPDATE trigger_subscriptions SET type = ?, params = ?, poll = ?, wanted = ?, ${RESTART}${position} WHERE id = ?`,
     [type, params, poll, wanted, at, at, row.id],
