@@ -38,28 +38,28 @@ interface Driver {
 }
 
 const TABLES = [
-  `CREATE TABLE IF NOT EXISTS trigger_subscriptions (
+  `CREATE TABLE IF NOT EXISTS mcp_trigger_subscriptions (
      connection_id TEXT NOT NULL, key TEXT NOT NULL, subscription_id TEXT, type TEXT NOT NULL,
      params TEXT NOT NULL, is_ready INTEGER NOT NULL, scope TEXT NOT NULL,
      PRIMARY KEY (connection_id, key))`,
-  `CREATE TABLE IF NOT EXISTS trigger_credentials (
+  `CREATE TABLE IF NOT EXISTS mcp_trigger_credentials (
      connection_id TEXT NOT NULL, scope TEXT NOT NULL, callback_url TEXT NOT NULL,
      callback_token TEXT NOT NULL, PRIMARY KEY (connection_id, scope))`,
-  `CREATE TABLE IF NOT EXISTS trigger_outbox (
+  `CREATE TABLE IF NOT EXISTS mcp_trigger_outbox (
      seq INTEGER PRIMARY KEY AUTOINCREMENT, connection_id TEXT NOT NULL, subscription TEXT NOT NULL,
      id TEXT NOT NULL, type TEXT NOT NULL, body TEXT NOT NULL, created_at INTEGER NOT NULL,
      attempt INTEGER NOT NULL, due_at INTEGER NOT NULL, claimed_until INTEGER NOT NULL,
      UNIQUE (connection_id, subscription, id))`,
-  `CREATE INDEX IF NOT EXISTS trigger_outbox_queue
-     ON trigger_outbox (connection_id, subscription, seq)`,
+  `CREATE INDEX IF NOT EXISTS mcp_trigger_outbox_queue
+     ON mcp_trigger_outbox (connection_id, subscription, seq)`,
 ];
 
-const SELECT = `SELECT s.*, c.callback_url, c.callback_token FROM trigger_subscriptions s
-  JOIN trigger_credentials c ON c.connection_id = s.connection_id AND c.scope = s.scope`;
+const SELECT = `SELECT s.*, c.callback_url, c.callback_token FROM mcp_trigger_subscriptions s
+  JOIN mcp_trigger_credentials c ON c.connection_id = s.connection_id AND c.scope = s.scope`;
 
 /** The oldest delivery of each subscription: one index lookup for each, whatever the backlog. */
-const HEADS = `trigger_subscriptions s JOIN trigger_outbox o ON o.seq =
-  (SELECT min(seq) FROM trigger_outbox
+const HEADS = `mcp_trigger_subscriptions s JOIN mcp_trigger_outbox o ON o.seq =
+  (SELECT min(seq) FROM mcp_trigger_outbox
    WHERE connection_id = s.connection_id AND subscription = s.key)`;
 
 export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
@@ -73,14 +73,14 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
     )[0];
   const credentials = (connectionId: string, scope: string) =>
     rows(
-      "SELECT * FROM trigger_credentials WHERE connection_id = ? AND scope = ?",
+      "SELECT * FROM mcp_trigger_credentials WHERE connection_id = ? AND scope = ?",
       connectionId,
       scope,
     ).map((row) => ({
       callbackUrl: String(row.callback_url),
       callbackToken: String(row.callback_token),
     }))[0];
-  const count = () => Number(rows("SELECT count(*) AS n FROM trigger_outbox")[0]?.n);
+  const count = () => Number(rows("SELECT count(*) AS n FROM mcp_trigger_outbox")[0]?.n);
 
   return {
     isDurable: true,
@@ -104,12 +104,12 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
         const used = given ?? credentials(connectionId, scope) ?? credentials(connectionId, SHARED);
         if (!used) return false;
         run(
-          `INSERT INTO trigger_credentials VALUES (?, ?, ?, ?) ON CONFLICT (connection_id, scope)
+          `INSERT INTO mcp_trigger_credentials VALUES (?, ?, ?, ?) ON CONFLICT (connection_id, scope)
            DO UPDATE SET callback_url = excluded.callback_url, callback_token = excluded.callback_token`,
           ...[connectionId, scope, used.callbackUrl, used.callbackToken],
         );
         run(
-          `INSERT INTO trigger_subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)
+          `INSERT INTO mcp_trigger_subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)
            ON CONFLICT (connection_id, key) DO UPDATE
            SET type = excluded.type, params = excluded.params, is_ready = excluded.is_ready`,
           ...[connectionId, key, subscriptionId, type, JSON.stringify(params)],
@@ -117,8 +117,8 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
         );
         if (given)
           run(
-            `UPDATE trigger_outbox SET due_at = min(due_at, ?) WHERE connection_id = ?
-             AND subscription IN (SELECT key FROM trigger_subscriptions
+            `UPDATE mcp_trigger_outbox SET due_at = min(due_at, ?) WHERE connection_id = ?
+             AND subscription IN (SELECT key FROM mcp_trigger_subscriptions
                                   WHERE connection_id = ? AND scope = ?)`,
             ...[now, connectionId, connectionId, scope],
           );
@@ -132,16 +132,16 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
         if (!found || (ifToken !== undefined && found.callbackToken !== ifToken)) return undefined;
         const subscription = [connectionId, key];
         run(
-          "DELETE FROM trigger_subscriptions WHERE connection_id = ? AND key = ?",
+          "DELETE FROM mcp_trigger_subscriptions WHERE connection_id = ? AND key = ?",
           ...subscription,
         );
         run(
-          "DELETE FROM trigger_outbox WHERE connection_id = ? AND subscription = ?",
+          "DELETE FROM mcp_trigger_outbox WHERE connection_id = ? AND subscription = ?",
           ...subscription,
         );
         run(
-          `DELETE FROM trigger_credentials WHERE connection_id = ? AND scope NOT IN
-             (SELECT scope FROM trigger_subscriptions WHERE connection_id = ?)`,
+          `DELETE FROM mcp_trigger_credentials WHERE connection_id = ? AND scope NOT IN
+             (SELECT scope FROM mcp_trigger_subscriptions WHERE connection_id = ?)`,
           ...[connectionId, connectionId],
         );
         return found;
@@ -154,14 +154,14 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
         const added = wanted.filter(
           (one) =>
             rows(
-              "SELECT 1 FROM trigger_outbox WHERE connection_id = ? AND subscription = ? AND id = ?",
+              "SELECT 1 FROM mcp_trigger_outbox WHERE connection_id = ? AND subscription = ? AND id = ?",
               ...[one.connectionId, one.subscription, one.id],
             ).length === 0,
         );
         if (count() + added.length > limit) return undefined;
         for (const one of added)
           run(
-            `INSERT INTO trigger_outbox (connection_id, subscription, id, type, body, created_at,
+            `INSERT INTO mcp_trigger_outbox (connection_id, subscription, id, type, body, created_at,
                attempt, due_at, claimed_until) VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0)`,
             ...[one.connectionId, one.subscription, one.id, one.type, one.body],
             ...[one.createdAt, one.createdAt],
@@ -178,20 +178,20 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
           ...[now, now, limit],
         ).map(toDelivery);
         for (const { seq } of due)
-          run("UPDATE trigger_outbox SET claimed_until = ? WHERE seq = ?", until, seq);
+          run("UPDATE mcp_trigger_outbox SET claimed_until = ? WHERE seq = ?", until, seq);
         return due;
       });
     },
 
     async postpone(seq, attempt, dueAt) {
       run(
-        "UPDATE trigger_outbox SET attempt = ?, due_at = ?, claimed_until = 0 WHERE seq = ?",
+        "UPDATE mcp_trigger_outbox SET attempt = ?, due_at = ?, claimed_until = 0 WHERE seq = ?",
         ...[attempt, dueAt, seq],
       );
     },
 
     async removeDelivery(seq) {
-      run("DELETE FROM trigger_outbox WHERE seq = ?", seq);
+      run("DELETE FROM mcp_trigger_outbox WHERE seq = ?", seq);
     },
 
     async pending() {
