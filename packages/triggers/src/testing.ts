@@ -1,1 +1,6 @@
-export { openCallbackReceiver } from "./testing/callback-receiver.ts";
+export {
+  type CheckResult,
+  type TestTriggersOptions,
+  type TriggersReport,
+  testTriggers,
+} from "./testing/test-triggers.ts";
