@@ -1,8 +1,10 @@
 import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect, it } from "vitest";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import type { Connection } from "../store/connection-store.ts";
 import { createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
 
 const node = (type: string, parameters: FlowNode["parameters"]): FlowNode => ({
@@ -15,6 +17,9 @@ const node = (type: string, parameters: FlowNode["parameters"]): FlowNode => ({
 });
 const transform = (expression: string) => ({ nodes: [node("Transform", { expression })] });
 
+const tool = (inputSchema: JsonObject) => ({ name: "get", description: "", inputSchema });
+const CITY = { type: "object", properties: { city: { type: "string", pattern: "^[A-Z]" } } };
+
 function setUp() {
   const evaluations: Evaluation[] = [];
   const lists: string[] = [];
@@ -26,8 +31,17 @@ function setUp() {
     lists.push(tenant);
     return [{ name: `KEY_OF_${tenant}`, created_at: 0, updated_at: 0 }];
   };
+  const getConnection = async (tenant: string, id: string) => {
+    lists.push(`${tenant} ${id}`);
+    if (id !== "weather") return undefined;
+    return { name: "Weather", status: "ok", error: null, revision: 1, checked_at: 1 } as Connection;
+  };
+  const getOffers = async (tenant: string, id: string) => {
+    lists.push(`${tenant} ${id} tools`);
+    return { tools: [tool(CITY)], triggers: [], server: null, perSubscription: false };
+  };
   const withAnalysis = createFlowAnalysis({
-    store: { listSecretNames },
+    store: { listSecretNames, getConnection, getOffers },
     evaluate,
     registry: nodeTypes,
   });
@@ -91,4 +105,27 @@ it("rethrows other errors", async () => {
     throw new Error("no such flow");
   });
   await expect(failing).rejects.toThrow("no such flow");
+});
+
+it("loads the connections of the flow, and validates arguments in the sandbox", async () => {
+  const { evaluations, lists, withAnalysis } = setUp();
+  const call = (connection: string, city: string) => ({
+    ...node("CallTool", { connection, tool: "get", arguments: { city } }),
+    id: connection,
+  });
+  const flow = { nodes: [call("weather", "bern"), call("gone", "Bern"), call("{{ x }}", "Bern")] };
+  const work = async (requireAnalysis: RequireAnalysis) => requireAnalysis("acme", flow);
+  const { tools } = await withAnalysis(work);
+  expect([...tools.connections]).toEqual([
+    ["weather", { name: "Weather", error: null, tools: new Map([["get", tool(CITY)]]) }],
+  ]);
+  expect(lists).toEqual(["acme weather", "acme weather tools", "acme gone"]);
+  expect(evaluations).toMatchObject([{ language: "json-schema" }]);
+  expect(tools.findError({ schema: CITY, value: { city: "bern" } })).toMatchObject({
+    keys: ["city"],
+    message: "must match the pattern ^[A-Z]",
+  });
+  // The list of tools is cached until the connection is checked again.
+  await withAnalysis(work);
+  expect(lists.slice(3)).toEqual(["acme weather", "acme gone"]);
 });

@@ -1,6 +1,6 @@
 /**
  * What the rules for flows need to know from elsewhere: analyses of the programs in flows, computed by
- * the sandbox and cached, and the names of secrets. The rules are synchronous and run inside
+ * the sandbox and cached, the names of secrets, and the tools of connections. The rules are synchronous and run inside
  * transactions, so they cannot await anything: `requireAnalysis` throws if something is missing, and
  * `withAnalysis` then loads it and calls `work` again.
  */
@@ -12,8 +12,11 @@ import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowDraft } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { ValidationContext } from "@signalbox/rules/flows/validate.ts";
+import { createToolLists } from "../connections/tool-lists.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
+import type { ConnectionStore } from "../store/connection-store.ts";
 import type { SecretStore } from "../store/secret-store.ts";
+import { createToolAnalysis, type MissingTools } from "./tool-analysis.ts";
 
 const NEVER_ABORTED = new AbortController().signal;
 
@@ -22,6 +25,7 @@ interface Missing {
   expressions: readonly string[];
   code: readonly string[];
   secrets: boolean;
+  tools: MissingTools | undefined;
 }
 
 /** Not a failure: `withAnalysis` catches it. */
@@ -49,7 +53,8 @@ interface SyntaxCheck {
 }
 
 export interface FlowAnalysisOptions {
-  store: Pick<SecretStore, "listSecretNames">;
+  store: Pick<SecretStore, "listSecretNames"> &
+    Pick<ConnectionStore, "getConnection" | "getOffers">;
   evaluate: Evaluate;
   registry: NodeRegistry;
 }
@@ -73,6 +78,8 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
     },
   );
 
+  const lists = createToolLists(store);
+
   return async (work) => {
     // Needed besides the caches, which may evict these results before `work` ends.
     const found = {
@@ -80,6 +87,7 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
       code: new Map<string, SyntaxCheck>(),
     };
     const secrets = new Map<string, ReadonlySet<string>>();
+    const tools = createToolAnalysis({ lists, evaluate, registry });
     const findAnalysis = (text: string) => found.expressions.get(text) ?? expressions.cached(text);
     const findSyntax = (text: string) => found.code.get(text) ?? code.cached(text);
     const requireAnalysis: RequireAnalysis = (tenant, flow) => {
@@ -89,10 +97,16 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
         expressions: programsIn(flow, registry, "jsonata").filter((text) => !findAnalysis(text)),
         code: programsIn(flow, registry, "javascript").filter((text) => !findSyntax(text)),
         secrets: !names,
+        tools: tools.missing(tenant, flow),
       };
-      if (!names || missing.expressions.length > 0 || missing.code.length > 0)
-        throw new AnalysisMissing(missing);
-      return { findAnalysis, findSyntaxError: (text) => findSyntax(text)?.problem, secrets: names };
+      const hasPrograms = missing.expressions.length === 0 && missing.code.length === 0;
+      if (!names || !hasPrograms || missing.tools) throw new AnalysisMissing(missing);
+      return {
+        findAnalysis,
+        findSyntaxError: (text) => findSyntax(text)?.problem,
+        secrets: names,
+        tools: tools.context(tenant),
+      };
     };
     for (;;)
       try {
@@ -102,6 +116,7 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
         const { tenant, ...missing } = error.missing;
         await expressions.parse(tenant, missing.expressions, found.expressions);
         await code.parse(tenant, missing.code, found.code);
+        if (missing.tools) await tools.load(tenant, missing.tools);
         if (!missing.secrets) continue;
         const stored = await store.listSecretNames(tenant);
         secrets.set(tenant, new Set(stored.map(({ name }) => name)));

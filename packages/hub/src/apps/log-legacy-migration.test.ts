@@ -112,8 +112,13 @@ it("runs when the hub starts, which then lists the legacy tools", async () => {
 
 it("logs an error and continues if the migration fails", async () => {
   const migrateLegacyFlows = () => Promise.reject(new Error("disk full"));
-  const listSecretNames = async () => [];
-  expect(await logged({ migrateLegacyFlows, listSecretNames }, "local")).toEqual([
+  const store = {
+    migrateLegacyFlows,
+    listSecretNames: async () => [],
+    getConnection: async () => undefined,
+    getOffers: async () => undefined,
+  };
+  expect(await logged(store, "local")).toEqual([
     expect.stringMatching(/^50 .*they stay in the table older_flows/),
   ]);
 });

@@ -13,13 +13,18 @@ import type { LegacyApp, StoredFlow } from "../store/flow-store.ts";
 import type { Row } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 import { finishDraft } from "./finish-draft.ts";
-import { AnalysisMissing, createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
+import {
+  AnalysisMissing,
+  createFlowAnalysis,
+  type FlowAnalysisOptions,
+  type RequireAnalysis,
+} from "./flow-analysis.ts";
 import { importDraft } from "./import-draft.ts";
 import { detailOf, type ImportedFlow, planImport, unusedIds } from "./import-flows.ts";
 import { ALIAS_MS, publicationOf } from "./publication.ts";
 
 export interface MigrationOptions {
-  store: Pick<Store, "migrateLegacyFlows" | "listSecretNames">;
+  store: Pick<Store, "migrateLegacyFlows"> & FlowAnalysisOptions["store"];
   registry: NodeRegistry;
   evaluate: Evaluate;
   /** The tenant of rows without one; undefined if the hub has no default tenant. */

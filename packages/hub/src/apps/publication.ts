@@ -9,15 +9,16 @@ import { triggersOf } from "./triggers.ts";
 /** How long the former name of a tool stays an alias, by default. */
 export const ALIAS_MS = 7 * 24 * 3_600_000;
 
-/** Throws if the flow has errors, or refers to a secret that does not exist. */
+/** Throws if the flow has errors, or uses a secret, a connection or a tool that does not exist. */
 export function publicationOf(
   { tenant, graph }: Pick<StoredFlow, "tenant" | "graph">,
   registry: NodeRegistry,
   version: Omit<Publication, "graph" | "triggers">,
   requireAnalysis: RequireAnalysis,
 ): Publication {
-  checkFinished(graph, registry, requireAnalysis(tenant, graph));
-  return { graph, triggers: triggersOf(graph, registry, version.at), ...version };
+  const analysis = requireAnalysis(tenant, graph);
+  checkFinished(graph, registry, analysis);
+  return { graph, triggers: triggersOf(graph, registry, version.at, analysis), ...version };
 }
 
 function checkFinished(graph: FlowGraph, registry: NodeRegistry, analysis: FlowAnalysis): void {

@@ -5,13 +5,22 @@ import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry, ToolOffer } from "@signalbox/rules/flows/node-type.ts";
 import { outputSchemaOf } from "@signalbox/rules/flows/output-schema.ts";
 import { inputSchema } from "@signalbox/rules/flows/parameters.ts";
-import { isActive, partsOf } from "@signalbox/rules/flows/resolved-flow.ts";
+import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
+import { isActive, type ResolveOptions } from "@signalbox/rules/flows/resolved-flow.ts";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph, NewTrigger } from "../store/flow-store.ts";
 
-/** `at`: the time of the publication. A schedule fires after it. */
-export function triggersOf(graph: FlowGraph, registry: NodeRegistry, at: number): NewTrigger[] {
+/**
+ * `at`: the time of the publication. A schedule fires after it. `analysis`: what is known of the tools
+ * that the flow calls.
+ */
+export function triggersOf(
+  graph: FlowGraph,
+  registry: NodeRegistry,
+  at: number,
+  analysis: ResolveOptions = {},
+): NewTrigger[] {
   return graph.nodes.flatMap((node): NewTrigger[] => {
     const definition = registry.get(node.type);
     if (definition?.kind !== "trigger") return [];
@@ -26,7 +35,10 @@ export function triggersOf(graph: FlowGraph, registry: NodeRegistry, at: number)
       type: selection?.type ?? null,
       active: isActive(node),
     };
-    if (tool) return [{ ...base, kind: "intent", config: toolConfig(graph, node, tool, registry) }];
+    if (tool)
+      return [
+        { ...base, kind: "intent", config: toolConfig(graph, node, tool, registry, analysis) },
+      ];
     if (selection) return [{ ...base, kind: "event", config: { ...selection } as JsonObject }];
     if (times) {
       const { cron, timeZone: time_zone } = times;
@@ -43,8 +55,9 @@ function toolConfig(
   node: FlowNode,
   { description, parameters, concurrency }: ToolOffer,
   registry: NodeRegistry,
+  analysis: ResolveOptions,
 ): JsonObject {
-  const outputSchema = outputSchemaOf(graph, node, registry);
+  const outputSchema = outputSchemaOf(graph, node, registry, analysis);
   return {
     title: node.name,
     description,

@@ -5,8 +5,9 @@ import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import { issuesOf } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
 import { ITEM_PORT, type NodeDefinition, nodeSettings } from "./node-type.ts";
+import { partsOf } from "./parts-of.ts";
 import { referencesIn } from "./references.ts";
-import { partsOf, type ResolvedFlow, skipOf } from "./resolved-flow.ts";
+import { type ResolvedFlow, skipOf } from "./resolved-flow.ts";
 
 export const checkConfigs = (resolved: ResolvedFlow): Finding<ErrorCode>[] =>
   resolved.flow.nodes.flatMap((node) => checkConfig(resolved, node));

@@ -2,7 +2,8 @@
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import { findCycles } from "./graph.ts";
 import type { FlowEdge, FlowNode } from "./model.ts";
-import { partsOf, type ResolvedFlow } from "./resolved-flow.ts";
+import { partsOf } from "./parts-of.ts";
+import type { ResolvedFlow } from "./resolved-flow.ts";
 import { toolNameOf } from "./tool-fields.ts";
 
 type Findings = Finding<ErrorCode>[];

@@ -6,7 +6,8 @@ import { ancestorsOf, reachableThrough } from "./graph.ts";
 import { writePath } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
 import { type FoundReference, templatesIn } from "./references.ts";
-import { partsOf, type ResolvedFlow, skipOf } from "./resolved-flow.ts";
+import { type ResolvedFlow, skipOf } from "./resolved-flow.ts";
+import { schemaAt } from "./schema-path.ts";
 import { writeReference } from "./template.ts";
 
 export interface ReferenceFindings {
@@ -45,7 +46,10 @@ interface ReferenceContext {
   loops: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-type ReferenceWarning = Extract<WarningCode, "reference_not_always" | "no_such_parameter">;
+type ReferenceWarning = Extract<
+  WarningCode,
+  "reference_not_always" | "no_such_parameter" | "no_such_field"
+>;
 
 interface Problem {
   code: ErrorCode | ReferenceWarning;
@@ -53,7 +57,7 @@ interface Problem {
 }
 
 const isWarning = (code: Problem["code"]): code is ReferenceWarning =>
-  code === "reference_not_always" || code === "no_such_parameter";
+  code === "reference_not_always" || code === "no_such_parameter" || code === "no_such_field";
 
 function problemOf(
   resolved: ResolvedFlow,
@@ -92,13 +96,32 @@ function problemOf(
     const reach = resolved.reach(trigger);
     return reach.has(node.id) && !reach.has(other.id);
   });
-  if (without.length === 0) return undefined;
+  if (without.length === 0) return unknownField(resolved, other, path);
   const names = without.map(({ name }) => name).join(", ");
   const instead =
     resolved.definition(other)?.kind === "trigger" ? "write trigger instead, or " : "";
   return {
     code: "reference_not_always",
     message: `is missing when ${names} starts the run; ${instead}mark it as optional with ?`,
+  };
+}
+
+/** Returns a problem if the output of the node is known and has no such field. */
+function unknownField(
+  resolved: ResolvedFlow,
+  other: FlowNode,
+  path: readonly (string | number)[],
+): Problem | undefined {
+  // After a failure, the output is `{ error }`.
+  if (path[0] === "error") return undefined;
+  const schema = resolved.outputSchema(other);
+  const found = schema && schemaAt(schema, path);
+  if (!found || "schema" in found) return undefined;
+  const { missing, known } = found;
+  const has = known.length === 0 ? "no fields" : known.join(", ");
+  return {
+    code: "no_such_field",
+    message: `has no field ${missing}: ${other.name} returns ${has}`,
   };
 }
 
@@ -127,7 +150,7 @@ function missingField(
 /** `fields` is undefined if the trigger's output can have any field. */
 function fieldsOf(resolved: ResolvedFlow, trigger: FlowNode) {
   const { name } = trigger;
-  const schema = resolved.definition(trigger)?.outputSchema(partsOf(trigger).config);
+  const schema = resolved.outputSchema(trigger);
   const isClosed = isObject(schema?.properties) && schema.additionalProperties === false;
   return { name, fields: isClosed ? Object.keys(schema.properties as JsonObject) : undefined };
 }

@@ -17,6 +17,7 @@ import type { Parameter } from "./parameters.ts";
 import type { Poll } from "./poll.ts";
 import type { Scope } from "./render.ts";
 import type { MisfirePolicy } from "./schedule.ts";
+import type { Reference } from "./template.ts";
 
 type NodeKind = "trigger" | "action" | "logic" | "data" | "result";
 
@@ -139,6 +140,25 @@ export interface ConnectionTool {
   outputSchema?: JsonSchema;
 }
 
+/** A tool that a node calls, or a connection whose tools it may call. `at` is the path in the config. */
+export interface ToolUse {
+  connection: string;
+  at: readonly (string | number)[];
+  tool?: { name: string; at: readonly (string | number)[] };
+  /** Checked against the schema of the tool. */
+  arguments?: { value: JsonObject; at: readonly (string | number)[] };
+}
+
+/** What is known of the flow around a node before it runs. */
+export interface KnownSchemas {
+  /** The tool of `usesTools`, if it is the only one. */
+  tool?: ConnectionTool | undefined;
+  /** The schema of the node's input. */
+  input?(): JsonSchema | undefined;
+  /** The schema of the value of a reference to another node. */
+  reference?(reference: Reference): JsonSchema | undefined;
+}
+
 export interface ToolResult {
   isError: boolean;
   content: JsonObject[];
@@ -251,10 +271,12 @@ interface NodeSpec<Config extends z.ZodObject> {
   schedule?(config: z.output<Config>): TriggerSchedule;
   /** Whether the node runs another flow, which `flow` and `trigger` in its config identify. */
   callsFlow?: boolean;
+  /** The connections and tools that the node uses. Their existence is checked when the flow is saved. */
+  usesTools?(config: z.output<Config>): ToolUse[];
   /** By port: the variables, such as `item`, that templates of the nodes after that port may use. */
   locals?: Readonly<Record<string, readonly string[]>>;
-  /** The schema of the output, if the config determines it. */
-  outputSchema?(config: z.output<Config>): JsonSchema | undefined;
+  /** The schema of the output, as far as the config determines it. */
+  outputSchema?(config: z.output<Config>, known: KnownSchemas): JsonSchema | undefined;
   sample: NodeSample;
   /** The default, which triggers use, returns the input. */
   run(context: NodeContext<z.output<Config>>): NodeResult | Promise<NodeResult>;
@@ -281,8 +303,10 @@ export interface NodeDefinition
   /** Undefined if the type does not fire at certain times, or the config is invalid. */
   schedule(config: JsonObject): TriggerSchedule | undefined;
   callsFlow: boolean;
+  /** Undefined if the type uses no tools, or the config is invalid. */
+  usesTools(config: JsonObject): ToolUse[] | undefined;
   locals: Readonly<Record<string, readonly string[]>>;
-  outputSchema(config: JsonObject): JsonSchema | undefined;
+  outputSchema(config: JsonObject, known?: KnownSchemas): JsonSchema | undefined;
   sample: NodeSample;
   /** Validates the config of the context, and throws `Permanent` if it is invalid. */
   run(context: NodeContext<JsonObject>): Promise<NodeResult>;
@@ -336,8 +360,10 @@ export function defineNode<Config extends z.ZodObject>(
     listensTo: fromConfig(spec.listensTo),
     schedule: fromConfig(spec.schedule),
     callsFlow: spec.callsFlow ?? false,
+    usesTools: fromConfig(spec.usesTools),
     locals: spec.locals ?? {},
-    outputSchema: fromConfig(spec.outputSchema),
+    outputSchema: (parameters, known = {}) =>
+      fromConfig((parsed) => spec.outputSchema?.(parsed, known))(parameters),
     async run(context) {
       const parsed = config.safeParse(context.config);
       if (parsed.success) return run({ ...context, config: parsed.data });

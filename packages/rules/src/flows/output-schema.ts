@@ -2,7 +2,7 @@
 import type { JsonSchema } from "../json.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
-import { partsOf, resolveFlow } from "./resolved-flow.ts";
+import { type ResolveOptions, resolveFlow } from "./resolved-flow.ts";
 import { resultsOf } from "./returns.ts";
 import { embedSchema } from "./subschemas.ts";
 
@@ -14,11 +14,10 @@ export function outputSchemaOf(
   flow: Pick<FlowDraft, "nodes" | "edges">,
   trigger: FlowNode,
   registry: NodeRegistry,
+  options?: ResolveOptions,
 ): JsonSchema | undefined {
-  const resolved = resolveFlow(flow, registry);
-  const schemas = resultsOf(resolved, trigger)?.map((node) =>
-    resolved.definition(node)?.outputSchema(partsOf(node).config),
-  );
+  const resolved = resolveFlow(flow, registry, options);
+  const schemas = resultsOf(resolved, trigger)?.map(resolved.outputSchema);
   if (!schemas?.every((schema) => schema !== undefined && schema.type === "object"))
     return undefined;
   const [first, ...others] = schemas as JsonSchema[];

@@ -1,10 +1,13 @@
 /** A flow with its graph and node types, as the checks use it. */
-import { isObject, type Json, type JsonObject } from "../json.ts";
+import { isObject, type JsonSchema } from "../json.ts";
 import { isWithin } from "../match/path.ts";
 import type { FindAnalysis } from "./analyze-expression.ts";
+import type { ToolContext } from "./check-tools.ts";
 import { type Graph, graphOf, reachableFrom } from "./graph.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "./model.ts";
+import { createNodeSchemas } from "./node-schemas.ts";
 import { ERROR_PORT, type NodeDefinition, type NodeRegistry } from "./node-type.ts";
+import { partsOf } from "./parts-of.ts";
 import type { Skip } from "./references.ts";
 
 export interface ResolvedFlow {
@@ -15,36 +18,36 @@ export interface ResolvedFlow {
   triggers: readonly FlowNode[];
   /** The ids of the nodes that a run from a trigger can reach, including the trigger. */
   reach(trigger: FlowNode): ReadonlySet<string>;
+  /** Undefined if it is not known before the flow runs. */
+  outputSchema(node: FlowNode): JsonSchema | undefined;
   findAnalysis: FindAnalysis;
+}
+
+export interface ResolveOptions {
+  findAnalysis?: FindAnalysis | undefined;
+  tools?: ToolContext | undefined;
 }
 
 export function resolveFlow(
   flow: ResolvedFlow["flow"],
   registry: NodeRegistry,
-  findAnalysis: FindAnalysis = () => undefined,
+  { findAnalysis = () => undefined, tools }: ResolveOptions = {},
 ): ResolvedFlow {
   const graph = graphOf(flow);
   const nodes = new Map(flow.nodes.map((node) => [node.id, node]));
   const triggers = flow.nodes.filter((node) => registry.get(node.type)?.kind === "trigger");
+  const definition = (node: FlowNode) => registry.get(node.type);
   const reached = new Map(triggers.map(({ id }) => [id, reachableFrom(graph, id)]));
   return {
     flow,
     graph,
     node: (id) => nodes.get(id),
-    definition: (node) => registry.get(node.type),
+    definition,
+    outputSchema: createNodeSchemas({ nodes: flow.nodes, graph, definition, tools }),
     triggers,
     reach: ({ id }) => reached.get(id) ?? new Set(),
     findAnalysis,
   };
-}
-
-/** Splits a node's `parameters` into the config of its type and the `settings` of every node. */
-export function partsOf({ parameters }: Pick<FlowNode, "parameters">): {
-  config: JsonObject;
-  settings: Json;
-} {
-  const { settings = {}, ...config } = parameters;
-  return { config, settings };
 }
 
 /** Skips the settings, and the fields whose strings are not templates. */

@@ -11,6 +11,8 @@ export interface SchemaError {
   /** The path to the part of the value that does not match. */
   keys: (string | number)[];
   message: string;
+  /** The value was not validated, because of its schema or a limit. */
+  isUnchecked?: boolean;
 }
 
 const MAX_MESSAGE_LENGTH = 2000;

@@ -290,6 +290,7 @@ describe("a validation", () => {
       undefined,
       {
         keys: [],
+        isUnchecked: true,
         message:
           "validation exceeds the time limit of 1 s: shorten the value or simplify its schema",
       },

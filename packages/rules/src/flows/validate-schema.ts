@@ -49,11 +49,13 @@ export function validateInProcess({ schema, value }: SchemaCheck): SchemaError |
     if (error instanceof RangeError)
       return {
         keys: [],
+        isUnchecked: true,
         message:
           "cannot be validated: the value or its schema is too large, too deeply nested or endlessly recursive",
       };
     const [reason] = (error as Error).message.split("\n");
-    return { keys: [], message: `cannot be validated: its schema is invalid: ${reason}` };
+    const message = `cannot be validated: its schema is invalid: ${reason}`;
+    return { keys: [], isUnchecked: true, message };
   }
 }
 
@@ -96,7 +98,11 @@ function depthError({ schema, value }: SchemaCheck): SchemaError | undefined {
   if (isDeeperThan(MAX_DEPTH, value))
     return { keys: [], message: `must not be nested deeper than ${MAX_DEPTH} levels` };
   return isDeeperThan(MAX_DEPTH, schema)
-    ? { keys: [], message: `cannot be validated: its schema is nested deeper than ${MAX_DEPTH}` }
+    ? {
+        keys: [],
+        isUnchecked: true,
+        message: `cannot be validated: its schema is nested deeper than ${MAX_DEPTH}`,
+      }
     : undefined;
 }
 
@@ -122,7 +128,7 @@ async function validateInSandbox(
     const one = checks.length === 1 ? all : await run([check]);
     if (!("output" in one)) {
       const message = `validation ${one.message}: shorten the value or simplify its schema`;
-      return [...errors, { keys: [], message }];
+      return [...errors, { keys: [], isUnchecked: true, message }];
     }
     errors.push(...readErrors(one.output));
   }

@@ -7,6 +7,7 @@ import { checkExpressions, type FindSyntaxError } from "./check-expressions.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkReferences } from "./check-references.ts";
 import { checkSecrets } from "./check-secrets.ts";
+import { checkTools, type ToolContext } from "./check-tools.ts";
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
@@ -34,34 +35,43 @@ export interface ValidationContext {
   findSyntaxError?: FindSyntaxError;
   /** The names of the tenant's secrets. */
   secrets?: ReadonlySet<string>;
+  /** The connections that the flow uses, with their tools. */
+  tools?: ToolContext;
 }
 
 export const validateFlow = (
   flow: Checked,
   registry: NodeRegistry,
   context: ValidationContext = {},
-): Validation => validate(resolveFlow(flow, registry, context.findAnalysis), context);
+): Validation => validate(resolveFlow(flow, registry, context), context);
 
-/** A draft can be saved before its secrets exist, but a published flow would fail without them. */
-export const preventsPublishing = ({ code }: Finding): boolean => code === "missing_secret";
+/**
+ * A draft can be saved before its secrets and connections exist, but a published flow would fail
+ * without them. A connection that fails for a while does not prevent publishing.
+ */
+export const preventsPublishing = ({ code }: Finding): boolean =>
+  code === "missing_secret" || code === "no_such_connection" || code === "no_such_tool";
 
 function validate(
   resolved: ResolvedFlow,
-  { calls, findSyntaxError = () => undefined, secrets }: ValidationContext,
+  { calls, findSyntaxError = () => undefined, secrets, tools }: ValidationContext,
 ): Validation {
   const references = checkReferences(resolved);
+  const used = tools ? checkTools(resolved, tools) : { errors: [], warnings: [] };
   return {
     errors: [
       ...checkGraph(resolved),
       ...checkConfigs(resolved),
       ...checkExpressions(resolved, findSyntaxError),
       ...references.errors,
+      ...used.errors,
     ],
     warnings: [
       ...findGraphWarnings(resolved),
       ...references.warnings,
       ...checkCode(resolved),
       ...checkSecrets(resolved, secrets),
+      ...used.warnings,
       ...(calls ? checkCalls(resolved, calls) : []),
     ],
   };
@@ -85,7 +95,7 @@ export function describeFlow(
   registry: NodeRegistry,
   context: ValidationContext = {},
 ): FlowDescription {
-  const resolved = resolveFlow(flow, registry, context.findAnalysis);
+  const resolved = resolveFlow(flow, registry, context);
   return {
     exposedTools: exposedTools(resolved),
     hasTriggers: resolved.triggers.length > 0,

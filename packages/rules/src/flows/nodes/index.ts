@@ -1,6 +1,7 @@
 import { createRegistry, type NodeRegistry } from "../node-type.ts";
 import { agent } from "./agent.ts";
 import { callFlow } from "./call-flow.ts";
+import { callTool } from "./call-tool.ts";
 import { code } from "./code.ts";
 import { condition } from "./condition.ts";
 import { emitEvent } from "./emit-event.ts";
@@ -21,6 +22,7 @@ export const nodeTypes: NodeRegistry = createRegistry([
   event,
   schedule,
   httpRequest,
+  callTool,
   agent,
   callFlow,
   emitEvent,

@@ -29,8 +29,8 @@ export const returnNode = defineNode({
   config,
   ports: { in: ["in"], out: [] },
   rawFields: ["schema"],
-  outputSchema: ({ value, schema }): JsonSchema | undefined =>
-    schema ?? (value === undefined ? undefined : schemaOfTemplate(value)),
+  outputSchema: ({ value, schema }, { input, reference }): JsonSchema | undefined =>
+    schema ?? (value === undefined ? input?.() : schemaOfTemplate(value, reference)),
   sample: {
     config: { value: { city: "Bern", degrees: 12 } },
     input: null,

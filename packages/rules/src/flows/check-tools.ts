@@ -1,0 +1,177 @@
+/**
+ * Checks the tools that nodes call: that the connection and the tool exist, and that the arguments
+ * match the schema of the tool. A template matches any schema, since its value is known only when the
+ * node runs.
+ */
+import { isObject, type Json, type JsonObject, type JsonSchema } from "../json.ts";
+import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
+import { writePath } from "./issues.ts";
+import type { FlowDraft, FlowNode } from "./model.ts";
+import type { ConnectionTool, NodeDefinition, NodeRegistry, ToolUse } from "./node-type.ts";
+import { partsOf } from "./parts-of.ts";
+import { referencesIn } from "./references.ts";
+import type { ResolvedFlow } from "./resolved-flow.ts";
+import type { SchemaError } from "./schema-errors.ts";
+import { resolveReference } from "./schema-path.ts";
+import type { SchemaCheck } from "./validate-schema.ts";
+
+export interface KnownConnection {
+  name: string;
+  /** By name; undefined if the connection was never checked successfully. */
+  tools: ReadonlyMap<string, ConnectionTool> | undefined;
+  /** Why the last check failed; null if it succeeded. */
+  error: string | null;
+}
+
+export interface ToolContext {
+  /** The connections that the flow uses, by id. */
+  connections: ReadonlyMap<string, KnownConnection>;
+  /** A validation can take unbounded time, so the caller validates beforehand: see `argumentChecks`. */
+  findError(check: SchemaCheck): SchemaError | undefined;
+}
+
+type Keys = readonly (string | number)[];
+
+const isTemplate = (text: string): boolean => text.includes("{{");
+const hasTemplate = (value: Json): boolean => referencesIn(value).length > 0;
+
+/** The uses whose connection is not set by a template. */
+const usesIn = (node: FlowNode, definition: NodeDefinition | undefined): ToolUse[] =>
+  (definition?.usesTools(partsOf(node).config) ?? []).filter(
+    ({ connection }) => !isTemplate(connection),
+  );
+
+/** The ids of the connections that a flow uses. */
+export const connectionsIn = (
+  { nodes }: Pick<FlowDraft, "nodes">,
+  registry: NodeRegistry,
+): Set<string> =>
+  new Set(
+    nodes.flatMap((node) =>
+      usesIn(node, registry.get(node.type)).map(({ connection }) => connection),
+    ),
+  );
+
+export const findTool = (
+  { connections }: Pick<ToolContext, "connections">,
+  { connection, tool }: ToolUse,
+): ConnectionTool | undefined => connections.get(connection)?.tools?.get(tool?.name ?? "");
+
+/** The validations that `checkTools` needs. */
+export const argumentChecks = (
+  { nodes }: Pick<FlowDraft, "nodes">,
+  registry: NodeRegistry,
+  context: Pick<ToolContext, "connections">,
+): SchemaCheck[] =>
+  nodes.flatMap((node) =>
+    usesIn(node, registry.get(node.type)).flatMap((use) =>
+      partsOfArguments(context, use).flatMap((part) => ("check" in part ? [part.check] : [])),
+    ),
+  );
+
+export interface ToolFindings {
+  errors: Finding<ErrorCode>[];
+  warnings: Finding<WarningCode>[];
+}
+
+export function checkTools(resolved: ResolvedFlow, context: ToolContext): ToolFindings {
+  const found: ToolFindings = { errors: [], warnings: [] };
+  for (const node of resolved.flow.nodes)
+    for (const use of usesIn(node, resolved.definition(node))) {
+      found.warnings.push(...checkUse(node, use, context));
+      for (const { keys, message } of argumentErrors(context, use)) {
+        const path = writePath(keys);
+        found.errors.push(onNode("invalid_arguments", node, `${path}: ${message}`, path));
+      }
+    }
+  return found;
+}
+
+const MAX_NAMES = 10;
+
+function checkUse(node: FlowNode, use: ToolUse, context: ToolContext): Finding<WarningCode>[] {
+  const { connection: id, tool } = use;
+  const connection = context.connections.get(id);
+  const warn = (code: WarningCode, keys: Keys, message: string) => {
+    const path = writePath(keys);
+    return [onNode(code, node, `${path}: ${message}`, path)];
+  };
+  if (!connection)
+    return warn(
+      "no_such_connection",
+      use.at,
+      `there is no connection ${id}; add it, or choose another`,
+    );
+  const { name, tools, error } = connection;
+  if (error !== null)
+    return warn("connection_failed", use.at, `the last check of ${name} failed: ${error}`);
+  if (!tools)
+    return warn(
+      "connection_not_checked",
+      use.at,
+      `${name} is not checked yet, so its tools are unknown`,
+    );
+  if (!tool || isTemplate(tool.name) || tools.has(tool.name)) return [];
+  const names = [...tools.keys()];
+  const has =
+    names.length === 0
+      ? "it has no tools"
+      : `it has ${names.slice(0, MAX_NAMES).join(", ")}${names.length > MAX_NAMES ? ", …" : ""}`;
+  return warn("no_such_tool", tool.at, `${name} has no tool ${tool.name}; ${has}`);
+}
+
+const argumentErrors = (context: ToolContext, use: ToolUse): { keys: Keys; message: string }[] =>
+  partsOfArguments(context, use).flatMap((part) => {
+    if ("message" in part) return [part];
+    const error = context.findError(part.check);
+    return !error || error.isUnchecked
+      ? []
+      : [{ keys: [...part.keys, ...error.keys], message: error.message }];
+  });
+
+/** A part of the arguments that is checked by itself, or that is wrong. */
+type ArgumentPart = { keys: Keys; check: SchemaCheck } | { keys: Keys; message: string };
+
+function partsOfArguments(context: Pick<ToolContext, "connections">, use: ToolUse): ArgumentPart[] {
+  const schema = findTool(context, use)?.inputSchema;
+  return schema && use.arguments
+    ? splitArguments(schema, schema, use.arguments.value, use.arguments.at)
+    : [];
+}
+
+/** An object that contains templates is checked member by member. */
+function splitArguments(
+  root: JsonSchema,
+  schema: JsonObject,
+  value: Json,
+  keys: Keys,
+): ArgumentPart[] {
+  if (!hasTemplate(value))
+    return [{ keys, check: { schema: withDefinitions(root, schema), value } }];
+  const found = isObject(value) ? resolveReference(root, schema)?.schema : undefined;
+  if (!found || !isObject(value)) return [];
+  const { properties = {}, required = [], additionalProperties, patternProperties } = found;
+  const known = isObject(properties) ? properties : {};
+  const isClosed = additionalProperties === false && patternProperties === undefined;
+  const missing = (Array.isArray(required) ? required : [])
+    .filter((name) => typeof name === "string" && !Object.hasOwn(value, name))
+    .map((name) => ({ keys, message: `missing required property ${JSON.stringify(name)}` }));
+  const members = Object.entries(value).flatMap(([name, inner]): ArgumentPart[] => {
+    const at = [...keys, name];
+    const member = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (isObject(member)) return splitArguments(root, member, inner, at);
+    return member === undefined && isClosed ? [{ keys: at, message: "unexpected property" }] : [];
+  });
+  return [...missing, ...members];
+}
+
+/** The definitions are at the root of a schema, where references find them. */
+function withDefinitions(root: JsonSchema, schema: JsonObject): JsonSchema {
+  if (schema === root) return root;
+  const { $defs, definitions } = root;
+  return {
+    ...($defs !== undefined && { $defs }),
+    ...(definitions !== undefined && { definitions }),
+    ...schema,
+  };
+}

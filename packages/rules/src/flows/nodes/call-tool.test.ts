@@ -1,0 +1,119 @@
+import { expect, it } from "vitest";
+import type { JsonObject, JsonSchema } from "../../json.ts";
+import { NodeError, Permanent } from "../errors.ts";
+import type { NodeContext, ToolResult } from "../node-type.ts";
+import { testContext } from "../test-context.ts";
+import { type SchemaCheck, validateInProcess } from "../validate-schema.ts";
+import { callTool } from "./call-tool.ts";
+
+const config = { connection: "weather", tool: "get", arguments: { city: "Bern" } };
+const answer: ToolResult = {
+  isError: false,
+  content: [{ type: "text", text: "12" }],
+  structured: { degrees: 12 },
+  text: "12",
+};
+const inputSchema: JsonSchema = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+};
+const outputSchema: JsonSchema = {
+  type: "object",
+  properties: { degrees: { type: "number" } },
+  required: ["degrees"],
+};
+
+function run(
+  given: JsonObject = {},
+  result: Partial<ToolResult> = {},
+  schemas: { inputSchema?: JsonSchema; outputSchema?: JsonSchema } = {},
+) {
+  const calls: unknown[] = [];
+  const context: Partial<NodeContext<JsonObject>> = {
+    config: { ...config, ...given },
+    listTools: async () => [{ name: "get", description: "", inputSchema, ...schemas }],
+    evaluate: async ({ data }) => ({
+      log: [],
+      output: (data as unknown as SchemaCheck[]).map(
+        (check) => (validateInProcess(check) ?? null) as JsonObject | null,
+      ),
+    }),
+    async callTool(call) {
+      calls.push(call);
+      return { ...answer, ...result };
+    },
+  };
+  return { calls, ran: callTool.run(testContext(context)) };
+}
+
+it("calls the tool and returns its result", async () => {
+  const { calls, ran } = run({}, {}, { outputSchema });
+  const { content, structured, text } = answer;
+  expect(await ran).toEqual({ output: { content, structured, text } });
+  expect(calls).toEqual([config]);
+});
+
+it("fails with the text of the tool if the tool marks its result as an error", async () => {
+  const content = [{ type: "text", text: "no such city" }];
+  const { ran } = run({}, { isError: true, content, structured: null, text: "no such city" });
+  const error = await ran.catch((error: unknown) => error);
+  // Not permanent: the retries of the node apply.
+  expect(error).toBeInstanceOf(NodeError);
+  expect(error).not.toBeInstanceOf(Permanent);
+  expect(error).toMatchObject({
+    code: "tool_error",
+    message: "no such city",
+    details: { content, structured: null },
+  });
+});
+
+it("fails with a message if the tool fails without one, and omits large details", async () => {
+  const content = [{ type: "image", data: "x".repeat(200_000) }];
+  const { ran } = run({}, { isError: true, content, structured: null, text: "" });
+  await expect(ran).rejects.toMatchObject({
+    message: "The tool get failed without a message.",
+    details: null,
+  });
+});
+
+it.each<[string, JsonObject, string]>([
+  ["missing", {}, 'Invalid arguments of get: arguments: missing required property "city"'],
+  [
+    "of a wrong type",
+    { city: 7 },
+    "Invalid arguments of get: arguments.city: must be a string, but is a number",
+  ],
+])("does not call the tool if an argument is %s", async (_, given, message) => {
+  const { calls, ran } = run({ arguments: given });
+  await expect(ran).rejects.toThrow(new Permanent(message, { code: "invalid_arguments" }));
+  expect(calls).toEqual([]);
+});
+
+it("leaves the validation to the server if the schema cannot be used", async () => {
+  const { calls, ran } = run({}, {}, { inputSchema: { $ref: "#/nowhere" } });
+  await ran;
+  expect(calls).toHaveLength(1);
+});
+
+it("fails if the connection has no such tool", async () => {
+  const { ran } = run({ tool: "set" });
+  await expect(ran).rejects.toMatchObject({
+    code: "no_such_tool",
+    message:
+      "The connection weather has no tool set. Choose another tool, or check the connection.",
+  });
+});
+
+it.each<[string, JsonObject | null, string]>([
+  ["is missing", null, "structured: is missing, although the tool has an outputSchema"],
+  ["is wrong", { degrees: "12" }, "structured.degrees: must be a number, but is a string"],
+])("fails without a retry if the structured result %s", async (_, structured, message) => {
+  const { ran } = run({}, { structured }, { outputSchema });
+  const error = await ran.catch((error: unknown) => error);
+  expect(error).toBeInstanceOf(Permanent);
+  expect(error).toMatchObject({
+    code: "invalid_result",
+    message: `Invalid result of get: ${message}`,
+  });
+});

@@ -1,0 +1,136 @@
+/** Calls a tool of a connection. Its arguments are validated before the call, its result after it. */
+import { z } from "zod";
+import type { Json, JsonObject, JsonSchema } from "../../json.ts";
+import { NodeError, Permanent } from "../errors.ts";
+import { writePath } from "../issues.ts";
+import {
+  type ConnectionTool,
+  defineNode,
+  type NodeContext,
+  type ToolResult,
+} from "../node-type.ts";
+import { embedSchema } from "../subschemas.ts";
+import { text } from "../text.ts";
+import { createSchemaValidator } from "../validate-schema.ts";
+
+const config = z.strictObject({
+  connection: text("must be a connection's id")
+    .min(1, "must not be empty")
+    .max(200)
+    .describe("The id of a connection."),
+  tool: text("must be a tool's name")
+    .min(1, "must not be empty")
+    .max(200)
+    .describe("The name of one of its tools."),
+  arguments: z
+    .record(z.string(), z.json())
+    .default({})
+    .describe("The arguments of the tool, by name."),
+});
+
+/** The result of a tool that failed can contain images and files. */
+const MAX_DETAILS = 100_000;
+
+export const callTool = defineNode({
+  type: "CallTool",
+  title: "Call tool",
+  description: "Calls a tool of a connection and returns its result.",
+  icon: "Wrench",
+  kind: "action",
+  config,
+  ports: { in: ["in"], out: ["out"] },
+  usesTools: ({ connection, tool, arguments: given }) => [
+    {
+      connection,
+      at: ["connection"],
+      tool: { name: tool, at: ["tool"] },
+      arguments: { value: given, at: ["arguments"] },
+    },
+  ],
+  outputSchema: (_config, { tool }): JsonSchema => ({
+    type: "object",
+    properties: {
+      content: { type: "array", items: { type: "object" } },
+      structured: structuredSchema(tool),
+      text: { type: "string" },
+    },
+    required: ["content", "structured", "text"],
+    additionalProperties: false,
+  }),
+  sample: {
+    config: { connection: "weather-7kq2xv", tool: "get_weather", arguments: { city: "Bern" } },
+    rejects: {
+      config: { connection: "weather-7kq2xv", tool: "get_weather", arguments: ["Bern"] },
+      path: "arguments",
+    },
+  },
+  async run(context) {
+    const { connection, tool: name, arguments: given } = context.config;
+    const tool = (await context.listTools(connection)).find((one) => one.name === name);
+    if (!tool)
+      throw new NodeError(
+        `The connection ${connection} has no tool ${name}. Choose another tool, or check the connection.`,
+        { code: "no_such_tool" },
+      );
+    const problem = await problemOf(context, tool.inputSchema, given);
+    if (problem)
+      throw new Permanent(`Invalid arguments of ${name}: ${writeProblem("arguments", problem)}`, {
+        code: "invalid_arguments",
+      });
+    const result = await context.callTool({ connection, tool: name, arguments: given });
+    if (result.isError) throw toolError(name, result);
+    await assertStructured(context, tool, result);
+    const { content, structured } = result;
+    return { output: { content, structured, text: result.text } };
+  },
+});
+
+type Validating = Pick<NodeContext<never>, "evaluate">;
+
+/** Undefined also if the schema cannot be used; then only the server validates the value. */
+async function problemOf({ evaluate }: Validating, schema: JsonSchema, value: Json) {
+  const [error] = await createSchemaValidator((evaluation) => evaluate(evaluation))([
+    { schema, value },
+  ]);
+  return error?.isUnchecked ? undefined : error;
+}
+
+const writeProblem = (
+  field: string,
+  { keys, message }: { keys: readonly (string | number)[]; message: string },
+) => `${writePath([field, ...keys])}: ${message}`;
+
+function toolError(name: string, { text, content, structured }: ToolResult): NodeError {
+  const details: JsonObject = { content, structured };
+  const isSmall = JSON.stringify(details).length <= MAX_DETAILS;
+  return new NodeError(text || `The tool ${name} failed without a message.`, {
+    code: "tool_error",
+    details: isSmall ? details : null,
+  });
+}
+
+/** The effect of the call has happened, so a wrong result is not a reason to repeat it. */
+async function assertStructured(
+  context: Validating,
+  { name, outputSchema }: ConnectionTool,
+  { structured }: ToolResult,
+): Promise<void> {
+  if (!outputSchema) return;
+  const problem =
+    structured === null
+      ? { keys: [], message: "is missing, although the tool has an outputSchema" }
+      : await problemOf(context, outputSchema, structured);
+  if (problem)
+    throw new Permanent(`Invalid result of ${name}: ${writeProblem("structured", problem)}`, {
+      code: "invalid_result",
+    });
+}
+
+function structuredSchema(tool: ConnectionTool | undefined): JsonSchema {
+  if (!tool) return {};
+  if (!tool.outputSchema) return { type: ["object", "null"] };
+  // `$id` would change the meaning of references.
+  if (tool.outputSchema.$id !== undefined) return { type: "object" };
+  const { $schema: _, ...schema } = tool.outputSchema;
+  return embedSchema(schema, "/properties/structured");
+}
