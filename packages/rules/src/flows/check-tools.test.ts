@@ -130,6 +130,25 @@ describe("a tool that a node calls", () => {
       expect(validate({ ...given, arguments: arguments_ })).toEqual({ errors: [], warnings: [] });
   });
 
+  it("is checked once for each connection and tool of an agent", () => {
+    const agent = testNode("Agent", "Label", {
+      model: { provider: "anthropic", name: "m" },
+      instructions: "Label it.",
+      tools: [
+        { connection: "gone", tools: ["a", "b"] },
+        { connection: "weather", tools: ["get", "set"] },
+        { connection: "weather" },
+      ],
+    });
+    const flow = testFlow([start, agent], ["ask → label"]);
+    const { errors, warnings } = validateFlow(flow, nodeTypes, { tools });
+    expect(errors).toEqual([]);
+    expect(warnings.map(({ code, path }) => [code, path])).toEqual([
+      ["no_such_connection", "tools[0].connection"],
+      ["no_such_tool", "tools[1].tools[1]"],
+    ]);
+  });
+
   it("is not checked without knowledge of connections", () => {
     const flow = testFlow([start, call({ connection: "gone" })], ["ask → call"]);
     expect(validateFlow(flow, nodeTypes)).toEqual({ errors: [], warnings: [] });

@@ -78,7 +78,9 @@ export function checkTools(resolved: ResolvedFlow, context: ToolContext): ToolFi
   const found: ToolFindings = { errors: [], warnings: [] };
   for (const node of resolved.flow.nodes)
     for (const use of usesIn(node, resolved.definition(node))) {
-      found.warnings.push(...checkUse(node, use, context));
+      for (const warning of checkUse(node, use, context))
+        if (!found.warnings.some(({ message }) => message === warning.message))
+          found.warnings.push(warning);
       for (const { keys, message } of argumentErrors(context, use)) {
         const path = writePath(keys);
         found.errors.push(onNode("invalid_arguments", node, `${path}: ${message}`, path));

@@ -4,6 +4,7 @@ import { MODEL_PROVIDERS } from "../agent/model.ts";
 import { runAgent } from "../agent/run-agent.ts";
 import { defineNode } from "../node-type.ts";
 import { schemaProblem } from "../schema-problem.ts";
+import { embedSchema } from "../subschemas.ts";
 import { parseTemplate } from "../template.ts";
 import { text } from "../text.ts";
 
@@ -121,11 +122,17 @@ export const agent = defineNode({
   rawFields: ["instructions", "prompt", "outputSchema", "model.baseUrl"],
   hasOwnDeadline: true,
   retries: { attempts: 8, backoffMs: 2000 },
+  usesTools: ({ tools }) =>
+    tools.flatMap(({ connection, tools: names }, nth) => {
+      const use = { connection, at: ["tools", nth, "connection"] };
+      if (!names) return [use];
+      return names.map((name, at) => ({ ...use, tool: { name, at: ["tools", nth, "tools", at] } }));
+    }),
   outputSchema: ({ outputSchema }) => ({
     type: "object",
     properties: {
       text: { type: "string" },
-      result: outputSchema ?? { type: "null" },
+      result: outputSchema ? embedSchema(outputSchema, "/properties/result") : { type: "null" },
       turns: { type: "integer" },
       usage: {
         type: "object",
