@@ -7,6 +7,7 @@ import { createKeeper, type Keeper } from "./connections/keeper.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { TRIGGER_CALLBACK } from "./ingest/receive-request.ts";
 import type { Seal } from "./lib/seal.ts";
+import type { Append } from "./pipeline.ts";
 import type { Store } from "./store/store.ts";
 
 export interface HubConnectionsOptions {
@@ -53,6 +54,8 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
 
 export interface KeepOptions extends Pick<HubConnectionsOptions, "store" | "ports" | "settings"> {
   connections: Connections;
+  /** Stores the events of polls. */
+  append: Append;
   publicUrl: string;
   newId: () => string;
   onError: (error: unknown) => void;
@@ -60,10 +63,12 @@ export interface KeepOptions extends Pick<HubConnectionsOptions, "store" | "port
 
 /** Called when the hub listens: from now on, servers may send callbacks. */
 export function keepConnections(options: KeepOptions): Keeper {
-  const { store, ports, settings, connections, publicUrl, newId, onError } = options;
+  const { store, ports, settings, connections, append, publicUrl, newId, onError } = options;
   return createKeeper({
     store,
     connections,
+    append,
+    newId,
     callbackUrl: `${publicUrl}${TRIGGER_CALLBACK}`,
     by: newId(),
     timers: ports.timers,

@@ -171,7 +171,16 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         log,
         timers,
       });
-      keeper = keepConnections({ store, ports, settings, connections, publicUrl, newId, onError });
+      keeper = keepConnections({
+        store,
+        ports,
+        settings,
+        connections,
+        append: pipeline.append,
+        publicUrl,
+        newId,
+        onError,
+      });
       return { publicUrl, adminToken };
     },
 

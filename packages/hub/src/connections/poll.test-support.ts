@@ -56,7 +56,7 @@ export function setUpPoll({ quota = null as number | null } = {}) {
     const nextAt = await pollDue(
       {
         by: "me",
-        clock: { now: () => state.now, random: () => 1 },
+        context: { now: () => state.now, random: () => 1, callbackUrl: "" },
         newId: createIds(),
         append: createAppend({
           matcher: { plan: () => ({ revision: 0, events: [] }), invalidate() {} },
