@@ -30,7 +30,7 @@ export interface Command {
     }
   >;
   /** Takes the command line of another program after `--`. */
-  takesCommand?: true;
+  takesCommand?: true | "optional";
   /** The settings that the command reads: it accepts their flags, and its help lists them. */
   settings: readonly (SettingName | "secrets")[];
   /** Accepts the flags of all other settings too. */
@@ -78,7 +78,7 @@ export function parse(command: Command, argv: string[]): Parsed {
     tokens: true,
   });
   const problem =
-    command.takesCommand && end === -1 && positionals.length > 0
+    command.takesCommand === true && end === -1 && positionals.length > 0
       ? `Write -- before the command to run: -- ${positionals[0]} ….`
       : tokens.map((token) => problemOf(token, options)).find((one) => one !== undefined);
   if (problem !== undefined)

@@ -2,6 +2,7 @@
 import { bridge } from "./bridge.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
+import { connection } from "./connection.ts";
 import { doctor } from "./doctor.ts";
 import { events } from "./events.ts";
 import { exec } from "./exec.ts";
@@ -19,6 +20,7 @@ export const commands: readonly Command[] = [
   exec,
   token,
   source,
+  connection,
   flows,
   importFlows,
   bridge,

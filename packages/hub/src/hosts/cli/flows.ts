@@ -6,8 +6,9 @@ import type { AppFile } from "../../legacy/read-flow-file.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
-import { flowTenant, importAndReport, readApps, readJsonFile } from "./import-flows.ts";
+import { importAndReport, readApps, readJsonFile } from "./import-flows.ts";
 import { dim, green } from "./style.ts";
+import { ownerTenant } from "./tenant-flag.ts";
 import { withHub } from "./with-hub.ts";
 
 const APP_FILE = "app.json";
@@ -39,7 +40,7 @@ export const flows: Command = {
     assertNoMoreArguments(rest);
     if (action === push && !existsSync(dir))
       throw new UsageError(`The folder ${dir} does not exist.`);
-    const options = { create: action === push, tenantIn: flowTenant(flags) };
+    const options = { create: action === push, tenantIn: ownerTenant(flags, "flows") };
     await withHub(loadSettings(flags), options, (hub) =>
       action({
         hub,

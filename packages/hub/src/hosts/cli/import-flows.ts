@@ -6,20 +6,13 @@ import type { ImportedFlow, ImportPolicy } from "../../apps/import-flows.ts";
 import { type AppFile, readFlowFile } from "../../legacy/read-flow-file.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import { truncate } from "../../lib/truncate.ts";
-import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import {
-  assertNoMoreArguments,
-  type Command,
-  type Parsed,
-  print,
-  text,
-  UsageError,
-} from "./command.ts";
+import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { isSqliteFile, readLegacyDatabase } from "./read-legacy-database.ts";
 import { dim, green, red, yellow } from "./style.ts";
-import { type WithHubOptions, withHub } from "./with-hub.ts";
+import { ownerTenant } from "./tenant-flag.ts";
+import { withHub } from "./with-hub.ts";
 
 export const importFlows: Command = {
   name: "import-flows",
@@ -53,22 +46,16 @@ export const importFlows: Command = {
     const content = isSqliteFile(file) ? await readLegacyDatabase(file) : readJsonFile(file);
     const apps = readApps(content, file, text(flags.app));
     const policy = { replace: flags.replace === true, strictIds: false };
-    await withHub(settings, { create: false, tenantIn: flowTenant(flags) }, async (hub) => {
-      const work = { hub, policy, publish: flags.publish === true };
-      await importAndReport(apps, work, flags.json === true);
-    });
+    await withHub(
+      settings,
+      { create: false, tenantIn: ownerTenant(flags, "flows") },
+      async (hub) => {
+        const work = { hub, policy, publish: flags.publish === true };
+        await importAndReport(apps, work, flags.json === true);
+      },
+    );
   },
 };
-
-/** The tenant in --tenant; on a hub with several tenants, the option is required. */
-export const flowTenant =
-  (flags: Parsed["flags"]): WithHubOptions["tenantIn"] =>
-  (tenancy) => {
-    const given = text(flags.tenant);
-    if (given === undefined && tenancy === "github")
-      throw new UsageError("Missing option: name the owner of the flows with --tenant ACCOUNT_ID.");
-    return given ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
-  };
 
 export function readJsonFile(file: string): Json {
   let content: string;
