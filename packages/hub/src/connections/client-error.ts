@@ -24,6 +24,13 @@ export function toConnectionError(error: unknown): ConnectionError {
   if (error instanceof SyntaxError) return invalid("The server's answer is not valid JSON.", error);
   if (error instanceof Error && error.name === "ZodError")
     return invalid("The server's answer is JSON, but not a JSON-RPC message.", error);
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  if (String(syscall).startsWith("spawn"))
+    return new ConnectionError(
+      "invalid_target",
+      `The command cannot be run (${code}). Give the full path of a file that can be executed.`,
+      { cause: error },
+    );
   return new ConnectionError(
     "unreachable",
     `The server could not be called: ${quote(error instanceof Error ? error.message : String(error))}.`,

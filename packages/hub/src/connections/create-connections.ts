@@ -16,8 +16,16 @@ export interface ConnectionsOptions extends Pick<ClientsOptions, "open" | "rando
   timers: Timers;
 }
 
+/** Node fires timers with a longer delay immediately. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** The field of `_meta` by which a server can recognize a repeated call. */
 const IDEMPOTENCY_KEY = "signalbox/idempotency-key";
+
+const unexpected = (error: unknown) =>
+  new ConnectionError("unreachable", error instanceof Error ? error.message : String(error), {
+    cause: error,
+  });
 
 type Limits = Pick<CallOptions, "signal" | "timeoutMs">;
 
@@ -39,7 +47,7 @@ export function createConnections({ open, timers, random }: ConnectionsOptions):
           ? signal.reason
           : new ConnectionError("cancelled", "The call was cancelled.", { cause: signal.reason }),
       );
-    const cancelTimeout = timers.after(timeoutMs, () =>
+    const cancelTimeout = timers.after(Math.min(timeoutMs, MAX_TIMER_MS), () =>
       stop.abort(
         new ConnectionError("timeout", `The server did not answer within ${timeoutMs / 1000} s.`),
       ),
@@ -64,7 +72,7 @@ export function createConnections({ open, timers, random }: ConnectionsOptions):
           `The connection has ${MAX_CALLS} running and ${MAX_QUEUED} waiting calls, which is its limit. Try again later, or limit the concurrency of the flow.`,
           { cause: error },
         );
-      throw error;
+      throw error instanceof ConnectionError ? error : unexpected(error);
     } finally {
       cancelTimeout();
       signal.removeEventListener("abort", onAbort);

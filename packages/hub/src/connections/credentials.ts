@@ -5,6 +5,7 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import type { Seal } from "../lib/seal.ts";
+import { ConnectionError } from "./connection-error.ts";
 
 /** Set by the hub or by HTTP itself. */
 const RESERVED_HEADERS = new Set([
@@ -102,7 +103,12 @@ export async function unsealCredentials(
   sealed: string | null,
   { unseal }: Pick<Seal, "unseal">,
 ): Promise<Credentials> {
-  return sealed === null ? {} : schema.parse(JSON.parse(await unseal(sealed)));
+  if (sealed === null) return {};
+  try {
+    return schema.parse(JSON.parse(await unseal(sealed)));
+  } catch (error) {
+    throw new ConnectionError("unauthorized", (error as Error).message, { cause: error });
+  }
 }
 
 /** What may be shown: the kind of the credentials, and names without values. */

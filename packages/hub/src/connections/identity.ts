@@ -20,18 +20,24 @@ export interface IdentityOptions {
   now: () => number;
 }
 
+interface Cached {
+  token: Promise<string>;
+  issuer: string;
+  until: number;
+}
+
 export type Identity = (connection: string) => Promise<string>;
 
 export function createIdentity({ sealKey, issuer, now }: IdentityOptions): Identity {
-  const cached = new BoundedMap<string, { token: Promise<string>; until: number }>(MAX_CACHED);
+  const cached = new BoundedMap<string, Cached>(MAX_CACHED);
   let key: Promise<SigningKey> | undefined;
 
-  async function sign(connection: string, at: number): Promise<string> {
+  async function sign(connection: string, iss: string, at: number): Promise<string> {
     const { SignJWT } = await import("jose");
     key ??= deriveKey(sealKey);
     return new SignJWT({ connectionId: connection })
       .setProtectedHeader({ alg: "HS256", typ: "JWT" })
-      .setIssuer(issuer())
+      .setIssuer(iss)
       .setIssuedAt(at)
       .setExpirationTime(at + LIFETIME_S)
       .sign(await key);
@@ -40,9 +46,10 @@ export function createIdentity({ sealKey, issuer, now }: IdentityOptions): Ident
   return (connection) => {
     const at = Math.floor(now() / 1000);
     const known = cached.get(connection);
-    if (known && at < known.until) return known.token;
-    const token = sign(connection, at);
-    cached.set(connection, { token, until: at + LIFETIME_S - REPLACE_S });
+    const iss = issuer();
+    if (known && at < known.until && known.issuer === iss) return known.token;
+    const token = sign(connection, iss, at);
+    cached.set(connection, { token, issuer: iss, until: at + LIFETIME_S - REPLACE_S });
     token.catch(() => cached.delete(connection));
     return token;
   };

@@ -19,6 +19,7 @@ import { type HubFile, removeHubFile, writeHubFile } from "./hub-file.ts";
 import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
+import { openCommand } from "./open-command.ts";
 import { isSqlite, openStore, reserveDatabase } from "./open-store.ts";
 import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
@@ -103,6 +104,7 @@ export async function startHub({
       fetch,
       guardedFetch: createGuardedFetch({ allowPrivate }),
       guardedWebFetch: createGuardedWebFetch({ allowPrivate, allowHttp: resolved.allowHttp }),
+      openCommand: settings.allowCommands === "on" ? openCommand : undefined,
       evaluate: sandbox.evaluate,
       makeHmacKey: nodeHmacKey,
       timers: systemTimers,
