@@ -1,0 +1,182 @@
+/** `@signalbox/triggers` as its authors install it: the packed files alone, on the oldest Node too. */
+import { execFile } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("../..", import.meta.url));
+let folder: string;
+let installed: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "triggers-package-"));
+  const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", folder], {
+    cwd: join(root, "packages/triggers"),
+  });
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+  await run("tar", ["xzf", filename], { cwd: folder });
+  installed = join(folder, "node_modules/@signalbox/triggers");
+  mkdirSync(join(folder, "node_modules/@signalbox"), { recursive: true });
+  renameSync(join(folder, "package"), installed);
+  // The author's own dependencies, with the one Zod that npm installs for all of them.
+  for (const name of ["zod", "@modelcontextprotocol", "@types"])
+    symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("the packed files", () => {
+  const scripts = () =>
+    readdirSync(join(installed, "dist"))
+      .filter((name) => name.endsWith(".js"))
+      .map((name) => ({ name, text: readFileSync(join(installed, "dist", name), "utf8") }));
+  const importsOf = (text: string) =>
+    [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, name]) => name ?? "");
+
+  it("are the build, the README and the manifest", () => {
+    const names = readdirSync(installed, { recursive: true }).map(String);
+    const files = names.filter((name) => name !== "dist");
+    for (const name of files)
+      expect(name).toMatch(/^(?:package\.json|README\.md|LICENSE|dist\/[a-z-]+\.(?:js|d\.ts))$/);
+    expect(files).toContain("README.md");
+    for (const entry of ["index", "node", "testing"])
+      expect(files).toEqual(expect.arrayContaining([`dist/${entry}.js`, `dist/${entry}.d.ts`]));
+  });
+
+  it("contain no code of the hub, and import only Zod and Node", () => {
+    for (const { name, text } of scripts()) {
+      expect(text, name).not.toMatch(/packages\/(?:hub|rules)|\.\.\/\.\.\/(?:hub|rules)/);
+      for (const imported of importsOf(text))
+        expect(imported, name).toMatch(/^(?:zod$|node:|\.\/)/);
+    }
+  });
+
+  it("use no module of Node in the root entry", () => {
+    const byName = new Map(scripts().map(({ name, text }) => [`./${name}`, text]));
+    const seen = new Set<string>();
+    const visit = (name: string) => {
+      if (seen.has(name)) return;
+      seen.add(name);
+      for (const imported of importsOf(byName.get(name) ?? "")) visit(imported);
+    };
+    visit("./index.js");
+    expect([...seen].filter((name) => name.startsWith("node:"))).toEqual([]);
+    expect(seen).toContain("zod");
+  });
+});
+
+/** Every Node of version 20 in the PATH. */
+async function findNode20(): Promise<string | undefined> {
+  for (const path of (process.env.PATH ?? "").split(delimiter)) {
+    const node = join(path, "node");
+    if (!existsSync(node)) continue;
+    const { stdout } = await run(node, ["--version"]);
+    if (stdout.startsWith("v20.")) return node;
+  }
+  return undefined;
+}
+
+const SERVER = `
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { createTriggers } from "@signalbox/triggers";
+import { fileStorage } from "@signalbox/triggers/node";
+import { testTriggers } from "@signalbox/triggers/testing";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { z } from "zod";
+
+const triggers = createTriggers({
+  definitions: [{ type: "tick", description: "Ticks.", params: z.object({ level: z.enum(["low", "high"]) }) }],
+  storage: fileStorage(process.argv[2]),
+  retry: { firstMs: 5, maxMs: 20 },
+});
+const http = createServer(async (request, response) => {
+  const server = new McpServer({ name: "ticks", version: "1.0.0" });
+  for (const { name, config, handler } of triggers.tools()) server.registerTool(name, config, handler);
+  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
+  await server.connect(transport);
+  await transport.handleRequest(request, response);
+});
+await new Promise((resolve) => http.listen(0, "127.0.0.1", resolve));
+const report = await testTriggers(\`http://127.0.0.1:\${http.address().port}/mcp\`, {
+  quietMs: 100,
+  fire: ({ connectionId, type, params }) => triggers.notify(connectionId, type, params),
+});
+assert.deepEqual(report.checks.filter(({ status }) => status === "failed"), []);
+await triggers.close();
+http.closeAllConnections();
+http.close();
+console.log(process.version, "ok");
+`;
+
+const node20 = await findNode20();
+const nodes = [
+  { version: process.version, node: process.execPath as string | undefined },
+  { version: node20 ? "v20." : "v20. (skipped: there is none in the PATH)", node: node20 },
+];
+
+describe.each(nodes)("Node $version", ({ version, node }) => {
+  it.skipIf(!node)("runs a server that passes the contract kit", async () => {
+    writeFileSync(join(folder, "server.js"), SERVER);
+    const state = join(folder, `state-${version}.json`);
+    const { stdout } = await run(node ?? "", ["server.js", state], { cwd: folder });
+    expect(stdout.trim().split("\n").at(-1)).toMatch(/^v.* ok$/);
+    expect(stdout).toContain(version);
+  });
+});
+
+const AUTHOR = `
+import { createTriggers, defineTrigger, sqliteStorage } from "@signalbox/triggers";
+import { fileStorage } from "@signalbox/triggers/node";
+import { testTriggers } from "@signalbox/triggers/testing";
+import { McpServer as McpServer1 } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { McpServer as McpServer2 } from "@modelcontextprotocol/server";
+import { DatabaseSync } from "node:sqlite";
+import { z } from "zod";
+
+const issue = defineTrigger({
+  type: "issue",
+  description: "A new issue.",
+  params: z.object({ repo: z.string() }),
+  payload: z.object({ repo: z.string(), title: z.string().optional() }),
+  onSubscribe: ({ params }) => params.repo.toUpperCase(),
+});
+const triggers = createTriggers({ definitions: [issue], storage: fileStorage("x.json") });
+createTriggers({ definitions: [issue], storage: sqliteStorage(new DatabaseSync(":memory:")) });
+await triggers.notify("c", "issue", { repo: "a/b" });
+// @ts-expect-error
+await triggers.notify("c", "issue", { repo: 1 });
+// @ts-expect-error
+await triggers.notify("c", "other", {});
+const info = { name: "a", version: "1.0.0" };
+for (const { name, config, handler } of triggers.tools()) {
+  new McpServer1(info).registerTool(name, config, handler);
+  new McpServer2(info).registerTool(name, config, handler);
+}
+const { ok }: { ok: boolean } = await testTriggers("http://127.0.0.1:1/mcp");
+`;
+
+it("has types that an author's compiler accepts, with both versions of the MCP SDK", async () => {
+  writeFileSync(join(folder, "author.ts"), AUTHOR);
+  const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2023"];
+  const tsc = join(root, "node_modules/.bin/tsc");
+  const compile = run(tsc, [...options, "--skipLibCheck", "--types", "node", "author.ts"], {
+    cwd: folder,
+  });
+  expect((await compile.catch((error) => error)).stdout).toBe("");
+});
