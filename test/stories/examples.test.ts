@@ -17,5 +17,11 @@ it.each(examples)("the example %s runs and passes its own checks", async (name) 
 });
 
 it("finds all examples", () => {
-  expect(examples).toEqual(["label-issues", "push-digest", "two-intents", "weekday-digest"]);
+  expect(examples).toEqual([
+    "agent-triage",
+    "label-issues",
+    "push-digest",
+    "two-intents",
+    "weekday-digest",
+  ]);
 });
