@@ -10,10 +10,12 @@ import {
   unsealCredentials,
 } from "../../packages/hub/src/connections/credentials.ts";
 import { createIdentity } from "../../packages/hub/src/connections/identity.ts";
+import type { OAuthTokens } from "../../packages/hub/src/connections/oauth-token.ts";
 import { openClient } from "../../packages/hub/src/connections/open-client.ts";
 import type { AllowPrivate } from "../../packages/hub/src/deliver/address-rules.ts";
 import { createGuardedWebFetch } from "../../packages/hub/src/hosts/node/guarded-web-fetch.ts";
 import { systemTimers } from "../../packages/hub/src/hosts/node/system-timers.ts";
+import { BoundedMap } from "../../packages/hub/src/lib/bounded-map.ts";
 import { createSeal } from "../../packages/hub/src/lib/seal.ts";
 import type { Timers } from "../../packages/hub/src/lib/timers.ts";
 import type { Connection } from "../../packages/hub/src/store/connection-store.ts";
@@ -38,6 +40,7 @@ export function openConnections({
     issuer: () => "https://hub.test",
     now: Date.now,
   });
+  const tokens = new BoundedMap<string, OAuthTokens>(100);
   const listChanges: string[] = [];
   let opened = 0;
   const random = () => 0.5;
@@ -52,6 +55,7 @@ export function openConnections({
         fetch,
         openCommand,
         identity,
+        tokens,
         version: "1.2.3",
         timers,
         random,

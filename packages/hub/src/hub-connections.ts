@@ -4,8 +4,10 @@ import { createConnections } from "./connections/create-connections.ts";
 import { unsealCredentials } from "./connections/credentials.ts";
 import { createIdentity } from "./connections/identity.ts";
 import { createKeeper, type Keeper } from "./connections/keeper.ts";
+import type { OAuthTokens } from "./connections/oauth-token.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { TRIGGER_CALLBACK } from "./ingest/receive-request.ts";
+import { BoundedMap } from "./lib/bounded-map.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Append } from "./pipeline.ts";
 import type { Store } from "./store/store.ts";
@@ -20,6 +22,9 @@ export interface HubConnectionsOptions {
   onError: (error: unknown) => void;
 }
 
+/** How many OAuth clients keep their tokens in memory. */
+const MAX_OAUTH_CLIENTS = 10_000;
+
 export function createHubConnections(options: HubConnectionsOptions): Connections {
   const { store, ports, settings, seal, publicUrl, onError } = options;
   const { timers } = ports;
@@ -28,6 +33,7 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
     issuer: publicUrl,
     now: timers.now,
   });
+  const tokens = new BoundedMap<string, OAuthTokens>(MAX_OAUTH_CLIENTS);
   return createConnections({
     timers,
     random: Math.random,
@@ -39,6 +45,7 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
         fetch: ports.guardedWebFetch,
         openCommand: ports.openCommand,
         identity,
+        tokens,
         version: settings.version,
         timers,
         random: Math.random,

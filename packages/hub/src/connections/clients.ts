@@ -179,14 +179,10 @@ export function createClients({ open, timers, random }: ClientsOptions) {
         }),
       );
     },
-    /** The number of clients that are open or being opened. */
-    get size() {
-      return entries.size;
-    },
   };
 }
 
-export function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });

@@ -1,5 +1,6 @@
 /** Access tokens by the OAuth grant `client_credentials`, cached until they expire. */
 import { z } from "zod";
+import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { OAuthClient } from "./credentials.ts";
@@ -19,7 +20,7 @@ interface TokenEndpoint {
 }
 
 /** Finds the token endpoint by the metadata of the server (RFC 9728, RFC 8414). */
-export type DiscoverTokenEndpoint = () => Promise<TokenEndpoint>;
+export type DiscoverTokenEndpoint = (fetch: WebFetch) => Promise<TokenEndpoint>;
 
 export interface OAuthTokenOptions {
   client: OAuthClient;
@@ -27,7 +28,7 @@ export interface OAuthTokenOptions {
   resource: string;
   fetch: WebFetch;
   discover: DiscoverTokenEndpoint;
-  now: () => number;
+  timers: Pick<Timers, "now" | "after">;
 }
 
 /** The lifetime of a token without `expires_in`. */
@@ -35,6 +36,7 @@ const DEFAULT_LIFETIME_S = 300;
 /** A token is replaced this long before it expires, but lives at least half its time. */
 const EARLY_S = 30;
 const MAX_RESPONSE_BYTES = 64 * 1024;
+const TIMEOUT_MS = 10_000;
 
 const answerSchema = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]+$/),
@@ -43,17 +45,21 @@ const answerSchema = z.object({
 const errorSchema = z.object({ error: z.string(), error_description: z.string().optional() });
 
 export function createOAuthTokens(options: OAuthTokenOptions): OAuthTokens {
-  const { now } = options;
-  let current: { token: Promise<string>; until: number } | undefined;
+  const { now } = options.timers;
+  let current: { token: Promise<string>; value?: string; until: number } | undefined;
 
   return {
     token() {
       if (current && now() < current.until) return current.token;
       const fetching = fetchToken(options);
-      const entry = { token: fetching.then(({ token }) => token), until: Number.POSITIVE_INFINITY };
+      const entry: typeof current = {
+        token: fetching.then(({ token }) => token),
+        until: Number.POSITIVE_INFINITY,
+      };
       current = entry;
       fetching.then(
-        ({ lifetimeS }) => {
+        ({ token, lifetimeS }) => {
+          entry.value = token;
           const early = Math.min(EARLY_S, lifetimeS / 2);
           entry.until = now() + (lifetimeS - early) * 1000;
         },
@@ -64,21 +70,43 @@ export function createOAuthTokens(options: OAuthTokenOptions): OAuthTokens {
       return entry.token;
     },
     reject(token) {
-      const entry = current;
-      entry?.token.then(
-        (known) => {
-          if (known === token && current === entry) current = undefined;
-        },
-        () => {},
-      );
+      if (current?.value === token) current = undefined;
     },
   };
 }
 
-async function fetchToken({ client, resource, fetch, discover }: OAuthTokenOptions) {
+async function fetchToken(options: OAuthTokenOptions) {
+  const stop = new AbortController();
+  const cancel = options.timers.after(TIMEOUT_MS, () =>
+    stop.abort(
+      new ConnectionError(
+        "timeout",
+        `The authorization server did not answer within ${TIMEOUT_MS / 1000} s.`,
+      ),
+    ),
+  );
+  const limited: WebFetch = async (url, init) =>
+    limitBody(await options.fetch(url, { ...init, signal: stop.signal }), MAX_RESPONSE_BYTES, {
+      onBytes() {},
+      tooLarge: () =>
+        new ConnectionError(
+          "too_large",
+          `The authorization server returned more than ${MAX_RESPONSE_BYTES} bytes.`,
+        ),
+    });
+  try {
+    return await requestToken({ ...options, fetch: limited });
+  } catch (error) {
+    throw stop.signal.aborted ? stop.signal.reason : error;
+  } finally {
+    cancel();
+  }
+}
+
+async function requestToken({ client, resource, fetch, discover }: OAuthTokenOptions) {
   const { client_id, client_secret, token_url, scope, audience } = client;
   const endpoint: TokenEndpoint =
-    token_url === undefined ? await discover() : { url: token_url, isSecretInForm: false };
+    token_url === undefined ? await discover(fetch) : { url: token_url, isSecretInForm: false };
   const form = new URLSearchParams({ grant_type: "client_credentials", resource });
   if (scope !== undefined) form.set("scope", scope);
   if (audience !== undefined) form.set("audience", audience);
@@ -96,11 +124,12 @@ async function fetchToken({ client, resource, fetch, discover }: OAuthTokenOptio
       "unauthorized",
       `The token endpoint at ${host} ${reason}. Check client_id, client_secret, scope and token_url of the connection.`,
     );
-  const response = limitBody(
-    await fetch(endpoint.url, { method: "POST", headers, body: form, redirect: "manual" }),
-    MAX_RESPONSE_BYTES,
-    { onBytes() {}, tooLarge: () => failed(`returned more than ${MAX_RESPONSE_BYTES} bytes`) },
-  );
+  const response = await fetch(endpoint.url, {
+    method: "POST",
+    headers,
+    body: form,
+    redirect: "manual",
+  });
   const text = await response.text();
   const json = parseJson(text);
   const problem = errorSchema.safeParse(json);

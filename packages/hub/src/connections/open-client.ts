@@ -11,6 +11,7 @@ import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { NOTIFICATIONS } from "../deliver/events-draft.ts";
 import { backoffMs } from "../lib/backoff.ts";
+import type { BoundedMap } from "../lib/bounded-map.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
 import type { Connection } from "../store/connection-store.ts";
@@ -29,11 +30,13 @@ import { observeMessages } from "./observe-messages.ts";
 import { quote } from "./quote.ts";
 
 export interface OpenClientOptions {
-  connection: Pick<Connection, "id" | "target">;
+  connection: Pick<Connection, "id" | "revision" | "target">;
   credentials: Credentials;
   fetch: WebFetch;
   /** Undefined if this host or its operator does not allow commands. */
   openCommand: OpenCommand | undefined;
+  /** OAuth tokens by connection and revision. They outlive clients, which are closed when idle. */
+  tokens: BoundedMap<string, OAuthTokens>;
   identity: (connection: string) => Promise<string>;
   version: string;
   timers: Timers;
@@ -102,30 +105,35 @@ const isServerError = (error: unknown): boolean =>
 
 function oauthTokens(
   url: URL,
-  { credentials: { auth }, fetch, timers }: OpenClientOptions,
+  { connection: { id, revision }, credentials: { auth }, fetch, timers, tokens }: OpenClientOptions,
 ): OAuthTokens | undefined {
   if (auth?.type !== "oauth") return undefined;
-  return createOAuthTokens({
-    client: auth,
-    resource: url.href,
-    fetch,
-    now: timers.now,
-    async discover() {
-      const { authorizationServerUrl, authorizationServerMetadata: metadata } =
-        await discoverOAuthServerInfo(url, { fetchFn: fetch });
-      if (!metadata)
-        throw new ConnectionError(
-          "unauthorized",
-          `The authorization server ${authorizationServerUrl} publishes no metadata. Set token_url in the credentials of the connection.`,
-        );
-      const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
-      return {
-        url: metadata.token_endpoint,
-        isSecretInForm:
-          !methods.includes("client_secret_basic") && methods.includes("client_secret_post"),
-      };
-    },
-  });
+  const key = `${id} ${revision}`;
+  const created =
+    tokens.get(key) ??
+    createOAuthTokens({
+      client: auth,
+      resource: url.href,
+      fetch,
+      timers,
+      async discover(fetchFn) {
+        const { authorizationServerUrl, authorizationServerMetadata: metadata } =
+          await discoverOAuthServerInfo(url, { fetchFn });
+        if (!metadata)
+          throw new ConnectionError(
+            "unauthorized",
+            `The authorization server ${authorizationServerUrl} publishes no metadata. Set token_url in the credentials of the connection.`,
+          );
+        const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+        return {
+          url: metadata.token_endpoint,
+          isSecretInForm:
+            !methods.includes("client_secret_basic") && methods.includes("client_secret_post"),
+        };
+      },
+    });
+  tokens.set(key, created);
+  return created;
 }
 
 async function openStdio(
