@@ -11,7 +11,7 @@ import { paramsMatch } from "./matches.ts";
 import { memoryStorage } from "./memory-storage.ts";
 import { createMutex } from "./mutex.ts";
 import { createOutbox, type DroppedEvent, type RetriedEvent } from "./outbox.ts";
-import { issuesText } from "./parse-params.ts";
+import { issuesText } from "./schema.ts";
 import type { TriggerStorage } from "./storage.ts";
 import { createTools, type TriggerTool } from "./tools.ts";
 import { TriggerError } from "./trigger-error.ts";

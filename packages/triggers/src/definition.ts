@@ -1,6 +1,6 @@
 /** What the author of a server declares: the types of events, their params and their data. */
-import type { z } from "zod";
 import type { JsonObject } from "./json.ts";
+import type { InputOf, ObjectSchema, OutputOf, Schema } from "./schema.ts";
 
 /** A client's request for the events of one type. */
 export interface Subscription<Params = JsonObject> {
@@ -13,8 +13,8 @@ export interface Subscription<Params = JsonObject> {
 
 export interface TriggerDefinition<
   Type extends string = string,
-  Params extends z.ZodObject = z.ZodObject,
-  Payload extends z.ZodType<object> = z.ZodType<object, object>,
+  Params extends ObjectSchema<object> = ObjectSchema,
+  Payload extends Schema<object> = Schema<object, object>,
 > {
   /** The name of the event type, such as `issue.opened`. */
   type: Type;
@@ -29,30 +29,30 @@ export interface TriggerDefinition<
   /** The data of an event: an object. */
   payload?: Payload;
   /** An example of the data. */
-  sample?: z.input<Payload>;
+  sample?: InputOf<Payload>;
   /** Replaces the comparison of each param with the data. */
-  matches?(params: z.output<Params>, data: z.output<Payload>): boolean;
+  matches?(params: OutputOf<Params>, data: OutputOf<Payload>): boolean;
   /**
    * Called for a new subscription, and for one whose params have changed. If it throws, the client
    * gets the message and tries again, so it can be called more than once.
    */
-  onSubscribe?(subscription: Subscription<z.output<Params>>): unknown;
+  onSubscribe?(subscription: Subscription<OutputOf<Params>>): unknown;
   /** Called when a subscription has ended, and with the former params when they have changed. */
-  onUnsubscribe?(subscription: Subscription<z.output<Params>>): unknown;
+  onUnsubscribe?(subscription: Subscription<OutputOf<Params>>): unknown;
 }
 
 /** Infers the types of the hooks from `params` and `payload`. */
 export const defineTrigger = <
   const Type extends string,
-  Params extends z.ZodObject = z.ZodObject,
-  Payload extends z.ZodType<object> = z.ZodType<object, object>,
+  Params extends ObjectSchema<object> = ObjectSchema,
+  Payload extends Schema<object> = Schema<object, object>,
 >(
   definition: TriggerDefinition<Type, Params, Payload>,
 ): TriggerDefinition<Type, Params, Payload> => definition;
 
 /** The data that `notify` takes for a definition. */
 export type DataOf<Definition> = Definition extends { payload?: infer Payload }
-  ? NonNullable<Payload> extends z.ZodType
-    ? z.input<NonNullable<Payload>>
+  ? NonNullable<Payload> extends Schema
+    ? InputOf<NonNullable<Payload>>
     : object
   : object;

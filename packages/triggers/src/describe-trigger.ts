@@ -1,7 +1,7 @@
 /** An entry of TRIGGER_LIST: the schemas of a definition, in the notation of the wire. */
-import { z } from "zod";
 import type { TriggerDefinition } from "./definition.ts";
 import { isObject, type Json, type JsonObject } from "./json.ts";
+import { jsonSchemaOf } from "./schema.ts";
 
 /** A param for clients that draw a form from it. Values are sent as strings. */
 type ParamDescription = { type: "string"; description?: string; enum?: string[]; default?: string };
@@ -19,7 +19,7 @@ export type TriggerDescription = {
 
 export function describeTrigger(definition: TriggerDefinition): TriggerDescription {
   const { type, title, description, params, payload, sample } = definition;
-  const inputSchema = params ? jsonSchema(params, "input") : { type: "object", properties: {} };
+  const inputSchema = params ? jsonSchemaOf(params, "input") : { type: "object", properties: {} };
   const properties = isObject(inputSchema.properties) ? inputSchema.properties : {};
   return {
     type,
@@ -32,14 +32,9 @@ export function describeTrigger(definition: TriggerDefinition): TriggerDescripti
       ]),
     ),
     inputSchema,
-    ...(payload ? { payloadSchema: jsonSchema(payload, "output") } : {}),
+    ...(payload ? { payloadSchema: jsonSchemaOf(payload, "output") } : {}),
     ...(sample ? { sample: JSON.parse(JSON.stringify(sample)) as JsonObject } : {}),
   };
-}
-
-function jsonSchema(schema: z.ZodType, io: "input" | "output"): JsonObject {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
-  return rest as JsonObject;
 }
 
 function describeParam(schema: JsonObject): ParamDescription {

@@ -1,6 +1,8 @@
 /** Params over the wire: how TRIGGER_LIST describes them, and how TRIGGER_CONFIGURE parses them. */
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+// Another copy of Zod than the one of this package.
+import { z as foreign } from "../../../node_modules/zod/index.js";
 import { describeTrigger } from "./describe-trigger.ts";
 import { parseParams } from "./parse-params.ts";
 
@@ -121,4 +123,12 @@ describe("TRIGGER_CONFIGURE", () => {
     expect(await parse({ repo: "a", "issue.title": "x" })).toEqual({ repo: "a", level: "low" });
     expect(await parseParams("t", undefined, { repo: "a" })).toEqual({});
   });
+});
+
+it("schemas can come from another copy of Zod", async () => {
+  const params = foreign.object({ n: foreign.number().default(1).describe("How many.") });
+  const { paramsSchema, inputSchema } = describeTrigger({ type: "t", description: "", params });
+  expect(paramsSchema).toEqual({ n: { type: "string", description: "How many.", default: "1" } });
+  expect(inputSchema).toMatchObject({ type: "object" });
+  expect(await parseParams("t", params, { n: "7" })).toEqual({ n: 7 });
 });

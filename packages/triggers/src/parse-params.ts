@@ -1,13 +1,13 @@
 /** Params as they come over the wire: clients send numbers and booleans as strings. */
-import type { z } from "zod";
 import { isObject, type JsonObject } from "./json.ts";
 import { isBlank, isNumeric } from "./matches.ts";
+import { issuesText, type ObjectSchema, type Schema } from "./schema.ts";
 import { TriggerError } from "./trigger-error.ts";
 
 /** Throws a `TriggerError` that names each wrong field. */
 export async function parseParams(
   type: string,
-  schema: z.ZodObject | undefined,
+  schema: ObjectSchema<object> | undefined,
   params: unknown,
 ): Promise<JsonObject> {
   if (params !== undefined && !isObject(params))
@@ -16,7 +16,7 @@ export async function parseParams(
   if (!schema) return {};
   // A form submits an empty field as "": it is left out if the schema allows that.
   for (const [name, field] of Object.entries(schema.shape))
-    if (isBlank(given[name]) && accepts(field as z.ZodType, undefined)) delete given[name];
+    if (isBlank(given[name]) && accepts(field as Schema, undefined)) delete given[name];
 
   const first = await schema.safeParseAsync(given);
   if (first.success) return toJson(first.data);
@@ -33,12 +33,7 @@ export async function parseParams(
   );
 }
 
-export const issuesText = (root: string, issues: readonly z.core.$ZodIssue[]): string =>
-  issues
-    .map(({ path, message }) => `${[root, ...path.map(String)].join(".")}: ${message}`)
-    .join("; ");
-
-function accepts(schema: z.ZodType, value: unknown): boolean {
+function accepts(schema: Schema, value: unknown): boolean {
   try {
     return schema.safeParse(value).success;
   } catch {

@@ -1,0 +1,43 @@
+/**
+ * A Zod 4 schema by its structure: the author's Zod may be another copy than that of this package, and
+ * the classes of two versions are not assignable to each other.
+ */
+import { z } from "zod";
+import type { JsonObject } from "./json.ts";
+
+export interface Issue {
+  path: readonly PropertyKey[];
+  message: string;
+}
+
+type Parsed<Output> =
+  | { success: true; data: Output; error?: undefined }
+  | { success: false; error: { issues: readonly Issue[] } };
+
+export interface Schema<Output = unknown, Input = unknown> {
+  readonly _zod: { readonly output: Output; readonly input: Input };
+  safeParse(value: unknown): Parsed<Output>;
+  safeParseAsync(value: unknown): Promise<Parsed<Output>>;
+  toJSONSchema?(options: object): object;
+}
+
+export interface ObjectSchema<Output = Record<string, unknown>> extends Schema<Output> {
+  readonly shape: object;
+}
+
+export type OutputOf<Type extends Schema> = Type["_zod"]["output"];
+export type InputOf<Type extends Schema> = Type["_zod"]["input"];
+
+export function jsonSchemaOf(schema: Schema, io: "input" | "output"): JsonObject {
+  const options = { io, unrepresentable: "any" } as const;
+  const json =
+    schema.toJSONSchema?.(options) ?? z.toJSONSchema(schema as unknown as z.ZodType, options);
+  const { $schema: _, ...rest } = json as { $schema?: string };
+  return rest as JsonObject;
+}
+
+/** `params.repo: Invalid input; params.number: …` */
+export const issuesText = (root: string, issues: readonly Issue[]): string =>
+  issues
+    .map(({ path, message }) => `${[root, ...path.map(String)].join(".")}: ${message}`)
+    .join("; ");
