@@ -2,10 +2,14 @@
 import { expect } from "vitest";
 import type { Store } from "../../store/store.ts";
 import type { It } from "../contract.ts";
-import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
+import { edges, gate, HOUR, node, probe, start, systemTimers, TENANT } from "./fixture.ts";
 
 const slow = () => new Promise<never>(() => {});
 const deferred = true;
+
+/** Delays never end, so that a slow machine does not store a run before its first commit. */
+const endless = () =>
+  systemTimers({ after: (ms, work) => (ms > 0 ? () => {} : systemTimers().after(ms, work)) });
 
 /** A store that records its commits of runs. */
 function withCommits(store: Store, commits: string[]): Store {
@@ -29,7 +33,7 @@ export function deferredContract(it: It): void {
       edges("start > both > end"),
     );
     const commits: string[] = [];
-    const runner = f.openRunner({ store: withCommits(f.store, commits) });
+    const runner = f.openRunner({ store: withCommits(f.store, commits), timers: endless() });
     const run = make({ input: { n: 7 }, token_id: "ada" });
     const { id, ended, stored } = await runner.start(run, { deferred });
     expect(await f.status(id)).toBeUndefined();
@@ -59,7 +63,9 @@ export function deferredContract(it: It): void {
       step: (type: string) => void reports.push(`${type} after ${commits.length}`),
     };
     const store = withCommits(f.store, commits);
-    const { ended } = await f.openRunner({ store, metrics }).start(make(), { deferred });
+    const { ended } = await f
+      .openRunner({ store, metrics, timers: endless() })
+      .start(make(), { deferred });
     await expect.poll(() => f.calls).toEqual(["a begins"]);
     expect(reports).toEqual(["Merge after 1"]);
     f.open("a");
@@ -147,7 +153,7 @@ export function deferredContract(it: It): void {
         throw new RangeError("Invalid string length");
       return f.store.saveProgress(batch);
     };
-    const runner = f.openRunner({ store: { ...f.store, saveProgress } });
+    const runner = f.openRunner({ store: { ...f.store, saveProgress }, timers: endless() });
     const { id, ended } = await runner.start(make(), { deferred });
     expect(await ended).toMatchObject({ status: "failed", error: { code: "cannot_be_saved" } });
     expect(await f.steps(id)).toEqual(["start done", "first done", "end failed"]);
