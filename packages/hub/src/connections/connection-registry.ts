@@ -60,6 +60,8 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
       const found = await find(tenant, id);
       const isChecked = found.status !== "unknown" && found.checked_at !== former;
       if (isChecked || now() >= end || signal?.aborted) return found;
+      // A visit for a due subscription may skip the check.
+      if (found.next_at > now()) await store.touchConnection(tenant, id, now());
       await sleep();
     }
   }
@@ -137,7 +139,6 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
           "connection",
           "No hub is running that could check the connection: start it with `npx signalbox serve`.",
         );
-      await store.touchConnection(tenant, id, now());
       return checked(found, found.checked_at, signal);
     },
   };

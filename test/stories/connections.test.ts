@@ -1,0 +1,188 @@
+/** Connections over the API and by the CLI: a real hub, and real MCP servers. */
+import { expect, it, onTestFinished, vi } from "vitest";
+import { ADMIN, type Backend, startApi } from "../support/api-client.ts";
+import { runCli, startHubProcess } from "../support/hub-process.ts";
+import { listen, serveRaw, serveSdk1, serveSdk2 } from "../support/mcp-servers.ts";
+import { MAX_WAIT_MS } from "../support/timeouts.ts";
+
+const PRIVATE = { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" };
+const forecast = {
+  forecast: ({ city }: Record<string, unknown>) => ({ city, weather: "sun" }),
+};
+const described = [
+  {
+    name: "forecast",
+    description: "The weather of a city.",
+    inputSchema: { type: "object", properties: { city: { type: "string" } } },
+  },
+];
+
+for (const backend of ["SQLite", "PostgreSQL"] satisfies Backend[])
+  it(`on ${backend}: adds a server of each era, lists what it offers, and calls a tool by hand`, async () => {
+    const api = await startApi(backend, PRIVATE);
+    const servers = [await serveSdk2(forecast, { described }), await serveSdk1(forecast)];
+    for (const [nth, { url, requests }] of servers.entries()) {
+      const { json } = await api.expect(201, "POST", "/api/connections", {
+        name: `Server ${nth}`,
+        url,
+        auth: { type: "bearer", token: "secret-of-the-server" },
+        headers: { "X-Team": "weather" },
+      });
+      expect(json).toMatchObject({
+        id: expect.stringMatching(new RegExp(`^server-${nth}-[a-z2-9]{6}$`)),
+        url,
+        status: "ok",
+        error: null,
+        tool_count: 1,
+        trigger_count: 0,
+        tools: [{ name: "forecast" }],
+        triggers: [],
+        credentials: { auth: { type: "bearer" }, headers: ["X-Team"] },
+      });
+      const path = `/api/connections/${json.id}`;
+      const tools = await api.expect(200, "GET", `${path}/tools`);
+      expect(tools.json.items).toMatchObject([{ name: "forecast", inputSchema: {} }]);
+      const called = await api.expect(200, "POST", `${path}/tools/forecast`, {
+        arguments: { city: "Rome" },
+      });
+      expect(called.json).toMatchObject({
+        isError: false,
+        structuredContent: { city: "Rome", weather: "sun" },
+      });
+      const last = requests.at(-1)?.headers;
+      const header = (name: string) => (last instanceof Headers ? last.get(name) : last?.[name]);
+      expect([header("authorization"), header("x-team")]).toEqual([
+        "Bearer secret-of-the-server",
+        "weather",
+      ]);
+      expect(header("x-mesh-token")).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
+    }
+    const { text, json } = await api.expect(200, "GET", "/api/connections");
+    expect(json.items).toHaveLength(2);
+    expect(text).not.toContain("secret-of-the-server");
+    for (const { id } of json.items) await api.expect(204, "DELETE", `/api/connections/${id}`);
+    expect((await api.expect(200, "GET", "/api/connections")).json.items).toEqual([]);
+  });
+
+it("adds servers that refuse, answer rubbish, or have a forbidden address, each with its error", async () => {
+  const api = await startApi("SQLite", PRIVATE);
+  const closed = await listen(() => {});
+  await closed.close();
+  const page = await listen((_, response) => response.end("<h1>Hello</h1>"));
+  const denied = await listen((_, response) => response.writeHead(401).end());
+  const cases: [string, RegExp][] = [
+    [closed.url, /ECONNREFUSED|refused/i],
+    [page.url, /MCP server/],
+    [denied.url, /401.*credentials/],
+    ["http://127.0.0.2:9/mcp", /SIGNALBOX_ALLOW_PRIVATE/],
+  ];
+  for (const [url, error] of cases) {
+    const { json } = await api.expect(201, "POST", "/api/connections", { name: "Bad", url });
+    expect([url, json.status]).toEqual([url, "failed"]);
+    expect(json.error).toMatch(error);
+  }
+});
+
+it("recovers when the server does, by a check on demand", async () => {
+  const api = await startApi("SQLite", PRIVATE);
+  let isDown = true;
+  const server = await serveRaw(({ method }, response) => {
+    if (isDown) return void response.writeHead(503).end();
+    return method === "tools/list"
+      ? { tools: [{ name: "ping", inputSchema: { type: "object" } }] }
+      : {};
+  });
+  const { json } = await api.expect(201, "POST", "/api/connections", {
+    name: "Flaky",
+    url: server.url,
+  });
+  expect(json).toMatchObject({ status: "failed", error: expect.stringContaining("503") });
+  isDown = false;
+  // An earlier check of the hub itself may end first.
+  await vi.waitFor(async () => {
+    const checked = await api.expect(200, "POST", `/api/connections/${json.id}/check`);
+    expect(checked.json).toMatchObject({ status: "ok", error: null, tool_count: 1 });
+  }, MAX_WAIT_MS);
+});
+
+it("by the CLI: adds, lists, checks and removes a connection, without a secret in the arguments", async () => {
+  const api = await startApi("SQLite", PRIVATE);
+  const server = await serveSdk2(forecast, { described });
+  const env = { SIGNALBOX_DATA: api.env.SIGNALBOX_DATA ?? "" };
+  const cli = (args: string[], extra: Record<string, string> = {}) =>
+    runCli(["connection", ...args], { env: { ...env, ...extra } });
+
+  const empty = await cli(["list"]);
+  expect([empty.code, empty.stdout]).toEqual([0, expect.stringContaining("connection add NAME")]);
+  const added = await cli(["add", "weather", server.url, "--header", "X-Key=API_KEY"], {
+    SIGNALBOX_CONNECTION_TOKEN: "bearer-of-the-server",
+    API_KEY: "key-of-the-server",
+  });
+  expect([added.code, added.stderr]).toEqual([0, ""]);
+  const id = /✓ (weather-[a-z2-9]{6})/.exec(added.stdout)?.[1] ?? "";
+  expect(added.stdout).toContain("1 tool, 0 triggers");
+  const headers = server.requests.at(-1)?.headers;
+  expect([headers?.get("authorization"), headers?.get("x-key")]).toEqual([
+    "Bearer bearer-of-the-server",
+    "key-of-the-server",
+  ]);
+
+  const listed = await cli(["list"]);
+  expect(listed.stdout).toMatch(new RegExp(`${id} +weather +ok +1 +0 +${server.url}`));
+  expect(JSON.parse((await cli(["list", "--json"])).stdout)).toMatchObject([{ id, status: "ok" }]);
+  const checked = await cli(["check", id]);
+  expect([checked.code, checked.stdout]).toEqual([0, `✓ ${id}  1 tool, 0 triggers\n`]);
+
+  await server.close();
+  const failed = await cli(["check", "--json"]);
+  expect([failed.code, JSON.parse(failed.stdout)]).toMatchObject([1, [{ id, status: "failed" }]]);
+  const removed = await cli(["remove", id]);
+  expect([removed.code, removed.stdout]).toEqual([0, "✓ removed; its events are kept\n"]);
+  const again = await cli(["remove", id]);
+  expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/unknown ID.*list/)]);
+});
+
+it("by the CLI: names what is missing or wrong", async () => {
+  const api = await startApi("SQLite", PRIVATE);
+  const env = { SIGNALBOX_DATA: api.env.SIGNALBOX_DATA ?? "" };
+  const url = "https://weather.example/mcp";
+  const cases: [string[], RegExp, Record<string, string>?][] = [
+    [[], /Missing action/],
+    [["add", "weather"], /connection add NAME URL/],
+    [["add", "weather", url, "more"], /Unexpected argument "more"/],
+    [["add", "weather", "nonsense"], /url: must be the http\(s\) URL/],
+    [["add", "weather", url, "--header", "X-Key"], /--header must be NAME=VARIABLE/],
+    [["add", "weather", url, "--header", "X-Key=NONE"], /variable NONE is not set/],
+    [["add", "weather", url, "--client-id", "x"], /SIGNALBOX_CONNECTION_CLIENT_SECRET/],
+    [["add", "weather", url, "--scope", "x"], /--scope needs --client-id/],
+    [["add", "weather", url, "--token-stdin"], /standard input has no token/],
+    [["list", "--", "node"], /Only `add` takes a command/],
+    [["check", "none-aaaaaa"], /unknown ID/],
+  ];
+  for (const [args, message, extra] of cases) {
+    const { code, stderr } = await runCli(["connection", ...args], { env: { ...env, ...extra } });
+    expect([args, code, stderr]).toEqual([args, 2, expect.stringMatching(message)]);
+  }
+  const refused = await runCli(["connection", "add", "files", "--", "node", "server.js"], { env });
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining("SIGNALBOX_ALLOW_COMMANDS=on"),
+  ]);
+});
+
+it("by the CLI without a hub: stores the connection, which the hub checks when it starts", async () => {
+  const api = await startApi("SQLite", PRIVATE);
+  await api.hub.stop();
+  const server = await serveSdk2(forecast, { described });
+  const env = { SIGNALBOX_DATA: api.env.SIGNALBOX_DATA ?? "", SIGNALBOX_TOKEN: ADMIN };
+  const added = await runCli(["connection", "add", "weather", server.url], { env });
+  expect([added.code, added.stdout]).toEqual([0, expect.stringContaining("not checked yet")]);
+  const checked = await runCli(["connection", "check"], { env });
+  expect([checked.code, checked.stderr]).toEqual([1, expect.stringContaining("signalbox serve")]);
+  const hub = await startHubProcess({ data: env.SIGNALBOX_DATA, env: { ...api.env } });
+  onTestFinished(async () => void (await hub.stop("SIGKILL")));
+  await vi.waitFor(async () => {
+    const { stdout } = await runCli(["connection", "list", "--json"], { env });
+    expect(JSON.parse(stdout)).toMatchObject([{ name: "weather", status: "ok", tool_count: 1 }]);
+  }, MAX_WAIT_MS);
+});
