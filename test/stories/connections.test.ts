@@ -71,7 +71,7 @@ it("adds servers that refuse, answer rubbish, or have a forbidden address, each 
   const page = await listen((_, response) => response.end("<h1>Hello</h1>"));
   const denied = await listen((_, response) => response.writeHead(401).end());
   const cases: [string, RegExp][] = [
-    [closed.url, /ECONNREFUSED|refused/i],
+    [closed.url, /refuses connections/],
     [page.url, /MCP server/],
     [denied.url, /401.*credentials/],
     ["http://127.0.0.2:9/mcp", /SIGNALBOX_ALLOW_PRIVATE/],
@@ -168,6 +168,39 @@ it("by the CLI: names what is missing or wrong", async () => {
     1,
     expect.stringContaining("SIGNALBOX_ALLOW_COMMANDS=on"),
   ]);
+});
+
+it("by the CLI: adds a command with the given variables, where the operator allows commands", async () => {
+  const api = await startApi("SQLite", { SIGNALBOX_ALLOW_COMMANDS: "on" });
+  const program = `
+    const { createInterface } = require("node:readline");
+    createInterface({ input: process.stdin }).on("line", (line) => {
+      const { id, method, params } = JSON.parse(line);
+      if (id === undefined) return;
+      const name = \`\${process.env.TEAM}-\${process.env.SIGNALBOX_TOKEN ?? "none"}\`;
+      const result = {
+        initialize: {
+          protocolVersion: params.protocolVersion,
+          capabilities: { tools: {} },
+          serverInfo: { name: "program", version: "1" },
+        },
+        "tools/list": { tools: [{ name, inputSchema: { type: "object" } }] },
+      }[method];
+      const error = { code: -32601, message: "Method not found" };
+      console.log(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) }));
+    });`;
+  const env = { SIGNALBOX_DATA: api.env.SIGNALBOX_DATA ?? "", TEAM: "weather" };
+  const command = ["--env", "TEAM", "--json", "--", process.execPath, "-e", program];
+  const added = await runCli(["connection", "add", "local", ...command], { env });
+  expect([added.code, added.stderr]).toEqual([0, ""]);
+  // The variables of the hub are not passed on.
+  expect(JSON.parse(added.stdout)).toMatchObject({
+    status: "ok",
+    command: process.execPath,
+    args: ["-e", program],
+    credentials: { env: ["TEAM"] },
+    tools: [{ name: "weather-none" }],
+  });
 });
 
 it("by the CLI without a hub: stores the connection, which the hub checks when it starts", async () => {

@@ -59,7 +59,7 @@ export const connection: Command = {
     json: { type: "boolean", help: "print JSON" },
   },
   takesCommand: "optional",
-  settings: ["url", "token", "data", "databaseUrl", "key", "tenancy"],
+  settings: ["url", "token", "data", "databaseUrl", "key", "tenancy", "allowCommands"],
   async run(args) {
     const [name, ...rest] = args.positionals;
     const action = { add, list, check, remove }[name ?? ""];

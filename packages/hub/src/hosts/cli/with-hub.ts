@@ -101,7 +101,12 @@ async function serveInProcess(
     now,
     tenancy: settings.tenancy,
     publicUrl: settings.publicUrl,
-    connections: { timers: systemTimers, allowCommands: false, waitMs: 0, calls: undefined },
+    connections: {
+      timers: systemTimers,
+      allowCommands: settings.allowCommands === "on",
+      waitMs: 0,
+      calls: undefined,
+    },
   });
   mountRoutes(app, routes, createAuthorizeRequest({ authorizer, checkHost: () => undefined }));
   return { fetch: async (input, init) => app.fetch(new Request(input, init)), token };
