@@ -23,5 +23,6 @@ it("finds all examples", () => {
     "push-digest",
     "two-intents",
     "weekday-digest",
+    "what-to-wear",
   ]);
 });
