@@ -3,6 +3,7 @@
  * observed on a real server (the section "Observed" of the contract): see trigger-server.test.ts.
  * Started as a program, it is a separate process that a test can kill. A second HTTP port controls it.
  */
+import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -168,7 +169,10 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
     response.end(`event: message\ndata: ${JSON.stringify(message)}\n\n`);
   };
 
-  /** Sends an event to every connection, as the package does: no id, no filter, no retry. */
+  /**
+   * Sends an event to every connection, as the package does: no id, no filter, no retry. Servers with
+   * `subscriptionId` send an id, the same to all subscriptions.
+   */
   const notify = async (type: string, data: JsonObject): Promise<SentCallback[]> => {
     const receivers = [...kept.values()].flatMap(({ credentials, subscriptions }) => [
       ...(credentials ? [credentials] : []),
@@ -178,6 +182,7 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
           Object.entries(one.params).every(([name, value]) => String(data[name]) === value),
       ),
     ]);
+    const id = perSubscription ? { id: randomUUID() } : {};
     return Promise.all(
       receivers.map(async ({ callbackUrl, callbackToken }) => {
         const response = await fetch(callbackUrl, {
@@ -186,7 +191,7 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
             "content-type": "application/json",
             authorization: `Bearer ${callbackToken}`,
           },
-          body: JSON.stringify({ type, data }),
+          body: JSON.stringify({ type, data, ...id }),
         });
         const text = await response.text();
         return { status: response.status, body: text === "" ? null : JSON.parse(text) };
