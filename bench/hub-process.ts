@@ -27,6 +27,7 @@ export interface HubProcessOptions {
   /** An existing data folder, which is kept. By default a new one, which is removed. */
   data?: string;
   nodeOptions?: string[];
+  env?: Record<string, string>;
 }
 
 const START_LIMIT_MS = 30_000;
@@ -77,6 +78,7 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
           SIGNALBOX_RATE_LIMIT: "0",
           SIGNALBOX_LOG_FORMAT: "json",
           GITHUB_WEBHOOK_SECRET: SECRET,
+          ...options.env,
           ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl } : {}),
         },
         stdio: ["ignore", log, log],

@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { agents } from "./agents.ts";
 import type { Backend, Benchmark, Result } from "./benchmark.ts";
 import { cleanUpOnExit } from "./cleanup.ts";
+import { connections } from "./connections.ts";
 import { flows } from "./flows.ts";
 import { hostile } from "./hostile.ts";
 import { ingest } from "./ingest.ts";
@@ -21,13 +22,14 @@ const benchmarks: Record<string, Benchmark> = {
   reads,
   agents,
   flows,
+  connections,
   memory,
   start,
   hostile,
   parts,
   profile,
 };
-const inAll = ["start", "ingest", "reads", "agents", "flows", "memory"];
+const inAll = ["start", "ingest", "reads", "agents", "flows", "connections", "memory"];
 
 const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] [--hub FILE] [--minutes N]
 
@@ -35,6 +37,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   reads     status, list, get, mark and claim with growing backlogs
   agents    latency from a POST to a client, fan-out to 1,000 clients, MCP calls
   flows     a chain of steps, a burst that starts runs, matching, flows as tools
+  connections  calls of a tool compared with the bare SDK client; 1,000 idle connections
   memory    memory of the hub during 200,000 deliveries
   start     time to the first response, memory of an idle hub
   hostile   /healthz while hostile expressions, schemas and code of flow authors run
