@@ -21,6 +21,7 @@ it("finds all examples", () => {
     "agent-triage",
     "label-issues",
     "push-digest",
+    "trigger-server",
     "two-intents",
     "weekday-digest",
     "what-to-wear",

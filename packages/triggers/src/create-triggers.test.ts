@@ -564,6 +564,15 @@ describe("TRIGGER_CONFIGURE", () => {
   });
 });
 
+it("connections lists each connection with subscriptions once", async () => {
+  const triggers = open();
+  await configure(triggers, sub("a"), "c1");
+  await configure(triggers, sub("b"), "c1");
+  await configure(triggers, sub("a", { type: "push" }), "c2");
+  expect(await triggers.connections()).toEqual(["c1", "c2"]);
+  expect(await triggers.connections("push")).toEqual(["c2"]);
+});
+
 describe("definitions", () => {
   it.each([
     [[push, push], 'two definitions have the type "push"'],

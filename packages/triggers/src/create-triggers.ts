@@ -72,6 +72,8 @@ export interface Triggers<Definitions extends readonly TriggerDefinition[]> {
     data: DataOf<Extract<Definitions[number], { type: Type }>>,
     options?: { id?: string },
   ): Promise<NotifyResult>;
+  /** The connections that have subscriptions, of one type or of any, for events that concern all. */
+  connections(type?: Definitions[number]["type"]): Promise<string[]>;
   /** The subscriptions, for example to resume watching after a restart. */
   subscriptions(connectionId?: string): Promise<Subscription[]>;
   /** Delivers what is due. Returns what waits for a later attempt, and when it is due. */
@@ -172,6 +174,12 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
         () => {},
       );
       return result;
+    },
+
+    async connections(type) {
+      const all = await storage.listSubscriptions();
+      const wanting = all.filter((one) => type === undefined || one.type === type);
+      return [...new Set(wanting.map(({ connectionId }) => connectionId))];
     },
 
     async subscriptions(connectionId) {
