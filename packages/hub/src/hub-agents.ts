@@ -1,8 +1,12 @@
 /** The interfaces for agents: inbox, feed, MCP servers, live streams and outbound webhooks. */
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { createAuthorizeRequest } from "./api/authorize-request.ts";
 import { createHostCheck } from "./api/host-check.ts";
 import { createLiveStreams } from "./api/live-streams.ts";
+import { type Automations, createAutomations } from "./apps/automations.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
+import { createFlows } from "./apps/flows.ts";
+import { CHECK_WAIT_MS, createConnectionRegistry } from "./connections/connection-registry.ts";
 import { createDeliverer } from "./deliver/deliverer.ts";
 import { createPostWebhook } from "./deliver/post-webhook.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
@@ -30,6 +34,7 @@ export interface HubAgentsOptions {
   seal: Seal;
   triggers: Explainer;
   calls: ToolCalls;
+  newId: () => string;
   onError: (error: unknown) => void;
 }
 
@@ -55,11 +60,15 @@ export function createHubAgents(options: HubAgentsOptions) {
   // an idle hub uses less memory.
   const loadInboxServer = once(async () => {
     const { createInboxServer } = await import("./mcp/inbox-server.ts");
+    const { automationTools } = await import("./mcp/automation-tools.ts");
+    const { automationRunTools } = await import("./mcp/automation-run-tools.ts");
+    const automations = createHubAutomations(options);
     const context = events?.context;
     return createInboxServer({
       inbox,
       waits,
       triggers,
+      moreTools: [...automationTools(automations), ...automationRunTools(automations)],
       store,
       authorizer,
       events: context,
@@ -110,6 +119,27 @@ export function createHubAgents(options: HubAgentsOptions) {
       await inboxServer.close();
     },
   };
+}
+
+function createHubAutomations(options: HubAgentsOptions): Automations {
+  const { store, ports, seal, calls, triggers, newId } = options;
+  const { timers, evaluate } = ports;
+  return createAutomations({
+    store,
+    flows: createFlows({ store, registry: nodeTypes, evaluate, newId, now: timers.now }),
+    calls,
+    triggers,
+    connections: createConnectionRegistry({
+      store,
+      seal,
+      timers,
+      allowCommands: ports.openCommand !== undefined,
+      waitMs: CHECK_WAIT_MS,
+    }),
+    registry: nodeTypes,
+    newId,
+    timers,
+  });
 }
 
 /** The MCP Events draft: the context of its methods, and the deliverer of its webhooks. */

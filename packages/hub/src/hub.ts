@@ -105,7 +105,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     onError,
   });
   const { calls, triggers } = runs;
-  const shared = { store, tokens, ports, settings, seal, calls, triggers, onError };
+  const shared = { store, tokens, ports, settings, seal, newId, calls, triggers, onError };
   const agents = createHubAgents(shared);
   ports.metrics.watch({
     pendingEvents: store.countPending,
@@ -120,7 +120,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     ...shared,
     connections,
     registry: nodeTypes,
-    newId,
     agents,
     closing: closing.signal,
     checkReady: pipeline.checkReady,

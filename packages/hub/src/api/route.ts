@@ -5,6 +5,7 @@ import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope } from "../store/store.ts";
 import { type Access, Denied } from "../tenants/authorizer.ts";
+import { onlyTenant } from "../tenants/only-tenant.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { createByteReservations } from "./byte-reservations.ts";
 import {
@@ -141,12 +142,6 @@ export function mountRoutes(
         return errorResponse(error);
       }
     });
-}
-
-function onlyTenant({ tenants: [tenant, another] }: Access): string {
-  if (tenant === undefined || another !== undefined)
-    throw new RequestError("invalid", "tenant", "is missing: name one with ?tenant=…");
-  return tenant;
 }
 
 /**

@@ -50,6 +50,8 @@ export interface InboxServerOptions {
   inbox: Inbox;
   waits: Waits;
   triggers: Explainer;
+  /** Tools besides those of the inbox. */
+  moreTools?: readonly Tool[];
   store: Pick<Store, "subscribe">;
   authorizer: Pick<Authorizer, "watch">;
   /** Enables the draft of MCP Events. */
@@ -63,18 +65,19 @@ export interface InboxServer {
   close(): Promise<void>;
 }
 
-const tools = new Map(inboxTools.map((tool) => [tool.name, tool]));
-
 export function createInboxServer({
   inbox,
   waits,
   triggers,
+  moreTools = [],
   store,
   authorizer,
   events,
   version,
   onError = () => {},
 }: InboxServerOptions): InboxServer {
+  const allTools = [...inboxTools, ...moreTools];
+  const tools = new Map(allTools.map((tool) => [tool.name, tool]));
   /** `subscribe`: whether the client can get notifications, in a session or by `subscriptions/listen`. */
   function createServer({ subscribe }: { subscribe: boolean }): Server {
     const server = new Server(
@@ -90,7 +93,7 @@ export function createInboxServer({
       },
     );
     server.setRequestHandler("tools/list", (_, context) => ({
-      tools: inboxTools
+      tools: allTools
         .filter(({ scope }) => allows(requestContextOf(context).access, scope))
         .map(({ listed }) => listed),
     }));

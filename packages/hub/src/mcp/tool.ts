@@ -41,6 +41,8 @@ interface ToolDefinition<Input extends z.ZodObject, Output extends z.ZodObject> 
   output: Output;
   readOnly?: boolean;
   idempotent?: boolean;
+  /** Whether it deletes something. */
+  destructive?: boolean;
   /** Whether it may affect systems other than the hub. */
   openWorld?: boolean;
   run(args: z.infer<Input>, context: ToolContext): Promise<ToolResult>;
@@ -89,7 +91,7 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
       annotations: {
         readOnlyHint: readOnly,
         idempotentHint: definition.idempotent ?? readOnly,
-        destructiveHint: false,
+        destructiveHint: definition.destructive ?? false,
         openWorldHint: definition.openWorld ?? false,
       },
     },

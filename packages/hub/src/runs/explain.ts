@@ -1,14 +1,18 @@
-/** Explains which triggers an event started and why, and replays events. */
+/** Explains which triggers an event started and why, replays events, and tests triggers on past events. */
+import type { EventSelection } from "@signalbox/rules/flows/node-type.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
-import type { NewEvent, Store } from "../store/store.ts";
-import { loadEvent } from "./event-input.ts";
+import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
+import { dataOf, loadEvent } from "./event-input.ts";
 import { evaluateTriggers, type PlanOptions, planEvent } from "./matcher.ts";
 
 export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
   store: Pick<
     Store,
     | "getEvent"
+    | "listEvents"
     | "getPayload"
     | "getFlow"
     | "getRun"
@@ -32,6 +36,13 @@ export interface ExplainedTrigger {
   run_status: string | null;
 }
 
+/** An event that was compared with a trigger. */
+export interface TestedEvent {
+  event: EventRow;
+  matched: boolean;
+  reason: string;
+}
+
 export type Explainer = ReturnType<typeof createExplainer>;
 
 const MAX_EXPLAINED = 200;
@@ -46,6 +57,17 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
     const flow = await store.getFlow(tenant, flow_id);
     const node = flow?.graph.nodes.find(({ id }) => id === node_id);
     return flow ? `${flow.name} / ${node?.name ?? node_id}` : `a flow that was deleted`;
+  };
+
+  const newest = async (tenant: string, limit: number): Promise<EventRow[]> => {
+    const events: EventRow[] = [];
+    let cursor: number | undefined;
+    do {
+      const page = await store.listEvents({ tenant, limit: limit - events.length, cursor });
+      events.push(...page.items);
+      cursor = page.next ?? undefined;
+    } while (cursor !== undefined && events.length < limit);
+    return events;
   };
 
   return {
@@ -91,6 +113,34 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
       return explained;
     },
 
+    /** Compares a trigger with the newest events, or with one event. Starts no run. */
+    async test(
+      tenant: string,
+      selection: EventSelection,
+      { limit, event }: { limit: number; event?: string | undefined },
+    ): Promise<TestedEvent[]> {
+      const trigger = triggerFor(tenant, selection);
+      const events =
+        event === undefined ? await newest(tenant, limit) : [(await find(tenant, event)).event];
+      const tested: TestedEvent[] = [];
+      for (const one of events) {
+        const isCandidate =
+          [one.source, one.source_id].includes(selection.source) &&
+          (trigger.type === null || trigger.type === one.type);
+        // The payload of any other event cannot matter, and may be large.
+        const payload = isCandidate ? await store.getPayload(tenant, one.seq) : undefined;
+        const data = payload ? dataOf(one.source, payload) : null;
+        const asNew: NewEvent = { ...one, ...(payload ?? NO_PAYLOAD) };
+        const [verdict] = await evaluateTriggers(tenant, asNew, data, [trigger], options);
+        const reasons = (verdict?.reasons ?? []).filter(
+          ({ on }) => isCandidate || on === "source" || on === "type",
+        );
+        const matched = verdict?.matched ?? false;
+        tested.push({ event: one, matched, reason: describeReasons(reasons) });
+      }
+      return tested;
+    },
+
     /** Starts new runs of the triggers that match a stored event, or only of those in one flow. */
     async replay(
       tenant: string,
@@ -118,7 +168,27 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
   };
 }
 
-const describeReasons = (reasons: readonly { holds: boolean; message: string }[]): string => {
+const NO_PAYLOAD: Payload = { content_type: "", headers: {}, body: new Uint8Array() };
+
+/** A trigger that is not published. It counts as active. */
+const triggerFor = (
+  tenant: string,
+  { source, type, ...config }: EventSelection,
+): StoredTrigger => ({
+  tenant,
+  app: "",
+  flow_id: "",
+  node_id: "",
+  version: 0,
+  kind: "event",
+  tool_name: null,
+  source,
+  type: type?.trim() ? type : null,
+  active: true,
+  config: config as JsonObject,
+});
+
+const describeReasons = (reasons: readonly Pick<Reason, "holds" | "message">[]): string => {
   const failed = reasons.filter(({ holds }) => !holds);
   return (failed.length > 0 ? failed : reasons).map(({ message }) => message).join("; ");
 };

@@ -1,0 +1,450 @@
+/**
+ * Automations, for agents that set them up over MCP. A view on flows: every change is an edit of a
+ * flow, published at once unless the caller wants a draft.
+ */
+import { issuesOf } from "@signalbox/rules/flows/issues.ts";
+import type { EventSelection, NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { mergePatch } from "@signalbox/rules/merge-patch.ts";
+import type { ConnectionRegistry } from "../connections/connection-registry.ts";
+import { RequestError, validationError } from "../lib/request-error.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { Explainer, TestedEvent } from "../runs/explain.ts";
+import type { Connection, Offers } from "../store/connection-store.ts";
+import type { FlowGraph } from "../store/flow-store.ts";
+import type { Run, RunQuery, Step } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+import {
+  type AutomationTrigger,
+  agentNode,
+  agentOf,
+  type GivenTrigger,
+  TRIGGERS,
+  triggerNode,
+  triggersTo,
+} from "./automation-graph.ts";
+import type { ToolCalls } from "./call-tool.ts";
+import type { DescribedFlow, FlowChange, Flows } from "./flows.ts";
+
+export interface AutomationsOptions {
+  store: Store;
+  flows: Flows;
+  calls: Pick<ToolCalls, "start">;
+  triggers: Pick<Explainer, "test">;
+  connections: Pick<ConnectionRegistry, "find" | "check">;
+  registry: NodeRegistry;
+  newId: () => string;
+  timers: Pick<Timers, "now" | "after">;
+}
+
+/** Who makes a change, and whether it stays a draft. */
+export interface ChangeOptions {
+  by: string;
+  draft: boolean;
+}
+
+export interface Automation {
+  flow: DescribedFlow;
+  agent: JsonObject;
+  triggers: (AutomationTrigger & TriggerState)[];
+  /** Whether the published version is the current draft. */
+  isPublished: boolean;
+}
+
+interface TriggerState {
+  /** When a schedule fires next. */
+  nextFireAt?: number | null;
+  /** What the server of a connection has confirmed, and its error. */
+  subscription?: { state: string; error: string | null };
+}
+
+export type Automations = ReturnType<typeof createAutomations>;
+
+/** The app of automations, unless the caller names another one. */
+export const DEFAULT_APP = "automations";
+
+const EDIT_ATTEMPTS = 3;
+
+export function createAutomations(options: AutomationsOptions) {
+  const { store, flows, calls, connections, registry, newId, timers } = options;
+
+  const view = async (flow: DescribedFlow): Promise<Automation> => {
+    const agent = assertAgent(flow);
+    const published =
+      flow.version === null
+        ? undefined
+        : await store.getVersion(flow.tenant, flow.id, flow.version);
+    const found: Automation["triggers"] = [];
+    for (const trigger of triggersTo(flow.graph, agent, registry))
+      found.push({ ...trigger, ...(await stateOf(flow, trigger)) });
+    return {
+      flow,
+      agent: agent.parameters,
+      triggers: found,
+      isPublished: JSON.stringify(published) === JSON.stringify(flow.graph),
+    };
+  };
+
+  const stateOf = async (
+    { tenant, id, schedules }: DescribedFlow,
+    trigger: AutomationTrigger,
+  ): Promise<TriggerState> => {
+    if (trigger.kind === "schedule")
+      return {
+        nextFireAt: schedules.find(({ node_id }) => node_id === trigger.id)?.next_at ?? null,
+      };
+    if (trigger.kind !== "event") return {};
+    const source = String(trigger.config.source);
+    const subscription = (await store.listTriggerSubscriptions(tenant, source)).find(
+      ({ flow_id, node_id }) => flow_id === id && node_id === trigger.id,
+    );
+    return subscription
+      ? { subscription: { state: subscription.state, error: subscription.error } }
+      : {};
+  };
+
+  const publish = async (
+    flow: DescribedFlow,
+    { by, draft }: ChangeOptions,
+  ): Promise<DescribedFlow> =>
+    draft
+      ? flow
+      : flows.publish(
+          { tenant: flow.tenant, id: flow.id, ifRevision: flow.revision },
+          { note: "", by },
+        );
+
+  /** Applies the change to the newest draft, also if others edit the flow at the same time. */
+  const edit = async (
+    tenant: string,
+    id: string,
+    change: (graph: FlowGraph) => FlowChange,
+    how: ChangeOptions,
+  ): Promise<Automation> => {
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        const found = await flows.get(tenant, id);
+        assertAgent(found);
+        const key = { tenant, id, ifRevision: found.revision };
+        const edited = await flows.change(key, change(found.graph));
+        return await view(await publishEdited(edited, how));
+      } catch (error) {
+        const isChanged = error instanceof RequestError && error.code === "changed";
+        if (!isChanged || attempt === EDIT_ATTEMPTS) throw error;
+      }
+  };
+
+  const publishEdited = async (flow: DescribedFlow, how: ChangeOptions): Promise<DescribedFlow> => {
+    try {
+      return await publish(flow, how);
+    } catch (error) {
+      if (!(error instanceof RequestError) || error.code === "changed") throw error;
+      throw new RequestError(
+        error.code,
+        error.field,
+        `The change is saved as a draft, but it is not published. ${error.message}`,
+        error.errors,
+      );
+    }
+  };
+
+  const triggerOf = (graph: FlowGraph, trigger: string): AutomationTrigger => {
+    const found = triggersIn(graph).find(({ id }) => id === trigger);
+    if (found) return found;
+    throw new RequestError(
+      "not_found",
+      "trigger_id",
+      `The automation has no trigger ${trigger.slice(0, 100)}. ${choices(triggersIn(graph))}`,
+    );
+  };
+  const triggersIn = (graph: FlowGraph): AutomationTrigger[] => {
+    const agent = agentOf(graph);
+    return agent ? triggersTo(graph, agent, registry) : [];
+  };
+
+  return {
+    /** If it cannot be published, nothing is created. */
+    async create(
+      tenant: string,
+      given: {
+        name: string;
+        description?: string | undefined;
+        app?: string | undefined;
+        agent: JsonObject;
+        triggers: readonly GivenTrigger[];
+      },
+      how: ChangeOptions,
+    ): Promise<Automation> {
+      const { name, description, app = DEFAULT_APP } = given;
+      const agentId = newId();
+      const triggers = given.triggers.map((trigger, nth) =>
+        triggerNode(trigger, { id: newId(), nth, agentId }),
+      );
+      if (given.app === undefined) {
+        const at = timers.now();
+        const texts = { name: "Automations", description: "Set up by agents." };
+        await store.createApp({ tenant, slug: app, ...texts, created_at: at, updated_at: at });
+      }
+      const flow = await flows.create(tenant, app, {
+        name,
+        description,
+        nodes: [agentNode(agentId, given.agent), ...triggers.map(({ node }) => node)],
+        edges: triggers.map(({ edge }) => edge),
+      });
+      try {
+        return await view(await publish(flow, how));
+      } catch (error) {
+        await flows.remove({ tenant, id: flow.id });
+        throw error;
+      }
+    },
+
+    get: async (tenant: string, id: string): Promise<Automation> =>
+      view(await flows.get(tenant, id)),
+
+    /** The automations among the next flows. `next` is the id after which the list continues. */
+    async list(
+      tenant: string,
+      query: { app?: string | undefined; after?: string | undefined; limit: number },
+    ): Promise<{ items: Automation[]; next: string | null }> {
+      const found = await flows.list(tenant, query);
+      const items: Automation[] = [];
+      for (const flow of found) if (agentOf(flow.graph)) items.push(await view(flow));
+      const last = found.length === query.limit ? found.at(-1) : undefined;
+      return { items, next: last?.id ?? null };
+    },
+
+    /** Replaces the given fields of the flow and of its agent. Without fields, publishes the draft. */
+    update: (
+      tenant: string,
+      id: string,
+      { name, description, agent }: { name?: string; description?: string; agent: JsonObject },
+      how: ChangeOptions,
+    ): Promise<Automation> =>
+      edit(
+        tenant,
+        id,
+        (graph) => ({
+          name,
+          description,
+          nodes: graph.nodes.map((node) =>
+            node.id === agentOf(graph)?.id
+              ? { ...node, parameters: { ...node.parameters, ...agent } }
+              : node,
+          ),
+        }),
+        how,
+      ),
+
+    async remove(tenant: string, id: string): Promise<void> {
+      assertAgent(await flows.get(tenant, id));
+      await flows.remove({ tenant, id });
+    },
+
+    async addTrigger(
+      tenant: string,
+      id: string,
+      given: GivenTrigger,
+      how: ChangeOptions,
+    ): Promise<Automation & { triggerId: string }> {
+      const triggerId = newId();
+      const automation = await edit(
+        tenant,
+        id,
+        (graph) => {
+          const agentId = agentOf(graph)?.id ?? "";
+          const nth = triggersIn(graph).length;
+          const { node, edge } = triggerNode(given, { id: triggerId, nth, agentId });
+          return { nodes: [...graph.nodes, node], edges: [...graph.edges, edge] };
+        },
+        how,
+      );
+      return { ...automation, triggerId };
+    },
+
+    /** Merges `config`, as in a JSON Merge Patch. */
+    updateTrigger: (
+      tenant: string,
+      id: string,
+      trigger: string,
+      { name, config }: { name?: string | undefined; config: JsonObject },
+      how: ChangeOptions,
+    ): Promise<Automation> =>
+      edit(
+        tenant,
+        id,
+        (graph) => {
+          const { kind } = triggerOf(graph, trigger);
+          return {
+            nodes: graph.nodes.map((node) => {
+              if (node.id !== trigger) return node;
+              const parameters = mergePatch(node.parameters, config);
+              if (kind !== "other") checkChanges(kind, parameters);
+              return { ...node, name: name ?? node.name, parameters };
+            }),
+          };
+        },
+        how,
+      ),
+
+    removeTrigger: (
+      tenant: string,
+      id: string,
+      trigger: string,
+      how: ChangeOptions,
+    ): Promise<Automation> =>
+      edit(
+        tenant,
+        id,
+        (graph) => {
+          triggerOf(graph, trigger);
+          return {
+            nodes: graph.nodes.filter((node) => node.id !== trigger),
+            edges: graph.edges.filter(({ source }) => source !== trigger),
+          };
+        },
+        how,
+      ),
+
+    /** The trigger in the draft. */
+    async getTrigger(tenant: string, id: string, trigger: string): Promise<AutomationTrigger> {
+      const flow = await flows.get(tenant, id);
+      assertAgent(flow);
+      return triggerOf(flow.graph, trigger);
+    },
+
+    /** Compares an event trigger with the newest events, or with one event. */
+    async testTrigger(
+      tenant: string,
+      config: JsonObject,
+      which: { limit: number; event?: string | undefined },
+    ): Promise<TestedEvent[]> {
+      const selection: EventSelection | undefined = TRIGGERS.event.listensTo(config);
+      if (!selection) throw configError("event", config, "trigger");
+      return options.triggers.test(tenant, selection, which);
+    },
+
+    /** Starts a run, and returns it when it has ended or `waitMs` have passed. */
+    async run(
+      tenant: string,
+      id: string,
+      given: { trigger?: string | undefined; input: JsonObject; waitMs: number },
+      signal: AbortSignal,
+    ): Promise<Run> {
+      const flow = await flows.get(tenant, id);
+      assertAgent(flow);
+      if (flow.version === null)
+        throw new RequestError(
+          "invalid",
+          "id",
+          "The automation is a draft: publish it with AUTOMATION_UPDATE, then run it.",
+        );
+      const all = triggersIn(flow.graph);
+      const [only, another] = all;
+      if (given.trigger === undefined && (!only || another))
+        throw new RequestError("invalid", "trigger_id", `is missing. ${choices(all)}`);
+      const trigger = given.trigger ?? only?.id ?? "";
+      triggerOf(flow.graph, trigger);
+      const started = await calls.start({
+        tenant,
+        flow: id,
+        trigger,
+        input: given.input,
+        onlyActive: false,
+      });
+      const ended = await endWithin(started.ended, given.waitMs, signal);
+      if (ended) return ended;
+      await started.stored;
+      return assertRun(await store.getRun(tenant, started.id), started.id);
+    },
+
+    listRuns: (query: RunQuery): Promise<Run[]> => store.listRuns(query),
+
+    async getRun(tenant: string, id: string): Promise<{ run: Run; steps: Step[] }> {
+      const run = assertRun(await store.getRun(tenant, id), id);
+      return { run, steps: await store.listSteps(tenant, id) };
+    },
+
+    /** The names that `{{ secrets.NAME }}` can refer to. */
+    async secretNames(tenant: string): Promise<string[]> {
+      return (await store.listSecretNames(tenant)).map(({ name }) => name);
+    },
+
+    async listConnections(
+      tenant: string,
+      after: string,
+      limit: number,
+    ): Promise<{ connection: Connection; offers: Offers | undefined }[]> {
+      const found = await store.listConnections(tenant, after, limit);
+      const withOffers = found.map(async (connection) => ({
+        connection,
+        offers: await store.getOffers(tenant, connection.id),
+      }));
+      return Promise.all(withOffers);
+    },
+
+    async checkConnection(
+      tenant: string,
+      id: string,
+      signal: AbortSignal,
+    ): Promise<{ connection: Connection; offers: Offers | undefined }> {
+      const connection = await connections.check(tenant, id, signal);
+      return { connection, offers: await store.getOffers(tenant, id) };
+    },
+  };
+
+  /** Undefined if the run has not ended in time, or the caller has disconnected. */
+  async function endWithin(
+    ended: Promise<Run>,
+    ms: number,
+    signal: AbortSignal,
+  ): Promise<Run | undefined> {
+    const stopped = Promise.withResolvers<undefined>();
+    const stop = () => stopped.resolve(undefined);
+    const cancel = timers.after(ms, stop);
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      return await Promise.race([ended, stopped.promise]);
+    } finally {
+      cancel();
+      signal.removeEventListener("abort", stop);
+    }
+  }
+}
+
+function assertAgent({ id, graph }: Pick<DescribedFlow, "id" | "graph">) {
+  const agent = agentOf(graph);
+  if (agent) return agent;
+  throw new RequestError(
+    "invalid",
+    "id",
+    `The flow ${id} is not an automation, because it does not have exactly one Agent node. Choose an id that AUTOMATION_LIST returns.`,
+  );
+}
+
+function assertRun(run: Run | undefined, id: string): Run {
+  if (run) return run;
+  throw new RequestError("not_found", "run_id", `There is no run ${id.slice(0, 100)}.`);
+}
+
+/** Names the triggers, so that a caller can choose one. */
+const choices = (triggers: readonly AutomationTrigger[]): string =>
+  triggers.length === 0
+    ? "Add one with AUTOMATION_TRIGGER_ADD."
+    : `Choose one of ${triggers.map(({ id, name }) => `${id} (${name})`).join(", ")}.`;
+
+function checkChanges(kind: GivenTrigger["kind"], parameters: JsonObject): void {
+  const { settings: _, ...config } = parameters;
+  if (!TRIGGERS[kind].config.safeParse(config).success) throw configError(kind, config, "changes");
+}
+
+/** The error of an invalid config; its paths begin with `field`. */
+function configError(kind: GivenTrigger["kind"], config: JsonObject, field: string): RequestError {
+  const { error } = TRIGGERS[kind].config.safeParse(config);
+  return validationError(
+    (error ? issuesOf(error) : []).map(({ path, message }) => ({
+      path: `${field}.${path}`,
+      message,
+    })),
+  );
+}

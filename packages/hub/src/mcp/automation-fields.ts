@@ -1,0 +1,64 @@
+/** The arguments that describe an automation: the fields of its nodes, with their own descriptions. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { z } from "zod";
+import { AGENT, type GivenTrigger, TRIGGER_KINDS, TRIGGERS } from "../apps/automation-graph.ts";
+
+const agentShape = AGENT.config.shape;
+
+/** All fields of the agent. */
+export const agentFields = agentShape;
+
+/** Each field may be omitted, and then keeps its value: a default would replace it. */
+export const changedAgentFields = Object.fromEntries(
+  Object.entries(agentShape).map(([name, field]) => {
+    const schema = field as z.ZodType;
+    const bare =
+      schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
+    const optional = (bare as z.ZodType).optional();
+    return [name, schema.description ? optional.describe(schema.description) : optional];
+  }),
+);
+
+/** The fields of the agent among the arguments of a tool. */
+export const agentConfig = (args: Record<string, unknown>): JsonObject =>
+  Object.fromEntries(
+    Object.entries(args).filter(([name, value]) => name in agentShape && value !== undefined),
+  ) as JsonObject;
+
+const DESCRIPTIONS = {
+  event:
+    "Starts when an event arrives: a webhook of a source such as github, or an event of a connection. The agent gets { id, source, type, received_at, data } as its data.",
+  schedule:
+    "Starts at the times of a cron expression. The agent gets { scheduled_at, fired_at, time_zone, missed } as its data.",
+  tool: "Is a tool of the app's MCP server, /mcp/APP. The agent gets the arguments of the call as its data.",
+};
+
+/** A trigger: its kind, an optional name, and the config of its node. */
+export const triggerField = z.discriminatedUnion(
+  "kind",
+  TRIGGER_KINDS.map((kind) =>
+    z
+      .strictObject({
+        kind: z.literal(kind),
+        name: z.string().min(1).max(100).optional().describe("A short name for people."),
+        ...shapeOf(kind),
+      })
+      .describe(DESCRIPTIONS[kind]),
+  ) as unknown as [z.ZodObject<{ kind: z.ZodLiteral<(typeof TRIGGER_KINDS)[number]> }>],
+  'kind: must be "event", "schedule" or "tool"',
+);
+
+/** A tool gets a name from its trigger if none is given. */
+function shapeOf(kind: (typeof TRIGGER_KINDS)[number]): z.ZodRawShape {
+  const { toolName, ...shape } = TRIGGERS[kind].config.shape as Record<string, z.ZodType>;
+  return toolName ? { toolName: toolName.optional(), ...shape } : shape;
+}
+
+export function givenTrigger(trigger: Record<string, unknown>): GivenTrigger {
+  const { kind, name, ...config } = trigger;
+  return {
+    kind: kind as GivenTrigger["kind"],
+    name: name as string | undefined,
+    config: config as JsonObject,
+  };
+}

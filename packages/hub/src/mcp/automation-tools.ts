@@ -1,0 +1,327 @@
+/** Tools for agents that set up automations: an agent with instructions, and what starts it. */
+import { nextTick } from "@signalbox/rules/flows/cron.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { z } from "zod";
+import { TRIGGERS } from "../apps/automation-graph.ts";
+import { type Automations, DEFAULT_APP } from "../apps/automations.ts";
+import { RequestError } from "../lib/request-error.ts";
+import { onlyTenant } from "../tenants/only-tenant.ts";
+import {
+  agentConfig,
+  agentFields,
+  changedAgentFields,
+  givenTrigger,
+  triggerField,
+} from "./automation-fields.ts";
+import {
+  automationSchema,
+  automationSummary,
+  automationView,
+  summarizeAutomation,
+} from "./automation-views.ts";
+import { defineTool, type Tool, type ToolContext } from "./tool.ts";
+
+const scope = "admin" as const;
+const id = z.string().min(1).max(100).describe("The automation's id");
+const triggerId = z.string().min(1).max(100).describe("The `trigger_id` of AUTOMATION_GET");
+const name = z.string().trim().min(1, "must not be empty").max(200);
+const description = z.string().max(4000);
+const draft = z
+  .boolean()
+  .default(false)
+  .describe("true: only saves the change. By default it is published and runs at once");
+
+const changeBy = ({ access }: ToolContext, args: { draft: boolean }) => ({
+  by: access.name,
+  draft: args.draft,
+});
+const result = (structured: Record<string, unknown>) => ({ text: structured, structured });
+
+const TESTED = 100;
+const SHOWN = 20;
+const NEXT_TIMES = 5;
+
+export const automationTools = (automations: Automations): readonly Tool[] => [
+  defineTool({
+    name: "AUTOMATION_CREATE",
+    title: "Create an automation",
+    description:
+      "Creates an automation: a model with instructions and tools, and the triggers that start it. " +
+      "Each event, tick or tool call starts a run of the agent, which gets the trigger's data as untrusted data. " +
+      "Find tools with CONNECTION_LIST. If something is invalid, nothing is created, and the error names the field.",
+    scope,
+    openWorld: true,
+    input: z.object({
+      name: name.describe("A short name, such as Label new issues"),
+      description: description.optional().describe("What it does, for people"),
+      app: z
+        .string()
+        .max(100)
+        .optional()
+        .describe(
+          `The slug of an existing app; by default ${DEFAULT_APP}, which is created if needed`,
+        ),
+      ...agentFields,
+      triggers: z
+        .array(triggerField)
+        .max(20)
+        .default([])
+        .describe("What starts it. AUTOMATION_TRIGGER_ADD adds more later"),
+      draft,
+    }),
+    output: automationSchema,
+    async run(args, context) {
+      const created = await automations.create(
+        onlyTenant(context.access),
+        {
+          name: args.name,
+          description: args.description,
+          app: args.app,
+          agent: agentConfig(args),
+          triggers: args.triggers.map(givenTrigger),
+        },
+        changeBy(context, args),
+      );
+      return result(automationView(created));
+    },
+  }),
+  defineTool({
+    name: "AUTOMATION_LIST",
+    title: "List automations",
+    description:
+      "Lists automations, and the names of the stored secrets that a model's apiKey can refer to as {{ secrets.NAME }}.",
+    scope,
+    readOnly: true,
+    input: z.object({
+      app: z.string().max(100).optional().describe("Only automations of this app"),
+      cursor: z.string().max(100).optional().describe("`next_cursor` of the previous page"),
+    }),
+    output: z.object({
+      automations: z.array(automationSummary),
+      next_cursor: z
+        .string()
+        .nullable()
+        .describe("A page may be short or empty; continue until null"),
+      secrets: z.array(z.string()),
+    }),
+    async run({ app, cursor }, { access }) {
+      const tenant = onlyTenant(access);
+      const { items, next } = await automations.list(tenant, { app, after: cursor, limit: 50 });
+      return result({
+        automations: items.map(summarizeAutomation),
+        next_cursor: next,
+        secrets: await automations.secretNames(tenant),
+      });
+    },
+  }),
+  defineTool({
+    name: "AUTOMATION_GET",
+    title: "Get an automation",
+    description:
+      "Returns an automation: its agent, its triggers with their state, and its errors and warnings.",
+    scope,
+    readOnly: true,
+    input: z.object({ id }),
+    output: automationSchema,
+    async run(args, { access }) {
+      return result(automationView(await automations.get(onlyTenant(access), args.id)));
+    },
+  }),
+  defineTool({
+    name: "AUTOMATION_UPDATE",
+    title: "Change an automation",
+    description:
+      "Replaces the given fields; others keep their values. Without any field, publishes the draft.",
+    scope,
+    idempotent: true,
+    openWorld: true,
+    input: z.object({
+      id,
+      name: name.optional(),
+      description: description.optional(),
+      ...changedAgentFields,
+      draft,
+    }),
+    output: automationSchema,
+    async run(args, context) {
+      const { name, description } = args;
+      const change = {
+        ...(name !== undefined && { name }),
+        ...(description !== undefined && { description }),
+        agent: agentConfig(args),
+      };
+      const tenant = onlyTenant(context.access);
+      const how = changeBy(context, args);
+      return result(automationView(await automations.update(tenant, args.id, change, how)));
+    },
+  }),
+  defineTool({
+    name: "AUTOMATION_DELETE",
+    title: "Delete an automation",
+    description: "Deletes an automation with its triggers. Active runs finish.",
+    scope,
+    destructive: true,
+    openWorld: true,
+    input: z.object({ id }),
+    output: z.object({ deleted: z.string() }),
+    async run(args, { access }) {
+      await automations.remove(onlyTenant(access), args.id);
+      return result({ deleted: args.id });
+    },
+  }),
+  defineTool({
+    name: "AUTOMATION_TRIGGER_ADD",
+    title: "Add a trigger",
+    description:
+      "Adds a trigger to an automation: an event, a schedule, or a tool that other agents call. " +
+      "Test an event trigger with AUTOMATION_TRIGGER_TEST first.",
+    scope,
+    openWorld: true,
+    input: z.object({ id, trigger: triggerField, draft }),
+    output: automationSchema.extend({ trigger_id: z.string().describe("Of the new trigger") }),
+    async run(args, context) {
+      const { triggerId, ...automation } = await automations.addTrigger(
+        onlyTenant(context.access),
+        args.id,
+        givenTrigger(args.trigger),
+        changeBy(context, args),
+      );
+      return result({ ...automationView(automation), trigger_id: triggerId });
+    },
+  }),
+  defineTool({
+    name: "AUTOMATION_TRIGGER_UPDATE",
+    title: "Change a trigger",
+    description:
+      'Changes fields of a trigger, as in AUTOMATION_TRIGGER_ADD. To pause it: { "isActive": false }.',
+    scope,
+    idempotent: true,
+    openWorld: true,
+    input: z.object({
+      id,
+      trigger_id: triggerId,
+      name: name.optional(),
+      changes: z
+        .record(z.string(), z.json())
+        .default({})
+        .describe("The fields to change. Objects are merged, null removes a field"),
+      draft,
+    }),
+    output: automationSchema,
+    async run(args, context) {
+      const updated = await automations.updateTrigger(
+        onlyTenant(context.access),
+        args.id,
+        args.trigger_id,
+        { name: args.name, config: args.changes as JsonObject },
+        changeBy(context, args),
+      );
+      return result(automationView(updated));
+    },
+  }),
+  defineTool({
+    name: "AUTOMATION_TRIGGER_REMOVE",
+    title: "Remove a trigger",
+    description: "Removes a trigger from an automation.",
+    scope,
+    destructive: true,
+    openWorld: true,
+    input: z.object({ id, trigger_id: triggerId, draft }),
+    output: automationSchema,
+    async run(args, context) {
+      const tenant = onlyTenant(context.access);
+      const how = changeBy(context, args);
+      return result(
+        automationView(await automations.removeTrigger(tenant, args.id, args.trigger_id, how)),
+      );
+    },
+  }),
+  defineTool({
+    name: "AUTOMATION_TRIGGER_TEST",
+    title: "Test a trigger",
+    description:
+      `Compares an event trigger with the last ${TESTED} events, or with one event, and returns which match and why the others do not. ` +
+      "For a schedule, returns when it fires next. Nothing runs. Give either a trigger of an automation (id and trigger_id) or a new one (trigger).",
+    scope,
+    readOnly: true,
+    input: z.object({
+      id: id.optional(),
+      trigger_id: triggerId.optional(),
+      trigger: triggerField.optional().describe("A trigger that is not stored"),
+      event_id: z.string().max(100).optional().describe("Only this event"),
+    }),
+    output: z.object({
+      tested: z.number().describe("How many events were compared"),
+      matched: z.number(),
+      events: z
+        .array(
+          z.object({
+            event_id: z.string(),
+            source: z.string(),
+            type: z.string(),
+            received_at: z.string(),
+            matched: z.boolean(),
+            reason: z.string().describe("The conditions that failed, or all if none failed"),
+          }),
+        )
+        .describe(`Those that match first, then the others, newest first, up to ${SHOWN}`),
+      next_fire_times: z.array(z.string()).describe("Of a schedule"),
+    }),
+    async run(args, { access }) {
+      const tenant = onlyTenant(access);
+      const { kind, config } = args.trigger
+        ? givenTrigger(args.trigger)
+        : await automations.getTrigger(
+            tenant,
+            required(args.id, "id"),
+            required(args.trigger_id, "trigger_id"),
+          );
+      const times = TRIGGERS.schedule.schedule(kind === "schedule" ? config : {});
+      if (times)
+        return result({ tested: 0, matched: 0, events: [], next_fire_times: nextTimes(times) });
+      if (kind !== "event")
+        throw new RequestError(
+          "invalid",
+          "trigger_id",
+          "Only triggers of the kinds event and schedule can be tested. Start this one with AUTOMATION_RUN.",
+        );
+      const event = args.event_id;
+      const tested = await automations.testTrigger(tenant, config, { limit: TESTED, event });
+      const shown = [...tested]
+        .sort((a, b) => Number(b.matched) - Number(a.matched))
+        .slice(0, SHOWN);
+      return result({
+        tested: tested.length,
+        matched: tested.filter(({ matched }) => matched).length,
+        events: shown.map(({ event: { id, source, type, received_at }, matched, reason }) => ({
+          event_id: id,
+          source,
+          type,
+          received_at: new Date(received_at).toISOString(),
+          matched,
+          reason,
+        })),
+        next_fire_times: [],
+      });
+    },
+  }),
+];
+
+function required(value: string | undefined, field: string): string {
+  if (value !== undefined) return value;
+  throw new RequestError(
+    "invalid",
+    field,
+    "is missing: give id and trigger_id of a stored trigger, or `trigger` to test a new one",
+  );
+}
+
+function nextTimes(times: { cron: string; timeZone: string }): string[] {
+  const found: string[] = [];
+  let at: number | null = Date.now();
+  while (found.length < NEXT_TIMES && at !== null) {
+    at = nextTick(times, at);
+    if (at !== null) found.push(new Date(at).toISOString());
+  }
+  return found;
+}
