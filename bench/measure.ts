@@ -21,7 +21,8 @@ export async function measure(load: Load, target: Target, shape: LoadShape): Pro
   const database = () => (databasePid === undefined ? 0 : cpuSecondsWithChildren(databasePid));
   const storedBefore = await target.stored?.();
   const before = { server: cpuSeconds(pid), database: database() };
-  const report = await load.run({ rate: undefined, ...shape, ...signedDeliveries(target.port) });
+  const deliveries = target.deliveries?.() ?? signedDeliveries(target.port);
+  const report = await load.run({ rate: undefined, ...shape, ...deliveries });
   const serverCpuSeconds = cpuSeconds(pid) - before.server;
   const databaseCpuSeconds = database() - before.database;
   const storedAfter = await target.stored?.();

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { agents } from "./agents.ts";
 import type { Backend, Benchmark, Result } from "./benchmark.ts";
+import { callbacks } from "./callbacks.ts";
 import { cleanUpOnExit } from "./cleanup.ts";
 import { connections } from "./connections.ts";
 import { flows } from "./flows.ts";
@@ -19,6 +20,7 @@ import { figure } from "./table.ts";
 
 const benchmarks: Record<string, Benchmark> = {
   ingest,
+  callbacks,
   reads,
   agents,
   flows,
@@ -29,11 +31,12 @@ const benchmarks: Record<string, Benchmark> = {
   parts,
   profile,
 };
-const inAll = ["start", "ingest", "reads", "agents", "flows", "connections", "memory"];
+const inAll = ["start", "ingest", "callbacks", "reads", "agents", "flows", "connections", "memory"];
 
 const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] [--hub FILE] [--minutes N]
 
   ingest    webhooks per CPU-second and latency, compared with two reference servers; with a listing loop
+  callbacks callbacks of MCP servers per CPU-second, compared with webhooks
   reads     status, list, get, mark and claim with growing backlogs
   agents    latency from a POST to a client, fan-out to 1,000 clients, MCP calls
   flows     a chain of steps, a burst that starts runs, matching, flows as tools
