@@ -6,7 +6,7 @@ import type { OpenCommand } from "./connections/command.ts";
 import type { DeliveryOutcome } from "./deliver/delivery.ts";
 import type { TrustedProxy } from "./ingest/addresses.ts";
 import type { IngestObservation } from "./ingest/ingest-log.ts";
-import type { MakeHmacKey } from "./lib/hmac.ts";
+import type { MakeHmacKey, Sha256Hex } from "./lib/hmac.ts";
 import type { Log } from "./lib/log.ts";
 import type { Timers } from "./lib/timers.ts";
 import type { WebFetch } from "./lib/web-fetch.ts";
@@ -27,6 +27,7 @@ export interface HostPorts {
   /** Evaluates code, expressions and schemas of flow authors, with a deadline. */
   evaluate: Evaluate;
   makeHmacKey: MakeHmacKey;
+  sha256Hex: Sha256Hex;
   timers: Timers;
   /**
    * Only for hosts that evict idle hubs, such as Durable Objects. The hub calls it with the due time

@@ -28,7 +28,7 @@ export interface HubPipelineOptions {
 
 export function createHubPipeline(options: HubPipelineOptions) {
   const { store, ports, settings, seal, newId, tenant } = options;
-  const { log, metrics, makeHmacKey, timers } = ports;
+  const { log, metrics, makeHmacKey, sha256Hex, timers } = ports;
   const { now, defer } = timers;
 
   const readiness = createReadiness({
@@ -77,7 +77,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
     makeHmacKey,
     now,
   });
-  const callbackTokens = createCallbackTokens({ store, makeHmacKey, now });
+  const callbackTokens = createCallbackTokens({ store, sha256Hex, now });
   const limitRate = () => createRateLimit({ failuresPerSecond: settings.rateLimit, now });
   const pipeline = createPipeline({
     matcher,

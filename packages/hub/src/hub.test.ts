@@ -6,7 +6,7 @@ import { systemTimers } from "./hosts/node/system-timers.ts";
 import { readSettings } from "./hosts/settings.ts";
 import { createHub, type HubOptions } from "./hub.ts";
 import { TRIGGER_CALLBACK } from "./ingest/receive-request.ts";
-import { webHmacKey } from "./lib/hmac.ts";
+import { sha256Hex, webHmacKey } from "./lib/hmac.ts";
 import { openSqlite } from "./store/backends/sqlite.ts";
 import { appendRequest, sampleEvent } from "./store/contract/sample.ts";
 import type { Store } from "./store/store.ts";
@@ -42,6 +42,7 @@ async function openHub(
       guardedWebFetch: unexpected,
       evaluate: unexpected,
       makeHmacKey: webHmacKey,
+      sha256Hex,
       timers: systemTimers,
       log: { info() {}, warn() {}, error: unexpected },
       metrics: {

@@ -1,4 +1,4 @@
-/** HMAC-SHA256. Hosts can replace Web Crypto by a faster implementation; see hosts/node/hmac.ts. */
+/** HMAC-SHA256 and SHA-256. Hosts can replace Web Crypto by a faster implementation; see hosts/node/hmac.ts. */
 export type MaybePromise<T> = T | Promise<T>;
 
 export interface HmacKey {
@@ -38,6 +38,9 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   for (let at = 0; at < a.byteLength; at += 1) difference |= (a[at] as number) ^ (b[at] as number);
   return difference === 0;
 }
+
+/** The SHA-256 of a text, in hexadecimal. */
+export type Sha256Hex = (text: string) => MaybePromise<string>;
 
 export async function sha256Hex(text: string): Promise<string> {
   return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(text))));

@@ -1,5 +1,5 @@
-import { createHmac, createSecretKey } from "node:crypto";
-import type { MakeHmacKey } from "../../lib/hmac.ts";
+import { createHmac, createSecretKey, hash } from "node:crypto";
+import type { MakeHmacKey, Sha256Hex } from "../../lib/hmac.ts";
 
 /** Synchronous, with a `KeyObject`: signing with raw bytes takes twice as long on Node 24. */
 export const nodeHmacKey: MakeHmacKey = (secret) => {
@@ -12,3 +12,6 @@ export const nodeHmacKey: MakeHmacKey = (secret) => {
     },
   };
 };
+
+/** Synchronous: Web Crypto would need a thread and a promise for each short text. */
+export const nodeSha256Hex: Sha256Hex = (text) => hash("sha256", text, "hex");

@@ -13,7 +13,7 @@ import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
-import { nodeHmacKey } from "./hmac.ts";
+import { nodeHmacKey, nodeSha256Hex } from "./hmac.ts";
 import { type HttpServer, openHttpServer } from "./http-server.ts";
 import { type HubFile, removeHubFile, writeHubFile } from "./hub-file.ts";
 import { createLiveTransport } from "./live.ts";
@@ -107,6 +107,7 @@ export async function startHub({
       openCommand: settings.allowCommands === "on" ? openCommand : undefined,
       evaluate: sandbox.evaluate,
       makeHmacKey: nodeHmacKey,
+      sha256Hex: nodeSha256Hex,
       timers: systemTimers,
       log,
       metrics: createMetrics({

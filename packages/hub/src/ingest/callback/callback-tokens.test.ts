@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
+import { sha256Hex } from "../../lib/hmac.ts";
 import type { FoundCallbackToken } from "../../store/connection-store.ts";
 import type { Notice } from "../../store/sql.ts";
 import { StoreFailed } from "../from-store.ts";
@@ -42,7 +42,7 @@ async function setUp() {
         return row;
       },
     },
-    makeHmacKey: webHmacKey,
+    sha256Hex,
     now: () => state.now,
   });
   return { ...tokens, state };

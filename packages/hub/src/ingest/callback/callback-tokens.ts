@@ -1,9 +1,10 @@
 /**
- * Looks up the tokens of callbacks. They are cached for a few seconds, and invalidated when
+ * Looks up the tokens of callbacks by their SHA-256, also in the cache: so the time of a lookup reveals
+ * nothing about other tokens. They are cached for a few seconds, and invalidated when
  * connections or triggers change, so that a removed trigger takes effect immediately.
  */
 import { BoundedMap } from "../../lib/bounded-map.ts";
-import { type MakeHmacKey, type MaybePromise, sha256Hex, utf8 } from "../../lib/hmac.ts";
+import type { MaybePromise, Sha256Hex } from "../../lib/hmac.ts";
 import type { ConnectionStore, FoundCallbackToken } from "../../store/connection-store.ts";
 import type { Store } from "../../store/store.ts";
 import { fromStore } from "../from-store.ts";
@@ -22,7 +23,7 @@ export interface CallbackTokens {
 
 export interface CallbackTokensOptions {
   store: Pick<ConnectionStore, "findCallbackToken"> & Pick<Store, "subscribe">;
-  makeHmacKey: MakeHmacKey;
+  sha256Hex: Sha256Hex;
   now: () => number;
 }
 
@@ -37,52 +38,51 @@ const CACHE_MS = 5_000;
 const FORMAT = new RegExp(`^${CALLBACK_TOKEN_PREFIX}[\\w-]{43}$`);
 
 export function createCallbackTokens(options: CallbackTokensOptions): CallbackTokens {
-  const { store, makeHmacKey, now } = options;
-  // The cache is keyed by an HMAC with a key of this process: the time of a lookup depends on the
-  // HMAC, and so reveals nothing about the cached secrets.
-  const key = makeHmacKey(crypto.getRandomValues(new Uint8Array(32)));
+  const { store, sha256Hex, now } = options;
   const cached = new BoundedMap<string, Entry>(10_000);
   /** A separate cache, so that guessed tokens evict no valid one. */
   const unknown = new BoundedMap<string, Entry>(1_000);
   const loading = new Map<string, Promise<CallbackToken | undefined>>();
+  let invalidations = 0;
 
   const unsubscribe = store.subscribe(({ topic }) => {
     if (topic !== "connections" && topic !== "tools" && topic !== "gap") return;
+    invalidations += 1;
     cached.clear();
     unknown.clear();
     loading.clear();
   });
 
-  /** Concurrent requests with one token share a query. */
-  const load = (secret: string, name: string): Promise<CallbackToken | undefined> => {
-    const query = async () => {
-      const hash = await sha256Hex(secret);
-      const found = await fromStore(store.findCallbackToken(hash, now()));
-      const token = found && { ...found, hash };
-      // Not if an invalidation has removed it: then the result may be outdated.
-      if (loading.get(name) === loaded) {
-        const entry = { until: now() + CACHE_MS, token };
-        if (token) cached.set(name, entry);
-        else {
-          cached.delete(name);
-          unknown.set(name, entry);
-        }
+  const query = async (hash: string): Promise<CallbackToken | undefined> => {
+    const before = invalidations;
+    const found = await fromStore(store.findCallbackToken(hash, now()));
+    const token = found && { ...found, hash };
+    // After an invalidation, the result may be outdated.
+    if (invalidations === before) {
+      const entry = { until: now() + CACHE_MS, token };
+      if (token) cached.set(hash, entry);
+      else {
+        cached.delete(hash);
+        unknown.set(hash, entry);
       }
-      return token;
-    };
-    const loaded = query().finally(() => {
-      if (loading.get(name) === loaded) loading.delete(name);
+    }
+    return token;
+  };
+
+  /** Concurrent requests with one token share a query. */
+  const load = (hash: string): Promise<CallbackToken | undefined> => {
+    const loaded = query(hash).finally(() => {
+      if (loading.get(hash) === loaded) loading.delete(hash);
     });
-    loading.set(name, loaded);
+    loading.set(hash, loaded);
     return loaded;
   };
 
-  const findBy = (secret: string, mac: Uint8Array): MaybePromise<CallbackToken | undefined> => {
-    const name = String.fromCharCode(...mac);
-    const entry = cached.get(name) ?? unknown.get(name);
+  const findBy = (hash: string): MaybePromise<CallbackToken | undefined> => {
+    const entry = cached.get(hash) ?? unknown.get(hash);
     return entry && entry.until > now()
       ? unexpired(entry.token)
-      : (loading.get(name) ?? load(secret, name)).then(unexpired);
+      : (loading.get(hash) ?? load(hash)).then(unexpired);
   };
 
   const unexpired = (token: CallbackToken | undefined): CallbackToken | undefined =>
@@ -91,10 +91,8 @@ export function createCallbackTokens(options: CallbackTokensOptions): CallbackTo
   return {
     find(secret) {
       if (!FORMAT.test(secret)) return undefined;
-      const mac = key.sign([utf8(secret)]);
-      return mac instanceof Promise
-        ? mac.then((bytes) => findBy(secret, bytes))
-        : findBy(secret, mac);
+      const hash = sha256Hex(secret);
+      return typeof hash === "string" ? findBy(hash) : hash.then(findBy);
     },
     close: unsubscribe,
   };
