@@ -83,6 +83,29 @@ it("adds servers that refuse, answer rubbish, or have a forbidden address, each 
   }
 });
 
+it("adds a server that hangs, with the time-out, and meanwhile checks and calls others", async () => {
+  const api = await startApi("SQLite", PRIVATE);
+  const isHit = Promise.withResolvers<void>();
+  const hanging = await listen(() => isHit.resolve());
+  let isAdded = false;
+  const adding = api
+    .expect(201, "POST", "/api/connections", { name: "Hanging", url: hanging.url })
+    .finally(() => {
+      isAdded = true;
+    });
+  await isHit.promise;
+  const { url } = await serveSdk2(forecast);
+  const { json } = await api.expect(201, "POST", "/api/connections", { name: "Healthy", url });
+  expect(json).toMatchObject({ status: "ok" });
+  await api.expect(200, "POST", `/api/connections/${json.id}/tools/forecast`, {});
+  expect(isAdded).toBe(false);
+  const hung = (await adding).json;
+  expect(hung).toMatchObject({
+    status: "failed",
+    error: expect.stringMatching(/handshake within 10 s/),
+  });
+});
+
 it("recovers when the server does, by a check on demand", async () => {
   const api = await startApi("SQLite", PRIVATE);
   let isDown = true;

@@ -5,7 +5,7 @@
 import type { JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
 
 /** `unknown`: not checked yet. `ok`: the last check succeeded. */
-export type ConnectionStatus = "unknown" | "ok" | "failed";
+type ConnectionStatus = "unknown" | "ok" | "failed";
 
 /** How to reach the server, without credentials. */
 export type ConnectionTarget = { url: string } | { command: string; args: readonly string[] };
@@ -73,7 +73,7 @@ export interface Offers {
 }
 
 /** `configuring`: not confirmed by the server yet. `failed`: the server rejected it; it is retried. */
-export type SubscriptionState = "configuring" | "active" | "paused" | "failed";
+type SubscriptionState = "configuring" | "active" | "paused" | "failed";
 
 export interface TriggerSubscription {
   id: string;

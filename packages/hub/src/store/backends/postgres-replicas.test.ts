@@ -6,6 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { publishTriggers, republish, sampleConnection } from "../contract/connection-sample.ts";
 import {
   allEvents,
   appendEvents,
@@ -189,6 +190,61 @@ describe("replicas", () => {
     );
     expect(claimed.flat().sort()).toEqual(ids(events).sort());
     expect(claimed.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
+  });
+
+  test("publish flows, change connections and reconcile them concurrently, without a deadlock", async () => {
+    const replicas = await openReplicas(2);
+    const ids = ["a-aaaaaa", "b-bbbbbb", "c-cccccc"];
+    const [store] = replicas;
+    for (const id of ids) await store.createConnection(sampleConnection({ id }), START);
+    const flows = [await publishTriggers(store, []), await publishTriggers(store, [])];
+    const doomed = await publishTriggers(store, [], { app: "doomed" });
+    const sources = (seed: number) =>
+      ids.map((_, at) => ({
+        node_id: `n${at}`,
+        source: nth(ids, (at + seed) % ids.length),
+        active: seed % 2 === 0,
+      }));
+    const reconcile = async (by: string, replica: Store) => {
+      const lease = { by, now: START + 1e6, until: START + 2e6, limit: 2 };
+      for (const { connection, subscriptions } of await replica.leaseConnections(lease)) {
+        await replica.renewConnections(lease, ids);
+        for (const { id: subscription, connection: id } of subscriptions) {
+          const hash = `${by} ${subscription}`;
+          const token = { hash, tenant: "acme", connection: id, subscription, at: START };
+          await replica.stageCallbackToken({ ...token, scope: "connection" });
+          await replica.confirmCallbackToken(hash, START);
+        }
+        const results = subscriptions.map(({ id, revision, wanted }) => ({
+          id,
+          revision,
+          configured: revision,
+          isRemoved: wanted === "removed",
+        }));
+        const { id, revision } = connection;
+        await replica.finishConnection(by, { id, revision, next_at: START }, results, START);
+      }
+      await replica.releaseConnections(by);
+    };
+    await Promise.all(
+      Array.from({ length: 30 }, async (_, seed) => {
+        const replica = nth(replicas, seed % 2);
+        const id = nth(ids, seed % ids.length);
+        await republish(replica, nth(flows, seed % 2), sources(seed));
+        await reconcile(`keeper ${seed}`, replica);
+        await replica.updateConnection("acme", id, { sealed: `${seed}` }, START);
+        if (seed === 9) await republish(replica, doomed, sources(1));
+        if (seed === 20) await replica.deleteApp("acme", "doomed", START);
+        if (seed === 25) await replica.deleteConnection("acme", "b-bbbbbb", START);
+      }),
+    );
+    for (const flow of flows) await republish(store, flow, sources(0));
+    for (const id of ["a-aaaaaa", "c-cccccc"]) {
+      const found = await store.listTriggerSubscriptions("acme", id);
+      const expected = flows.map((flow) => flow.id).sort();
+      expect(found.map(({ flow_id }) => flow_id).sort()).toEqual(expected);
+    }
+    expect(await store.listTriggerSubscriptions("acme", "b-bbbbbb")).toEqual([]);
   });
 
   test("receive each other's notices, even after a connection has broken", async () => {

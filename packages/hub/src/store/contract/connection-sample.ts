@@ -10,7 +10,7 @@ import type { Store } from "../store.ts";
 import { eventTrigger, intents, makeFlow, publish } from "./flow-sample.ts";
 import { START } from "./sample.ts";
 
-export type NewConnection = Parameters<Store["createConnection"]>[0];
+type NewConnection = Parameters<Store["createConnection"]>[0];
 
 export const sampleConnection = (given: Partial<NewConnection> = {}): NewConnection => ({
   id: "weather-7kq2xv",
