@@ -35,18 +35,18 @@ const inAll = ["start", "ingest", "callbacks", "reads", "agents", "flows", "conn
 
 const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] [--hub FILE] [--minutes N]
 
-  ingest    webhooks per CPU-second and latency, compared with two reference servers; with a listing loop
-  callbacks callbacks of MCP servers per CPU-second, compared with webhooks
-  reads     status, list, get, mark and claim with growing backlogs
-  agents    latency from a POST to a client, fan-out to 1,000 clients, MCP calls
-  flows     a chain of steps, a burst that starts runs, matching, flows as tools
+  ingest       webhooks per CPU-second and latency, compared with two reference servers; with a listing loop
+  callbacks    callbacks of MCP servers per CPU-second, compared with webhooks
+  reads        status, list, get, mark and claim with growing backlogs
+  agents       latency from a POST to a client, fan-out to 1,000 clients, MCP calls
+  flows        a chain of steps, a burst that starts runs, matching, flows as tools
   connections  calls of a tool compared with the bare SDK client; 1,000 idle connections
-  memory    memory of the hub during 200,000 deliveries
-  start     time to the first response, memory of an idle hub
-  hostile   /healthz while hostile expressions, schemas and code of flow authors run
-  parts     CPU of a webhook, split into HMAC, parsing and storage
-  profile   CPU profile of the hub at concurrency 64
-  all       ${inAll.join(", ")}
+  memory       memory of the hub during 200,000 deliveries
+  start        time to the first response, memory of an idle hub
+  hostile      /healthz while hostile expressions, schemas and code of flow authors run
+  parts        CPU of a webhook, split into HMAC, parsing and storage
+  profile      CPU profile of the hub at concurrency 64
+  all          ${inAll.join(", ")}
 
   --quick      a short run with fewer rounds
   --json       print the results as JSON instead of tables

@@ -1,6 +1,6 @@
 import type { Transport } from "@modelcontextprotocol/client";
 
-export interface Command {
+interface Command {
   command: string;
   args: readonly string[];
   /** The whole environment, except for PATH and HOME. */

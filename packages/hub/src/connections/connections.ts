@@ -1,6 +1,6 @@
 /** Calls of MCP servers through their connections. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import type { Connection, OfferedTool, Offers } from "../store/connection-store.ts";
+import type { Connection, Offers } from "../store/connection-store.ts";
 
 export interface ToolCall {
   tool: string;
@@ -47,5 +47,3 @@ export interface Connections {
   forget(id: string): void;
   close(): Promise<void>;
 }
-
-export type { OfferedTool };

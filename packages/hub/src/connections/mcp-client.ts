@@ -3,7 +3,7 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { ToolAnswer, ToolCall } from "./connections.ts";
 import type { Exchange } from "./exchange.ts";
 
-export interface ToolCallOptions {
+interface ToolCallOptions {
   meta?: JsonObject | undefined;
   onProgress?:
     | ((progress: { progress: number; total?: number; message?: string }) => void)

@@ -20,7 +20,7 @@ interface TokenEndpoint {
 }
 
 /** Finds the token endpoint by the metadata of the server (RFC 9728, RFC 8414). */
-export type DiscoverTokenEndpoint = (fetch: WebFetch) => Promise<TokenEndpoint>;
+type DiscoverTokenEndpoint = (fetch: WebFetch) => Promise<TokenEndpoint>;
 
 export interface OAuthTokenOptions {
   client: OAuthClient;

@@ -28,8 +28,8 @@ import {
   wantsCallbacks,
 } from "./plan-configure.ts";
 import { type SettleContext, settled, unsettled } from "./settle.ts";
+import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
-export const CONFIGURE_TOOL = "TRIGGER_CONFIGURE";
 const CONFIGURE_TIMEOUT_MS = 20_000;
 
 export interface ReconcileOptions {
@@ -129,11 +129,11 @@ function planPass(
     (wantsCallbacks(offers, one) &&
       one.state === "active" &&
       one.position?.callbackUrl !== callbackUrl);
-  const hasTool = offers.tools.some(({ name }) => name === CONFIGURE_TOOL);
+  const hasTool = offers.tools.some(({ name }) => name === TRIGGER_CONFIGURE);
   const problemOf = (subscription: TriggerSubscription): string | undefined => {
     if (!wantsCallbacks(offers, subscription)) return undefined;
     if (!hasTool)
-      return `${connection.name} offers no triggers: it has no tool ${CONFIGURE_TOOL}. Poll one of its tools instead.`;
+      return `${connection.name} offers no triggers: it has no tool ${TRIGGER_CONFIGURE}. Poll one of its tools instead.`;
     return hasTypes(offers, subscription)
       ? undefined
       : `${connection.name} lists no trigger types.`;
@@ -187,7 +187,7 @@ async function configure(
     const answer = await connections.callTool(
       connection,
       {
-        tool: CONFIGURE_TOOL,
+        tool: TRIGGER_CONFIGURE,
         arguments: {
           type,
           params,

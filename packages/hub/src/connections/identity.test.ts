@@ -1,0 +1,39 @@
+import { decodeJwt, decodeProtectedHeader } from "jose";
+import { expect, it } from "vitest";
+import { createIdentity } from "./identity.ts";
+
+it("is signed once per connection, and again before it expires or if the issuer changes", async () => {
+  let time = 1_000_000;
+  let issuer = "";
+  const identity = createIdentity({
+    sealKey: new Uint8Array(32),
+    issuer: () => issuer,
+    now: () => time,
+  });
+  const early = await identity("weather-aaaaaa");
+  issuer = "https://hub.test";
+  const token = await identity("weather-aaaaaa");
+  expect(token).not.toBe(early);
+  expect(decodeProtectedHeader(token)).toEqual({ alg: "HS256", typ: "JWT" });
+  expect(decodeJwt(token)).toEqual({
+    connectionId: "weather-aaaaaa",
+    iss: issuer,
+    iat: 1_000,
+    exp: 1_300,
+  });
+  expect(await identity("weather-aaaaaa")).toBe(token);
+  expect(await identity("other-aaaaaa")).not.toBe(token);
+  time += 240_000;
+  expect(decodeJwt(await identity("weather-aaaaaa")).exp).toBe(1_540);
+});
+
+it("has a key of its own, derived from the seal key", async () => {
+  const sign = (fill: number) =>
+    createIdentity({
+      sealKey: new Uint8Array(32).fill(fill),
+      issuer: () => "",
+      now: () => 0,
+    })("a");
+  expect(await sign(1)).toBe(await sign(1));
+  expect(await sign(1)).not.toBe(await sign(2));
+});
