@@ -1,5 +1,6 @@
 /** `@signalbox/triggers` as its authors install it: the packed files alone, on the oldest Node too. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   existsSync,
   mkdirSync,
@@ -11,11 +12,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { testTriggers } from "@signalbox/triggers/testing";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { WAIT } from "../support/timeouts.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -33,7 +38,7 @@ beforeAll(async () => {
   mkdirSync(join(folder, "node_modules/@signalbox"), { recursive: true });
   renameSync(join(folder, "package"), installed);
   // The author's own dependencies, with the one Zod that npm installs for all of them.
-  for (const name of ["zod", "@modelcontextprotocol", "@types"])
+  for (const name of ["zod", "@modelcontextprotocol", "@hono", "@types"])
     symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
 });
@@ -170,6 +175,39 @@ for (const { name, config, handler } of triggers.tools()) {
 }
 const { ok }: { ok: boolean } = await testTriggers("http://127.0.0.1:1/mcp");
 `;
+
+it("runs the server of the guide, which passes the contract kit and fires", async () => {
+  const guide = readFileSync(join(root, "docs/trigger-servers.md"), "utf8");
+  const server = /```js\n(.*?)```/s.exec(guide)?.[1] ?? "";
+  const port = await freePort();
+  writeFileSync(
+    join(folder, "guide.js"),
+    server.replace("port: 3000", `port: ${port}`).replace("10_000", "50"),
+  );
+  const child = spawn(process.execPath, ["guide.js"], { cwd: folder, stdio: "inherit" });
+  try {
+    const url = `http://127.0.0.1:${port}/mcp`;
+    await vi.waitFor(() => fetch(url), WAIT);
+    // The server fires by itself, so `fire` has nothing to do for an event of its own connection.
+    const { checks } = await testTriggers(url, { print: () => {}, fire: () => {} });
+    const passed = checks.filter(({ status }) => status === "passed").map(({ name }) => name);
+    expect(passed).toContain("rejects wrong params, and names the field");
+    expect(passed).toContain("sends an event with token, type, data and id");
+  } finally {
+    const ended = once(child, "exit");
+    child.kill();
+    await ended;
+  }
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
 
 it("has types that an author's compiler accepts, with both versions of the MCP SDK", async () => {
   writeFileSync(join(folder, "author.ts"), AUTHOR);
