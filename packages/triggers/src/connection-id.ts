@@ -6,7 +6,23 @@ import { isObject } from "./json.ts";
 
 const HEADER = "x-mesh-token";
 
-/** `context` is the last argument of a tool's callback, in version 1 or 2 of the MCP SDK. */
+/** The last argument of a tool's callback: the fields of version 1 and 2 of the MCP SDK that name a client. */
+export interface ToolContext {
+  /** Version 2. */
+  http?: { req?: Request; authInfo?: AuthInfo };
+  /** Version 1. */
+  requestInfo?: { headers: Record<string, string | string[] | undefined> };
+  /** Version 1. */
+  authInfo?: AuthInfo;
+}
+
+interface AuthInfo {
+  token: string;
+  clientId: string;
+  scopes: string[];
+  extra?: Record<string, unknown>;
+}
+
 export function connectionIdOf(context: unknown): string | undefined {
   const token = headerOf(context);
   const claims = token === undefined ? undefined : claimsOf(token);

@@ -119,6 +119,7 @@ describe("notify", () => {
       message: expect.stringContaining("data.repo: "),
     });
     await expect(bad("push", [])).rejects.toThrow('data of "push" must be an object');
+    await expect(bad("push", { big: 1n })).rejects.toThrow('data of "push" cannot be sent as JSON');
     await expect(bad("nothing", {})).rejects.toMatchObject({ code: "unknown_type" });
     expect(await triggers.flush()).toEqual({ pending: 0, nextAt: undefined });
   });

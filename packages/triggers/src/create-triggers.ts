@@ -3,7 +3,7 @@
  * every subscription that wants it, or (with the memory storage) has been delivered.
  */
 import { type ConfigureContext, configure, endSubscription, publicView } from "./configure.ts";
-import { connectionIdOf } from "./connection-id.ts";
+import { connectionIdOf, type ToolContext } from "./connection-id.ts";
 import type { DataOf, Subscription, TriggerDefinition } from "./definition.ts";
 import { describeTrigger } from "./describe-trigger.ts";
 import { isObject } from "./json.ts";
@@ -14,7 +14,7 @@ import { createOutbox, type DroppedEvent, type RetriedEvent } from "./outbox.ts"
 import { issuesText } from "./schema.ts";
 import type { TriggerStorage } from "./storage.ts";
 import { createTools, type TriggerTool } from "./tools.ts";
-import { TriggerError } from "./trigger-error.ts";
+import { messageOf, TriggerError } from "./trigger-error.ts";
 
 export interface TriggersOptions<Definitions extends readonly TriggerDefinition[]> {
   definitions: Definitions;
@@ -24,10 +24,10 @@ export interface TriggersOptions<Definitions extends readonly TriggerDefinition[
   waitUntil?: (promise: Promise<unknown>) => void;
   fetch?: typeof fetch;
   /**
-   * The connection that calls a tool. `context` is the last argument of a tool's callback. Default:
-   * the claim `connectionId` of the JWT in the header `x-mesh-token`.
+   * The connection that calls a tool. Default: the claim `connectionId` of the JWT in the header
+   * `x-mesh-token`.
    */
-  connectionId?: (context: unknown) => string | undefined | Promise<string | undefined>;
+  connectionId?: (context: ToolContext) => string | undefined | Promise<string | undefined>;
   /** Whether events may be sent to this URL. Default: any http or https URL. */
   allowCallback?: (url: URL) => boolean | Promise<boolean>;
   /** An event was given up. Default: logged. */
@@ -132,7 +132,7 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
         `unknown trigger type "${type}": add it to definitions`,
       );
     const payload = await parsePayload(definition, data);
-    const body = JSON.parse(JSON.stringify(payload)) as object;
+    const body = toJson(type, payload);
     const wanting = (await storage.listSubscriptions(connectionId)).filter(
       (one) =>
         one.type === type &&
@@ -157,7 +157,7 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
   return {
     tools: () =>
       createTools(descriptions, async (request, toolContext) => {
-        const connectionId = await identify(toolContext);
+        const connectionId = await identify((toolContext ?? {}) as ToolContext);
         if (!connectionId) throw new TriggerError("no_connection", "Connection ID not available");
         await lock(connectionId, () => configure(connectionId, request, context));
       }),
@@ -226,4 +226,13 @@ async function parsePayload({ type, payload }: TriggerDefinition, data: unknown)
     "bad_data",
     `wrong data of "${type}": ${issuesText("data", parsed.error.issues)}`,
   );
+}
+
+function toJson(type: string, data: object): object {
+  try {
+    return JSON.parse(JSON.stringify(data)) as object;
+  } catch (cause) {
+    const message = `data of "${type}" cannot be sent as JSON: ${messageOf(cause)}`;
+    throw new TriggerError("bad_data", message, { cause });
+  }
 }

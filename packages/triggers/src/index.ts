@@ -1,3 +1,4 @@
+export type { ToolContext } from "./connection-id.ts";
 export {
   createTriggers,
   type NotifyResult,

@@ -2,7 +2,11 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import {
+  type CreateMcpHandlerOptions,
+  createMcpHandler,
+  McpServer,
+} from "@modelcontextprotocol/server";
 import { afterEach, expect, it } from "vitest";
 import { z } from "zod";
 import { connectionIdOf } from "./connection-id.ts";
@@ -24,18 +28,25 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
 }
 
-const serve = (register: (server: McpServer) => void): Promise<string> => {
+const serve = (
+  register: (server: McpServer) => void,
+  options?: CreateMcpHandlerOptions,
+): Promise<string> => {
   const { fetch } = createMcpHandler(() => {
     const server = new McpServer({ name: "test", version: "1.0.0" });
     register(server);
     return server;
-  });
+  }, options);
   return listen(createServer(getRequestListener((request) => fetch(request))));
 };
 
 const quick = { quietMs: 200, print: () => {} };
 
-it("passes a server of this SDK", async () => {
+it.each([
+  ["of both protocols", {}],
+  ["that answers with SSE", { responseMode: "sse" as const }],
+  ["of the stateless protocol only", { legacy: "reject" as const }],
+])("passes a server of this SDK, %s", async (_, handlerOptions) => {
   const triggers = createTriggers({
     definitions: [
       {
@@ -51,7 +62,7 @@ it("passes a server of this SDK", async () => {
   const url = await serve((server) => {
     for (const { name, config, handler } of triggers.tools())
       server.registerTool(name, config, handler);
-  });
+  }, handlerOptions);
   const lines: string[] = [];
   const report = await testTriggers(url, {
     ...quick,

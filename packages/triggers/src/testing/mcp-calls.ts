@@ -15,7 +15,9 @@ export interface McpCalls {
 }
 
 const TIMEOUT_MS = 30_000;
-const PROTOCOL = "2025-06-18";
+const LEGACY = "2025-06-18";
+const MODERN = "2026-07-28";
+const clientInfo = { name: "testTriggers", version: "1.0.0" };
 
 export async function openMcpCalls(
   url: string,
@@ -23,6 +25,7 @@ export async function openMcpCalls(
 ): Promise<McpCalls> {
   let nextId = 1;
   let session: Record<string, string> = {};
+  let isModern = false;
 
   async function post(message: object, extra: Record<string, string> = {}): Promise<Response> {
     return fetch(url, {
@@ -42,7 +45,12 @@ export async function openMcpCalls(
   /** Returns the result, or throws the error of the protocol. */
   async function request(method: string, params: object, extra?: Record<string, string>) {
     const id = nextId++;
-    const response = await post({ id, method, params }, extra);
+    const response = isModern
+      ? await post(
+          { id, method, params: { ...params, _meta: META } },
+          { ...route(method, params), ...extra },
+        )
+      : await post({ id, method, params }, extra);
     const text = await response.text();
     const answer = messagesOf(text).find((message) => message.id === id);
     if (isObject(answer?.result)) return { response, result: answer.result };
@@ -50,17 +58,23 @@ export async function openMcpCalls(
     throw new Error(`${method} failed (HTTP ${response.status}): ${error}`);
   }
 
-  const { response } = await request("initialize", {
-    protocolVersion: PROTOCOL,
-    capabilities: {},
-    clientInfo: { name: "testTriggers", version: "1.0.0" },
-  });
-  const sessionId = response.headers.get("mcp-session-id");
-  session = {
-    "mcp-protocol-version": PROTOCOL,
-    ...(sessionId === null ? {} : { "mcp-session-id": sessionId }),
-  };
-  await (await post({ method: "notifications/initialized" })).body?.cancel();
+  try {
+    const { response } = await request("initialize", {
+      protocolVersion: LEGACY,
+      capabilities: {},
+      clientInfo,
+    });
+    const id = response.headers.get("mcp-session-id");
+    session = { "mcp-protocol-version": LEGACY, ...(id === null ? {} : { "mcp-session-id": id }) };
+    await (await post({ method: "notifications/initialized" })).body?.cancel();
+  } catch (error) {
+    // A server may support only the stateless protocol.
+    isModern = true;
+    session = { "mcp-protocol-version": MODERN };
+    await request("tools/list", {}).catch(() => {
+      throw error;
+    });
+  }
 
   return {
     async listTools() {
@@ -86,6 +100,17 @@ export async function openMcpCalls(
     },
   };
 }
+
+/** What replaces `initialize` in the stateless protocol. */
+const META = {
+  "io.modelcontextprotocol/protocolVersion": MODERN,
+  "io.modelcontextprotocol/clientInfo": clientInfo,
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+const route = (method: string, params: object): Record<string, string> => ({
+  "mcp-method": method,
+  ...("name" in params ? { "mcp-name": String(params.name) } : {}),
+});
 
 /** The messages of a JSON body or of an SSE stream. */
 function messagesOf(text: string): Record<string, unknown>[] {
