@@ -1,0 +1,60 @@
+/** Rotation of callback tokens over the API, with a hundred requests at a time, on two replicas. */
+import pg from "pg";
+import { expect, it, onTestFinished } from "vitest";
+import { MAX_WAIT_MS } from "../support/timeouts.ts";
+import { startTriggerStory } from "../support/trigger-story.ts";
+
+const patiently = { timeout: MAX_WAIT_MS, interval: 100 };
+
+it.each([false, true])(
+  "a hundred concurrent rotations leave one current token; the former one works through the grace, then gets 401 (per subscription: %s)",
+  async (perSubscription) => {
+    const story = await startTriggerStory({ backend: "PostgreSQL", server: { perSubscription } });
+    const { server, connection, env } = story;
+    const replica = await story.startReplica();
+    await story.publish([{ id: "here", type: "issue.opened" }]);
+    await story.untilStates({ here: "active" });
+    const tokens = async (): Promise<string[]> =>
+      (await server.state()).calls.map((call) => String(call.arguments.callbackToken));
+    const [former = ""] = await tokens();
+    const [subscription] = await story.subscriptions();
+
+    const path = `/api/connections/${connection}/subscriptions/${subscription?.id}/rotate`;
+    const headers = { authorization: `Bearer ${env.SIGNALBOX_TOKEN}` };
+    const statuses = await Promise.all(
+      Array.from({ length: 100 }, async (_, nth) => {
+        const { url } = nth % 2 === 0 ? story.hub() : replica;
+        return (await fetch(`${url}${path}`, { method: "POST", headers })).status;
+      }),
+    );
+    expect(new Set(statuses)).toEqual(new Set([202]));
+    await story.untilStates({ here: "active" });
+
+    const db = new pg.Client(env.DATABASE_URL);
+    await db.connect();
+    onTestFinished(() => db.end());
+    const current = async () =>
+      (await db.query("SELECT hash FROM callback_tokens WHERE expires_at IS NULL")).rowCount;
+    await expect.poll(current, patiently).toBe(1);
+    expect((await server.state()).calls.length).toBeGreaterThan(1);
+
+    let sent = 0;
+    const callBack = async (token: string): Promise<number> => {
+      sent += 1;
+      const response = await fetch(`${story.hub().url}/api/trigger-callback`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}` },
+        body: JSON.stringify({ type: "issue.opened", data: { n: sent } }),
+      });
+      return response.status;
+    };
+    expect(await callBack(former)).toBe(202);
+    const [{ status } = { status: 0 }] = await server.notify("issue.opened", { n: 1 });
+    expect(status).toBe(202);
+    await db.query("UPDATE callback_tokens SET expires_at = 1 WHERE expires_at IS NOT NULL");
+    await expect.poll(() => callBack(former), patiently).toBe(401);
+    const [again] = await server.notify("issue.opened", { n: 2 });
+    expect(again?.status).toBe(202);
+  },
+  120_000,
+);
