@@ -109,10 +109,7 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   }
 }
 
-function createExecution(
-  options: ExecuteOptions,
-  suspend: (due: number | null) => void,
-): Execution {
+function createExecution(options: ExecuteOptions, suspend: (due: number) => void): Execution {
   const { claimed, registry, services, timers, stepTimeoutMs, suspendAfterMs } = options;
   const { run, graph } = claimed;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));

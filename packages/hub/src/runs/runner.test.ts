@@ -259,6 +259,29 @@ describe("a runner", () => {
     expect(f.errors).toEqual([]);
   });
 
+  inFixture("fails a part of a step whose output exceeds the limit, without retries", async (f) => {
+    const settings = { retries: { attempts: 3, backoffMs: 0 } };
+    const output = "x".repeat(2_000_000);
+    const make = await f.publish(
+      [
+        start,
+        node("agent", "Parts", {
+          parts: ["one", "two"],
+          output: Array(9).fill("{{ trigger.text }}"),
+          settings,
+        }),
+      ],
+      edges("start > agent"),
+    );
+    const run = await (await f.openRunner().start(make({ input: { text: output } }))).ended;
+    expect(run).toMatchObject({
+      status: "failed",
+      error: { code: "output_too_large", node_id: "agent" },
+    });
+    expect(f.calls).toEqual(["one 1"]);
+    expect((await f.steps(run.id)).slice(1)).toEqual(["agent failed", "agent@#one failed"]);
+  });
+
   inFixture("fails a step whose output exceeds the limit", async (f) => {
     const make = await f.publish(
       [start, probe("a", { value: "{{ trigger.text }}" }), probe("b")],

@@ -8,14 +8,14 @@ afterEach(() => void vi.useRealTimers());
 const { signal } = new AbortController();
 
 function open(suspendAfterMs = 1_000) {
-  const suspended: (number | null)[] = [];
+  const suspended: number[] = [];
   const suspension = createSuspension({
     timers: systemTimers(),
     suspendAfterMs,
     suspend: (due) => suspended.push(due),
   });
   const ended: string[] = [];
-  const wait = (name: string, due: number | null, by: AbortSignal = signal) =>
+  const wait = (name: string, due: number, by: AbortSignal = signal) =>
     suspension.work(() => suspension.until(due, by)).then(() => ended.push(name));
   return { suspension, suspended, ended, wait };
 }
@@ -37,16 +37,8 @@ test("suspends the run if every wait is long, until the earliest wait is due", a
   const { suspended, wait } = open();
   void wait("later", 9_000);
   void wait("late", 5_000);
-  void wait("without a time", null);
   await vi.advanceTimersByTimeAsync(1);
   expect(suspended).toEqual([5_000]);
-});
-
-test("suspends the run until it is woken if no wait has a due time", async () => {
-  const { suspended, wait } = open();
-  void wait("without a time", null);
-  await vi.advanceTimersByTimeAsync(1);
-  expect(suspended).toEqual([null]);
 });
 
 test("uses timers while a node is working, and suspends the run afterwards", async () => {

@@ -10,8 +10,8 @@ export interface Suspension {
   work<Result>(task: () => Promise<Result>): Promise<Result>;
   /** Called within `work`: until the task settles, its caller does not count as working. */
   idle<Result>(task: () => Promise<Result>): Promise<Result>;
-  /** Waits until `due` or until the signal is aborted. With null, only `wakeRun` ends the wait. */
-  until(due: number | null, signal: AbortSignal): Promise<void>;
+  /** Waits until `due` or until the signal is aborted. */
+  until(due: number, signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
@@ -19,7 +19,7 @@ export interface SuspensionOptions {
   timers: Timers;
   suspendAfterMs: number;
   /** Called when no node is working, and none will work before `due`. */
-  suspend(due: number | null): void;
+  suspend(due: number): void;
 }
 
 /** The longest delay that timers accept. */
@@ -27,7 +27,7 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export function createSuspension(options: SuspensionOptions): Suspension {
   const { timers, suspendAfterMs, suspend } = options;
-  const waits = new Set<{ due: number | null; end(): void }>();
+  const waits = new Set<{ due: number; end(): void }>();
   let working = 0;
   let closed = false;
   let cancelTimer = () => {};
@@ -35,14 +35,14 @@ export function createSuspension(options: SuspensionOptions): Suspension {
   const schedule = () => {
     cancelTimer();
     if (closed || waits.size === 0) return;
-    const next = earliest(waits);
-    const delay = next === null ? MAX_TIMER_MS : Math.max(0, next - timers.now());
+    const next = Math.min(...[...waits].map(({ due }) => due));
+    const delay = Math.max(0, next - timers.now());
     // With a timer, because the next node may start right after this one.
     if (working === 0 && delay > suspendAfterMs) cancelTimer = timers.after(0, () => suspend(next));
-    else if (next !== null) cancelTimer = timers.after(Math.min(MAX_TIMER_MS, delay), endDue);
+    else cancelTimer = timers.after(Math.min(MAX_TIMER_MS, delay), endDue);
   };
   const endDue = () => {
-    for (const { due, end } of [...waits]) if (due !== null && due <= timers.now()) end();
+    for (const { due, end } of [...waits]) if (due <= timers.now()) end();
     schedule();
   };
   const count = (change: 1 | -1) => {
@@ -91,10 +91,4 @@ export function createSuspension(options: SuspensionOptions): Suspension {
       cancelTimer();
     },
   };
-}
-
-function earliest(waits: Iterable<{ due: number | null }>): number | null {
-  let next: number | null = null;
-  for (const { due } of waits) if (due !== null && (next === null || due < next)) next = due;
-  return next;
 }

@@ -240,20 +240,4 @@ export function partsContract(it: It): void {
     expect(JSON.stringify(everything)).not.toContain(secret);
     expect((await f.run(failed.id)).output).toEqual(Array(3).fill(`got ${MASK}`));
   });
-
-  it("fail without retries if their output is too large", async (f) => {
-    const settings = { retries: { attempts: 3, backoffMs: 0 } };
-    const output = "x".repeat(2_000_000);
-    const make = await f.publish(
-      [start, parts({ output: Array(9).fill("{{ trigger.text }}"), settings })],
-      edges("start > agent"),
-    );
-    const run = await (await f.openRunner().start(make({ input: { text: output } }))).ended;
-    expect(run).toMatchObject({
-      status: "failed",
-      error: { code: "output_too_large", node_id: "agent" },
-    });
-    expect(f.calls).toEqual(["one 1"]);
-    expect((await f.steps(run.id)).slice(1)).toEqual(["agent failed", "agent@#one failed"]);
-  });
 }
