@@ -8,7 +8,7 @@ import { BoundedMap } from "../lib/bounded-map.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Connection } from "../store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { IDLE_MS, OPEN_MS, RETRY_FIRST_MS, RETRY_MAX_MS } from "./limits.ts";
+import { CHECKED_IDLE_MS, IDLE_MS, OPEN_MS, RETRY_FIRST_MS, RETRY_MAX_MS } from "./limits.ts";
 import type { McpClient } from "./mcp-client.ts";
 
 export interface ClientsOptions {
@@ -37,6 +37,8 @@ interface Entry {
   client: Promise<McpClient>;
   opened: McpClient | undefined;
   users: number;
+  /** Whether it was used for more than checks. */
+  hasCalls: boolean;
   /** Retired entries are closed after their last use. */
   isRetired: boolean;
   stop: AbortController;
@@ -66,6 +68,7 @@ export function createClients({ open, timers, random }: ClientsOptions) {
       client,
       opened: undefined,
       users: 0,
+      hasCalls: false,
       isRetired: false,
       stop,
       cancelIdle: () => {},
@@ -117,7 +120,11 @@ export function createClients({ open, timers, random }: ClientsOptions) {
 
   function whenIdle(id: string, entry: Entry): void {
     if (entry.isRetired) closeEntry(entry);
-    else entry.cancelIdle = timers.after(IDLE_MS, () => retire(id, entry));
+    else {
+      const isHeld = entry.hasCalls || entry.opened?.capabilities.listChanged === true;
+      const idleMs = isHeld ? IDLE_MS : CHECKED_IDLE_MS;
+      entry.cancelIdle = timers.after(idleMs, () => retire(id, entry));
+    }
   }
 
   async function useOnce<Result>(
@@ -128,6 +135,7 @@ export function createClients({ open, timers, random }: ClientsOptions) {
     const entry = find(connection, isCheck);
     entry.cancelIdle();
     entry.users += 1;
+    entry.hasCalls ||= !isCheck;
     const wasOpen = entry.opened !== undefined;
     try {
       const client = entry.opened ?? (await unlessAborted(signal, entry.client));

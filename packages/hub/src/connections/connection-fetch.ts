@@ -3,9 +3,8 @@
  * token once after 401, and limits the size of responses.
  */
 import type { WebFetch } from "../lib/web-fetch.ts";
-import { ConnectionError } from "./connection-error.ts";
 import type { Credentials } from "./credentials.ts";
-import type { Exchange, Exchanges } from "./exchange.ts";
+import { answerTooLarge, type Exchange, type Exchanges } from "./exchange.ts";
 import { IDENTITY_HEADER } from "./identity.ts";
 import { limitBody } from "./limit-body.ts";
 import { MAX_ANSWER_BYTES, MAX_OTHER_BYTES } from "./limits.ts";
@@ -62,15 +61,9 @@ function limited(response: Response, exchange: Exchange | undefined, otherwise: 
       if (exchange) exchange.bytes += bytes;
     },
     tooLarge() {
-      const error = new ConnectionError(
-        "too_large",
-        `The server's answer exceeds the limit of ${formatBytes(limit)}. Request less data.`,
-      );
+      const error = answerTooLarge(exchange?.limit ?? limit);
       exchange?.stop.abort(error);
       return error;
     },
   });
 }
-
-const formatBytes = (bytes: number): string =>
-  bytes >= 1024 * 1024 ? `${Math.round(bytes / 1024 / 1024)} MiB` : `${bytes} bytes`;

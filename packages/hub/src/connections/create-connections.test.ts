@@ -16,7 +16,7 @@ import {
 } from "../../../../test/support/open-connections.ts";
 import { WAIT } from "../../../../test/support/timeouts.ts";
 import { createTestTimers } from "../lib/test-timers.ts";
-import { IDLE_MS, MAX_CALLS, MAX_QUEUED, OPEN_MS } from "./limits.ts";
+import { CHECKED_IDLE_MS, IDLE_MS, MAX_CALLS, MAX_QUEUED, OPEN_MS } from "./limits.ts";
 
 const echo: Tools = { echo: (given) => given };
 const call = { tool: "echo", arguments: { a: 1 } };
@@ -213,6 +213,18 @@ describe("a session", () => {
     await vi.waitFor(() => expect(sessions.size).toBe(0), WAIT);
     await connections.callTool(connection, call, patient());
     expect(connections.opened()).toBe(2);
+  });
+
+  it("ends soon after a check, unless the server sends notifications", async () => {
+    const timers = createTestTimers(Date.now());
+    const connections = openConnections({ timers });
+    const plain = await serveSdk1(echo);
+    const notifying = await serveSdk1(echo, { listChanged: true });
+    for (const { url } of [plain, notifying])
+      await connections.loadOffers(await newConnection(url), patient());
+    timers.advance(CHECKED_IDLE_MS);
+    await vi.waitFor(() => expect(plain.sessions.size).toBe(0), WAIT);
+    expect(notifying.sessions.size).toBe(1);
   });
 
   it("is replaced when target or credentials have changed; running calls finish", async () => {

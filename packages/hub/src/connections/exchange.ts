@@ -1,5 +1,9 @@
+import { ConnectionError } from "./connection-error.ts";
+
 /** One request to a server: its limits, and why it was stopped. */
 export interface Exchange {
+  /** The limit of all answers of the operation, and what is left of it. */
+  limit: number;
   maxBytes: number;
   /** Ends the request. The reason is the error of the call. */
   stop: AbortController;
@@ -10,11 +14,18 @@ export interface Exchange {
 }
 
 export const newExchange = (maxBytes: number, stop: AbortController): Exchange => ({
+  limit: maxBytes,
   maxBytes,
   stop,
   bytes: 0,
   isStream: false,
 });
+
+export const answerTooLarge = (limit: number): ConnectionError =>
+  new ConnectionError(
+    "too_large",
+    `The server's answer exceeds the limit of ${limit / 1024 / 1024} MiB.`,
+  );
 
 /**
  * The SDK's `fetch` does not know for which request it is called, but request options may contain

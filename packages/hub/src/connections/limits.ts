@@ -12,6 +12,8 @@ export const MAX_OTHER_BYTES = MIB;
 export const OPEN_MS = 10_000;
 /** After this time without calls, a client is closed. */
 export const IDLE_MS = 60_000;
+/** The same for clients that only checked their server. Thousands of connections may be checked. */
+export const CHECKED_IDLE_MS = 1_000;
 /** The time limit for telling a server that its session ends. */
 export const CLOSE_MS = 2_000;
 /** The delay after the first failure to open a connection, and the longest. */

@@ -121,7 +121,10 @@ describe("the list of tools", () => {
       page += 1;
       return { tools: [tool(`t${page}`, { description })], nextCursor: String(page) };
     });
-    expect(await loadFailure(url)).toMatchObject({ code: "too_large" });
+    expect(await loadFailure(url)).toMatchObject({
+      code: "too_large",
+      message: "The server's answer exceeds the limit of 4 MiB.",
+    });
     expect(page).toBe(4);
   });
 });

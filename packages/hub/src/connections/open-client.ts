@@ -1,7 +1,6 @@
 /** Opens clients with the MCP SDK. This module is loaded with the first connection. */
 import {
   Client,
-  discoverOAuthServerInfo,
   type JSONRPCMessage,
   type JsonSchemaValidator,
   SdkHttpError,
@@ -21,12 +20,13 @@ import { ConnectionError } from "./connection-error.ts";
 import { createConnectionFetch } from "./connection-fetch.ts";
 import type { ToolAnswer } from "./connections.ts";
 import type { Credentials } from "./credentials.ts";
-import { createExchanges } from "./exchange.ts";
+import { answerTooLarge, createExchanges } from "./exchange.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { CLOSE_MS, OPEN_MS } from "./limits.ts";
 import type { McpClient } from "./mcp-client.ts";
-import { createOAuthTokens, type OAuthTokens } from "./oauth-token.ts";
+import type { OAuthTokens } from "./oauth-token.ts";
 import { observeMessages } from "./observe-messages.ts";
+import { openOAuthTokens } from "./open-oauth-tokens.ts";
 import { quote } from "./quote.ts";
 
 export interface OpenClientOptions {
@@ -68,7 +68,11 @@ async function openHttp(text: string, options: OpenClientOptions): Promise<McpCl
   const { connection, credentials, fetch, identity, timers } = options;
   const url = new URL(text);
   const exchanges = createExchanges();
-  const tokens = oauthTokens(url, options);
+  const { auth } = credentials;
+  const tokens =
+    auth?.type === "oauth"
+      ? openOAuthTokens(`${connection.id} ${connection.revision}`, auth, url, options)
+      : undefined;
   const open = (isLegacy: boolean) => {
     const session = createSession(options, OPEN_MS, isLegacy);
     const transport = new HttpTransport(url, {
@@ -103,39 +107,6 @@ const isServerError = (error: unknown): boolean =>
   SdkHttpError.isInstance(error.cause) &&
   error.cause.status >= 500;
 
-function oauthTokens(
-  url: URL,
-  { connection: { id, revision }, credentials: { auth }, fetch, timers, tokens }: OpenClientOptions,
-): OAuthTokens | undefined {
-  if (auth?.type !== "oauth") return undefined;
-  const key = `${id} ${revision}`;
-  const created =
-    tokens.get(key) ??
-    createOAuthTokens({
-      client: auth,
-      resource: url.href,
-      fetch,
-      timers,
-      async discover(fetchFn) {
-        const { authorizationServerUrl, authorizationServerMetadata: metadata } =
-          await discoverOAuthServerInfo(url, { fetchFn });
-        if (!metadata)
-          throw new ConnectionError(
-            "unauthorized",
-            `The authorization server ${authorizationServerUrl} publishes no metadata. Set token_url in the credentials of the connection.`,
-          );
-        const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
-        return {
-          url: metadata.token_endpoint,
-          isSecretInForm:
-            !methods.includes("client_secret_basic") && methods.includes("client_secret_post"),
-        };
-      },
-    });
-  tokens.set(key, created);
-  return created;
-}
-
 async function openStdio(
   target: { command: string; args: readonly string[] },
   options: OpenClientOptions,
@@ -152,6 +123,7 @@ async function openStdio(
     exchanges: createExchanges(),
     hasSession: () => false,
     end: async () => {},
+    countBytes: (result) => JSON.stringify(result).length,
     lastWords: opened.lastWords,
   });
 }
@@ -161,6 +133,8 @@ interface SessionParts {
   hasSession(): boolean;
   /** Tells the server that the session ends. */
   end(): Promise<void>;
+  /** Only if the transport does not limit the size of answers itself. */
+  countBytes?(result: unknown): number;
   lastWords?: OpenedCommand["lastWords"];
 }
 
@@ -228,7 +202,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
   }
 
   function toMcpClient(
-    { exchanges, hasSession, end }: SessionParts,
+    { exchanges, hasSession, end, countBytes }: SessionParts,
     withWords: (error: unknown) => ConnectionError,
   ): McpClient {
     const server = client.getServerVersion();
@@ -237,7 +211,10 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
       work: (headers: Record<string, string>) => Promise<Result>,
     ): Promise<Result> => {
       try {
-        return await exchanges.run(exchange, work);
+        const result = await exchanges.run(exchange, work);
+        if (countBytes) exchange.bytes += countBytes(result);
+        if (exchange.bytes > exchange.maxBytes) throw answerTooLarge(exchange.limit);
+        return result;
       } catch (error) {
         throw exchange.stop.signal.aborted ? exchange.stop.signal.reason : withWords(error);
       }

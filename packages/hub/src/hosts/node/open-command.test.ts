@@ -29,7 +29,10 @@ function serverFile(expression: string): string {
           serverInfo: { name: "command", version: "1" },
         } });
       if (method === "tools/list")
-        return send({ id, result: { tools: [{ name: "run", inputSchema: { type: "object" } }] } });
+        return send({ id, result: {
+          tools: [{ name: "run", inputSchema: { type: "object" }, description: process.env.TEXT?.repeat(1e6) }],
+          ...(process.env.TEXT ? { nextCursor: String(Math.random()) } : {}),
+        } });
       if (method !== "tools/call")
         return send({ id, error: { code: -32601, message: "Method not found" } });
       const value = ${expression};
@@ -72,6 +75,15 @@ it("quotes the error output of a command that ends, and starts it again", async 
   });
   expect((await connections.loadOffers(connection, patient())).tools).toHaveLength(1);
   expect(connections.opened()).toBe(2);
+});
+
+it("limits the size of a list", async () => {
+  const connection = await connect([serverFile("0")], { TEXT: "x" });
+  const connections = openConnections({ openCommand });
+  expect(await failure(connections.loadOffers(connection, patient()))).toMatchObject({
+    code: "too_large",
+    message: "The server's answer exceeds the limit of 4 MiB.",
+  });
 });
 
 it("reports a command that fails to start", async () => {
