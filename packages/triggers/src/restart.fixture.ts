@@ -1,4 +1,7 @@
-/** A server process of restart.test.ts: `node restart.fixture.ts FILE [CALLBACK_URL ID…]`. */
+/**
+ * A server process of restart.test.ts: `node restart.fixture.ts FILE [CALLBACK_URL ID…]`. It prints the
+ * id of each event that is stored. An id such as `evt-*` stands for events without end.
+ */
 import { createTriggers } from "./index.ts";
 import { fileStorage } from "./node.ts";
 import { configure, quickRetries } from "./test-support.ts";
@@ -10,10 +13,17 @@ const triggers = createTriggers({
   ...quickRetries,
 });
 if (callbackUrl) await configure(triggers, { type: "tick", callbackUrl, callbackToken: "t" });
-for (const id of ids) await triggers.notify("c", "tick", {}, { id });
-console.log("stored");
+console.log("started");
+const notify = async (id: string) => {
+  await triggers.notify("c", "tick", {}, { id });
+  console.log(id);
+};
 // The process lives until it is killed, or until its parent closes the stream.
 process.stdin.resume().on("end", async () => {
   await triggers.close();
   process.exit();
 });
+for (const id of ids) {
+  if (!id.endsWith("*")) await notify(id);
+  else for (let n = 0; ; n++) await notify(id.replace("*", String(n)));
+}
