@@ -1,5 +1,5 @@
 /** The whole hub, on a host without sockets. */
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { hubSettings } from "./hosts/hub-settings.ts";
 import { systemTimers } from "./hosts/node/system-timers.ts";
@@ -72,8 +72,8 @@ async function openHub(
   return hub;
 }
 
-async function openApi() {
-  const { app } = await openHub();
+async function openApi(...options: Parameters<typeof openHub>) {
+  const { app, stop } = await openHub(...options);
   const send = async (path: string, body?: object) => {
     const response = await app.request(`http://127.0.0.1${path}`, {
       headers: { authorization: `Bearer ${TOKEN}`, host: "127.0.0.1" },
@@ -86,7 +86,7 @@ async function openApi() {
     paths: Record<string, Record<string, { responses: object }>>;
     components: { schemas: Record<string, object> };
   };
-  return { app, send, document };
+  return { app, send, document, stop };
 }
 
 test("describes exactly the routes under /api in the OpenAPI document", async () => {
@@ -166,4 +166,57 @@ test("shows the newest events on the start page only to this machine, and never 
     [{}, { "sec-fetch-site": "cross-site" }],
   ] as [Record<string, string>, Record<string, string>][])
     expect(await startPage(env, headers), JSON.stringify([env, headers])).not.toContain("red lamp");
+});
+
+/** Timers whose clock starts at this time. */
+const clockFrom = (time: string) => {
+  const shift = Date.parse(time) - Date.now();
+  return { timers: { ...systemTimers, now: () => Date.now() + shift } };
+};
+
+type Api = Awaited<ReturnType<typeof openApi>>;
+
+async function publishSchedule({ send }: Api, cron: string) {
+  await send("/api/apps", { slug: "desk", name: "Desk" });
+  const flow = await send("/api/apps/desk/flows", {
+    name: "Regularly",
+    nodes: [
+      { id: "tick", type: "Schedule", name: "Tick", parameters: { cron } },
+      { id: "end", type: "Return", name: "End", parameters: { value: "{{ trigger.missed }}" } },
+    ],
+    edges: [{ source: "tick", target: "end" }],
+  });
+  return (await send(`/api/flows/${flow.json.id}/publish`, {})).json;
+}
+
+test("runs a schedule when it is time", async () => {
+  const api = await openApi(clockFrom("2026-11-16T09:59:58Z"));
+  const { schedules } = (await publishSchedule(api, "* * * * *")) as unknown as {
+    schedules: { next_fire_at: string }[];
+  };
+  const scheduled_at = schedules[0]?.next_fire_at;
+  expect(schedules).toEqual([
+    { nodeId: "tick", cron: "* * * * *", timeZone: "UTC", next_fire_at: scheduled_at },
+  ]);
+  const input = { scheduled_at, missed: 0, time_zone: "UTC" };
+  const run = { cause: "schedule", status: "succeeded", input, output: 0 };
+  await vi.waitFor(
+    async () => expect((await api.send("/api/runs")).json.items.at(-1)).toMatchObject(run),
+    100_000,
+  );
+});
+
+test("runs a schedule once for all ticks that were missed while no hub was running", async () => {
+  const file = `${tempFolder()}/hub.db`;
+  const before = await openApi(clockFrom("2026-11-16T09:30:00Z"), { store: openSqlite(file) });
+  await publishSchedule(before, "0 * * * *");
+  await before.stop(10_000);
+
+  const after = await openApi(clockFrom("2026-11-16T12:10:00Z"), { store: openSqlite(file) });
+  const input = { scheduled_at: "2026-11-16T12:00:00.000Z", missed: 3, time_zone: "UTC" };
+  const run = { cause: "schedule", status: "succeeded", input, output: 3 };
+  await vi.waitFor(
+    async () => expect((await after.send("/api/runs")).json.items).toMatchObject([run]),
+    60_000,
+  );
 });

@@ -28,7 +28,7 @@ export async function publishSchedules(store: Store, triggers: NewTrigger[], own
 }
 
 /** The run of a tick. */
-export const tickRun = ({ trigger, next_at }: DueSchedule, now: number): NewRun =>
+const tickRun = ({ trigger, next_at }: DueSchedule, now: number): NewRun =>
   sampleRun({
     tenant: trigger.tenant,
     app: trigger.app,
@@ -43,7 +43,7 @@ export const tickRun = ({ trigger, next_at }: DueSchedule, now: number): NewRun 
   });
 
 /** Runs every tick, one minute after the other. */
-export const everyMinute =
+const everyMinute =
   (now: number): PlanFiring =>
   (due) => ({ run: tickRun(due, now), next_at: due.next_at + MINUTE });
 
