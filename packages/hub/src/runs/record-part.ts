@@ -108,6 +108,6 @@ export function createParts(
 /** A value that cannot be recorded fails the step, without retries. */
 function masked(mask: Mask, value: Json, what: "input" | "output"): Json {
   const result = maskValue(mask, value, what);
-  if ("value" in result) return result.value;
+  if ("value" in result) return result.value ?? null; // JavaScript functions may return undefined
   throw new RunFailed(result.error);
 }

@@ -1,0 +1,144 @@
+import type { Json } from "@signalbox/rules/json.ts";
+import { expect, test } from "vitest";
+import type { Step } from "../store/run-store.ts";
+import type { Execution, FrameContext } from "./execution.ts";
+import { createMask } from "./mask.ts";
+import { createParts } from "./record-part.ts";
+import { ExecutionAborted, RunFailed, type StepRecord } from "./step-records.ts";
+
+/** The parts of a node `a` in the iteration `each:0`, with a step log in memory. */
+function open({ recorded = [] as Partial<Step>[], failOn = "" } = {}) {
+  const written: StepRecord[] = [];
+  const run = new AbortController();
+  const attempt = new AbortController();
+  const execution = {
+    timers: { now: () => 5 },
+    stepLog: {
+      recorded: (item: string) => recorded.filter((step) => step.item === item),
+      async write(steps: readonly StepRecord[]) {
+        for (const step of steps) {
+          if (step.status === failOn) throw new RunFailed({ code: "no_space", message: "full" });
+          written.push(step);
+        }
+      },
+    },
+  } as unknown as Execution;
+  const context = { frame: { iteration: "each:0" }, signal: run.signal } as FrameContext;
+  const parts = createParts(execution, context, "a");
+  return {
+    parts,
+    run,
+    attempt,
+    records: () => written.map(({ item, attempt, status }) => `${item} ${attempt} ${status}`),
+    record: (part: string, work: () => Promise<Json>, input: Json = null) =>
+      parts.record({ part, input, work, mask: createMask([]), signal: attempt.signal }),
+  };
+}
+
+test("a recorded part is not repeated, whatever its attempt was", async () => {
+  const { record, records } = open({
+    recorded: [
+      { item: "each:0#one", status: "retried", attempt: 1, output: null },
+      { item: "each:0#one", status: "done", attempt: 2, output: "first" },
+    ],
+  });
+  expect(await record("one", async () => "second")).toBe("first");
+  expect(await record("two", async () => "second")).toBe("second");
+  expect(await record("two", async () => "third")).toBe("second");
+  expect(await record("three", async () => undefined as never)).toBeNull();
+  expect(records().slice(0, 2)).toEqual(["each:0#two 1 running", "each:0#two 1 done"]);
+});
+
+test("an interrupted part is repeated with the same number, a failed one with the next", async () => {
+  const { record, records } = open({
+    recorded: [
+      { item: "each:0#one", status: "running", attempt: 1 },
+      { item: "each:0#two", status: "failed", attempt: 1 },
+    ],
+  });
+  await record("one", async () => 1);
+  await record("two", async () => 2);
+  expect(records()).toEqual([
+    "each:0#one 1 running",
+    "each:0#one 1 done",
+    "each:0#two 2 running",
+    "each:0#two 2 done",
+  ]);
+});
+
+test("a part that fails rejects with its error, and can be repeated in the same attempt", async () => {
+  const { record, records } = open();
+  const error = new Error("no luck");
+  await expect(record("one", () => Promise.reject(error))).rejects.toBe(error);
+  expect(await record("one", async () => 1)).toBe(1);
+  expect(records()).toEqual([
+    "each:0#one 1 running",
+    "each:0#one 1 failed",
+    "each:0#one 2 running",
+    "each:0#one 2 done",
+  ]);
+});
+
+test("parts can run in parallel, but not twice at the same time", async () => {
+  const { record } = open();
+  const gate = Promise.withResolvers<Json>();
+  const one = record("one", () => gate.promise);
+  const two = record("two", () => gate.promise);
+  await expect(record("one", async () => 2)).rejects.toThrow(
+    "The part one of this step is already running.",
+  );
+  gate.resolve(1);
+  expect(await Promise.all([one, two])).toEqual([1, 1]);
+});
+
+test("a part whose start cannot be recorded is not started", async () => {
+  const { record, parts } = open({ failOn: "running" });
+  let calls = 0;
+  const work = async () => ++calls;
+  await expect(record("one", work)).rejects.toBeInstanceOf(RunFailed);
+  expect(calls).toBe(0);
+  expect(parts.endAttempt(undefined)).toMatchObject([{ item: "each:0#one", status: "failed" }]);
+});
+
+test("a part whose output cannot be recorded fails the step without a retry", async () => {
+  const { record, records } = open({ failOn: "done" });
+  await expect(record("one", async () => 1)).rejects.toBeInstanceOf(RunFailed);
+  expect(records()).toEqual(["each:0#one 1 running", "each:0#one 1 failed"]);
+  const { record: other } = open();
+  await expect(other("two", async () => undefined as never, 10n as never)).rejects.toMatchObject({
+    error: { code: "input_not_json" },
+  });
+});
+
+test("a part that ends after its attempt has no effect", async () => {
+  const { record, records, parts, attempt } = open();
+  const gate = Promise.withResolvers<Json>();
+  const late = record("one", () => gate.promise);
+  await expect.poll(records).toHaveLength(1);
+  const timeout = { code: "timeout", message: "took too long" };
+  expect(parts.endAttempt(timeout)).toMatchObject([
+    { item: "each:0#one", attempt: 1, status: "failed", error: timeout },
+  ]);
+  gate.resolve("late");
+  await expect(late).rejects.toThrow("The attempt at this step has ended.");
+  expect(await record("one", async () => "again")).toBe("again");
+  expect(records()).toEqual(["each:0#one 1 running", "each:0#one 2 running", "each:0#one 2 done"]);
+  attempt.abort(new Error("over"));
+  await expect(record("two", async () => 2)).rejects.toThrow("over");
+  expect(await record("one", async () => "never")).toBe("again");
+});
+
+test("a part is not recorded after another worker continues the run", async () => {
+  const { record, records, run } = open();
+  const gate = Promise.withResolvers<Json>();
+  const part = record("one", () => gate.promise);
+  await expect.poll(records).toHaveLength(1);
+  run.abort();
+  gate.reject(new Error("aborted"));
+  await expect(part).rejects.toBeInstanceOf(ExecutionAborted);
+  expect(records()).toEqual(["each:0#one 1 running"]);
+});
+
+test.each(["", "a b", "a#b", "a/b"])("rejects the name %j", async (name) => {
+  await expect(open().record(name, async () => 1)).rejects.toThrow("Invalid name of a part");
+});
