@@ -21,6 +21,19 @@ export function createCheckedAddresses({
   lookup = allAddresses,
 }: AddressOptions): CheckedAddresses {
   const checkAddress = createAddressRules(allowPrivate);
+  /**
+   * Concurrent lookups of one name share a result. Node has only four threads for lookups, so many
+   * calls of a name whose DNS server does not respond would delay all other lookups.
+   */
+  const lookups = new Map<string, Promise<readonly string[]>>();
+
+  function resolveOnce(host: string): Promise<readonly string[]> {
+    const running = lookups.get(host);
+    if (running) return running;
+    const started = resolve(host).finally(() => lookups.delete(host));
+    lookups.set(host, started);
+    return started;
+  }
 
   async function resolve(host: string): Promise<readonly string[]> {
     const failed = (reason: string, cause?: unknown) =>
@@ -37,7 +50,7 @@ export function createCheckedAddresses({
   }
 
   return async (host) => {
-    const addresses = isIP(host) ? [host] : await resolve(host);
+    const addresses = isIP(host) ? [host] : await resolveOnce(host);
     for (const address of addresses) {
       const problem = checkAddress(address);
       if (problem === undefined) continue;

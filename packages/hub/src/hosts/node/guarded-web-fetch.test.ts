@@ -1,5 +1,6 @@
 import * as http from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import type { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 import { afterEach, describe, expect, it } from "vitest";
@@ -129,6 +130,23 @@ describe("the address guard", () => {
     expect(await (await fetch(url)).text()).toBe("ok");
     expect(await failure(fetch(url))).toMatchObject({ code: "address_refused" });
     expect([lookups, requests.length]).toEqual([["hooks.test", "hooks.test"], 1]);
+  });
+
+  it("looks a name up once for concurrent requests", async () => {
+    const { url } = await serve((response) => response.end("ok"));
+    const found = Promise.withResolvers<string[]>();
+    let lookups = 0;
+    const fetch = open({
+      lookup: () => {
+        lookups += 1;
+        return found.promise;
+      },
+    });
+    const responses = Array.from({ length: 10 }, async () => (await fetch(url)).text());
+    await setImmediate();
+    found.resolve(["127.0.0.1"]);
+    expect(new Set(await Promise.all(responses))).toEqual(new Set(["ok"]));
+    expect(lookups).toBe(1);
   });
 
   it.each(["inside.test", "127.0.0.1"])("rejects a redirect to private %s", async (host) => {
