@@ -11,6 +11,7 @@ import { createDeliverer } from "./deliver/deliverer.ts";
 import { createPostWebhook } from "./deliver/post-webhook.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createInbox } from "./inbox/inbox.ts";
+import { once } from "./lib/once.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { AppServers } from "./mcp/app-server.ts";
 import { trackUnread } from "./mcp/back-pressure.ts";
@@ -188,14 +189,4 @@ function createEventsDraft(
       await Promise.all([streams.close(), deliverer.close()]);
     },
   };
-}
-
-/** Memoizes `load`. `loaded` is its promise, undefined before the first call. */
-function once<Loaded>(load: () => Promise<Loaded>) {
-  const loadOnce = () => {
-    loadOnce.loaded ??= load();
-    return loadOnce.loaded;
-  };
-  loadOnce.loaded = undefined as Promise<Loaded> | undefined;
-  return loadOnce;
 }

@@ -1,18 +1,17 @@
 /** The runner and the tool calls that use it, the ticker of schedules, and the explanation and replay of events. */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
-import { createAskModel } from "./agents/ask-model.ts";
 import { newNonce } from "./agents/nonce.ts";
 import { createToolCalls } from "./apps/call-tool.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { HubPipeline } from "./hub-pipeline.ts";
 import { createInbox } from "./inbox/inbox.ts";
+import { once } from "./lib/once.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Timers } from "./lib/timers.ts";
-import { createAgentInbox } from "./mcp/agent-inbox.ts";
-import { createExplainer } from "./runs/explain.ts";
+import { createExplainer, type Explainer } from "./runs/explain.ts";
 import { loadInput } from "./runs/load-input.ts";
-import { createNodeServices } from "./runs/node-services.ts";
+import { createNodeServices, type NodeServicesOptions } from "./runs/node-services.ts";
 import { createRunner } from "./runs/runner.ts";
 import { openSecrets } from "./runs/secrets.ts";
 import { createTicker } from "./runs/ticker.ts";
@@ -54,11 +53,7 @@ export function createHubRuns(options: HubRunsOptions) {
       start: (run, options) => runner.start(run, options),
       fetch: ports.guardedFetch,
       evaluate,
-      agent: {
-        model: createAskModel({ fetch: ports.guardedWebFetch, timers }),
-        inbox: createAgentInbox({ inbox: createInbox({ store, now }), triggers, onError }),
-        newNonce,
-      },
+      agent: createAgentServices(options, triggers),
       newId,
       now,
       maxChain,
@@ -75,6 +70,31 @@ export function createHubRuns(options: HubRunsOptions) {
     calls: createToolCalls({ store, runner, evaluate, newId, now }),
     triggers,
     close: async () => void (await Promise.all([ticker.close(), runner.close()])),
+  };
+}
+
+/** The services of `Agent` nodes. The first agent loads them, so that an idle hub uses less memory. */
+function createAgentServices(
+  { store, ports, onError }: HubRunsOptions,
+  triggers: Explainer,
+): NodeServicesOptions["agent"] {
+  const { timers, guardedWebFetch: fetch } = ports;
+  const loadModel = once(async () => {
+    const { createAskModel } = await import("./agents/ask-model.ts");
+    return createAskModel({ fetch, timers });
+  });
+  const loadInbox = once(async () => {
+    const { createAgentInbox } = await import("./mcp/agent-inbox.ts");
+    const inbox = createInbox({ store, now: timers.now });
+    return createAgentInbox({ inbox, triggers, onError });
+  });
+  return {
+    model: async (...request) => (await loadModel())(...request),
+    inbox: {
+      listTools: async () => (await loadInbox()).listTools(),
+      callTool: async (...call) => (await loadInbox()).callTool(...call),
+    },
+    newNonce,
   };
 }
 

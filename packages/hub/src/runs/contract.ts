@@ -1,6 +1,7 @@
 /** The guarantees of the runner on every store. Each backend passes a function that opens a new store. */
 import { describe, test } from "vitest";
 import type { Store } from "../store/store.ts";
+import { agentsContract } from "./contract/agents.ts";
 import { deferredContract } from "./contract/deferred.ts";
 import { executionContract } from "./contract/execution.ts";
 import { createFixture, type Fixture } from "./contract/fixture.ts";
@@ -31,5 +32,6 @@ export function runnerContract(
     deferredContract(it);
   });
   describe(`the parts of a step on ${backend}`, () => partsContract(it));
+  describe(`an agent on ${backend}`, () => agentsContract(it));
   describe(`a loop of flows on ${backend}`, () => loopsContract(it));
 }

@@ -16,7 +16,7 @@ import type { NewRun, Run, Step } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import type { CallToolOptions } from "../call-tool.ts";
 import { loadInput } from "../load-input.ts";
-import { createNodeServices } from "../node-services.ts";
+import { createNodeServices, type NodeServicesOptions } from "../node-services.ts";
 import { createRunner, type Runner, type RunnerOptions } from "../runner.ts";
 import { noAgent } from "../test-agent.ts";
 
@@ -58,6 +58,7 @@ const sample = { config: {}, result: { output: null }, rejects: { config: { x: 1
 export interface FixtureRunnerOptions extends Partial<RunnerOptions> {
   now?: () => number;
   connections?: CallToolOptions["connections"];
+  agent?: NodeServicesOptions["agent"];
 }
 
 /** The connections of a test that calls no tools. */
@@ -189,7 +190,12 @@ export function createFixture(store: Store) {
     throw new Error("unexpected call");
   };
   const openRunner = (
-    { now = Date.now, connections = noConnections, ...given }: FixtureRunnerOptions = {},
+    {
+      now = Date.now,
+      connections = noConnections,
+      agent = noAgent,
+      ...given
+    }: FixtureRunnerOptions = {},
     evaluate: Evaluate = unexpected,
     { maxChain = 5 } = {},
   ): Runner => {
@@ -205,7 +211,7 @@ export function createFixture(store: Store) {
         start: (run, options) => runner.start(run, options),
         fetch: unexpected,
         evaluate,
-        agent: noAgent,
+        agent,
         newId,
         now,
         maxChain,
