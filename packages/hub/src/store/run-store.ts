@@ -280,7 +280,8 @@ export interface RunStore {
   /**
    * Ends the suspension of a run early. If the run is still running, its next suspension ends
    * immediately. False if the run is neither waiting nor running. A node that is resumed must check
-   * whether the condition that it waits for is met.
+   * whether the condition that it waits for is met. No node type needs it yet: those of today wait
+   * only until a time.
    */
   wakeRun(tenant: string, id: string, at: number): Promise<boolean>;
   listVerdicts(tenant: string, event: string): Promise<StoredVerdict[]>;
