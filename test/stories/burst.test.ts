@@ -1,120 +1,188 @@
 /**
- * Sends ten thousand webhooks, each of which starts a flow, and kills the hub halfway. If a webhook
- * gets no response, its sender repeats it with the same id. At the end each webhook has one run.
+ * Sends ten thousand webhooks or callbacks, each of which starts a flow, and kills the hub halfway. If
+ * an event gets no response, its sender repeats it with the same id. At the end each event has one run.
  */
 import { randomUUID } from "node:crypto";
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
+import { sha256Hex } from "../../packages/hub/src/lib/hmac.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import { randomSecret } from "../../packages/hub/src/tenants/tokens.ts";
 import { issueOpened, SECRET, signature } from "../support/deliver.ts";
 import { createFlowMaker } from "../support/flow-maker.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const TOKEN = "sbx_burst_story_0123456789";
-const WEBHOOKS = 10_000;
+const EVENTS = 10_000;
 const SENDERS = 64;
 const TENANT = "local";
 
-it("starts one run per webhook for ten thousand webhooks, although the hub is killed halfway", async () => {
-  const data = tempFolder();
-  const env = {
-    GITHUB_WEBHOOK_SECRET: SECRET,
-    SIGNALBOX_TOKEN: TOKEN,
-    SIGNALBOX_LOG_LEVEL: "error",
-    SIGNALBOX_RUN_LEASE: "1",
-    // Outside the ephemeral range, so that no other process takes the port while the hub is down.
-    PORT: String(20_000 + Math.floor(Math.random() * 10_000)),
-  };
-  let hub = await startHubProcess({ data, env });
-  onTestFinished(async () => void (await hub.stop("SIGKILL")));
-  const maker = createFlowMaker(hub.url, TOKEN);
-  await maker.app("burst");
-  const { id: flowId } = await maker.flow(
-    "burst",
-    "Burst",
-    [
-      {
-        id: "on",
-        type: "Event",
-        name: "On issue",
-        parameters: { source: "github", type: "issues" },
-      },
-      {
-        id: "end",
-        type: "Return",
-        name: "End",
-        parameters: { value: "{{ trigger.data.issue.number }}" },
-      },
-    ],
-    [["on", "end"]],
-  );
+interface Sender {
+  /** The source that the trigger names. */
+  source: string;
+  path: string;
+  request(id: string, number: number): { headers: Record<string, string>; body: string };
+  /** Called after the flow was published. */
+  prepare?(): Promise<void>;
+}
 
-  let acknowledged = 0;
-  const half = Promise.withResolvers<void>();
-  const restarted = half.promise.then(async () => {
-    await hub.stop("SIGKILL");
-    hub = await startHubProcess({ data, env });
+const dataOf = (number: number) => ({ ...issueOpened, issue: { ...issueOpened.issue, number } });
+
+const webhooks = async (): Promise<Sender> => ({
+  source: "github",
+  path: "/webhooks/github",
+  request(id, number) {
+    const body = JSON.stringify(dataOf(number));
+    const headers = {
+      "x-github-event": "issues",
+      "x-github-delivery": id,
+      "x-hub-signature-256": signature(body),
+    };
+    return { headers, body };
+  },
+});
+
+/** With a token as the hub would send it to the server of a connection. */
+const callbacks = async (url: string, data: string): Promise<Sender> => {
+  const response = await fetch(`${url}/api/connections`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+    body: JSON.stringify({ name: "Tracker", url: "http://192.0.2.1/mcp" }),
   });
-  const deliver = createSender(hub.url);
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: SENDERS }, async () => {
-      for (let number = next++; number < WEBHOOKS; number = next++) {
-        const id = randomUUID();
-        while (!(await deliver(id, number))) await sleep(50);
-        acknowledged += 1;
-        if (acknowledged === WEBHOOKS / 2) half.resolve();
-      }
+  const { id: source } = (await response.json()) as { id: string };
+  const secret = randomSecret("sbcb_");
+  return {
+    source,
+    path: "/api/trigger-callback",
+    request: (id, number) => ({
+      headers: { authorization: `Bearer ${secret}` },
+      body: JSON.stringify({ type: "issues", data: dataOf(number), id }),
     }),
-  );
-  await restarted;
-
-  const store = openSqlite(`${data}/signalbox.db`);
-  onTestFinished(() => store.close());
-  const runs = async () => {
-    const found = [];
-    for (let before: string | undefined; ; ) {
-      const page = await store.listRuns({ tenant: TENANT, flow: flowId, limit: 1_000, before });
-      found.push(...page);
-      before = page.at(-1)?.id;
-      if (page.length < 1_000) return found;
-    }
+    async prepare() {
+      const store = openSqlite(`${data}/signalbox.db`);
+      const [subscription] = await store.listTriggerSubscriptions(TENANT, source);
+      if (!subscription) throw new Error("no subscription");
+      await store.stageCallbackToken({
+        hash: await sha256Hex(secret),
+        tenant: TENANT,
+        connection: source,
+        subscription: subscription.id,
+        scope: "subscription",
+        at: Date.now(),
+      });
+      await store.close();
+    },
   };
-  // The runs exist as soon as the last webhook is acknowledged.
-  const stored = await runs();
-  expect(stored.length).toBe(WEBHOOKS);
-  expect(new Set(stored.map(({ event_id }) => event_id)).size).toBe(WEBHOOKS);
+};
 
-  await expect
-    .poll(async () => (await runs()).filter(({ status }) => status !== "succeeded").length, {
-      timeout: 240_000,
-      interval: 1_000,
-    })
-    .toBe(0);
-  const outputs = (await runs()).map(({ output }) => Number(output));
-  expect(outputs.toSorted((a, b) => a - b)).toEqual(
-    Array.from({ length: WEBHOOKS }, (_, number) => number),
-  );
-}, 400_000);
+it.each([
+  ["webhooks", webhooks],
+  ["callbacks", callbacks],
+])(
+  "starts one run per event for ten thousand %s, although the hub is killed halfway",
+  async (_, createSender) => {
+    const data = tempFolder();
+    const env = {
+      GITHUB_WEBHOOK_SECRET: SECRET,
+      SIGNALBOX_TOKEN: TOKEN,
+      SIGNALBOX_LOG_LEVEL: "error",
+      SIGNALBOX_RUN_LEASE: "1",
+      // Outside the ephemeral range, so that no other process takes the port while the hub is down.
+      PORT: String(20_000 + Math.floor(Math.random() * 10_000)),
+    };
+    let hub = await startHubProcess({ data, env });
+    onTestFinished(async () => void (await hub.stop("SIGKILL")));
+    const sender = await createSender(hub.url, data);
+    const maker = createFlowMaker(hub.url, TOKEN);
+    await maker.app("burst");
+    const { id: flowId } = await maker.flow(
+      "burst",
+      "Burst",
+      [
+        {
+          id: "on",
+          type: "Event",
+          name: "On issue",
+          parameters: { source: sender.source, type: "issues" },
+        },
+        {
+          id: "end",
+          type: "Return",
+          name: "End",
+          parameters: { value: "{{ trigger.data.issue.number }}" },
+        },
+      ],
+      [["on", "end"]],
+    );
 
-/** Returns a function that sends a webhook and returns whether it was acknowledged. */
-function createSender(url: string) {
+    await sender.prepare?.();
+
+    let acknowledged = 0;
+    const half = Promise.withResolvers<void>();
+    const restarted = half.promise.then(async () => {
+      await hub.stop("SIGKILL");
+      hub = await startHubProcess({ data, env });
+    });
+    const deliver = createDeliver(hub.url, sender);
+    let next = 0;
+    await Promise.all(
+      Array.from({ length: SENDERS }, async () => {
+        for (let number = next++; number < EVENTS; number = next++) {
+          const id = randomUUID();
+          while (!(await deliver(id, number))) await sleep(50);
+          acknowledged += 1;
+          if (acknowledged === EVENTS / 2) half.resolve();
+        }
+      }),
+    );
+    await restarted;
+
+    const store = openSqlite(`${data}/signalbox.db`);
+    onTestFinished(() => store.close());
+    const runs = async () => {
+      const found = [];
+      for (let before: string | undefined; ; ) {
+        const page = await store.listRuns({ tenant: TENANT, flow: flowId, limit: 1_000, before });
+        found.push(...page);
+        before = page.at(-1)?.id;
+        if (page.length < 1_000) return found;
+      }
+    };
+    // The runs exist as soon as the last event is acknowledged.
+    const stored = await runs();
+    expect(stored.length).toBe(EVENTS);
+    expect(new Set(stored.map(({ event_id }) => event_id)).size).toBe(EVENTS);
+
+    await expect
+      .poll(async () => (await runs()).filter(({ status }) => status !== "succeeded").length, {
+        timeout: 240_000,
+        interval: 1_000,
+      })
+      .toBe(0);
+    const outputs = (await runs()).map(({ output }) => Number(output));
+    expect(outputs.toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: EVENTS }, (_, number) => number),
+    );
+  },
+  400_000,
+);
+
+/** Returns a function that sends an event and returns whether it was acknowledged. */
+function createDeliver(url: string, sender: Sender) {
   const agent = new Agent({ keepAlive: true, maxSockets: SENDERS });
   onTestFinished(() => agent.destroy());
   return (id: string, number: number): Promise<boolean> =>
     new Promise((resolve, reject) => {
-      const body = JSON.stringify({ ...issueOpened, issue: { ...issueOpened.issue, number } });
-      const sent = request(`${url}/webhooks/github`, {
+      const { headers, body } = sender.request(id, number);
+      const sent = request(`${url}${sender.path}`, {
         agent,
         method: "POST",
         headers: {
+          ...headers,
           "content-type": "application/json",
           "content-length": Buffer.byteLength(body),
-          "x-github-event": "issues",
-          "x-github-delivery": id,
-          "x-hub-signature-256": signature(body),
         },
       });
       sent.on("error", () => resolve(false));

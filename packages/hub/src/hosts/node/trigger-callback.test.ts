@@ -321,16 +321,16 @@ it("counts callbacks in the metrics, without names of connections", async () => 
   expect(metrics).not.toContain(CONNECTION);
 });
 
-it("stores every callback of a burst", async () => {
+it("starts a run for each of 25 callbacks at once", async () => {
   const hub = await start();
   const sent = await Promise.all(
-    Array.from({ length: 200 }, (_, at) =>
+    Array.from({ length: 25 }, (_, at) =>
       hub.send({ type: "weather.sun", data: { city: "Rome", at }, id: String(at) }),
     ),
   );
   expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([202]));
-  expect((await hub.store.pendingStatus(TENANT)).pending_count).toBe(200);
+  expect((await hub.store.pendingStatus(TENANT)).pending_count).toBe(25);
   await expect
     .poll(async () => (await hub.api("GET", "/api/stats")).runs.succeeded, { timeout: 60_000 })
-    .toBe(200);
+    .toBe(25);
 });
