@@ -96,9 +96,8 @@ async function listEvents(client: McpClient, exchange: Exchange): Promise<Offere
   const triggers: OfferedTrigger[] = [];
   for await (const page of pages(client, METHODS.list, eventPage, exchange)) {
     for (const event of page.events) {
-      const isUsable =
-        event.delivery?.some((mode) => mode === "poll" || mode === "webhook") ?? true;
-      if (!isUsable) continue;
+      // The hub polls events, so it cannot use those that are only pushed.
+      if (event.delivery && !event.delivery.includes("poll")) continue;
       const inputSchema = event.inputSchema ?? EMPTY;
       triggers.push({
         type: event.name,

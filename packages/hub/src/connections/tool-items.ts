@@ -3,11 +3,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { ToolAnswer } from "./connections.ts";
 
-export class ItemsError extends Error {
-  readonly code = "items";
-}
-
-/** Throws an `ItemsError` if the result has no list at the path. */
+/** Throws an error that names the fix if the result has no list at the path. */
 export function itemsOf(answer: ToolAnswer, path: string | undefined): readonly Json[] {
   const result = resultOf(answer);
   const parsed = path === undefined ? undefined : parsePath(path);
@@ -16,7 +12,7 @@ export function itemsOf(answer: ToolAnswer, path: string | undefined): readonly 
   if (found.length === 1 && Array.isArray(first)) return first;
   // `pages[].items` selects the values of several lists, and `ids[]` the items themselves.
   if (path?.includes("[]")) return found.flat();
-  throw new ItemsError(
+  throw new Error(
     path === undefined
       ? "The result of the tool is not a list. Set poll.items to the path of the list in it."
       : `The result of the tool has no list at ${path}. Correct poll.items.`,
@@ -33,7 +29,7 @@ function resultOf({ structuredContent, content }: ToolAnswer): Json {
     const values = texts.map((text) => JSON.parse(text) as Json);
     return values.length === 1 ? (values[0] as Json) : values;
   } catch {
-    throw new ItemsError(
+    throw new Error(
       "The tool returned text that is not JSON. Poll a tool with structured content, or with JSON as its text.",
     );
   }
