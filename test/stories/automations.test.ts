@@ -285,6 +285,20 @@ describe("the tools for automations", () => {
     expect(flow.schedules).toEqual([]);
   });
 
+  it("show what the server of a connection says to a trigger", async () => {
+    const { agent, model } = await startWorld();
+    const [connection] = (await agent.use("CONNECTION_LIST")).connections;
+    const { id } = await agent.use("AUTOMATION_CREATE", {
+      name: "On storms",
+      ...agentOf(model.url),
+      triggers: [{ kind: "event", source: connection.id, type: "storm" }],
+    });
+    // This server offers no triggers.
+    const triggers = async () => (await agent.use("AUTOMATION_GET", { id })).triggers;
+    await expect.poll(async () => (await triggers())[0].state, WAIT).toBe("failed");
+    expect((await triggers())[0].error).toEqual(expect.stringMatching(/./));
+  });
+
   it("save drafts, which run only after they are published", async () => {
     const { agent, model } = await startWorld();
     const draft = await agent.use("AUTOMATION_CREATE", {
@@ -302,13 +316,17 @@ describe("the tools for automations", () => {
     const changed = await agent.use("AUTOMATION_UPDATE", {
       id: draft.id,
       instructions: "Do something else.",
+      prompt: "Please.",
       draft: true,
     });
     expect(changed).toMatchObject({
       version: 1,
       is_published: false,
-      agent: { instructions: "Do something else.", model: { name: "fake" } },
+      agent: { instructions: "Do something else.", prompt: "Please.", model: { name: "fake" } },
     });
+    const { agent: last } = await agent.use("AUTOMATION_UPDATE", { id: draft.id, prompt: null });
+    const { prompt: _, ...others } = changed.agent;
+    expect(last).toEqual(others);
   });
 
   it("reject mistakes with the field and the fix, and create nothing", async () => {

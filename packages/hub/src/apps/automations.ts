@@ -214,7 +214,10 @@ export function createAutomations(options: AutomationsOptions) {
       return { items, next: last?.id ?? null };
     },
 
-    /** Replaces the given fields of the flow and of its agent. Without fields, publishes the draft. */
+    /**
+     * Replaces the given fields of the flow and of its agent; null removes a field of the agent.
+     * Without fields, publishes the draft.
+     */
     update: (
       tenant: string,
       id: string,
@@ -229,7 +232,7 @@ export function createAutomations(options: AutomationsOptions) {
           description,
           nodes: graph.nodes.map((node) =>
             node.id === agentOf(graph)?.id
-              ? { ...node, parameters: { ...node.parameters, ...agent } }
+              ? { ...node, parameters: withoutNulls({ ...node.parameters, ...agent }) }
               : node,
           ),
         }),
@@ -426,6 +429,9 @@ function assertRun(run: Run | undefined, id: string): Run {
   if (run) return run;
   throw new RequestError("not_found", "run_id", `There is no run ${id.slice(0, 100)}.`);
 }
+
+const withoutNulls = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
 /** Names the triggers, so that a caller can choose one. */
 const choices = (triggers: readonly AutomationTrigger[]): string =>

@@ -8,14 +8,19 @@ const agentShape = AGENT.config.shape;
 /** All fields of the agent. */
 export const agentFields = agentShape;
 
-/** Each field may be omitted, and then keeps its value: a default would replace it. */
+/**
+ * Each field may be omitted, and then keeps its value: a default would replace it. Null removes a
+ * field that an agent does not need.
+ */
 export const changedAgentFields = Object.fromEntries(
   Object.entries(agentShape).map(([name, field]) => {
     const schema = field as z.ZodType;
-    const bare =
-      schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
-    const optional = (bare as z.ZodType).optional();
-    return [name, schema.description ? optional.describe(schema.description) : optional];
+    const hasDefault = schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault;
+    const value = (hasDefault ? schema.unwrap() : schema) as z.ZodType;
+    const changed = schema instanceof z.ZodOptional ? value.nullable() : value.optional();
+    const { description = "" } = schema;
+    const removal = schema instanceof z.ZodOptional ? " Null removes it." : "";
+    return [name, changed.describe(description + removal)];
   }),
 );
 
@@ -47,6 +52,14 @@ export const triggerField = z.discriminatedUnion(
   ) as unknown as [z.ZodObject<{ kind: z.ZodLiteral<(typeof TRIGGER_KINDS)[number]> }>],
   'kind: must be "event", "schedule" or "tool"',
 );
+
+/** Like `triggerField`, but its JSON Schema is short, because AUTOMATION_TRIGGER_ADD has the long one. */
+export const briefTriggerField = z
+  .record(z.string(), z.unknown())
+  .pipe(triggerField)
+  .describe(
+    'A trigger with the fields of `trigger` in AUTOMATION_TRIGGER_ADD, such as { "kind": "event", "source": "github", "type": "issues", "params": { "action": "opened" } } or { "kind": "schedule", "cron": "0 9 * * 1-5", "timeZone": "Europe/Berlin" }.',
+  );
 
 /** A tool gets a name from its trigger if none is given. */
 function shapeOf(kind: (typeof TRIGGER_KINDS)[number]): z.ZodRawShape {

@@ -9,6 +9,7 @@ import { onlyTenant } from "../tenants/only-tenant.ts";
 import {
   agentConfig,
   agentFields,
+  briefTriggerField,
   changedAgentFields,
   givenTrigger,
   triggerField,
@@ -63,7 +64,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
         ),
       ...agentFields,
       triggers: z
-        .array(triggerField)
+        .array(briefTriggerField)
         .max(20)
         .default([])
         .describe("What starts it. AUTOMATION_TRIGGER_ADD adds more later"),
@@ -247,7 +248,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     input: z.object({
       id: id.optional(),
       trigger_id: triggerId.optional(),
-      trigger: triggerField.optional().describe("A trigger that is not stored"),
+      trigger: briefTriggerField.optional(),
       event_id: z.string().max(100).optional().describe("Only this event"),
     }),
     output: z.object({
