@@ -9,7 +9,7 @@ export type ConfigureOutcome =
   /** The server has refused the call, in its own words. */
   | { outcome: "rejected"; error: string }
   /** The server may have executed the call, for example before a time-out. */
-  | { outcome: "unknown"; error: string };
+  | { outcome: "unknown"; error: string; isUnreachable?: boolean };
 
 const MAX_ERROR_LENGTH = 1_000;
 
@@ -34,10 +34,12 @@ export function readConfigureAnswer({
 }
 
 /** Errors that occur before anything is sent are unknown too: the call is repeated in any case. */
-export const readConfigureError = (error: unknown): ConfigureOutcome =>
-  error instanceof ConnectionError && error.code === "rejected"
-    ? rejected(error.message)
-    : { outcome: "unknown", error: shorten(messageOfError(error)) };
+export function readConfigureError(error: unknown): ConfigureOutcome {
+  const code = error instanceof ConnectionError ? error.code : undefined;
+  const message = messageOfError(error);
+  if (code === "rejected") return rejected(message);
+  return { outcome: "unknown", error: shorten(message), isUnreachable: code === "unreachable" };
+}
 
 export const messageOfError = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);

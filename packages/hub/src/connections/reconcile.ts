@@ -54,11 +54,18 @@ export class LeaseLost extends Error {
   readonly code = "lease_lost";
 }
 
-/** Returns when each subscription is due next. Throws `LeaseLost`, or the reason of `signal`. */
+export interface Reconciled {
+  /** When each subscription is due next. */
+  nextAt: Map<string, number>;
+  /** Set if the server became unreachable: it may have restarted, and lost everything. */
+  unreachable?: string;
+}
+
+/** Throws `LeaseLost`, or the reason of `signal`. */
 export async function reconcile(
   options: ReconcileOptions,
   request: ReconcileRequest,
-): Promise<Map<string, number>> {
+): Promise<Reconciled> {
   const { store, by, context } = options;
   const { connection, offers, subscriptions, signal } = request;
   const nextAt = new Map(subscriptions.map(({ id, next_at }) => [id, next_at]));
@@ -110,11 +117,12 @@ export async function reconcile(
       await settle();
     } else {
       await fail(call, result.error, result.outcome === "rejected");
-      // The server may be unreachable: the next pass checks that, and continues with the rest.
-      if (result.outcome === "unknown") break;
+      if (result.outcome === "rejected") continue;
+      // The next visit checks the server first, and continues with the rest.
+      return result.isUnreachable ? { nextAt, unreachable: result.error } : { nextAt };
     }
   }
-  return nextAt;
+  return { nextAt };
 }
 
 /** The plan, and the subscriptions that the server cannot have. */

@@ -43,8 +43,13 @@ export function createVisit(options: VisitOptions): Visit {
     await store.finishConnection(by, { id, revision, ...result }, subscriptions, context.now());
   };
 
-  const fail = async (leased: LeasedConnection, error: unknown): Promise<void> => {
-    const { connection, subscriptions } = leased;
+  /** Retries with backoff. After the recovery, all subscriptions are configured again. */
+  const fail = async (
+    leased: LeasedConnection,
+    error: unknown,
+    subscriptions: readonly TriggerSubscription[],
+  ): Promise<void> => {
+    const { connection } = leased;
     const { id, tenant, status } = connection;
     const attempt = connection.attempt + 1;
     const message = messageOfError(error);
@@ -74,18 +79,19 @@ export function createVisit(options: VisitOptions): Visit {
         offers = await connections.loadOffers(connection, { signal, timeoutMs: CHECK_TIMEOUT_MS });
       } catch (error) {
         signal.throwIfAborted();
-        return fail(leased, error);
+        return fail(leased, error, subscriptions);
       }
     signal.throwIfAborted();
     const isRecovered = connection.status === "failed" && isChecked;
     if (isRecovered)
       log.info({ connection: connection.id, tenant: connection.tenant }, "connection recovered");
     const reconciled = { connection, offers: offers ?? NO_OFFERS, subscriptions, signal };
-    const nextAt = await reconcile(options, {
+    const { nextAt, unreachable } = await reconcile(options, {
       ...reconciled,
       // After a failure or a change of the target, the server may not know the subscriptions.
       reassert: isChecked && (connection.status !== "ok" || hasChanged(leased.offers, offers)),
     });
+    if (unreachable !== undefined) return fail(leased, new Error(unreachable), []);
     for (const [id, next] of await pollDue(options, reconciled)) nextAt.set(id, next);
     const checkAt = isChecked
       ? now + CHECK_EVERY_MS * (0.75 + context.random() / 2)

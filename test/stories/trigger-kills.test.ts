@@ -1,0 +1,169 @@
+/**
+ * The hub or the server is killed at each point of the handshake, while triggers are added, paused,
+ * edited and removed. Afterwards every subscription reaches its wanted state, and events arrive. Kills
+ * between any two operations of the store are in connections/convergence.test.ts.
+ */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { tempFolder } from "../support/temp-folder.ts";
+import { MAX_WAIT_MS } from "../support/timeouts.ts";
+import type { Switches, TriggerServerOptions } from "../support/trigger-server.ts";
+import {
+  type StoryTrigger,
+  startTriggerStory,
+  type TriggerStory,
+} from "../support/trigger-story.ts";
+
+const opened: StoryTrigger = { id: "opened", type: "issue.opened" };
+const sibling: StoryTrigger = { id: "sibling", type: "issue.opened", params: { repo: "hub" } };
+const closed: StoryTrigger = { id: "closed", type: "issue.closed" };
+
+/** Each change, and for both types the triggers that fire afterwards. */
+const changes: { triggers: StoryTrigger[]; opened: string[]; closed: string[] }[] = [
+  { triggers: [opened, sibling, closed], opened: ["opened", "sibling"], closed: ["closed"] },
+  {
+    triggers: [opened, sibling, { ...closed, isActive: false }],
+    opened: ["opened", "sibling"],
+    closed: [],
+  },
+  {
+    triggers: [{ ...opened, type: "issue.closed" }, sibling, closed],
+    opened: ["sibling"],
+    closed: ["opened", "closed"],
+  },
+  { triggers: [sibling], opened: ["sibling"], closed: [] },
+];
+
+type Kill = (story: TriggerStory, change: () => Promise<void>) => Promise<void>;
+
+async function expectConverged(
+  { untilStates, server, firedBy }: TriggerStory,
+  { triggers, ...fired }: (typeof changes)[number],
+  n: number,
+): Promise<void> {
+  await untilStates(
+    Object.fromEntries(
+      triggers.map(({ id, isActive = true }) => [id, isActive ? "active" : "paused"]),
+    ),
+  );
+  for (const [at, kind] of (["opened", "closed"] as const).entries()) {
+    const data = { repo: "hub", n: 10 * n + at };
+    const notify = async () => {
+      const sent = await server.notify(`issue.${kind}`, data);
+      for (const { status } of sent) expect(status).toBe(202);
+      return sent.length;
+    };
+    if (fired[kind].length === 0) await notify();
+    else {
+      // A server that has lost its subscriptions sends nothing until it is configured again.
+      await expect.poll(notify, { timeout: MAX_WAIT_MS, interval: 50 }).toBe(1);
+      await firedBy(data.n, fired[kind]);
+    }
+  }
+}
+
+async function tell(server: TriggerServerOptions, kill: Kill): Promise<void> {
+  const story = await startTriggerStory({ server });
+  let current: StoryTrigger[] = [];
+  for (const [n, change] of changes.entries()) {
+    await kill(story, async () => void (await story.publish(change.triggers)));
+    current = change.triggers;
+    await expectConverged(story, change, n);
+  }
+  expect(current).toEqual([sibling]);
+}
+
+const killHubAt =
+  (hold: Switches["hold"]): Kill =>
+  async (story, change) => {
+    const { server, connection } = story;
+    await server.switch({ hold });
+    await change();
+    // A new credential makes the hub check the server again. The response may never arrive.
+    if (hold === "check")
+      story
+        .call("PATCH", `/api/connections/${connection}`, {
+          auth: { type: "bearer", token: crypto.randomUUID() },
+        })
+        .catch(() => {});
+    await expect
+      .poll(async () => (await server.state()).held, { timeout: MAX_WAIT_MS, interval: 20 })
+      .toBeGreaterThan(0);
+    await story.killHub();
+    await server.switch({});
+    await story.restartHub();
+  };
+
+describe("a killed hub", () => {
+  it(
+    "converges if it is killed before the first call, while it checks the server",
+    () => tell({}, killHubAt("check")),
+    240_000,
+  );
+
+  it(
+    "converges if it is killed when the token is stored, before the server has it",
+    () => tell({}, killHubAt("before")),
+    240_000,
+  );
+
+  it(
+    "converges if it is killed when the server has the token, before it is confirmed",
+    () => tell({}, killHubAt("after")),
+    240_000,
+  );
+
+  it(
+    "converges if it is killed right after a change",
+    () =>
+      tell({}, async (story, change) => {
+        await change();
+        await story.killHub();
+        await story.restartHub();
+      }),
+    240_000,
+  );
+});
+
+const killServerAt =
+  (crash: Switches["crash"]): Kill =>
+  async ({ server }, change) => {
+    await server.switch({ crash });
+    await change();
+    await server.ended();
+    await server.restart();
+  };
+
+describe.each(["keeps", "forgets"])("a killed server that %s its subscriptions", (kind) => {
+  const options = () => (kind === "keeps" ? { file: join(tempFolder(), "state.json") } : {});
+
+  it(
+    "is configured again if it ends before it has stored the call",
+    () => tell(options(), killServerAt("before")),
+    240_000,
+  );
+
+  it(
+    "is configured again if it ends after it has stored the call",
+    () => tell(options(), killServerAt("after")),
+    240_000,
+  );
+
+  it(
+    "is configured again if it was down during the change",
+    () =>
+      tell(options(), async ({ server, connection, call }, change) => {
+        await server.kill();
+        await change();
+        await expect
+          .poll(
+            async () =>
+              (await call<{ status: string }>("GET", `/api/connections/${connection}`)).status,
+            { timeout: MAX_WAIT_MS },
+          )
+          .toBe("failed");
+        await server.restart();
+      }),
+    240_000,
+  );
+});
