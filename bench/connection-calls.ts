@@ -44,8 +44,8 @@ export async function measureCalls({ quick, reportProgress }: Options): Promise<
   const server = await startBaseline(new URL("./mcp-baseline.ts", import.meta.url));
   const url = `http://127.0.0.1:${server.port}/mcp`;
   const callers = [await bareClient(url), throughConnection(url)];
-  const rounds = quick ? 3 : 10;
-  const calls = quick ? 1_000 : 4_000;
+  const rounds = quick ? 15 : 30; // short ones: the ratio of each pair counts
+  const calls = quick ? 300 : 1_000;
   const lines: Line[] = [];
   try {
     for (const caller of callers) await measureRound(caller, 8, 1_000); // warm-up
