@@ -316,6 +316,31 @@ it("an agent with the tools of the inbox reads and marks events of its tenant", 
   );
 });
 
+it("an agent whose model hangs fails at its time limit", async () => {
+  const hub = await startHub();
+  const limits = { seconds: 1 };
+  const hanging = await startModel(() => new Promise(() => {}));
+  const silent = await hub.install("anthropic", hanging.url, { limits });
+  expect(await hub.ended(await hub.startRun(silent))).toMatchObject({
+    status: "failed",
+    error: {
+      code: "agent_time_limit",
+      message: expect.stringContaining("after 1 s. Raise limits.seconds"),
+    },
+  });
+}, 300_000);
+
+it("an agent whose tool hangs fails at its time limit", async () => {
+  const hub = await startHub();
+  const tracker = await startTracker(() => new Promise(() => {}));
+  const model = await startModel(countScript);
+  const limits = { seconds: 2 };
+  const flow = await hub.install("anthropic", model.url, { outputSchema, limits }, tracker.url);
+  const run = await hub.ended(await hub.startRun(flow));
+  expect(run).toMatchObject({ status: "failed", error: { code: "agent_time_limit" } });
+  expect(tracker.calls).toHaveLength(1);
+}, 300_000);
+
 it("an agent does not call a model at a private address", async () => {
   const model = await startModel(() => ({ text: "never" }));
   const hub = await startHub();

@@ -11,6 +11,10 @@ interface ScriptedAnswer {
   isCutOff?: boolean;
   /** Ends the stream after this many events, without an error. */
   endsAfter?: number;
+  /** Reports an error in the stream, after `endsAfter` events. */
+  streamError?: { type: string; message: string };
+  /** Reasoning before the answer, which Anthropic signs. */
+  thinking?: string;
   usage?: { input: number; output: number };
 }
 
@@ -80,9 +84,20 @@ const anthropic: Wire = {
     })),
     tools: tools.map(({ name }: Body) => name),
   }),
-  events({ text = "", calls = [], isCutOff, usage }, nth) {
+  events({ text = "", thinking = "", calls = [], isCutOff, usage }, nth) {
     const typed = (data: { type: string; [key: string]: unknown }) => event(data.type, data);
     const blocks = [
+      ...(thinking === ""
+        ? []
+        : [
+            {
+              start: { type: "thinking", thinking: "", signature: "" },
+              deltas: [
+                ...halves(thinking).map((half) => ({ type: "thinking_delta", thinking: half })),
+                { type: "signature_delta", signature: `signed ${thinking}` },
+              ],
+            },
+          ]),
       ...(text === ""
         ? []
         : [
@@ -222,6 +237,10 @@ function encodeReply(wire: WireName, reply: Reply, nth: number): Response {
       ...(reply.headers && { headers: reply.headers }),
     });
   const events = WIRES[wire].events(reply, nth).slice(0, reply.endsAfter);
+  if (reply.streamError) {
+    const error = WIRES[wire].error({ status: 200, ...reply.streamError });
+    events.push(event(wire === "anthropic" ? "error" : undefined, error));
+  }
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {

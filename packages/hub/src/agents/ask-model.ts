@@ -3,7 +3,7 @@
  * output, and is returned when it is complete. The API key is sent only in a header.
  */
 import type { ModelAnswer, ModelRequest } from "@signalbox/rules/flows/agent/model.ts";
-import { NodeError } from "@signalbox/rules/flows/errors.ts";
+import { NodeError, Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
 import { openModel } from "./language-models.ts";
@@ -30,7 +30,7 @@ export const createAskModel =
     const cancelTimer = timers.after(timeoutMs, () => timeout.abort());
     const maxOutputTokens = outputTokens(request);
     try {
-      const opened = await openModel(model, fetch);
+      const opened = await openModel(model, rejectPages(fetch));
       const { stream } = await opened.doStream({
         prompt: toPrompt(messages),
         tools: tools.map(toFunctionTool),
@@ -48,6 +48,20 @@ export const createAskModel =
     } finally {
       cancelTimer();
     }
+  };
+
+/** A web page with status 200 would look like an answer that was cut off. */
+const rejectPages =
+  (fetch: WebFetch): WebFetch =>
+  async (url, init) => {
+    const response = await fetch(url, init);
+    if (!response.ok || !/^text\/html\b/i.test(response.headers.get("content-type") ?? ""))
+      return response;
+    await response.body?.cancel();
+    throw new Permanent(
+      "model.baseUrl: the server returned a web page. Use the base URL of its API, such as https://api.example.com/v1.",
+      { code: "model_not_an_api" },
+    );
   };
 
 function outputTokens({ model, tokensLeft }: ModelRequest): number | undefined {

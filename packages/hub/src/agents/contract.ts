@@ -141,6 +141,28 @@ export function modelContract(): void {
       });
     });
 
+    test("that reports an error in its stream is retried, with its words", async () => {
+      const streamError = { type: "overloaded_error", message: "Overloaded" };
+      for (const endsAfter of [0, 4])
+        await expect(ask({ text: "Half of it.", endsAfter, streamError })).rejects.toMatchObject({
+          name: "Error",
+          code: expect.stringMatching(/^model_/),
+          message: expect.stringContaining("Overloaded"),
+        });
+    });
+
+    test("whose base URL is that of a web page is not retried", async () => {
+      const page: typeof fetch = async () =>
+        new Response("<html>", { headers: { "content-type": "text/html; charset=utf-8" } });
+      const askModel = createAskModel({ fetch: page, timers });
+      await expect(askModel(request(provider), new AbortController().signal)).rejects.toMatchObject(
+        {
+          name: "Permanent",
+          message: expect.stringMatching(/^model\.baseUrl: .* web page/),
+        },
+      );
+    });
+
     test("is retried at the time that it names, if its rate limit is reached", async () => {
       const limited = { status: 429, message: "Slow down", headers: { "retry-after": "30" } };
       await expect(ask(limited)).rejects.toMatchObject({
@@ -202,6 +224,32 @@ export function modelContract(): void {
       const askModel = createAskModel({ fetch: stalls, timers });
       await expect(askModel(request(provider), ended.signal)).rejects.toBe(reason);
     });
+  });
+
+  test("reasoning is sent back with its signature, which the provider requires", async () => {
+    const fake = createFakeModel(() => ({
+      thinking: "Let me see.",
+      calls: [{ tool: "tracker__label", arguments: {} }],
+    }));
+    const askModel = createAskModel({ fetch: fake.fetch, timers });
+    const { signal } = new AbortController();
+    const first = request("anthropic");
+    const { text, calls, reasoning = [] } = await askModel(first, signal);
+    expect(reasoning).toMatchObject([{ text: "Let me see." }]);
+    const results = calls.map(({ id, tool }) => ({ id, tool, text: "ok", isError: false }));
+    // As after a crash: the recorded answer is JSON.
+    const recorded = JSON.parse(JSON.stringify(reasoning));
+    const messages = [
+      ...first.messages,
+      { role: "assistant" as const, text, calls, reasoning: recorded },
+      { role: "tool" as const, results },
+    ];
+    await askModel({ ...first, messages }, signal);
+    const sent = fake.requests[1]?.body.messages as { content: object[] }[];
+    expect(sent[1]?.content).toMatchObject([
+      { type: "thinking", thinking: "Let me see.", signature: "signed Let me see." },
+      { type: "tool_use" },
+    ]);
   });
 
   test("the limit of output tokens is the rest of the budget", async () => {

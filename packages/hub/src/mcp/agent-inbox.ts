@@ -21,6 +21,9 @@ const tools = new Map(
   inboxTools.filter(({ name }) => !OMITTED.has(name)).map((tool) => [tool.name, tool]),
 );
 
+/** The default of `get_event`: a result that exceeds the limit of the agent would be cut as text. */
+const MAX_PAYLOAD_BYTES = 20_000;
+
 /** Only the omitted tools wait. */
 const waits: ToolContext["waits"] = {
   wait: () => Promise.reject(new Error("An agent cannot wait for events.")),
@@ -46,12 +49,16 @@ export function createAgentInbox({ inbox, triggers, onError }: AgentInboxOptions
         scopes: ["inbox:read", "inbox:write"],
         tenants: [tenant],
       };
+      const given =
+        tool.name === "get_event"
+          ? { max_bytes: MAX_PAYLOAD_BYTES, ...call.arguments }
+          : call.arguments;
       try {
         const {
           text,
           json = JSON.stringify(text),
           note,
-        } = await tool.call(call.arguments, {
+        } = await tool.call(given, {
           inbox,
           access,
           waits,

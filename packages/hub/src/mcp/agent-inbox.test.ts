@@ -1,0 +1,71 @@
+import { expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createInbox } from "../inbox/inbox.ts";
+import type { Explainer } from "../runs/explain.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
+import { createAgentInbox } from "./agent-inbox.ts";
+
+async function open() {
+  const store = openSqlite(`${tempFolder()}/x.db`);
+  onTestFinished(() => store.close());
+  const [own, foreign] = [sampleEvents(2), sampleEvents(1)];
+  await store.appendEvents([appendRequest(own, "acme"), appendRequest(foreign, "umbrella")], null);
+  const errors: unknown[] = [];
+  const tools = createAgentInbox({
+    inbox: createInbox({ store, now: Date.now }),
+    triggers: {
+      explain: () => Promise.reject(new Error("the disk is full")),
+    } as unknown as Explainer,
+    onError: (error) => errors.push(error),
+  });
+  const call = async (tool: string, args = {}, run = "run-1") => {
+    const { signal } = new AbortController();
+    const given = { tool, arguments: args };
+    const { isError, text } = await tools.callTool({ id: run, tenant: "acme" }, given, signal);
+    return { isError, text };
+  };
+  return { own, foreign: foreign[0]?.id ?? "", errors, tools, call };
+}
+
+it("offers the tools of the inbox, except those that wait, return many payloads or start runs", async () => {
+  const { tools } = await open();
+  const names = (await tools.listTools()).map(({ name }) => name);
+  expect(names).toContain("mark_processed");
+  for (const omitted of ["wait_for_event", "get_webhook_events", "replay_event"])
+    expect(names).not.toContain(omitted);
+});
+
+it("shows and changes the events of the run's tenant only", async () => {
+  const { call, own, foreign } = await open();
+  const { text } = await call("list_pending_events");
+  const [, second] = own;
+  expect(text).toContain(second?.id);
+  expect(text).not.toContain(foreign);
+  for (const tool of ["get_event", "mark_processed"]) {
+    expect(await call(tool, { event_id: foreign })).toMatchObject({ isError: true });
+    expect(await call(tool, { event_id: second?.id })).toMatchObject({ isError: false });
+  }
+});
+
+it("claims events for the run, which alone can release them", async () => {
+  const { call, own } = await open();
+  const { text } = await call("claim_events", { limit: 2 });
+  const event_id = own[0]?.id;
+  expect(text).toContain(event_id);
+  expect((await call("claim_events", {}, "run-2")).text).toBe("[]");
+  expect(await call("release_event", { event_id }, "run-2")).toMatchObject({ isError: true });
+  expect(await call("release_event", { event_id })).toMatchObject({ isError: false });
+});
+
+it("returns errors as results, and hides unexpected ones", async () => {
+  const { call, own, errors } = await open();
+  expect(await call("nothing")).toEqual({ isError: true, text: "There is no tool nothing." });
+  expect(await call("list_pending_events", { limit: 0 })).toEqual({
+    isError: true,
+    text: "limit: must be at least 1",
+  });
+  const { isError, text } = await call("explain_event", { event_id: own[0]?.id });
+  expect([isError, text.includes("disk")]).toEqual([true, false]);
+  expect(errors).toHaveLength(1);
+});
