@@ -56,7 +56,7 @@ it("imports no Node builtin outside of the Node host and backends", async () => 
     exclude: [
       ...NODE_ONLY,
       "**/*.test.ts",
-      "**/*.test-worker.ts",
+      "**/*.test-*.ts",
       "**/test-*.ts",
       "**/contract/**",
       "**/contract.ts",
