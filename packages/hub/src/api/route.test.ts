@@ -51,6 +51,18 @@ describe("a route", () => {
     );
   });
 
+  it("rejects ?tenant=* unless it allows it", async () => {
+    const ask = (everyTenant: boolean) =>
+      appOf([{ ...echo, everyTenant }], ["*"]).request("/api/things/a?tenant=*", {
+        method: "PUT",
+        body: '{"name":"x"}',
+      });
+    expect((await ask(true)).status).toBe(200);
+    const rejected = await ask(false);
+    expect(rejected.status).toBe(400);
+    expect(await rejected.json()).toMatchObject({ errors: [{ path: "tenant" }] });
+  });
+
   it.each([
     ['{"name":5}', ["name"]],
     ['{"name":5,"list":["a"],"more":1,"others":2}', ["name", "list.0", "more", "others"]],

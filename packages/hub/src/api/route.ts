@@ -66,6 +66,8 @@ export interface RouteDescription {
   needsCallbackToken?: boolean;
   /** Whether the response is the same for all tenants. Then the request need not name a tenant. */
   isShared?: boolean;
+  /** Whether a token for all tenants can use it with `?tenant=*`. */
+  everyTenant?: boolean;
   /** Whether the route supports `If-Match`. */
   ifMatch?: boolean;
   /** The maximum size of the body, if not the default. */
@@ -119,7 +121,7 @@ export function mountRoutes(
       });
       if (access instanceof Denied) return deniedResponse(access);
       try {
-        const tenant = route.isShared ? "" : onlyTenant(access);
+        const tenant = route.isShared ? "" : onlyTenant(access, route);
         const query = withoutTenant(c.req.query());
         assertNoNulIn({ tenant, ...query, ...c.req.param() });
         const body = route.body && (await readJson(c.req.raw.body, route.maxBytes));

@@ -76,6 +76,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
       summary: "List webhook endpoints; with ?tenant=*, of all tenants",
       tag,
       scope,
+      everyTenant: true,
       response: { status: 200, schema: z.object({ items: z.array(sourceView) }) },
       async handle({ tenant, origin }) {
         const found = await list(tenant);
@@ -96,8 +97,6 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
       }),
       response: { status: 201, schema: withSecret },
       async handle({ tenant, body, origin }) {
-        if (tenant === EVERY_TENANT)
-          throw new RequestError("invalid", "tenant", "must be one tenant: its owner");
         const { source, generated } = await sources.add({ tenant, ...body });
         return {
           status: 201,
@@ -112,6 +111,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
       summary: "Change an endpoint's name or config, or rotate its secret",
       tag,
       scope,
+      everyTenant: true,
       body: z.strictObject({
         name: name.optional(),
         config: config.optional(),
@@ -158,6 +158,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
       summary: "Delete an endpoint; its events are kept",
       tag,
       scope,
+      everyTenant: true,
       response: { status: 204 },
       async handle({ tenant, param }) {
         await store.deleteSource((await find(tenant, param("source"))).id);

@@ -77,6 +77,7 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       summary: "List the tokens with access to this tenant; with ?tenant=*, of all tenants",
       tag,
       scope,
+      everyTenant: true,
       response: { status: 200, schema: z.object({ items: z.array(tokenView) }) },
       async handle({ access, tenant }) {
         const includes = await includesTenants({ access });
@@ -94,6 +95,7 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       summary: "Create a token; only this response contains its secret",
       tag,
       scope,
+      everyTenant: true,
       body: newToken,
       response: { status: 201, schema: tokenView.extend({ token: z.string() }) },
       async handle({ access, tenant, body }) {
@@ -130,6 +132,7 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       summary: "Revoke a token",
       tag,
       scope,
+      everyTenant: true,
       response: { status: 204 },
       async handle({ access, param }) {
         const token = await store.getToken(param("token"));
