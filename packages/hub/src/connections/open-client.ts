@@ -150,6 +150,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
   let hasEvents = false;
   let isClosing = false;
   let onClosed = () => {};
+  let cancelListen = () => {};
   const listChanged = () => client.getServerCapabilities()?.tools?.listChanged === true;
 
   client.onerror = () => {}; // errors of calls reject them; others end with the stream
@@ -169,9 +170,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
     }
     if (isClosing) return;
     const delay = backoffMs(failures + 1, { ...RELISTEN, random: options.random });
-    timers.after(delay, () => {
-      if (!isClosing) listen(failures + 1);
-    });
+    cancelListen = timers.after(delay, () => listen(failures + 1));
   }
 
   async function connect(transport: Transport, parts: SessionParts): Promise<McpClient> {
@@ -196,6 +195,8 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
     }
     client.onclose = () => {
       if (!isClosing) onClosed();
+      isClosing = true;
+      cancelListen();
     };
     if (listChanged() && client.getProtocolEra() === "modern") listen();
     return toMcpClient(parts, withWords);
@@ -269,6 +270,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
       },
       async close() {
         isClosing = true;
+        cancelListen();
         let cancel = () => {};
         const late = new Promise<void>((resolve) => {
           cancel = timers.after(CLOSE_MS, resolve);
