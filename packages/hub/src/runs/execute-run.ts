@@ -145,7 +145,7 @@ function remainingTime(
   const now = timers.now();
   const startedAt = steps.reduce(
     (earliest, { started_at }) =>
-      started_at < (run.due_at ?? 0) ? earliest : Math.min(earliest, started_at),
+      started_at < run.due_at ? earliest : Math.min(earliest, started_at),
     now,
   );
   return { limit, left: Math.min(MAX_TIMER_MS, Math.max(0, startedAt + limit - now)) };

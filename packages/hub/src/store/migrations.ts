@@ -161,6 +161,7 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
+    // `runs.woken` is no longer used. The column stays, so that older replicas work during an upgrade.
     name: "apps, flows and runs",
     statements: [
       "ALTER TABLE tenants ADD COLUMN triggers_rev BIGINT NOT NULL DEFAULT 0",

@@ -8,7 +8,7 @@ import type { FlowGraph } from "./flow-store.ts";
 /**
  * `queued`: a worker can claim the run from `due_at` on. `held`: the run waits because its lane has
  * reached its limit. `running`: a worker has a lease on the run. `waiting`: the run is suspended
- * until `due_at` or `wakeRun`. The other statuses are final, unless `retryRun` queues the run again.
+ * until `due_at`. The other statuses are final, unless `retryRun` queues the run again.
  *
  * A lane is the set of runs that share one concurrency limit.
  */
@@ -102,12 +102,10 @@ export interface Gathered {
   event_id?: string;
 }
 
-export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key" | "due_at"> {
+export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key"> {
   chain: readonly string[];
   key: string | null;
   status: RunStatus;
-  /** Null if only `wakeRun` can end the suspension. */
-  due_at: number | null;
   output: Json;
   error: RunError | null;
   cancel_requested: boolean;
@@ -184,8 +182,8 @@ export interface RunProgress {
     | { status: "succeeded"; output: Json }
     | { status: "failed"; error: RunError }
     | { status: "cancelled" }
-    /** The run is suspended until `due_at` or `wakeRun`. */
-    | { status: "waiting"; due_at: number | null }
+    /** The run is suspended until `due_at`. */
+    | { status: "waiting"; due_at: number }
     /** The run can be claimed again from `due_at` on. */
     | { status: "queued"; due_at: number };
 }
@@ -277,13 +275,6 @@ export interface RunStore {
    * repeated. Undefined if there is no such run.
    */
   retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
-  /**
-   * Ends the suspension of a run early. If the run is still running, its next suspension ends
-   * immediately. False if the run is neither waiting nor running. A node that is resumed must check
-   * whether the condition that it waits for is met. No node type needs it yet: those of today wait
-   * only until a time.
-   */
-  wakeRun(tenant: string, id: string, at: number): Promise<boolean>;
   listVerdicts(tenant: string, event: string): Promise<StoredVerdict[]>;
   /** Removes runs that ended before this time. Returns the number of removed runs. */
   sweepRuns(endedBefore: number, limit: number): Promise<number>;

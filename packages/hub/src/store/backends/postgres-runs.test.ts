@@ -316,7 +316,7 @@ describe("concurrent operations", () => {
           const lane = laneOf(run);
           running.set(lane, (running.get(lane) ?? 0) - 1);
           const dice = random();
-          if (dice < 0.1) return progress(run, { next: { status: "waiting", due_at: null } });
+          if (dice < 0.1) return progress(run, { next: { status: "waiting", due_at: START } });
           if (dice < 0.2) return progress(run, { next: { status: "queued", due_at: START } });
           if (dice < 0.3)
             return progress(run, { next: { status: "failed", error: { code: "x", message: "" } } });
@@ -328,8 +328,6 @@ describe("concurrent operations", () => {
         expect(outcomes).not.toContain("lost");
         for (const { run, next } of batch) {
           const { tenant } = runs.find(({ id }) => id === run) as NewRun;
-          if (next?.status === "waiting")
-            expect(await store.wakeRun(tenant, run, START)).toBe(true);
           if (next?.status === "failed")
             expect(await store.retryRun(tenant, run, START)).toBeDefined();
         }

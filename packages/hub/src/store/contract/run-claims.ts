@@ -4,6 +4,7 @@ import type { Store } from "../store.ts";
 import {
   claim,
   claimExactly,
+  FAR,
   LEASE,
   lease,
   progress,
@@ -224,7 +225,7 @@ export function runClaimsContract(it: It): void {
     await store.queueRuns([waiting]);
     await save(store, await claim(store), {
       steps: [sampleStep({ status: "waiting", finished_at: null })],
-      next: { status: "waiting", due_at: null },
+      next: { status: "waiting", due_at: FAR },
     });
     await store.queueRuns([running]);
     await store.claimRuns({ ...lease("bob"), until: START + 99 * LEASE }, 1);
@@ -330,7 +331,7 @@ export function runClaimsContract(it: It): void {
     expect(await store.nextDue()).toBe(START + 20);
     const [claimed] = await claimExactly(store, 1, { now: START + 20 });
     expect(await store.nextDue()).toBe(START + 20 + LEASE);
-    await save(store, [claimed], { next: { status: "waiting", due_at: null } });
+    await save(store, [claimed], { next: { status: "waiting", due_at: FAR } });
     expect(await store.nextDue()).toBe(START + 500);
     await claim(store, { now: START + 500, limit: 1 });
     await store.releaseRuns("ada", START + 501);
@@ -348,7 +349,7 @@ export function runClaimsContract(it: It): void {
     const [queued, suspended, running] = sampleRuns(3, () => ({}));
     await store.queueRuns([suspended, running]);
     const claimed = await claim(store);
-    const waiting = { next: { status: "waiting", due_at: null } } as const;
+    const waiting = { next: { status: "waiting", due_at: FAR } } as const;
     const of = ({ id }: { id: string }) => claimed.filter(({ run }) => run.id === id);
     await save(store, of(suspended), waiting);
     await store.queueRuns([queued]);

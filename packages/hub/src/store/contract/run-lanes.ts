@@ -4,6 +4,7 @@ import type { Store } from "../store.ts";
 import {
   claim,
   claimExactly,
+  FAR,
   failed,
   LEASE,
   lease,
@@ -298,7 +299,7 @@ export function runLanesContract(it: It): void {
     if (!first || !second) throw new Error("not claimed");
     await save(store, [first]);
     // A suspended run does not count.
-    await save(store, [second], { next: { status: "waiting", due_at: null } });
+    await save(store, [second], { next: { status: "waiting", due_at: FAR } });
     expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);
     expect(runIds(await claim(store))).toEqual([four.id, five.id]);
   });
@@ -480,7 +481,7 @@ export function runLanesContract(it: It): void {
     expect(await statuses(store, runs.slice(0, 2))).toEqual(["running", "held"]);
     expect(await store.queueRuns([nth(runs, 2)])).toEqual([nth(runs, 1).id]);
     await store.cancelRun("acme", nth(runs, 1).id, START);
-    await save(store, [first], { next: { status: "waiting", due_at: null } });
+    await save(store, [first], { next: { status: "waiting", due_at: FAR } });
     expect(await store.queueRuns([nth(runs, 3)])).toEqual([nth(runs, 3).id]);
   });
 

@@ -29,15 +29,7 @@ const newRun = fc.record({
   key: fc.option(fc.constantFrom("1", "2", "3"), { freq: 2 }),
   delay: small,
 });
-const next = fc.constantFrom(
-  "continue",
-  "continue",
-  "succeeded",
-  "failed",
-  "waiting",
-  "suspended",
-  "queued",
-);
+const next = fc.constantFrom("continue", "continue", "succeeded", "failed", "waiting", "queued");
 
 const command = fc.oneof(
   {
@@ -74,7 +66,6 @@ const command = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ operation: fc.constant("cancel" as const), pick }) },
   { weight: 1, arbitrary: fc.record({ operation: fc.constant("retry" as const), pick }) },
-  { weight: 1, arbitrary: fc.record({ operation: fc.constant("wake" as const), pick }) },
   {
     weight: 1,
     arbitrary: fc.record({ operation: fc.constant("renew" as const), worker, lease: small }),
@@ -93,15 +84,13 @@ interface ModelRun {
   lane: string | null;
   key: string | undefined;
   state: State;
-  due: number | null;
+  due: number;
   worker: string | null;
   until: number;
   claims: number;
   /** Claims since the last progress. */
   idle: number;
   cancel: boolean;
-  /** `wakeRun` was called since the last suspension. */
-  woken: boolean;
 }
 
 type Generated = typeof newRun extends fc.Arbitrary<infer Value> ? Value : never;
@@ -143,9 +132,6 @@ class StoreAndModel {
       case "retry":
         if (run) await this.#retry(run);
         break;
-      case "wake":
-        if (run) await this.#wake(run);
-        break;
       case "renew":
         await this.#renew(command.worker, now + command.lease);
         break;
@@ -179,7 +165,7 @@ class StoreAndModel {
     );
     if (existing) return existing.id;
     const lane = limit?.lane ?? null;
-    const initial = { worker: null, until: 0, claims: 0, idle: 0, cancel: false, woken: false };
+    const initial = { worker: null, until: 0, claims: 0, idle: 0, cancel: false };
     const one: ModelRun = { id, tenant, lane, key, state: "open", due: due_at, ...initial };
     if (limit?.whenFull === "skip")
       if (this.#inLane(one, "open", "running").length >= limit.max) return null;
@@ -223,7 +209,7 @@ class StoreAndModel {
   #replace(newest: ModelRun) {
     const capacity = limitOf(newest.lane) - this.#inLane(newest, "running").length;
     const waiting = this.#inLane(newest, "open").filter((one) => one !== newest);
-    waiting.sort((a, b) => (a.due ?? 0) - (b.due ?? 0) || (a.id < b.id ? -1 : 1));
+    waiting.sort((a, b) => a.due - b.due || (a.id < b.id ? -1 : 1));
     for (const one of waiting.slice(capacity)) if (one.claims === 0) one.state = "cancelled";
     const left = this.#inLane(newest, "open").filter(({ claims }) => claims === 0);
     expect(left.length).toBeLessThanOrEqual(capacity + 1);
@@ -270,17 +256,11 @@ class StoreAndModel {
       expected.push(isLeased ? "saved" : "lost");
       if (!isLeased || next === "continue") continue;
       known.idle = 0;
-      const isSuspended = ["waiting", "suspended", "queued"].includes(next);
+      const isSuspended = ["waiting", "queued"].includes(next);
       if (!isSuspended) this.#release(known, next as State, known.due);
       else if (known.cancel) this.#release(known, "cancelled", known.due);
       else if (next === "queued") this.#release(known, "open", now + delay);
-      else
-        this.#release(
-          known,
-          "waiting",
-          known.woken ? now : next === "suspended" ? null : now + delay,
-        );
-      known.woken = false;
+      else this.#release(known, "waiting", now + delay);
     }
     expect(await this.#store.saveProgress(batch)).toEqual(expected);
   }
@@ -297,14 +277,6 @@ class StoreAndModel {
     const canRetry = run.state === "failed" || run.state === "cancelled";
     expect(retried !== undefined).toBe(canRetry);
     if (canRetry) Object.assign(run, { state: "open", due: this.#now, cancel: false, idle: 0 });
-  }
-
-  async #wake(run: ModelRun) {
-    const woken = await this.#store.wakeRun(run.tenant, run.id, this.#now);
-    if (run.state === "running") run.woken = true;
-    // In the store, a waiting run may be held already, and then cannot be woken.
-    if (run.state === "waiting" && woken) run.due = this.#now;
-    if (run.state !== "waiting") expect(woken).toBe(run.state === "running");
   }
 
   async #renew(worker: string, until: number) {
@@ -327,13 +299,13 @@ class StoreAndModel {
     );
   }
 
-  #release(run: ModelRun, state: State, due: number | null) {
+  #release(run: ModelRun, state: State, due: number) {
     Object.assign(run, { state, due, worker: null });
   }
   #runningOn = (worker: string) =>
     this.#runs.filter((one) => one.state === "running" && one.worker === worker);
   #isDue = ({ state, due }: ModelRun) =>
-    (state === "open" || state === "waiting") && due !== null && due <= this.#now;
+    (state === "open" || state === "waiting") && due <= this.#now;
   #isExpired = ({ state, until }: ModelRun) => state === "running" && until <= this.#now;
   #inLane = ({ tenant, lane }: ModelRun, ...states: State[]) =>
     this.#runs.filter(
@@ -353,7 +325,7 @@ class StoreAndModel {
       // A run that became due while its lane was at its limit is held.
       if (known.state === "waiting" && isOpen) known.state = "open";
       // The store has admitted the run.
-      const ahead = (known.due ?? 0) - (due_at ?? 0);
+      const ahead = known.due - due_at;
       if (known.lane !== null && known.claims <= 1 && ahead > 0 && ahead % ADMISSION_LEAD === 0)
         known.due = due_at;
       const { state, due, lane, worker: holder, cancel } = known;
@@ -382,7 +354,6 @@ class StoreAndModel {
   /** Completes all runs. */
   async drain(): Promise<void> {
     this.#now += 100;
-    for (const run of this.#runs) if (run.state === "waiting") await this.#wake(run);
     for (let round = 0; ; round += 1) {
       expect(round).toBeLessThan(1_000);
       this.#now += 1;
@@ -407,8 +378,6 @@ function progressOf(next: string, due_at: number): Pick<RunProgress, "next"> {
       return { next: { status: "succeeded", output: null } };
     case "failed":
       return { next: { status: "failed", error: { code: "oops", message: "failed" } } };
-    case "suspended":
-      return { next: { status: "waiting", due_at: null } };
     default:
       return { next: { status: next as "waiting" | "queued", due_at } };
   }

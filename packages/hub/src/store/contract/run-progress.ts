@@ -4,6 +4,7 @@ import type { Store } from "../store.ts";
 import {
   claim,
   claimExactly,
+  FAR,
   failed,
   LEASE,
   progress,
@@ -26,7 +27,7 @@ const statusOf = async (store: Store, { run }: ClaimedRun): Promise<RunStatus | 
   (await store.getRun("acme", run.id))?.status;
 
 const later = (run: NewRun): NewRun => ({ ...run, due_at: START + 1_000 });
-const waiting = (due_at: number | null) => ({ next: { status: "waiting", due_at } }) as const;
+const waiting = (due_at = FAR) => ({ next: { status: "waiting", due_at } }) as const;
 
 export function runProgressContract(it: It): void {
   it("saves the latest state of each step, in the order of the starts", async ({
@@ -178,37 +179,6 @@ export function runProgressContract(it: It): void {
     expect(await claim(store, { now: START + 200 })).toHaveLength(1);
   });
 
-  it("suspends a run until it is woken, even before its due time", async ({ store }) => {
-    await store.queueRuns(sampleRuns(2));
-    const [forever, timed] = await claimExactly(store, 2);
-    await save(store, [forever], waiting(null));
-    await save(store, [timed], waiting(START + 1_000));
-    expect(await store.getRun("acme", forever.run.id)).toMatchObject({ due_at: null });
-    expect(await claim(store, { now: START + 999 })).toEqual([]);
-    expect(await store.nextDue()).toBe(START + 1_000);
-    expect(await store.wakeRun("umbrella", forever.run.id, START)).toBe(false);
-    expect(await store.wakeRun("acme", "unknown", START)).toBe(false);
-    const now = START + 10;
-    for (const { run } of [forever, timed])
-      expect(await store.wakeRun("acme", run.id, now)).toBe(true);
-    expect(await store.nextDue()).toBe(now);
-    expect(runIds(await claim(store, { now }))).toEqual(runIds([forever, timed]));
-  });
-
-  it("ends a suspension immediately if the run was woken before it", async ({ store }) => {
-    const claimed = await claimOne(store);
-    expect(await store.wakeRun("acme", claimed.run.id, START + 1)).toBe(true);
-    await save(store, [claimed], { now: START + 2, ...waiting(null) });
-    const [again] = await claimExactly(store, 1, { now: START + 2 });
-    // A wake applies to one suspension only.
-    await save(store, [again], { now: START + 3, ...waiting(null) });
-    expect(await claim(store, { now: START + 9 })).toEqual([]);
-    expect(await store.wakeRun("acme", claimed.run.id, START + 9)).toBe(true);
-    const [last] = await claimExactly(store, 1, { now: START + 9 });
-    await save(store, [last]);
-    expect(await store.wakeRun("acme", claimed.run.id, START + 9)).toBe(false);
-  });
-
   it("cancels the called runs when a run ends, recursively", async ({ store }) => {
     const callers = sampleRuns(4);
     const children = callers.map(({ id }) => sampleRun({ cause: "flow", parent_run: id }));
@@ -240,7 +210,7 @@ export function runProgressContract(it: It): void {
     const [top, called] = await claimExactly(store, 2);
     const suspended = progress(called, {
       steps: [sampleStep({ status: "waiting" })],
-      ...waiting(null),
+      ...waiting(),
     });
     expect(await store.saveProgress([suspended, progress(top, { next: failed })])).toEqual([
       "saved",
@@ -254,7 +224,7 @@ export function runProgressContract(it: It): void {
     const [queued, later] = sampleRuns(2, (at) => ({ due_at: START + at * 100 }));
     await store.queueRuns([queued, later]);
     const [waits] = await claimExactly(store, 1);
-    await save(store, [waits], waiting(null));
+    await save(store, [waits], waiting());
     const at = START + 7;
     const end = { status: "cancelled", cancel_requested: true, finished_at: at };
     expect(await store.cancelRun("umbrella", later.id, at)).toBeUndefined();
@@ -265,7 +235,6 @@ export function runProgressContract(it: It): void {
     expect(await store.cancelRun("acme", later.id, at + 1)).toBeUndefined();
     expect(await store.getRun("acme", later.id)).toMatchObject(end);
     expect(await claim(store, { now: START + 9_999 })).toEqual([]);
-    expect(await store.wakeRun("acme", waits.run.id, at)).toBe(false);
   });
 
   it("requests the cancellation of a running run from its worker", async ({ store }) => {
@@ -283,7 +252,7 @@ export function runProgressContract(it: It): void {
     await save(store, [ended]);
     expect(await statusOf(store, ended)).toBe("succeeded");
     // A suspended run has no worker, so it is cancelled immediately.
-    await save(store, [suspended], waiting(null));
+    await save(store, [suspended], waiting());
     expect(await statusOf(store, suspended)).toBe("cancelled");
     const [again] = await claim(store, { by: "bob", now: START + LEASE });
     expect(again).toMatchObject({ run: { id: abandoned.run.id, cancel_requested: true } });
@@ -297,16 +266,16 @@ export function runProgressContract(it: It): void {
     const open = { status: "waiting", finished_at: null } as const;
     const steps = [
       sampleStep(),
-      sampleStep({ nth: 2, node_id: "rest", output: { until: null }, ...open }),
+      sampleStep({ nth: 2, node_id: "rest", output: { until: FAR }, ...open }),
       sampleStep({ nth: 3, node_id: "each", item: "each:0", ...open }),
       sampleStep({ nth: 4, node_id: "each", item: "each:1", ...open, status: "running" }),
     ];
-    await save(store, [waits], { steps, ...waiting(null) });
+    await save(store, [waits], { steps, ...waiting() });
     const at = START + 7;
     await store.cancelRun("acme", waits.run.id, at);
     // The worker suspends a run whose cancellation was requested.
     await store.cancelRun("acme", suspends.run.id, START);
-    await save(store, [suspends], { now: at, steps, ...waiting(null) });
+    await save(store, [suspends], { now: at, steps, ...waiting() });
     const error = { code: "cancelled", message: "The run was cancelled before this step ended." };
     for (const { run } of [waits, suspends]) {
       const [done, ...closed] = await store.listSteps("acme", run.id);

@@ -80,7 +80,6 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "starting a run in an empty lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ limit: { lane: "empty", max: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
   { what: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...EVENT_STATUS] },
   { what: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...EVENT_STATUS] },
-  { what: "waking a run", verb: (d) => verbTable(d).wakeRun.run(tenant, "run-00001", START), indexes: ["runs"] },
   { what: "sweeping runs", verb: (d) => verbTable(d).sweepRuns.run(100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
   { what: "a run by its key", verb: (d) => verbTable(d).findRun.run(tenant, "key-7"), indexes: ["runs_key"] },
   { what: "the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant"] },

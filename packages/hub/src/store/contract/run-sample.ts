@@ -4,6 +4,8 @@ import type { Store } from "../store.ts";
 import { START, type Tuple } from "./sample.ts";
 
 export const LEASE = 60;
+/** A time that no test reaches. */
+export const FAR = START + 10_000_000_000_000;
 
 const newId = createIds({ now: () => START });
 

@@ -160,7 +160,7 @@ function* claimOfTenant(
       );
     if (due.length < wanted) break;
   }
-  return claimed.sort((a, b) => (a.due_at ?? 0) - (b.due_at ?? 0) || (a.id < b.id ? -1 : 1));
+  return claimed.sort((a, b) => a.due_at - b.due_at || (a.id < b.id ? -1 : 1));
 }
 
 /** The number of running runs of each lane. */

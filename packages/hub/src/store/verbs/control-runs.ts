@@ -1,4 +1,4 @@
-/** Cancels, retries and wakes runs, for users and other runs. */
+/** Cancels and retries runs, for users and other runs. */
 import { openStepError, type Run, TERMINAL_STATUSES } from "../run-store.ts";
 import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
 import { cancelCalledRuns } from "./called-runs.ts";
@@ -67,18 +67,6 @@ export function* enableStepNotices(tenant: string, id: string, until: number): V
     "UPDATE runs SET followed_until = ? WHERE id = ? AND tenant_id = ? AND followed_until < ?",
     [until, id, tenant, until],
   );
-}
-
-export function* wakeRun(dialect: Dialect, tenant: string, id: string, at: number): Verb<boolean> {
-  const row = yield* lockRun(dialect, tenant, id);
-  if (row?.status === "running") {
-    yield* query("UPDATE runs SET woken = 1 WHERE id = ?", [id]);
-    return true;
-  }
-  if (row?.status !== "waiting") return false;
-  yield* query("UPDATE runs SET due_at = ? WHERE id = ?", [at, id]);
-  yield* saveSchedule(new Map([[tenant, at]]));
-  return true;
 }
 
 function* lockRun(dialect: Dialect, tenant: string, id: string): Verb<RunRow | undefined> {

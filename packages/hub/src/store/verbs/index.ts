@@ -44,7 +44,7 @@ import {
   touchConnection,
   updateConnection,
 } from "./connections.ts";
-import { cancelRun, enableStepNotices, retryRun, wakeRun } from "./control-runs.ts";
+import { cancelRun, enableStepNotices, retryRun } from "./control-runs.ts";
 import {
   createFlow,
   deleteFlow,
@@ -227,7 +227,6 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   cancelRun: writes((tenant, id, at) => cancelRun(dialect, tenant, id, at)),
   retryRun: writes((tenant, id, at) => retryRun(dialect, tenant, id, at)),
   enableStepNotices: writes(enableStepNotices),
-  wakeRun: writes((tenant, id, at) => wakeRun(dialect, tenant, id, at)),
   listVerdicts: reads(listVerdicts),
   sweepRuns: writes((before, limit) => sweepRuns(dialect, before, limit)),
   fireSchedules: writes((now, limit, plan) => fireSchedules(dialect, now, limit, plan)),

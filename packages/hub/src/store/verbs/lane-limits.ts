@@ -71,7 +71,7 @@ export function* replaceWaiting(
         `AND id <> ? ORDER BY id${dialect.forUpdate}`,
       [tenant, lane, id],
     );
-    waiting.sort((a, b) => (a.due_at ?? 0) - (b.due_at ?? 0) || (a.id < b.id ? -1 : 1));
+    waiting.sort((a, b) => a.due_at - b.due_at || (a.id < b.id ? -1 : 1));
     const capacity = max - (yield* count("= 'running'", tenant, lane, max));
     const superseded = waiting.slice(capacity).filter(({ claims }) => claims === 0);
     for (const { list, params } of inLists(superseded.map(idOf), dialect, 2))

@@ -30,7 +30,6 @@ const LEASED_FIELDS = [
   "claims",
   "idle_claims",
   "cancel_asked",
-  "woken",
   "started_at",
 ] as const;
 type LeasedRun = Pick<RunRow, (typeof LEASED_FIELDS)[number]> & { followed_until: number };
@@ -151,17 +150,16 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
   const schedule: Schedule = new Map();
   for (const { row, next, now } of released) {
     if (next.status === "waiting" || next.status === "queued") {
-      const due = row.woken === 1 && next.status === "waiting" ? now : next.due_at;
       yield* query(
-        "UPDATE runs SET status = ?, due_at = ?, worker = NULL, woken = 0, idle_claims = 0 WHERE id = ?",
-        [next.status, due, row.id],
+        "UPDATE runs SET status = ?, due_at = ?, worker = NULL, idle_claims = 0 WHERE id = ?",
+        [next.status, next.due_at, row.id],
       );
-      if (due !== null) scheduleTenant(schedule, row.tenant_id, due);
+      scheduleTenant(schedule, row.tenant_id, next.due_at);
     } else {
       const output = next.status === "succeeded" ? next.output : null;
       const error = next.status === "failed" ? next.error : null;
       yield* query(
-        "UPDATE runs SET status = ?, output = ?, error = ?, finished_at = ?, worker = NULL, woken = 0 WHERE id = ?",
+        "UPDATE runs SET status = ?, output = ?, error = ?, finished_at = ?, worker = NULL WHERE id = ?",
         [next.status, JSON.stringify(output), JSON.stringify(error), now, row.id],
       );
       // If the worker wanted to suspend the run, its steps are still open.

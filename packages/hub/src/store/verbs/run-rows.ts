@@ -19,8 +19,6 @@ export interface RunRow
   error: string;
   gathered: string;
   cancel_asked: number;
-  /** `wakeRun` was called while it was running. */
-  woken: number;
   lane: string | null;
   lane_limit: number | null;
   /** How often it was claimed since its last progress. */
@@ -32,7 +30,7 @@ export type StepRow = Omit<Step, JsonColumn | "log"> &
 
 export const RUN_FIELDS =
   "id, tenant_id, app, flow_id, version, trigger_node, cause, run_key AS key, event_id, parent_run, token_id, depth, chain, input, " +
-  "gathered, gathered_count, lane, lane_limit, status, due_at, worker, claims, idle_claims, cancel_asked, woken, output, error, " +
+  "gathered, gathered_count, lane, lane_limit, status, due_at, worker, claims, idle_claims, cancel_asked, output, error, " +
   "created_at, started_at, finished_at";
 export const STEP_FIELDS =
   "nth, node_id, item, attempt, status, port, input, output, error, started_at, finished_at";
@@ -46,7 +44,6 @@ export const toRun = ({
   lane: _lane,
   lane_limit: _limit,
   idle_claims: _idle,
-  woken: _woken,
   ...row
 }: RunRow): Run => ({
   ...row,
