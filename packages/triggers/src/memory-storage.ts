@@ -132,7 +132,9 @@ export function createMemoryStorage(initial?: StorageState, persist?: Persist): 
       return wanted;
     },
 
-    async claimDue({ now, until, limit }) {
+    async claimDue({ now, until, limit, delivered }) {
+      const removed = delivered.flatMap((seq) => bySeq.get(seq) ?? []);
+      for (const row of removed) drop(row);
       const due: Delivery[] = [];
       for (const [head] of queues.values()) {
         if (due.length === limit) break;
@@ -141,6 +143,7 @@ export function createMemoryStorage(initial?: StorageState, persist?: Persist): 
         const { dueAt: _, ...delivery } = head;
         due.push(delivery);
       }
+      if (removed.length > 0) await saved();
       return due;
     },
 

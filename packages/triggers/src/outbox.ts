@@ -60,6 +60,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
   const { storage, now } = options;
   const inFlight = new Set<Promise<void>>();
   const waiters = createWaiters();
+  /** Delivered, and not removed from the storage yet. */
+  let delivered: number[] = [];
   let pumping = Promise.resolve();
   let isPumping = false;
   let again = false;
@@ -81,9 +83,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
         again = false;
         const limit = options.concurrency - inFlight.size;
         if (limit <= 0) continue; // The end of a delivery starts it again.
-        const at = now();
-        const until = at + 2 * options.timeoutMs + STORAGE_RETRY_MS;
-        const claimed = await storage.claimDue({ now: at, until, limit });
+        const claimed = await claim(limit);
         for (const one of claimed) start(one);
         if (claimed.length === limit) continue;
         const { nextAt } = await storage.pending();
@@ -94,6 +94,19 @@ export function createOutbox(options: OutboxOptions): Outbox {
       sleepUntil(now() + STORAGE_RETRY_MS);
     } finally {
       isPumping = false;
+    }
+  }
+
+  async function claim(limit: number): Promise<Delivery[]> {
+    const at = now();
+    const until = at + 2 * options.timeoutMs + STORAGE_RETRY_MS;
+    const done = delivered;
+    delivered = [];
+    try {
+      return await storage.claimDue({ now: at, until, limit, delivered: done });
+    } catch (error) {
+      delivered = [...done, ...delivered];
+      throw error;
     }
   }
 
@@ -128,7 +141,8 @@ export function createOutbox(options: OutboxOptions): Outbox {
     }
     switch (result.outcome) {
       case "delivered":
-        return finish(one);
+        delivered.push(one.seq);
+        return waiters.settle(one);
       case "rejected":
         return drop(one, subscription, "rejected", result.message);
       case "gone": {
@@ -218,6 +232,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       isClosed = true;
       clearTimeout(timer);
       await settle();
+      for (const seq of delivered) await storage.removeDelivery(seq);
       waiters.rejectAll(new TriggerError("closed", "closed before the event was delivered"));
       await storage.close?.();
     },

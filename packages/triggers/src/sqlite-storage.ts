@@ -170,8 +170,9 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
       });
     },
 
-    async claimDue({ now, until, limit }) {
+    async claimDue({ now, until, limit, delivered }) {
       return transaction(() => {
+        for (const seq of delivered) run("DELETE FROM mcp_trigger_outbox WHERE seq = ?", seq);
         const due = rows(
           `SELECT o.* FROM ${HEADS}
            WHERE o.due_at <= ? AND o.claimed_until <= ? ORDER BY o.seq LIMIT ?`,

@@ -111,7 +111,7 @@ export function storageContract(
       for (const id of ["s", "t"]) await storage.saveSubscription(row(id), credentials(id), 0);
       await storage.enqueue([delivery("1"), delivery("1", "id:t")], 99);
       await storage.enqueue([delivery("2")], 99);
-      const claim = { now: 100, until: 200, limit: 9 };
+      const claim = { now: 100, until: 200, limit: 9, delivered: [] };
       expect(await storage.claimDue({ ...claim, now: 99 })).toEqual([]);
       expect(await storage.claimDue({ ...claim, limit: 1 })).toEqual([
         { ...delivery("1"), attempt: 0, seq: expect.any(Number) },
@@ -121,20 +121,32 @@ export function storageContract(
       expect(await storage.claimDue(claim)).toEqual([]);
       expect(await storage.pending()).toEqual({ count: 3, nextAt: 200 });
       await storage.removeDelivery(other?.seq ?? 0);
-      expect(ids(await storage.claimDue({ now: 200, until: 300, limit: 9 }))).toEqual(["1"]);
+      expect(
+        ids(await storage.claimDue({ now: 200, until: 300, limit: 9, delivered: [] })),
+      ).toEqual(["1"]);
       expect(await storage.pending()).toEqual({ count: 2, nextAt: 300 });
+    });
+
+    test("removes what was delivered before it takes the next", async (storage) => {
+      await storage.saveSubscription(row("s"), credentials("1"), 0);
+      await storage.enqueue([delivery("1"), delivery("2")], 99);
+      const claim = { now: 100, until: 200, limit: 9 };
+      const [first] = await storage.claimDue({ ...claim, delivered: [] });
+      const next = await storage.claimDue({ ...claim, delivered: [first?.seq ?? 0, 999] });
+      expect(ids(next)).toEqual(["2"]);
+      expect((await storage.pending()).count).toBe(1);
     });
 
     test("postpones a delivery, and those behind it", async (storage) => {
       await storage.saveSubscription(row("s"), credentials("1"), 0);
       await storage.enqueue([delivery("1"), delivery("2")], 99);
-      const [first] = await storage.claimDue({ now: 100, until: 999, limit: 9 });
+      const [first] = await storage.claimDue({ now: 100, until: 999, limit: 9, delivered: [] });
       await storage.postpone(first?.seq ?? 0, 3, 500);
-      expect(await storage.claimDue({ now: 499, until: 999, limit: 9 })).toEqual([]);
+      expect(await storage.claimDue({ now: 499, until: 999, limit: 9, delivered: [] })).toEqual([]);
       expect(await storage.pending()).toEqual({ count: 2, nextAt: 500 });
-      expect(await storage.claimDue({ now: 500, until: 999, limit: 9 })).toMatchObject([
-        { id: "1", attempt: 3 },
-      ]);
+      expect(
+        await storage.claimDue({ now: 500, until: 999, limit: 9, delivered: [] }),
+      ).toMatchObject([{ id: "1", attempt: 3 }]);
     });
 
     test("makes postponed deliveries due when new credentials arrive", async (storage) => {
@@ -142,16 +154,21 @@ export function storageContract(
       await storage.saveSubscription(row(null), credentials("1"), 0);
       await storage.saveSubscription(row("s"), credentials("1"), 0);
       await storage.enqueue([delivery("1", "type:push"), delivery("1")], 99);
-      for (const { seq } of await storage.claimDue({ now: 100, until: 999, limit: 9 }))
+      for (const { seq } of await storage.claimDue({
+        now: 100,
+        until: 999,
+        limit: 9,
+        delivered: [],
+      }))
         await storage.postpone(seq, 1, 5000);
       await storage.saveSubscription(row("s"), undefined, 200);
       expect((await storage.pending()).nextAt).toBe(5000);
       // It shares its credentials with `type:push`.
       await storage.saveSubscription(tag, credentials("2"), 300);
       expect((await storage.pending()).nextAt).toBe(300);
-      expect(await storage.claimDue({ now: 300, until: 999, limit: 9 })).toMatchObject([
-        { subscription: "type:push" },
-      ]);
+      expect(
+        await storage.claimDue({ now: 300, until: 999, limit: 9, delivered: [] }),
+      ).toMatchObject([{ subscription: "type:push" }]);
     });
 
     test("adds a pending delivery once, and none without its subscription", async (storage) => {
@@ -176,9 +193,9 @@ export function storageContract(
       await storage.enqueue([delivery("1"), delivery("1", "id:t")], 99);
       await storage.removeSubscription("c", "id:s");
       expect((await storage.pending()).count).toBe(1);
-      expect(await storage.claimDue({ now: 100, until: 200, limit: 9 })).toMatchObject([
-        { subscription: "id:t" },
-      ]);
+      expect(
+        await storage.claimDue({ now: 100, until: 200, limit: 9, delivered: [] }),
+      ).toMatchObject([{ subscription: "id:t" }]);
     });
 
     test("survives the end of the process if it is durable", async (storage, reopen) => {
@@ -186,13 +203,13 @@ export function storageContract(
       if (!reopen) return;
       await storage.saveSubscription(row("s"), credentials("1"), 0);
       await storage.enqueue([delivery("1"), delivery("2")], 99);
-      const [first] = await storage.claimDue({ now: 100, until: 200, limit: 1 });
-      await storage.removeDelivery(first?.seq ?? 0);
+      const [first] = await storage.claimDue({ now: 100, until: 200, limit: 1, delivered: [] });
+      await storage.claimDue({ now: 0, until: 200, limit: 1, delivered: [first?.seq ?? 0] });
       const again = await reopen();
       expect(await again.listSubscriptions()).toEqual([{ ...row("s"), ...credentials("1") }]);
-      expect(await again.claimDue({ now: 100, until: 200, limit: 9 })).toMatchObject([
-        { id: "2", attempt: 0 },
-      ]);
+      expect(await again.claimDue({ now: 100, until: 200, limit: 9, delivered: [] })).toMatchObject(
+        [{ id: "2", attempt: 0 }],
+      );
       await again.enqueue([delivery("3")], 99);
       expect((await again.pending()).count).toBe(2);
     });

@@ -72,13 +72,18 @@ export interface TriggerStorage {
     limit: number,
   ): Promise<readonly NewDelivery[] | undefined>;
   /**
-   * Takes deliveries that are due until `until`. Only the oldest of a subscription can be taken, so
-   * that its order is kept.
+   * Removes what was delivered, and takes deliveries that are due until `until`. Only the oldest of a
+   * subscription can be taken, so that its order is kept. One call, since each costs a transaction.
    */
-  claimDue(claim: { now: number; until: number; limit: number }): Promise<Delivery[]>;
+  claimDue(claim: {
+    now: number;
+    until: number;
+    limit: number;
+    delivered: readonly number[];
+  }): Promise<Delivery[]>;
   /** After a failed attempt. */
   postpone(seq: number, attempt: number, dueAt: number): Promise<void>;
-  /** After a delivery, or when it is given up. */
+  /** When it is given up. */
   removeDelivery(seq: number): Promise<void>;
   /** How many deliveries are pending, and when the first is due. */
   pending(): Promise<{ count: number; nextAt: number | undefined }>;
