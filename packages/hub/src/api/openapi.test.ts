@@ -16,7 +16,8 @@ interface Response {
   content?: Record<string, { schema: { properties: object } }>;
 }
 
-const flow = { revision: 7, graph: { nodes: [], edges: [] }, created_at: 0, updated_at: 0 };
+const graph = { nodes: [], edges: [] };
+const flow = { revision: 7, graph, schedules: [], created_at: 0, updated_at: 0 };
 /** Every method returns `flow`, except these. */
 const results = { list: [], import: { flow, notes: [] }, listVersions: [] };
 const services = new Proxy(results, {
