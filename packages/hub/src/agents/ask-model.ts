@@ -2,7 +2,11 @@
  * Requests one answer of a model. The answer is streamed, because providers close long requests without
  * output, and is returned when it is complete. The API key is sent only in a header.
  */
-import type { ModelAnswer, ModelRequest } from "@signalbox/rules/flows/agent/model.ts";
+import {
+  MODEL_TIMEOUT,
+  type ModelAnswer,
+  type ModelRequest,
+} from "@signalbox/rules/flows/agent/model.ts";
 import { NodeError, Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
@@ -42,7 +46,7 @@ export const createAskModel =
       if (signal.aborted) throw error;
       if (timeout.signal.aborted)
         throw new NodeError(`The model did not answer within ${Math.ceil(timeoutMs / 1000)} s.`, {
-          code: "model_timeout",
+          code: MODEL_TIMEOUT,
         });
       throw toNodeError(error, timers.now());
     } finally {

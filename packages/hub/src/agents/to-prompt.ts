@@ -27,8 +27,8 @@ export const toFunctionTool = ({
   type: "function",
   name,
   description,
-  // The types of the library describe draft 7; providers accept 2020-12 too.
-  inputSchema: inputSchema as LanguageModelV4FunctionTool["inputSchema"],
+  // Providers require the type. The types of the library describe draft 7; 2020-12 is accepted too.
+  inputSchema: { type: "object", ...inputSchema } as LanguageModelV4FunctionTool["inputSchema"],
 });
 
 function toMessage(message: ModelMessage): LanguageModelV4Message[] {

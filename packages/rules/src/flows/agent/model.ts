@@ -62,6 +62,9 @@ export type ModelMessage =
   | ({ role: "assistant" } & Pick<ModelAnswer, "text" | "calls" | "reasoning">)
   | { role: "tool"; results: readonly ModelToolResult[] };
 
+/** The code of the error if an answer exceeds `timeoutMs`. */
+export const MODEL_TIMEOUT = "model_timeout";
+
 export interface ModelRequest {
   model: ModelChoice;
   messages: readonly ModelMessage[];

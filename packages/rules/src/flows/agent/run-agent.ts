@@ -3,12 +3,20 @@
  * recorded part of the step, so that after a crash only the parts under way are repeated.
  */
 import type { Json, JsonObject, JsonSchema } from "../../json.ts";
+import { NodeError } from "../errors.ts";
 import { writePath } from "../issues.ts";
 import type { NodeContext, ToolResult } from "../node-type.ts";
 import { createSchemaValidator } from "../validate-schema.ts";
 import { type AgentLimits, type AgentStep, createConversation } from "./conversation.ts";
 import { fence, type UntrustedText, untrusted } from "./fence.ts";
-import type { ModelAnswer, ModelCall, ModelChoice, ModelTool, ModelToolResult } from "./model.ts";
+import {
+  MODEL_TIMEOUT,
+  type ModelAnswer,
+  type ModelCall,
+  type ModelChoice,
+  type ModelTool,
+  type ModelToolResult,
+} from "./model.ts";
 import { SUBMIT_TOOL, systemMessage, userMessage } from "./prompt.ts";
 import { type AgentTool, agentTools } from "./tool-names.ts";
 
@@ -80,7 +88,8 @@ export async function runAgent(context: NodeContext<AgentConfig>): Promise<JsonO
       );
     } catch (error) {
       // If the time is over, this is the reason for the error.
-      conversation.next(elapsed());
+      const isOver = error instanceof NodeError && error.code === MODEL_TIMEOUT;
+      conversation.next(isOver ? limits.seconds * 1000 : elapsed());
       throw error;
     }
   };
