@@ -14,6 +14,8 @@ const PAGE = 100;
 /** The maximum number of pages per type and poll. The next poll continues. */
 const MAX_PAGES = 20;
 const TIMEOUT_MS = 30_000;
+/** How long a gap is reported. */
+const GAP_SHOWN_MS = 24 * 60 * 60_000;
 const NEXT_MS = { min: 5_000, normal: 30_000, max: 60 * 60_000 };
 
 interface Position {
@@ -63,14 +65,16 @@ export const pollEvents: Poll = async (options, { connection, offers }, subscrip
     }
     nextMs = Math.min(nextMs, hasMore ? 0 : within(pageMs));
   }
-  return { position: { ...position }, nextMs, notice: notice ?? gapNotice(position) };
+  return { position: { ...position }, nextMs, notice: notice ?? gapNotice(position, now()) };
 };
 
 const within = (ms: number): number =>
   Number.isFinite(ms) ? Math.min(NEXT_MS.max, Math.max(NEXT_MS.min, ms)) : NEXT_MS.normal;
 
-const gapNotice = ({ gapAt }: Position): string | undefined =>
-  gapAt && `The server no longer had some events at ${gapAt}, so they are missing.`;
+const gapNotice = ({ gapAt }: Position, now: number): string | undefined =>
+  gapAt && now - Date.parse(gapAt) < GAP_SHOWN_MS
+    ? `The server no longer had some events at ${gapAt}, so they are missing.`
+    : undefined;
 
 function readPosition(position: JsonObject | null): Position {
   const cursors: Record<string, string> = {};

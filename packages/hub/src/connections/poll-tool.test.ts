@@ -195,3 +195,26 @@ it("polls only what is due and active", async () => {
   );
   expect(requests).toEqual([]);
 });
+
+it("limits the polls of one visit and their concurrency, and polls the longest due ones first", async () => {
+  const { poll, requests, state } = setUpPoll();
+  const subscriptions = Array.from({ length: 20 }, (_, at) =>
+    polling({ tool: `tool ${at}` }, { id: `subscription-${at}`, next_at: NOW - at }),
+  );
+  let running = 0;
+  let most = 0;
+  state.respond = async () => {
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise(setImmediate);
+    running -= 1;
+    return issues(1);
+  };
+  await poll(offering(), ...subscriptions);
+  expect(most).toBe(4);
+  expect(requests.map(({ method }) => method)).toEqual(
+    Array.from({ length: 16 }, (_, nth) => `tool ${19 - nth}`),
+  );
+  await poll(offering(), ...subscriptions);
+  expect(requests).toHaveLength(20);
+});
