@@ -1,0 +1,250 @@
+/**
+ * The wire of servers of the published trigger package, as it was observed on a real one: each line of
+ * the contract's section "Observed" is a test, of the stand-in that other stories use, and of the hub.
+ * Bodies and rejections of callbacks are in hosts/node/trigger-callback.test.ts, the identity header and
+ * paramsSchema in connections/create-connections.test.ts and trigger-list.test.ts.
+ */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { MAX_WAIT_MS } from "../support/timeouts.ts";
+import { openTriggerServer } from "../support/trigger-server.ts";
+import { startTriggerStory } from "../support/trigger-story.ts";
+
+const jwt = (claims: object) =>
+  `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.c2ln`;
+const MESH = { "x-mesh-token": jwt({ connectionId: "weather-1" }) };
+const configuration = { type: "issue.opened", params: {}, enabled: true };
+
+interface ToolResult {
+  isError?: boolean;
+  content: { text: string }[];
+  structuredContent?: Record<string, unknown>;
+}
+
+/** A stand-in, a receiver of its callbacks, and a client without the MCP SDK. */
+async function open() {
+  const server = await openTriggerServer();
+  onTestFinished(server.close);
+  const received: { headers: Record<string, unknown>; body: unknown }[] = [];
+  let status = 202;
+  const receiver = createServer(async (request, response) => {
+    let text = "";
+    for await (const chunk of request) text += chunk;
+    received.push({ headers: request.headers, body: JSON.parse(text) });
+    response.writeHead(status).end("{}");
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    receiver.closeAllConnections();
+    receiver.close();
+  });
+  const callbackUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/cb`;
+  const post = (method: string, params: object, headers: Record<string, string> = MESH) =>
+    fetch(server.url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        ...headers,
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    });
+  const configure = async (given: object, headers?: Record<string, string>) => {
+    const response = await post(
+      "tools/call",
+      { name: "TRIGGER_CONFIGURE", arguments: { ...configuration, ...given } },
+      headers,
+    );
+    const data = /^data: (.*)$/m.exec(await response.text())?.[1] ?? "null";
+    return JSON.parse(data).result as ToolResult;
+  };
+  const notify = async (type: string) => {
+    const body = JSON.stringify({ type, data: { n: 1 } });
+    const response = await fetch(`${server.controlUrl}/notify`, { method: "POST", body });
+    return (await response.json()) as { status: number }[];
+  };
+  const answerWith = (given: number) => {
+    status = given;
+  };
+  return { server, received, callbackUrl, post, configure, notify, answerWith };
+}
+
+describe("the stand-in server", () => {
+  it("takes the connection from the JWT in x-mesh-token, decoded, not verified", async () => {
+    const { configure, callbackUrl, notify } = await open();
+    const credentials = { callbackUrl, callbackToken: "t" };
+    const inMetadata = { "x-mesh-token": jwt({ metadata: { connectionId: "weather-2" } }) };
+    expect((await configure(credentials)).structuredContent).toEqual({ success: true });
+    expect((await configure(credentials, inMetadata)).structuredContent).toEqual({ success: true });
+    expect(await notify("issue.opened")).toHaveLength(2);
+  });
+
+  it("answers `Connection ID not available` without it, also with Authorization", async () => {
+    const { configure } = await open();
+    const answer = await configure({}, { authorization: "Bearer some-token" });
+    expect(answer).toMatchObject({
+      isError: true,
+      content: [{ text: "Connection ID not available" }],
+    });
+  });
+
+  it("fails the request if x-mesh-token is no JWT", async () => {
+    const { post } = await open();
+    expect((await post("tools/list", {}, { "x-mesh-token": "opaque" })).ok).toBe(false);
+  });
+
+  it("answers POST with an SSE body, without a session and without initialize; GET is 405", async () => {
+    const { server, post } = await open();
+    const response = await post("tools/list", {});
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    expect(response.headers.get("mcp-session-id")).toBeNull();
+    expect(await response.text()).toMatch(/^event: message\ndata: \{.*TRIGGER_CONFIGURE.*\}\n\n$/);
+    expect((await fetch(server.url)).status).toBe(405);
+  });
+
+  it("requires params, and refuses numbers and { op, value } in them", async () => {
+    const { configure } = await open();
+    for (const params of [undefined, { n: 1 }, { repo: { op: "eq", value: "hub" } }])
+      expect((await configure({ params })).isError).toBe(true);
+    expect((await configure({ params: { repo: "hub" } })).isError).toBeUndefined();
+  });
+
+  it("accepts unknown types, and refuses a bad URL and an empty token", async () => {
+    const { configure, callbackUrl } = await open();
+    expect((await configure({ type: "unknown" })).structuredContent).toEqual({ success: true });
+    expect((await configure({ callbackUrl: "no url", callbackToken: "t" })).isError).toBe(true);
+    expect((await configure({ callbackUrl, callbackToken: "" })).isError).toBe(true);
+  });
+
+  it("keeps the former credentials if enabled without URL and token", async () => {
+    const { configure, callbackUrl, notify, received } = await open();
+    await configure({ callbackUrl, callbackToken: "former" });
+    await configure({ type: "issue.closed" });
+    await notify("issue.closed");
+    expect(received[0]?.headers.authorization).toBe("Bearer former");
+  });
+
+  it("has one credential per connection: the last one wins", async () => {
+    const { configure, callbackUrl, notify, received } = await open();
+    await configure({ callbackUrl, callbackToken: "first" });
+    await configure({ type: "issue.closed", callbackUrl, callbackToken: "last" });
+    await notify("issue.opened");
+    expect(received.map(({ headers }) => headers.authorization)).toEqual(["Bearer last"]);
+  });
+
+  it("filters neither by type nor by params; after the last disable it sends nothing", async () => {
+    const { configure, callbackUrl, notify, received } = await open();
+    await configure({ params: { repo: "hub" }, callbackUrl, callbackToken: "t" });
+    await configure({ type: "issue.closed" });
+    await configure({ type: "issue.closed", enabled: false });
+    expect(await notify("never.subscribed")).toHaveLength(1);
+    expect(await notify("issue.closed")).toHaveLength(1);
+    await configure({ enabled: false });
+    expect(await notify("issue.opened")).toEqual([]);
+    expect(received).toHaveLength(2);
+  });
+
+  it.each([401, 410, 429, 500])(
+    "sends { type, data } as JSON, and no retry after %i",
+    async (status) => {
+      const { configure, callbackUrl, notify, received, answerWith } = await open();
+      await configure({ callbackUrl, callbackToken: "t" });
+      answerWith(status);
+      expect(await notify("issue.opened")).toMatchObject([{ status }]);
+      expect(received).toMatchObject([
+        {
+          headers: { "content-type": "application/json", authorization: "Bearer t" },
+          body: { type: "issue.opened", data: { n: 1 } },
+        },
+      ]);
+      expect(Object.keys(received[0]?.body as object)).toEqual(["type", "data"]);
+    },
+  );
+});
+
+describe("the hub", () => {
+  it("names the connection in x-mesh-token, and sends params as strings, without conditions", async () => {
+    const story = await startTriggerStory();
+    await story.publish([
+      {
+        id: "a",
+        type: "issue.opened",
+        params: { repo: 7, title: { op: "contains", value: "x" }, label: "" },
+      },
+    ]);
+    await story.untilStates({ a: "active" });
+    const { calls } = await story.server.state();
+    expect(calls.map(({ connection }) => connection)).toEqual([story.connection]);
+    expect(calls[0]?.arguments).toEqual({
+      type: "issue.opened",
+      params: { repo: "7" },
+      enabled: true,
+      callbackUrl: `${story.hub().url}/api/trigger-callback`,
+      callbackToken: expect.stringMatching(/^sbcb_[\w-]{43}$/),
+    });
+  });
+
+  it("configures a type that the server does not list", async () => {
+    const story = await startTriggerStory();
+    await story.publish([{ id: "a", type: "unlisted", params: { any: "thing" } }]);
+    await story.untilStates({ a: "active" });
+    expect((await story.server.state()).calls[0]?.arguments.params).toEqual({ any: "thing" });
+    await story.server.notify("unlisted", { any: "thing", n: 1 });
+    await story.firedBy(1, ["a"]);
+  });
+
+  it("sends the params on which all triggers of a type agree, since the server keeps one set", async () => {
+    const story = await startTriggerStory();
+    const trigger = { type: "issue.opened", params: { repo: "hub" } };
+    await story.publish([{ id: "a", ...trigger }]);
+    await story.untilStates({ a: "active" });
+    await story.publish([
+      { id: "a", ...trigger },
+      { id: "b", ...trigger, params: { repo: "web" } },
+    ]);
+    await story.untilStates({ a: "active", b: "active" });
+    const { calls } = await story.server.state();
+    expect(calls.map((call) => call.arguments.params)).toEqual([{ repo: "hub" }, {}]);
+  });
+
+  it("stores an event that nothing subscribed to, and starts no run", async () => {
+    const story = await startTriggerStory();
+    await story.publish([{ id: "a", type: "issue.opened" }]);
+    await story.untilStates({ a: "active" });
+    expect(await story.server.notify("never.subscribed", { n: 1 })).toMatchObject([
+      { status: 202, body: { outcome: "stored" } },
+    ]);
+    await story.server.notify("issue.opened", { n: 2 });
+    await story.firedBy(2, ["a"]);
+    await story.firedBy(1, []);
+    const { items } = await story.call<{ items: { source: string; type: string }[] }>(
+      "GET",
+      "/api/events",
+    );
+    expect(items.map(({ type }) => type)).toEqual(["issue.opened", "never.subscribed"]);
+    expect(new Set(items.map(({ source }) => source))).toEqual(new Set([story.connection]));
+  });
+
+  it("disables a type only when its last trigger goes, and then sends no token", async () => {
+    const story = await startTriggerStory();
+    const [a, b] = [
+      { id: "a", type: "issue.opened" },
+      { id: "b", type: "issue.opened" },
+    ];
+    await story.publish([a, b]);
+    await story.untilStates({ a: "active", b: "active" });
+    await story.publish([b]);
+    await story.untilStates({ b: "active" });
+    const disables = async () =>
+      (await story.server.state()).calls
+        .map((call) => call.arguments)
+        .filter((one) => !one.enabled);
+    expect(await disables()).toEqual([]);
+    await story.deleteFlow();
+    await expect
+      .poll(disables, { timeout: MAX_WAIT_MS })
+      .toEqual([{ type: "issue.opened", params: {}, enabled: false }]);
+  });
+});
