@@ -43,16 +43,23 @@ export async function startTriggerStory({
     SIGNALBOX_LOG_LEVEL: "warn",
     // After a kill, the next process continues soon.
     SIGNALBOX_RUN_LEASE: "1",
-    ...(backend === "PostgreSQL" && { DATABASE_URL: await createDatabase(inject("postgresUrl")) }),
   };
   // Outside the ephemeral range, so that no other process takes the port while the hub is down.
   const port = () => String(20_000 + Math.floor(Math.random() * 10_000));
+  const ownPort = port();
+  if (backend === "PostgreSQL")
+    Object.assign(env, {
+      DATABASE_URL: await createDatabase(inject("postgresUrl")),
+      // The address of the first replica stands for that of a load balancer.
+      SIGNALBOX_PUBLIC_URL: `http://127.0.0.1:${ownPort}`,
+      GITHUB_WEBHOOK_SECRET: "the-secret-of-this-story",
+      SIGNALBOX_KEY: Buffer.alloc(32, 7).toString("base64"),
+    });
   const openHub = async (given: string) => {
     const started = await startHubProcess({ data, env: { ...env, PORT: given } });
     onTestFinished(async () => void (await started.stop("SIGKILL")));
     return started;
   };
-  const ownPort = port();
   let hub: HubProcess = await openHub(ownPort);
 
   const call = async <Result>(method: string, path: string, body?: unknown): Promise<Result> => {

@@ -1,0 +1,163 @@
+import { expect, test } from "vitest";
+import { createIds } from "../lib/ids.ts";
+import { createTestTimers } from "../lib/test-timers.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { sampleConnection, sampleOffers } from "../store/contract/connection-sample.ts";
+import { START } from "../store/contract/sample.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { createKeeper, type KeeperOptions } from "./keeper.ts";
+
+const MINUTE = 60_000;
+const LEASE_MS = 30_000;
+const STEP_MS = 250;
+
+/** A keeper with connections of these ids. `check` is the response of each server to a check. */
+async function open(
+  ids: string[],
+  check: (id: string, signal: AbortSignal) => Promise<void>,
+  given: Partial<KeeperOptions> = {},
+) {
+  const store = openSqlite(":memory:");
+  const timers = createTestTimers(START);
+  for (const id of ids) await store.createConnection(sampleConnection({ id }), START);
+  const checks: { id: string; at: number }[] = [];
+  const errors: unknown[] = [];
+  const keeper = createKeeper({
+    store,
+    by: "me",
+    timers,
+    random: () => 0.5,
+    leaseMs: LEASE_MS,
+    callbackUrl: "http://hub.example/api/trigger-callback",
+    append: () => Promise.reject(new Error("nothing is polled")),
+    newId: createIds(),
+    log: { info() {}, warn() {}, error() {} },
+    onError: (error) => errors.push(error),
+    connections: {
+      forget() {},
+      callTool: () => Promise.reject(new Error("nothing is configured")),
+      request: () => Promise.reject(new Error("nothing is polled")),
+      async loadOffers({ id }, { signal }) {
+        checks.push({ id, at: timers.now() - START });
+        await check(id, signal);
+        return sampleOffers();
+      },
+    },
+    ...given,
+  });
+  /** Runs deferred work until none is left. */
+  const settle = async () => {
+    for (let round = 0; round < 8; round += 1) {
+      timers.advance(0);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  /** Moves the clock in small steps, so that the work of each timer ends before the next. */
+  const advance = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += STEP_MS) {
+      timers.advance(STEP_MS);
+      await settle();
+    }
+  };
+  await settle();
+  return { store, timers, keeper, checks, errors, settle, advance };
+}
+
+const hang = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) =>
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
+  );
+
+test("checks a connection when it is created, and again after some minutes", async () => {
+  const { store, keeper, checks, advance } = await open(["a"], async () => {});
+  expect(await store.getConnection("acme", "a")).toMatchObject({ status: "ok", tool_count: 1 });
+  await advance(5 * MINUTE + 1_000);
+  expect(checks).toEqual([
+    { id: "a", at: 0 },
+    { id: "a", at: 5 * MINUTE },
+  ]);
+  await keeper.close();
+});
+
+test("retries a failed check with exponential backoff, and records the error", async () => {
+  let isReachable = false;
+  const { store, keeper, checks, advance } = await open(["a"], async () => {
+    if (!isReachable) throw new ConnectionError("unreachable", "connection refused");
+  });
+  await advance(20_000);
+  const gaps = checks.slice(1).map(({ at }, n) => at - (checks[n]?.at ?? 0));
+  expect(gaps.slice(0, 4)).toEqual([750, 1_500, 3_000, 6_000]);
+  const failed = { status: "failed", error: "connection refused", attempt: checks.length };
+  expect(await store.getConnection("acme", "a")).toMatchObject(failed);
+  isReachable = true;
+  await advance(MINUTE);
+  expect(await store.getConnection("acme", "a")).toMatchObject({
+    status: "ok",
+    error: null,
+    attempt: 0,
+  });
+  await keeper.close();
+});
+
+test("checks other connections while one does not answer", async () => {
+  const { store, keeper, advance } = await open(["a", "b", "c"], async (id, signal) => {
+    if (id === "a") await hang(signal);
+  });
+  for (const id of ["b", "c"])
+    expect(await store.getConnection("acme", id)).toMatchObject({ status: "ok" });
+  await store.createConnection(sampleConnection({ id: "d" }), START);
+  await advance(1_000);
+  expect(await store.getConnection("acme", "d")).toMatchObject({ status: "ok" });
+  expect(await store.getConnection("acme", "a")).toMatchObject({ status: "unknown" });
+  await keeper.close();
+});
+
+test("works on a limited number of connections concurrently", async () => {
+  const waiting: (() => void)[] = [];
+  const ids = ["a", "b", "c", "d", "e"];
+  const { keeper, checks, settle } = await open(
+    ids,
+    () => new Promise((resolve) => waiting.push(resolve)),
+    { concurrency: 2 },
+  );
+  expect(checks).toHaveLength(2);
+  waiting.shift()?.();
+  await settle();
+  expect(checks).toHaveLength(3);
+  for (let n = 0; n < 4; n += 1) {
+    waiting.shift()?.();
+    await settle();
+  }
+  expect(checks.map(({ id }) => id).toSorted()).toEqual(ids);
+  await keeper.close();
+});
+
+test("renews its leases, so that no other process takes the connection while it works", async () => {
+  const { store, timers, keeper, advance } = await open(["a"], (_, signal) => hang(signal));
+  const lease = () => ({ by: "other", now: timers.now(), until: timers.now() + 1, limit: 1 });
+  for (let n = 0; n < 10; n += 1) {
+    await advance(10_000);
+    expect(await store.leaseConnections(lease())).toEqual([]);
+  }
+  await keeper.close();
+  expect(await store.leaseConnections(lease())).toHaveLength(1);
+});
+
+test("aborts its calls when it has lost the lease", async () => {
+  let isAborted = false;
+  const { store, timers, keeper, errors, advance, settle } = await open(["a"], (_, signal) => {
+    signal.addEventListener("abort", () => {
+      isAborted = true;
+    });
+    return hang(signal);
+  });
+  const later = timers.now() + LEASE_MS + 1;
+  expect(
+    await store.leaseConnections({ by: "other", now: later, until: later + MINUTE, limit: 1 }),
+  ).toHaveLength(1);
+  await advance(11_000);
+  await settle();
+  expect(isAborted).toBe(true);
+  expect(errors).toEqual([]);
+  await keeper.close();
+});

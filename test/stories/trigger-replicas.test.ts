@@ -1,0 +1,51 @@
+/** Two replicas on PostgreSQL: one of them reconciles a connection at a time, and either can continue. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { MAX_WAIT_MS } from "../support/timeouts.ts";
+import { startTriggerStory } from "../support/trigger-story.ts";
+
+const LEASE_MS = 1_000;
+
+it("reconciles a connection in one replica at a time, and in the other when that is killed", async () => {
+  const story = await startTriggerStory({ backend: "PostgreSQL" });
+  const { server } = story;
+  let replica = await story.startReplica();
+  const held = async () => (await server.state()).held;
+  const untilHeld = () => expect.poll(held, { timeout: MAX_WAIT_MS, interval: 20 }).toBe(1);
+
+  await server.switch({ hold: "before" });
+  await story.publish([
+    { id: "opened", type: "issue.opened" },
+    { id: "closed", type: "issue.closed" },
+  ]);
+  await untilHeld();
+  // The lease is renewed, so that the other replica does not begin as well.
+  await sleep(3 * LEASE_MS);
+  expect(await held()).toBe(1);
+  await server.switch({});
+  await story.untilStates({ opened: "active", closed: "active" });
+  const { calls } = await server.state();
+  expect(calls.map((call) => call.arguments.type).toSorted()).toEqual([
+    "issue.closed",
+    "issue.opened",
+  ]);
+
+  // Either replica may have the lease: after several changes, both have been killed with it.
+  for (let n = 1; n <= 4; n += 1) {
+    await server.switch({ hold: n % 2 === 0 ? "before" : "after" });
+    const params = n % 2 === 0 ? {} : { repo: "hub" };
+    await story.publish([
+      { id: "opened", type: "issue.opened", params },
+      { id: "closed", type: "issue.closed" },
+    ]);
+    await expect.poll(held, { timeout: MAX_WAIT_MS, interval: 20 }).toBeGreaterThan(0);
+    await replica.stop("SIGKILL");
+    await server.switch({});
+    await story.untilStates({ opened: "active", closed: "active" });
+    expect(await server.notify("issue.opened", { repo: "hub", n })).toMatchObject([
+      { status: 202 },
+    ]);
+    await story.firedBy(n, ["opened"]);
+    replica = await story.startReplica();
+  }
+}, 300_000);
