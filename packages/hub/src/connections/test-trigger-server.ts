@@ -11,7 +11,7 @@ import type { ToolAnswer } from "./connections.ts";
  */
 export type ServerModel = "connection" | "type" | "fragile" | "subscription";
 
-export interface Sent {
+interface Sent {
   token: string;
   type: string;
 }
@@ -31,7 +31,7 @@ export interface TestTriggerServer {
   reset(): void;
 }
 
-export const success: ToolAnswer = {
+const success: ToolAnswer = {
   isError: false,
   content: [],
   structuredContent: { success: true },
