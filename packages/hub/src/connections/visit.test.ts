@@ -1,0 +1,125 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createIds } from "../lib/ids.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import {
+  publishTriggers,
+  republish,
+  sampleConnection,
+} from "../store/contract/connection-sample.ts";
+import { START } from "../store/contract/sample.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { createTestTriggerServer } from "./test-trigger-server.ts";
+import { createVisit } from "./visit.ts";
+
+const ID = "weather-7kq2xv";
+const HOUR = 3_600_000;
+
+/** A published trigger for `storm`, and the visits of its connection. */
+async function open() {
+  const store = openSqlite(":memory:");
+  onTestFinished(() => store.close());
+  await store.createConnection(sampleConnection({ id: ID }), START);
+  const flow = await publishTriggers(store, [{ node_id: "a" }]);
+  const server = createTestTriggerServer("connection", ["storm", "rain"]);
+  const calls: unknown[] = [];
+  const state = {
+    now: START,
+    isReachable: true,
+    offers: server.offers,
+    url: "http://hub.example/",
+  };
+  const reach = () => {
+    if (!state.isReachable) throw new ConnectionError("unreachable", "connection refused");
+  };
+  const visit = async () => {
+    const due = (await store.nextConnectionDue()) ?? state.now;
+    state.now = Math.max(state.now, due);
+    const lease = { by: "me", now: state.now, until: state.now + 1_000, limit: 1 };
+    const [leased] = await store.leaseConnections(lease);
+    if (!leased) throw new Error("the connection is not due");
+    await createVisit({
+      store,
+      by: "me",
+      context: { now: () => state.now, random: () => 0.5, callbackUrl: state.url },
+      append: () => Promise.reject(new Error("nothing is polled")),
+      newId: createIds(),
+      log: { info() {}, warn() {}, error() {} },
+      connections: {
+        forget() {},
+        request: () => Promise.reject(new Error("nothing is polled")),
+        async loadOffers() {
+          reach();
+          return state.offers;
+        },
+        async callTool(_, { arguments: args }) {
+          reach();
+          calls.push(args);
+          return server.configure(args);
+        },
+      },
+    })(leased, new AbortController().signal);
+  };
+  const subscriptions = () => store.listTriggerSubscriptions("acme", ID);
+  return { store, flow, server, state, calls, visit, subscriptions };
+}
+
+test("a subscription of an unreachable server shows why it is not configured", async () => {
+  const { state, visit, subscriptions } = await open();
+  state.isReachable = false;
+  await visit();
+  await visit();
+  expect(await subscriptions()).toMatchObject([
+    { state: "configuring", error: "connection refused", attempt: 2 },
+  ]);
+  state.isReachable = true;
+  await visit();
+  expect(await subscriptions()).toMatchObject([{ state: "active", error: null, attempt: 0 }]);
+});
+
+test("a server without TRIGGER_CONFIGURE cannot have a subscription", async () => {
+  const { state, visit, subscriptions } = await open();
+  state.offers = { ...state.offers, tools: [], triggers: [] };
+  await visit();
+  expect(await subscriptions()).toMatchObject([
+    {
+      state: "failed",
+      error:
+        "Weather offers no triggers: it has no tool TRIGGER_CONFIGURE. Poll one of its tools instead.",
+    },
+  ]);
+});
+
+test("a subscription is configured again with the new URL of the hub, and about every hour", async () => {
+  const { state, calls, visit } = await open();
+  await visit();
+  state.url = "http://hub.example/moved";
+  await visit();
+  expect(calls).toMatchObject([
+    { callbackUrl: "http://hub.example/" },
+    { callbackUrl: "http://hub.example/moved" },
+  ]);
+  const moved = state.now;
+  while (calls.length < 3) await visit();
+  expect(state.now - moved).toBeGreaterThan(0.7 * HOUR);
+  expect(state.now - moved).toBeLessThan(1.3 * HOUR);
+});
+
+test("a removed subscription is kept until the server has confirmed it, for one day at most", async () => {
+  const { store, flow, state, calls, visit, server } = await open();
+  await visit();
+  await republish(store, flow, [], state.now);
+  state.isReachable = false;
+  const removedAt = state.now;
+  const isKept = async () => {
+    const now = Number.MAX_SAFE_INTEGER;
+    const [leased] = await store.leaseConnections({ by: "test", now, until: now, limit: 1 });
+    await store.releaseConnections("test");
+    return leased?.subscriptions.length === 1;
+  };
+  while (state.now < removedAt + 23 * HOUR) await visit();
+  expect(await isKept()).toBe(true);
+  while (state.now < removedAt + 24 * HOUR + 600_000) await visit();
+  expect(await isKept()).toBe(false);
+  expect(calls).toHaveLength(1);
+  expect(server.notify("storm", {})).toHaveLength(1);
+});
