@@ -343,6 +343,13 @@ describe("the tools for automations", () => {
         model: { ...agentOf(model.url).model, apiKey: "{{ secrets.NOPE }}" },
       }),
     ).toContain("NOPE");
+    const plain = { ...agentOf(model.url).model, apiKey: "sk-plain-key" };
+    for (const draft of [false, true]) {
+      const refused = await create({ model: plain, draft });
+      expect(refused).toContain("model.apiKey: must be one reference to a secret");
+      expect(refused).toContain("PUT /api/secrets/");
+      expect(refused).not.toContain("sk-plain-key");
+    }
     expect(await create({ app: "nowhere" })).toBe("app: There is no app nowhere.");
     expect(await create({ trigger: {} })).toContain("trigger: unexpected argument");
     expect(await trigger({ kind: "cron" })).toContain("triggers[0]");
@@ -366,10 +373,10 @@ describe("the tools for automations", () => {
     expect(await agent.fail("AUTOMATION_TRIGGER_TEST", {})).toContain("id: is missing");
 
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
-    const plain = (await api.expect(201, "POST", "/api/apps/desk/flows", { name: "Plain" })).json;
-    expect(await agent.fail("AUTOMATION_GET", { id: plain.id })).toContain("is not an automation");
-    expect(await agent.fail("AUTOMATION_DELETE", { id: plain.id })).toContain("not an automation");
-    await api.expect(200, "GET", `/api/flows/${plain.id}`);
+    const flow = (await api.expect(201, "POST", "/api/apps/desk/flows", { name: "Plain" })).json;
+    expect(await agent.fail("AUTOMATION_GET", { id: flow.id })).toContain("is not an automation");
+    expect(await agent.fail("AUTOMATION_DELETE", { id: flow.id })).toContain("not an automation");
+    await api.expect(200, "GET", `/api/flows/${flow.id}`);
 
     const { id } = await agent.use("AUTOMATION_CREATE", { name: "X", ...agentOf(model.url) });
     const added = await agent.use("AUTOMATION_TRIGGER_ADD", { id, trigger: onIssueOpened });

@@ -1,6 +1,6 @@
 /**
  * Prepares a draft for the store: names its tools, and rejects what later edits could not repair,
- * such as cycles and duplicate ids. An unfinished draft is accepted. Pure.
+ * such as cycles and duplicate ids, and what must not be stored. An unfinished draft is accepted. Pure.
  */
 import { missingEnds } from "@signalbox/rules/flows/check-graph.ts";
 import type { Finding } from "@signalbox/rules/flows/finding.ts";
@@ -44,6 +44,7 @@ const NEVER_STORED: ReadonlySet<string> = new Set([
   "duplicate_slug",
   "duplicate_edge",
   "missing_node",
+  "plain_secret",
 ]);
 
 function checkShape(graph: FlowGraph, registry: NodeRegistry): void {
@@ -59,8 +60,8 @@ function checkShape(graph: FlowGraph, registry: NodeRegistry): void {
 }
 
 /** An edge is named by its position: the caller may not know its id, which the hub can generate. */
-function fieldOf({ nodeId, edgeId, code }: Finding, { nodes, edges }: FlowGraph): string {
-  if (nodeId !== undefined) return nodeId;
+function fieldOf({ nodeId, path, edgeId, code }: Finding, { nodes, edges }: FlowGraph): string {
+  if (nodeId !== undefined) return path === undefined ? nodeId : `${nodeId}.${path}`;
   const at = edges.findIndex(({ id }) => id === edgeId);
   const edge = edges[at];
   if (!edge) return "flow";

@@ -73,6 +73,25 @@ it("rejects a publication that refers to a missing secret, also of an earlier ve
   });
 });
 
+it("stores no draft with a key in plain text", async () => {
+  const agent = (apiKey: string): NewNode => ({
+    id: "triage",
+    type: "Agent",
+    name: "Triage",
+    parameters: { model: { provider: "openai", name: "m", apiKey }, instructions: "Decide." },
+  });
+  const refused = /Triage: model\.apiKey: must be one reference .* PUT \/api\/secrets\/API_KEY/;
+  const plain = "sk-plain-key";
+  await expect(make("Triage", agent(plain))).rejects.toThrow(refused);
+  const { id } = await make("Triage", agent("{{ secrets.KEY }}"));
+  const { parameters = {} } = agent(plain);
+  await expect(flows.changeNode({ tenant, id }, "triage", { parameters })).rejects.toThrow(refused);
+  await expect(flows.change({ tenant, id }, { nodes: [agent(plain)], edges: [] })).rejects.toThrow(
+    refused,
+  );
+  expect(JSON.stringify(await flows.get(tenant, id))).not.toContain(plain);
+});
+
 it("warns about calls that would fail", async () => {
   const callee = await make("Weather", end);
   const caller = await make("Caller", callNode(callee.id, "weather"));

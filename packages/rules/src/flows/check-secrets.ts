@@ -1,9 +1,11 @@
 /**
- * Warns of secrets that do not exist, of code that reads secrets, and of requests with secrets to a
- * host that a template sets.
+ * Finds values that must be secrets. Warns of secrets that do not exist, of code that reads secrets, and
+ * of requests with secrets to a host that a template sets.
  */
+import type { Json } from "../json.ts";
+import { valuesAt } from "../match/path.ts";
 import { codeReferences } from "./code-references.ts";
-import { type Finding, onNode, type WarningCode } from "./finding.ts";
+import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
@@ -20,6 +22,28 @@ export const checkSecrets = (
   ...findInCode(resolved),
   ...findSentToAnyHost(resolved),
 ];
+
+/** Finds values that must be references to secrets, and are not. A blank value is no secret. */
+export const findPlainSecrets = ({ flow, definition }: ResolvedFlow): Finding<ErrorCode>[] =>
+  flow.nodes.flatMap((node) =>
+    (definition(node)?.secretOnlyFields ?? []).flatMap((field) => {
+      const isPlain = valuesAt(node.parameters, field).some(
+        (value) => value !== null && value !== "" && !isSecretReference(value),
+      );
+      if (!isPlain) return [];
+      const path = writePath(field as (string | number)[]);
+      return [onNode("plain_secret", node, `${path}: ${PLAIN_SECRET}`, path)];
+    }),
+  );
+
+const PLAIN_SECRET =
+  "must be one reference to a secret, such as {{ secrets.API_KEY }}, because everybody who can read the flow could read the value; store it with PUT /api/secrets/API_KEY";
+
+function isSecretReference(value: Json): boolean {
+  if (typeof value !== "string") return false;
+  const [first, another] = parseTemplate(value).parts;
+  return first?.kind === "reference" && first.root === "secrets" && !another;
+}
 
 /** The names of the secrets that a flow refers to. */
 export const secretsIn = (

@@ -17,6 +17,7 @@ export type ErrorCode =
   | "reference_not_before"
   | "not_in_loop"
   | "secret_not_allowed"
+  | "plain_secret"
   | "trigger_with_input";
 
 export type WarningCode =

@@ -251,6 +251,8 @@ interface NodeSpec<Config extends z.ZodObject> {
   };
   /** Paths, such as `headers[].value`. `{{ secrets.KEY }}` is allowed there and in nested values. */
   secretFields?: readonly string[];
+  /** Paths among `secretFields` whose value must be one reference to a secret, even in a draft. */
+  secretOnlyFields?: readonly string[];
   /** The field with the URL to which secrets are sent. */
   sendsTo?: string;
   /** Paths at which strings are not templates, such as code. */
@@ -289,6 +291,7 @@ export interface NodeDefinition
   /** Includes `error`. Undefined if the ports depend on the config, and the config is invalid. */
   outPorts(config: JsonObject): readonly string[] | undefined;
   secretFields: readonly Path[];
+  secretOnlyFields: readonly Path[];
   sendsTo: string | undefined;
   rawFields: readonly Path[];
   code: CodeField | undefined;
@@ -348,6 +351,7 @@ export function defineNode<Config extends z.ZodObject>(
       return known && withError(ports.out(known));
     },
     secretFields: (spec.secretFields ?? []).map((path) => pathOf(type, path)),
+    secretOnlyFields: (spec.secretOnlyFields ?? []).map((path) => pathOf(type, path)),
     // Triggers have no templates, because no node runs before them.
     rawFields: kind === "trigger" ? [[]] : (spec.rawFields ?? []).map((path) => pathOf(type, path)),
     code: spec.code,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { JsonObject } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
 import { analyzeExpression } from "./analyze-expression.ts";
 import type { FlowDraft } from "./model.ts";
 import { createRegistry, defineNode } from "./node-type.ts";
@@ -459,6 +459,48 @@ describe("secrets", () => {
     ]);
     expect(warnings.every(preventsPublishing)).toBe(true);
     expect(validateFlow(flow, registry).warnings).toEqual([]);
+  });
+
+  describe("in a field that must name one", () => {
+    const agent = (apiKey: Json) =>
+      testNode("Agent", "Triage", {
+        model: { provider: "anthropic", name: "m", apiKey },
+        instructions: "Decide.",
+      });
+    const errorsOf = (apiKey: Json) =>
+      validateFlow(testFlow([call, agent(apiKey)], ["call → triage"]), registry).errors;
+
+    it.each(["{{ secrets.KEY }}", "{{secrets.KEY}}", "{{ secrets.KEY? }}"])("accept %s", (key) => {
+      expect(errorsOf(key)).toEqual([]);
+    });
+
+    it.each([
+      "sk-plain",
+      "Bearer {{ secrets.KEY }}",
+      " {{ secrets.KEY }}",
+      "{{ secrets.A }}{{ secrets.B }}",
+      "{{ trigger.key }}",
+      "\\{{ secrets.KEY }}",
+      "{{ secrets.KEY",
+      { key: "sk-plain" },
+      ["sk-plain"],
+      7,
+    ])("reject %j, without a copy of it in the message", (key) => {
+      const found = errorsOf(key).filter(({ code }) => code === "plain_secret");
+      expect(found).toEqual([
+        {
+          code: "plain_secret",
+          nodeId: "triage",
+          path: "model.apiKey",
+          message:
+            "Triage: model.apiKey: must be one reference to a secret, such as {{ secrets.API_KEY }}, because everybody who can read the flow could read the value; store it with PUT /api/secrets/API_KEY",
+        },
+      ]);
+    });
+
+    it.each(["", null])("leave %j to the schema of the type", (key) => {
+      expect(errorsOf(key).map(({ code }) => code)).toEqual(["invalid_config"]);
+    });
   });
 
   const found = (url: string, parameters: JsonObject = {}) =>

@@ -6,7 +6,7 @@ import { checkConfigs } from "./check-config.ts";
 import { checkExpressions, type FindSyntaxError } from "./check-expressions.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkReferences } from "./check-references.ts";
-import { checkSecrets } from "./check-secrets.ts";
+import { checkSecrets, findPlainSecrets } from "./check-secrets.ts";
 import { checkTools, type ToolContext } from "./check-tools.ts";
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
@@ -64,6 +64,7 @@ function validate(
       ...checkConfigs(resolved),
       ...checkExpressions(resolved, findSyntaxError),
       ...references.errors,
+      ...findPlainSecrets(resolved),
       ...used.errors,
     ],
     warnings: [

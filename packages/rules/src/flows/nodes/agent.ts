@@ -34,11 +34,13 @@ const config = z.strictObject({
         .max(2000)
         .optional()
         .describe("The base URL of the API. If omitted, the public API of the provider."),
-      apiKey: text("must be an API key, such as {{ secrets.MODEL_KEY }}")
+      apiKey: text("must be a reference to a secret, such as {{ secrets.API_KEY }}")
         .min(1, "must not be empty")
         .max(4000)
         .optional()
-        .describe("The API key: {{ secrets.NAME }}. It may be omitted for a server without keys."),
+        .describe(
+          "A reference to the secret with the API key: {{ secrets.NAME }}. A key itself is rejected. Omit it for a server without keys.",
+        ),
       maxOutputTokens: z
         .int()
         .min(1)
@@ -119,6 +121,7 @@ export const agent = defineNode({
   config,
   ports: { in: ["in"], out: ["out"] },
   secretFields: ["model.apiKey"],
+  secretOnlyFields: ["model.apiKey"],
   rawFields: ["instructions", "prompt", "outputSchema", "model.baseUrl"],
   hasOwnDeadline: true,
   retries: { attempts: 8, backoffMs: 2000 },
