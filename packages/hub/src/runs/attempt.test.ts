@@ -7,9 +7,9 @@ import { testNode } from "@signalbox/rules/flows/test-flow.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { MASK } from "../lib/mask.ts";
 import { attempt } from "./attempt.ts";
 import { systemTimers } from "./contract/fixture.ts";
-import { MASK } from "./mask.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
 afterEach(() => void vi.useRealTimers());

@@ -1,6 +1,6 @@
 import type { Json } from "@signalbox/rules/json.ts";
+import type { Mask } from "../lib/mask.ts";
 import type { RunError } from "../store/run-store.ts";
-import type { Mask } from "./mask.ts";
 
 const MAX_MB = 16;
 

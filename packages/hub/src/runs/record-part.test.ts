@@ -1,8 +1,8 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { expect, test } from "vitest";
+import { createMask } from "../lib/mask.ts";
 import type { Step } from "../store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
-import { createMask } from "./mask.ts";
 import { createParts } from "./record-part.ts";
 import { ExecutionAborted, RunFailed, type StepRecord } from "./step-records.ts";
 

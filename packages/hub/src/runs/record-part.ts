@@ -4,9 +4,9 @@
  */
 import { partItem } from "@signalbox/rules/flows/step-part.ts";
 import type { Json } from "@signalbox/rules/json.ts";
+import type { Mask } from "../lib/mask.ts";
 import type { RunError, Step } from "../store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
-import type { Mask } from "./mask.ts";
 import { maskValue } from "./mask-value.ts";
 import { toRunError } from "./run-error.ts";
 import {

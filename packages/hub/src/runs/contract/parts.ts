@@ -1,9 +1,9 @@
 /** The parts of a step are recorded one by one, and are not repeated once they are done. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect } from "vitest";
+import { MASK } from "../../lib/mask.ts";
 import { TERMINAL_STATUSES } from "../../store/run-store.ts";
 import type { It } from "../contract.ts";
-import { MASK } from "../mask.ts";
 import { edges, type Fixture, HOUR, node, start, TENANT } from "./fixture.ts";
 
 const parts = (given: JsonObject = {}) =>

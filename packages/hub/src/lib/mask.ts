@@ -1,5 +1,4 @@
 import { isObject, type Json } from "@signalbox/rules/json.ts";
-import type { RunError } from "../store/run-store.ts";
 
 export const MASK = "•••";
 /** Shorter secrets would match ordinary text. */
@@ -10,7 +9,7 @@ const MAX_MESSAGE = 1_000;
 export interface Mask {
   text(text: string): string;
   json(value: Json): Json;
-  error(error: RunError): RunError;
+  error<Masked extends { message: string; details?: Json | undefined }>(error: Masked): Masked;
 }
 
 /**
@@ -42,7 +41,13 @@ export function createMask(secrets: readonly string[]): Mask {
       Object.entries(value).map(([name, item]) => [maskText(name), walk(item)]),
     );
   };
-  const json = (value: Json): Json => (encodings.length === 0 ? value : walk(value));
+  const serialized = encodings.map((encoding) => JSON.stringify(encoding).slice(1, -1));
+  /** Most values contain no secret: then they are returned as they are. */
+  const json = (value: Json): Json => {
+    if (serialized.length === 0) return value;
+    const text = JSON.stringify(value) as string | undefined;
+    return serialized.some((encoding) => text?.includes(encoding)) ? walk(value) : value;
+  };
   return {
     text: maskText,
     json,
