@@ -12,6 +12,8 @@ import type { ConfigureCall } from "./plan-configure.ts";
 /** How long former tokens are accepted; rejected ones too, as a server may store one and then fail. */
 const GRACE_MS = 24 * 60 * 60_000;
 
+export const CALLBACK_TOKEN_PREFIX = "sbcb_";
+
 export interface CallbackTokensOptions {
   store: Pick<
     ConnectionStore,
@@ -39,7 +41,7 @@ export function createCallbackTokens(options: CallbackTokensOptions) {
     async stage(owner: string): Promise<string> {
       const existing = staged.get(owner);
       if (existing) return existing.token;
-      const token = randomSecret("sbcb_");
+      const token = randomSecret(CALLBACK_TOKEN_PREFIX);
       const hash = await sha256Hex(token);
       await store.stageCallbackToken({
         hash,

@@ -4,9 +4,14 @@ import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/ou
 import { isObject } from "@signalbox/rules/json.ts";
 import { ConnectionError, type ConnectionErrorCode } from "./connection-error.ts";
 import { NO_ANSWER } from "./http-transport.ts";
-import { quote } from "./quote.ts";
+import { quote as quotePlain } from "./quote.ts";
 
-export function toConnectionError(error: unknown): ConnectionError {
+/** `maskText` masks a server's words before they are truncated: it would not find half a secret. */
+export function toConnectionError(
+  error: unknown,
+  maskText: (text: string) => string,
+): ConnectionError {
+  const quote: Quote = (text) => quotePlain(maskText(text));
   const known = causes(error).find(
     (cause) => cause instanceof ConnectionError || cause instanceof OutboundError,
   );
@@ -15,12 +20,15 @@ export function toConnectionError(error: unknown): ConnectionError {
     return new ConnectionError(OUTBOUND_CODES[known.code] ?? "unreachable", known.message, {
       cause: error,
     });
-  if (SdkHttpError.isInstance(error)) return httpError(error);
+  if (SdkHttpError.isInstance(error)) return httpError(error, quote);
   if (ProtocolError.isInstance(error))
     return error.code === NO_ANSWER
       ? invalid(error.message, error)
       : new ConnectionError("rejected", quote(error.message), { cause: error });
-  if (SdkError.isInstance(error)) return sdkError(error);
+  if (SdkError.isInstance(error))
+    return error.cause instanceof Error && !OWN_MESSAGES.has(error.code)
+      ? toConnectionError(error.cause, maskText)
+      : sdkError(error, quote);
   if (error instanceof SyntaxError) return invalid("The server's answer is not valid JSON.", error);
   if (error instanceof Error && error.name === "ZodError")
     return invalid("The server's answer is JSON, but not a JSON-RPC message.", error);
@@ -37,6 +45,8 @@ export function toConnectionError(error: unknown): ConnectionError {
     { cause: error },
   );
 }
+
+type Quote = (text: string) => string;
 
 /** Whether the server does not know the session of the client any more, for example after a restart. */
 export const isSessionLost = (error: unknown): boolean =>
@@ -67,16 +77,19 @@ const invalid = (message: string, cause: unknown) =>
     { cause },
   );
 
-function httpError(error: SdkHttpError): ConnectionError {
+function httpError(error: SdkHttpError, quote: Quote): ConnectionError {
   const { status } = error;
-  const redirect = /Redirect .*$/.exec(error.message)?.[0];
-  if (status >= 300 && status < 400)
+  if (status >= 300 && status < 400) {
+    const to = /Redirect to (\S+)|try (\S+) as/.exec(error.message);
+    const target = to?.[1] ?? to?.[2];
+    const where = target ? ` to ${quote(target)}` : "";
     return new ConnectionError(
       "invalid_target",
-      `The server redirects, which is not followed: ${quote(redirect ?? error.message)}.`,
+      `The server redirects${where}. Only redirects within the same origin are followed, so that no credential reaches another server. If that is the right server, use its URL.`,
       { cause: error },
     );
-  const words = serverWords(error);
+  }
+  const words = serverWords(error, quote);
   const said = words === undefined ? "" : `: ${words}`;
   if (status === 401 || status === 403)
     return new ConnectionError(
@@ -90,7 +103,7 @@ function httpError(error: SdkHttpError): ConnectionError {
 }
 
 /** The message of a JSON error, or the text itself. */
-function serverWords({ data }: SdkHttpError): string | undefined {
+function serverWords({ data }: SdkHttpError, quote: Quote): string | undefined {
   const text = (data as { text?: unknown }).text;
   if (typeof text !== "string" || text.trim() === "") return undefined;
   try {
@@ -107,7 +120,15 @@ function serverWords({ data }: SdkHttpError): string | undefined {
 
 const withoutDot = (text: string): string => text.replace(/\.$/, "");
 
-function sdkError(error: SdkError): ConnectionError {
+/** The errors of the SDK that say more than their cause. */
+const OWN_MESSAGES: ReadonlySet<string> = new Set([
+  SdkErrorCode.RequestTimeout,
+  SdkErrorCode.ConnectionClosed,
+  SdkErrorCode.NotConnected,
+  SdkErrorCode.ClientHttpUnexpectedContent,
+]);
+
+function sdkError(error: SdkError, quote: Quote): ConnectionError {
   switch (error.code) {
     case SdkErrorCode.RequestTimeout:
       return new ConnectionError("timeout", "The server did not answer in time.", { cause: error });
@@ -118,20 +139,16 @@ function sdkError(error: SdkError): ConnectionError {
       });
     case SdkErrorCode.ClientHttpUnexpectedContent:
       return invalid(
-        `The server's answer has the content type ${contentType(error)} instead of application/json or text/event-stream.`,
+        `The server's answer has the content type ${quote(contentType(error))} instead of application/json or text/event-stream.`,
         error,
       );
-    default: {
-      const cause = error.cause;
-      return cause instanceof Error
-        ? toConnectionError(cause)
-        : invalid(
-            `The server's answer is not valid MCP: ${withoutDot(quote(error.message))}.`,
-            error,
-          );
-    }
+    default:
+      return invalid(
+        `The server's answer is not valid MCP: ${withoutDot(quote(error.message))}.`,
+        error,
+      );
   }
 }
 
 const contentType = ({ data }: SdkError): string =>
-  quote(String((data as { contentType?: unknown } | undefined)?.contentType ?? "(none)"));
+  String((data as { contentType?: unknown } | undefined)?.contentType ?? "(none)");

@@ -4,6 +4,7 @@
  */
 import type { WebFetch } from "../lib/web-fetch.ts";
 import type { Credentials } from "./credentials.ts";
+import type { EchoMask } from "./echo-mask.ts";
 import { answerTooLarge, type Exchange, type Exchanges } from "./exchange.ts";
 import { IDENTITY_HEADER } from "./identity.ts";
 import { limitBody } from "./limit-body.ts";
@@ -14,6 +15,8 @@ export interface ConnectionFetchOptions {
   fetch: WebFetch;
   exchanges: Pick<Exchanges, "take">;
   credentials: Credentials;
+  /** Gets every token that is sent. */
+  echoes: Pick<EchoMask, "add">;
   /** Only for OAuth. */
   tokens: OAuthTokens | undefined;
   identity: () => Promise<string>;
@@ -22,7 +25,7 @@ export interface ConnectionFetchOptions {
 }
 
 export function createConnectionFetch(options: ConnectionFetchOptions): WebFetch {
-  const { fetch, exchanges, credentials, tokens, identity, holdsStream } = options;
+  const { fetch, exchanges, credentials, echoes, tokens, identity, holdsStream } = options;
 
   return async (url, init = {}) => {
     const headers = new Headers(init.headers);
@@ -31,12 +34,17 @@ export function createConnectionFetch(options: ConnectionFetchOptions): WebFetch
     if (isStream && !holdsStream()) return new Response(null, { status: 405 });
 
     for (const [name, value] of Object.entries(credentials.headers ?? {})) headers.set(name, value);
-    headers.set(IDENTITY_HEADER, await identity());
+    const jwt = await identity();
+    echoes.add(jwt);
+    headers.set(IDENTITY_HEADER, jwt);
     const { auth } = credentials;
     if (auth?.type === "bearer") headers.set("authorization", `Bearer ${auth.token}`);
 
     const send = async (token: string | undefined) => {
-      if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+      if (token !== undefined) {
+        echoes.add(token);
+        headers.set("authorization", `Bearer ${token}`);
+      }
       return fetch(url, { ...init, headers });
     };
     const token = await tokens?.token();
@@ -47,8 +55,19 @@ export function createConnectionFetch(options: ConnectionFetchOptions): WebFetch
       response = await send(await tokens.token());
     }
     if (exchange) exchange.isStream = isEventStream(response);
-    return limited(response, exchange, isStream ? MAX_ANSWER_BYTES : MAX_OTHER_BYTES);
+    return limited(keepMethod(response), exchange, isStream ? MAX_ANSWER_BYTES : MAX_OTHER_BYTES);
   };
+}
+
+/**
+ * The SDK follows redirects within the origin, but not 301 and 302, because `fetch` would repeat POST
+ * as GET. A server that moved its endpoint, such as from `/mcp` to `/mcp/`, wants POST there.
+ */
+function keepMethod(response: Response): Response {
+  const { status, headers, body } = response;
+  if (status !== 301 && status !== 302) return response;
+  body?.cancel().catch(() => {});
+  return new Response(null, { status: 308, headers });
 }
 
 const isEventStream = ({ headers }: Response): boolean =>

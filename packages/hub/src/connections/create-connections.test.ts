@@ -357,7 +357,7 @@ describe("after a failure to connect", () => {
       code: "rejected",
       message: "The server answered HTTP 503: be right back.",
     });
-    expect(await failure(calling())).toBe(first);
+    expect(await failure(calling())).toEqual(first);
     expect(connections.opened()).toBe(1);
     timers.advance(250);
     expect(await failure(calling())).not.toBe(first);

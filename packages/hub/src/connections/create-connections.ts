@@ -22,10 +22,12 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The field of `_meta` by which a server can recognize a repeated call. */
 const IDEMPOTENCY_KEY = "signalbox/idempotency-key";
 
-const unexpected = (error: unknown) =>
-  new ConnectionError("unreachable", error instanceof Error ? error.message : String(error), {
-    cause: error,
-  });
+/** The cause may contain what the server echoed of the credentials; the message does not. */
+const withoutCause = (error: unknown) =>
+  new ConnectionError(
+    error instanceof ConnectionError ? error.code : "unreachable",
+    error instanceof Error ? error.message : String(error),
+  );
 
 type Limits = Pick<CallOptions, "signal" | "timeoutMs">;
 
@@ -70,9 +72,8 @@ export function createConnections({ open, timers, random }: ConnectionsOptions):
         throw new ConnectionError(
           "busy",
           `The connection has ${MAX_CALLS} running and ${MAX_QUEUED} waiting calls, which is its limit. Try again later, or limit the concurrency of the flow.`,
-          { cause: error },
         );
-      throw error instanceof ConnectionError ? error : unexpected(error);
+      throw withoutCause(error);
     } finally {
       cancelTimeout();
       signal.removeEventListener("abort", onAbort);

@@ -4,8 +4,9 @@ import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { OAuthClient } from "./credentials.ts";
+import { createEchoMask } from "./echo-mask.ts";
 import { limitBody } from "./limit-body.ts";
-import { quote } from "./quote.ts";
+import { quote as quotePlain } from "./quote.ts";
 
 export interface OAuthTokens {
   token(): Promise<string>;
@@ -105,6 +106,8 @@ async function fetchToken(options: OAuthTokenOptions) {
 
 async function requestToken({ client, resource, fetch, discover }: OAuthTokenOptions) {
   const { client_id, client_secret, token_url, scope, audience } = client;
+  const echoes = createEchoMask({ auth: client });
+  const quote = (text: string) => quotePlain(echoes.text(text));
   const endpoint: TokenEndpoint =
     token_url === undefined ? await discover(fetch) : { url: token_url, isSecretInForm: false };
   const form = new URLSearchParams({ grant_type: "client_credentials", resource });
@@ -136,7 +139,7 @@ async function requestToken({ client, resource, fetch, discover }: OAuthTokenOpt
   if (!response.ok)
     throw failed(
       problem.success
-        ? `answered ${problem.data.error}${problem.data.error_description ? `: ${quote(problem.data.error_description)}` : ""}`
+        ? `answered ${quote(problem.data.error)}${problem.data.error_description ? `: ${quote(problem.data.error_description)}` : ""}`
         : `answered HTTP ${response.status}: ${quote(text)}`,
     );
   const answer = answerSchema.safeParse(json);

@@ -1,5 +1,6 @@
 /** What servers offer, and servers that answer rubbish. */
 import type { ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { listen, serveRaw, serveSdk2 } from "../../../../test/support/mcp-servers.ts";
 import {
@@ -251,7 +252,7 @@ describe("a server that answers rubbish", () => {
       "a redirect to a private address",
       (response) => response.writeHead(307, { location: "http://10.0.0.1/admin?token=x" }).end(),
       "invalid_target",
-      /redirects, which is not followed: Redirect to http:\/\/10\.0\.0\.1\/admin not followed/,
+      /^The server redirects to http:\/\/10\.0\.0\.1\/admin\. Only .* same origin .*use its URL\.$/,
     ],
   ])("fails with what was wrong: %s", async (_, respond, code, message) => {
     const afterHandshake = await loadFailure((await serveList(respond)).url);
@@ -260,6 +261,54 @@ describe("a server that answers rubbish", () => {
     expect((await loadFailure(url)).code).toBe(code);
   });
 });
+
+it.each([301, 302, 307, 308])(
+  "follows a redirect %i within the origin, as POST",
+  async (status) => {
+    const { url } = await serveSdk2({ echo: (given) => given });
+    const redirects = await listen(async (request, response) => {
+      if (request.url === "/mcp")
+        return void response.writeHead(status, { location: "/mcp/" }).end();
+      const answer = await fetch(url, {
+        method: request.method ?? "",
+        headers: request.headers as Record<string, string>,
+        ...(request.method === "POST" && { body: await text(request) }),
+      });
+      response
+        .writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" })
+        .end(await answer.text());
+    });
+    const connections = openConnections();
+    const connection = await newConnection(redirects.url);
+    expect((await connections.loadOffers(connection, patient())).tools).toHaveLength(1);
+    const answer = await connections.callTool(
+      connection,
+      { tool: "echo", arguments: { a: 1 } },
+      patient(),
+    );
+    expect(answer.structuredContent).toEqual({ a: 1 });
+  },
+);
+
+it.each([301, 302, 303, 307, 308])(
+  "does not follow a redirect %i to another origin",
+  async (status) => {
+    const requests: unknown[] = [];
+    const other = await listen((request, response) => {
+      requests.push(request.headers);
+      response.end();
+    });
+    const { url } = await listen((_, response) =>
+      response.writeHead(status, { location: other.url }).end(),
+    );
+    const connection = await newConnection(url, { auth: { type: "bearer", token: "secret" } });
+    expect(await failure(openConnections().loadOffers(connection, patient()))).toMatchObject({
+      code: "invalid_target",
+      message: expect.stringContaining(`redirects to ${other.url}. Only`),
+    });
+    expect(requests).toEqual([]);
+  },
+);
 
 it("keeps its pace with one server while others hang or send rubbish", async () => {
   const good = await serveSdk2({ echo: (given) => given });

@@ -6,7 +6,7 @@ import {
   SdkHttpError,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { NOTIFICATIONS } from "../deliver/events-draft.ts";
 import { backoffMs } from "../lib/backoff.ts";
@@ -20,6 +20,7 @@ import { ConnectionError } from "./connection-error.ts";
 import { createConnectionFetch } from "./connection-fetch.ts";
 import type { ToolAnswer } from "./connections.ts";
 import type { Credentials } from "./credentials.ts";
+import { createEchoMask, type EchoMask } from "./echo-mask.ts";
 import { answerTooLarge, createExchanges } from "./exchange.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { CLOSE_MS, OPEN_MS } from "./limits.ts";
@@ -28,6 +29,7 @@ import type { OAuthTokens } from "./oauth-token.ts";
 import { observeMessages } from "./observe-messages.ts";
 import { openOAuthTokens } from "./open-oauth-tokens.ts";
 import { quote } from "./quote.ts";
+import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
 export interface OpenClientOptions {
   connection: Pick<Connection, "id" | "revision" | "target">;
@@ -68,6 +70,7 @@ async function openHttp(text: string, options: OpenClientOptions): Promise<McpCl
   const { connection, credentials, fetch, identity, timers } = options;
   const url = new URL(text);
   const exchanges = createExchanges();
+  const echoes = createEchoMask(credentials);
   const { auth } = credentials;
   const tokens =
     auth?.type === "oauth"
@@ -82,12 +85,14 @@ async function openHttp(text: string, options: OpenClientOptions): Promise<McpCl
         fetch,
         exchanges,
         credentials,
+        echoes,
         tokens,
         identity: () => identity(connection.id),
         holdsStream: session.holdsStream,
       }),
     });
     return session.connect(transport, {
+      echoes,
       exchanges,
       hasSession: () => transport.sessionId !== undefined,
       end: () => transport.terminateSession(),
@@ -120,6 +125,7 @@ async function openStdio(
   const opened = await openCommand({ ...target, env: credentials.env ?? {} });
   const session = createSession(options, COMMAND_PROBE_MS, false);
   return session.connect(opened.transport, {
+    echoes: createEchoMask(credentials),
     exchanges: createExchanges(),
     hasSession: () => false,
     end: async () => {},
@@ -129,6 +135,7 @@ async function openStdio(
 }
 
 interface SessionParts {
+  echoes: EchoMask;
   exchanges: ReturnType<typeof createExchanges>;
   hasSession(): boolean;
   /** Tells the server that the session ends. */
@@ -174,7 +181,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
   }
 
   async function connect(transport: Transport, parts: SessionParts): Promise<McpClient> {
-    const withWords = (error: unknown) => explain(toConnectionError(error), parts.lastWords);
+    const withWords = (error: unknown) => explain(error, parts);
     observeMessages(transport, (message) => {
       if (declaresEvents(message)) hasEvents = true;
     });
@@ -203,7 +210,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
   }
 
   function toMcpClient(
-    { exchanges, hasSession, end, countBytes }: SessionParts,
+    { echoes, exchanges, hasSession, end, countBytes }: SessionParts,
     withWords: (error: unknown) => ConnectionError,
   ): McpClient {
     const server = client.getServerVersion();
@@ -215,20 +222,24 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
         const result = await exchanges.run(exchange, work);
         if (countBytes) exchange.bytes += countBytes(result);
         if (exchange.bytes > exchange.maxBytes) throw answerTooLarge(exchange.limit);
-        return result;
+        return echoes.json(result as Json) as Result;
       } catch (error) {
         throw exchange.stop.signal.aborted ? exchange.stop.signal.reason : withWords(error);
       }
     };
     return {
-      server: server ? { name: server.name, version: server.version } : null,
+      server: server
+        ? { name: echoes.text(server.name), version: echoes.text(server.version) }
+        : null,
       capabilities: {
         tools: client.getServerCapabilities()?.tools !== undefined,
         listChanged: listChanged(),
         events: hasEvents,
       },
-      callTool: ({ tool, arguments: given }, exchange, { meta, onProgress } = {}) =>
-        run(exchange, async (headers) => {
+      callTool: ({ tool, arguments: given }, exchange, { meta, onProgress } = {}) => {
+        if (tool === TRIGGER_CONFIGURE && typeof given.callbackToken === "string")
+          echoes.add(given.callbackToken);
+        return run(exchange, async (headers) => {
           const { isError, content, structuredContent } = await client.callTool(
             { name: tool, arguments: given, ...(meta ? { _meta: meta } : {}) },
             {
@@ -241,7 +252,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
                       onProgress({
                         progress,
                         ...(total === undefined ? {} : { total }),
-                        ...(message === undefined ? {} : { message }),
+                        ...(message === undefined ? {} : { message: echoes.text(message) }),
                       }),
                   }
                 : {}),
@@ -254,7 +265,8 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
           if (structuredContent !== undefined)
             answer.structuredContent = structuredContent as JsonObject;
           return answer;
-        }),
+        });
+      },
       request: (method, params, exchange) =>
         run(exchange, (headers) =>
           client.request({ method, params }, z.unknown(), {
@@ -293,10 +305,13 @@ const declaresEvents = (message: JSONRPCMessage): boolean =>
   isObject(message.result.capabilities.events);
 
 /** Adds what a command wrote to its error output before it failed. */
-function explain(error: ConnectionError, lastWords: SessionParts["lastWords"]): ConnectionError {
+function explain(
+  thrown: unknown,
+  { echoes, lastWords }: Pick<SessionParts, "echoes" | "lastWords">,
+): ConnectionError {
+  const error = echoes.error(toConnectionError(thrown, echoes.text));
   const words = lastWords?.() ?? "";
   if (words === "" || error.code === "rejected") return error;
-  return new ConnectionError(error.code, `${error.message} It wrote: ${quote(words)}`, {
-    cause: error,
-  });
+  const message = `${error.message} It wrote: ${quote(echoes.text(words))}`;
+  return new ConnectionError(error.code, message, { cause: error });
 }

@@ -17,8 +17,10 @@ export interface Mask {
  * in JSON strings, and in Base64, even within a longer text (`user:password`). It also finds trimmed
  * secrets, because HTTP trims header values. Messages are truncated after masking, because a truncated
  * secret would not be found.
+ *
+ * `prefix`: every token that starts with it is masked too, even if it is not known.
  */
-export function createMask(secrets: readonly string[]): Mask {
+export function createMask(secrets: readonly string[], prefix?: string): Mask {
   const encodings = [
     ...new Set(
       secrets.flatMap((secret) => [...encodingsOf(secret), ...encodingsOf(secret.trim())]),
@@ -26,8 +28,9 @@ export function createMask(secrets: readonly string[]): Mask {
   ]
     .filter((encoding) => encoding.length >= MIN_LENGTH)
     .sort((a, b) => b.length - a.length);
+  const unknown = prefix === undefined ? undefined : new RegExp(`${prefix}[\\w-]{20,}`, "g");
   const maskText = (text: string): string => {
-    let masked = text;
+    let masked = unknown && text.includes(prefix as string) ? text.replaceAll(unknown, MASK) : text;
     for (const encoding of encodings)
       if (masked.includes(encoding)) masked = masked.replaceAll(encoding, MASK);
     return masked;
@@ -42,6 +45,7 @@ export function createMask(secrets: readonly string[]): Mask {
     );
   };
   const serialized = encodings.map((encoding) => JSON.stringify(encoding).slice(1, -1));
+  if (prefix !== undefined) serialized.push(prefix);
   /** Most values contain no secret: then they are returned as they are. */
   const json = (value: Json): Json => {
     if (serialized.length === 0) return value;
