@@ -267,9 +267,15 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
       summary: "Call a tool of the server; 502 with the server's words if the call fails",
       tag,
       scope,
-      body: z.strictObject({
-        arguments: z.record(z.string(), z.json(), "must be an object").default({}),
-      }),
+      body: z.strictObject(
+        { arguments: z.record(z.string(), z.json(), "must be an object").default({}) },
+        {
+          error: ({ code }) =>
+            code === "unrecognized_keys"
+              ? 'unexpected field: the arguments of the tool go in "arguments"'
+              : undefined,
+        },
+      ),
       response: {
         status: 200,
         schema: z.object({

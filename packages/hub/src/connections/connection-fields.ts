@@ -3,17 +3,9 @@ import { z } from "zod";
 import { type RequestError, validationError } from "../lib/request-error.ts";
 import type { ConnectionTarget } from "../store/connection-store.ts";
 import { type Credentials, credentialFields } from "./credentials.ts";
+import { string, text, trimmedText } from "./text-field.ts";
 
-const text = (max: number) =>
-  z
-    .string("must be a string")
-    .min(1, "must not be empty")
-    .max(max, `must have at most ${max} characters`);
-
-const name = text(200)
-  .trim()
-  .min(1, "must not be empty")
-  .regex(/^\P{Cc}*$/u, "must not contain control characters");
+const name = trimmedText(200).regex(/^\P{Cc}*$/u, "must not contain control characters");
 
 const url = text(2_000).superRefine((given, context) => {
   const problem = urlProblem(given);
@@ -35,7 +27,7 @@ const targetFields = {
     .optional()
     .describe("Instead of `url`: a program on the hub's machine that speaks MCP over stdio."),
   args: z
-    .array(z.string("must be a string").max(4_000), "must be a list of strings")
+    .array(string().max(4_000, "must have at most 4000 characters"), "must be a list of strings")
     .max(100, "must have at most 100 items")
     .optional()
     .describe("The arguments of `command`. No shell interprets them."),

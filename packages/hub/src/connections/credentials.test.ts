@@ -52,12 +52,14 @@ describe("stored credentials", () => {
   });
 
   it.each([
-    [{ headers: { Authorization: "x" } }, "is set by the hub; for a token use auth"],
-    [{ headers: { "x-mesh-token": "x" } }, "is set by the hub"],
+    [{ headers: { Authorization: "x" } }, "is set by the hub: for a token use auth"],
+    [{ headers: { "x-mesh-token": "x" } }, "is set by the hub: remove it"],
     [{ headers: { "x a": "x" } }, "must be the name of a header"],
     [{ headers: { "x-a": "b\r\nx-c: d" } }, "printable ASCII"],
     [{ auth: { type: "basic" } }, 'must have the type "bearer" or "oauth"'],
     [{ auth: { type: "bearer", token: "" } }, "must not be empty"],
+    [{ auth: { type: "bearer" } }, "is missing"],
+    [{ auth: { type: "oauth", client_id: "id" } }, "is missing"],
     [{ auth: { ...oauth, token_url: "ftp://x" } }, "must be an http(s) URL"],
     [{ env: { "A-B": "x" } }, "must be the name of an environment variable"],
   ])("are checked: %j", (given, message) => {

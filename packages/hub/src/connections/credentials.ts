@@ -6,11 +6,11 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import type { Seal } from "../lib/seal.ts";
 import { ConnectionError } from "./connection-error.ts";
+import { string, text } from "./text-field.ts";
 
 /** Set by the hub or by HTTP itself. */
 const RESERVED_HEADERS = new Set([
   "accept",
-  "authorization",
   "connection",
   "content-length",
   "content-type",
@@ -23,11 +23,6 @@ const RESERVED_HEADERS = new Set([
   "x-mesh-token",
 ]);
 
-const text = (max: number) =>
-  z
-    .string("must be a string")
-    .min(1, "must not be empty")
-    .max(max, `must have at most ${max} characters`);
 const headerValue = text(8_000).regex(
   /^[\t\x20-\x7e]+$/,
   "must consist of printable ASCII characters",
@@ -46,9 +41,10 @@ const headers = z.record(
   z
     .string()
     .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}$/, "must be the name of a header")
+    .refine((name) => !RESERVED_HEADERS.has(name.toLowerCase()), "is set by the hub: remove it")
     .refine(
-      (name) => !RESERVED_HEADERS.has(name.toLowerCase()),
-      "is set by the hub; for a token use auth",
+      (name) => name.toLowerCase() !== "authorization",
+      "is set by the hub: for a token use auth",
     ),
   headerValue,
   { error: recordError("must be an object of header names and values") },
@@ -74,7 +70,7 @@ const auth = z.discriminatedUnion(
 
 const env = z.record(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,200}$/, "must be the name of an environment variable"),
-  z.string("must be a string").max(32_000, "must have at most 32000 characters"),
+  string().max(32_000, "must have at most 32000 characters"),
   { error: recordError("must be an object of variable names and values") },
 );
 

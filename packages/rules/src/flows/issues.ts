@@ -21,8 +21,10 @@ type ZodIssue = z.core.$ZodIssue;
 /** The path of the issue is relative to the value at `parents`. */
 function toIssues(issue: ZodIssue, parents: readonly PropertyKey[]): Issue[] {
   const keys = [...parents, ...issue.path];
-  if (issue.code === "unrecognized_keys")
-    return issue.keys.map((key) => toIssue([...keys, key], "unexpected field: remove it", true));
+  if (issue.code === "unrecognized_keys") {
+    const message = isDefault(issue.message) ? "unexpected field: remove it" : issue.message;
+    return issue.keys.map((key) => toIssue([...keys, key], message, true));
+  }
   if (!isDefault(issue.message)) return [toIssue(keys, issue.message)];
   if (issue.code === "invalid_key")
     return issue.issues.slice(0, 1).flatMap((inner) => toIssues(inner, keys));
