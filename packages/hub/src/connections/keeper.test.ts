@@ -4,6 +4,7 @@ import { createTestTimers } from "../lib/test-timers.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { sampleConnection, sampleOffers } from "../store/contract/connection-sample.ts";
 import { START } from "../store/contract/sample.ts";
+import type { Store } from "../store/store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { createKeeper, type KeeperOptions } from "./keeper.ts";
 
@@ -12,10 +13,15 @@ const LEASE_MS = 30_000;
 const STEP_MS = 250;
 
 /** A keeper with connections of these ids. `check` is the response of each server to a check. */
-async function open(
+const open = (ids: string[], check: Check, given: Partial<KeeperOptions> = {}) =>
+  openWith(ids, check, () => given);
+
+type Check = (id: string, signal: AbortSignal) => Promise<void>;
+
+async function openWith(
   ids: string[],
-  check: (id: string, signal: AbortSignal) => Promise<void>,
-  given: Partial<KeeperOptions> = {},
+  check: Check,
+  given: (store: Store) => Partial<KeeperOptions>,
 ) {
   const store = openSqlite(":memory:");
   const timers = createTestTimers(START);
@@ -43,7 +49,7 @@ async function open(
         return sampleOffers();
       },
     },
-    ...given,
+    ...given(store),
   });
   /** Runs deferred work until none is left. */
   const settle = async () => {
@@ -160,4 +166,45 @@ test("aborts its calls when it has lost the lease", async () => {
   expect(isAborted).toBe(true);
   expect(errors).toEqual([]);
   await keeper.close();
+});
+
+test("never works twice on one connection, also when its own lease has expired", async () => {
+  let isOutage = true;
+  let open = 0;
+  let most = 0;
+  const renewConnections =
+    (store: Store): Store["renewConnections"] =>
+    (...args) =>
+      isOutage ? Promise.reject(new Error("outage")) : store.renewConnections(...args);
+  const released: (() => void)[] = [];
+  const { keeper, checks, advance } = await openWith(
+    ["a"],
+    // A call that ends some time after it was aborted.
+    async (_, signal) => {
+      open += 1;
+      most = Math.max(most, open);
+      await hang(signal).catch(() => {});
+      await new Promise<void>((resolve) => released.push(resolve));
+      open -= 1;
+    },
+    (store) => ({ store: { ...store, renewConnections: renewConnections(store) } }),
+  );
+  await advance(2 * LEASE_MS + 5_000);
+  expect(checks).toHaveLength(1);
+  released.shift()?.();
+  await advance(5_000);
+  // The next visit has read the rows again.
+  expect(checks).toHaveLength(2);
+  expect(most).toBe(1);
+  isOutage = false;
+  await advance(LEASE_MS + 5_000);
+  let isClosed = false;
+  const closed = keeper.close().then(() => {
+    isClosed = true;
+  });
+  await advance(1_000);
+  expect({ isClosed, open }).toEqual({ isClosed: false, open: 1 });
+  for (const release of released) release();
+  await closed;
+  expect({ open, most }).toEqual({ open: 0, most: 1 });
 });

@@ -33,16 +33,23 @@ export interface Keeper {
   close(): Promise<void>;
 }
 
+interface Working {
+  abort: AbortController;
+  /** When this and all former visits of the connection have ended. */
+  ended: Promise<void>;
+}
+
 export function createKeeper(options: KeeperOptions): Keeper {
   const { store, by, timers, random = Math.random, callbackUrl, onError } = options;
   const { leaseMs = 30_000, concurrency = 128 } = options;
   const visit = createVisit({ ...options, context: { now: timers.now, random, callbackUrl } });
-  const working = new Map<string, { abort: AbortController; ended: Promise<void> }>();
+  const working = new Map<string, Working>();
 
-  const begin = ({ connection, ...leased }: LeasedConnection): Promise<void> => {
-    const { id } = connection;
+  const begin = (leased: LeasedConnection): Promise<void> => {
+    const { id } = leased.connection;
+    const former = working.get(id);
     const abort = new AbortController();
-    const ended = visit({ connection, ...leased }, abort.signal)
+    const ended = (former ? leaseAgain(leased, former, abort.signal) : visit(leased, abort.signal))
       .catch((error: unknown) => {
         // An aborted visit has lost its lease, or the process is closing.
         if (!abort.signal.aborted) onError(error);
@@ -54,13 +61,29 @@ export function createKeeper(options: KeeperOptions): Keeper {
     heartbeat.start();
     return ended;
   };
+  /**
+   * The lease has expired during a visit, for example after a suspension of the machine, and this
+   * process has leased the connection again. The rows may change until the visit has ended, so they
+   * are read again then.
+   */
+  const leaseAgain = async (
+    { connection: { id, revision } }: LeasedConnection,
+    former: Working,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    former.abort.abort();
+    await former.ended;
+    const now = timers.now();
+    if (!signal.aborted) await store.finishConnection(by, { id, revision, next_at: now }, [], now);
+  };
   const heartbeat = createHeartbeat({
     leaseMs,
     timers,
     held: () => [...working.keys()],
     async renew(ids, lease) {
+      const renewed = new Map(working);
       const held = new Set(await store.renewConnections({ by, ...lease }, ids));
-      for (const id of ids) if (!held.has(id)) working.get(id)?.abort.abort();
+      for (const id of ids) if (!held.has(id)) renewed.get(id)?.abort.abort();
     },
     onError,
   });
