@@ -84,10 +84,11 @@ export function changedCredentials(
   fields: Fields,
 ): Credentials {
   const merged = { ...stored, ...fields };
-  const isElsewhere = "url" in from && "url" in to && !isSameOrigin(from.url, to.url);
-  const kept = isElsewhere
-    ? (["headers", "auth"] as const).filter((field) => fields[field] === undefined && stored[field])
-    : [];
+  const kept = isSameOrigin(from, to)
+    ? []
+    : (["headers", "auth"] as const).filter(
+        (field) => fields[field] === undefined && stored[field],
+      );
   if (kept.length > 0)
     throw validationError(
       kept.map((path) => ({
@@ -99,7 +100,9 @@ export function changedCredentials(
   return { ...(headers && { headers }), ...(auth && { auth }), ...(env && { env }) };
 }
 
-const isSameOrigin = (a: string, b: string): boolean => new URL(a).origin === new URL(b).origin;
+/** A command has no origin. */
+export const isSameOrigin = (a: ConnectionTarget, b: ConnectionTarget): boolean =>
+  !("url" in a && "url" in b) || new URL(a.url).origin === new URL(b.url).origin;
 
 function only<Target extends ConnectionTarget>(
   kind: "url" | "command",

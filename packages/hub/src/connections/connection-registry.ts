@@ -11,6 +11,7 @@ import {
   type ChangedConnectionFields,
   changedCredentials,
   changedTarget,
+  isSameOrigin,
   type NewConnectionFields,
   targetOf,
 } from "./connection-fields.ts";
@@ -32,6 +33,20 @@ export type ConnectionRegistry = ReturnType<typeof createConnectionRegistry>;
 /** Longer than the time limit of a check. */
 export const CHECK_WAIT_MS = 25_000;
 const POLL_MS = 50;
+
+/** Credentials are for the URL that the connection had when they were given. */
+function assertSameOrigin(
+  { target: before }: Connection,
+  { target: after }: Connection,
+  { url, headers, auth }: ChangedConnectionFields,
+): void {
+  if (url !== undefined || !(headers || auth) || isSameOrigin(before, after)) return;
+  throw new RequestError(
+    "changed",
+    "url",
+    "The URL of the connection has been changed meanwhile: give the credentials for the new one.",
+  );
+}
 
 export function createConnectionRegistry(options: ConnectionRegistryOptions) {
   const { store, seal, timers, allowCommands, waitMs } = options;
@@ -77,6 +92,22 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
     return found;
   }
 
+  /** The columns that change. Credentials are merged with those of `found`. */
+  async function merge(
+    found: Connection,
+    { name, ...rest }: ChangedConnectionFields,
+  ): Promise<Parameters<Store["updateConnection"]>[2]> {
+    const target = changedTarget(found.target, rest);
+    const isSame = JSON.stringify(target) === JSON.stringify(found.target);
+    if (!isSame) assertAllowed(target);
+    const hasCredentials = [rest.headers, rest.auth, rest.env].some((one) => one !== undefined);
+    const renamed = name === undefined ? {} : { name };
+    if (isSame && !hasCredentials) return renamed;
+    const stored = await unsealCredentials(found.sealed, seal);
+    const credentials = changedCredentials({ from: found.target, to: target }, stored, rest);
+    return { ...renamed, target, ...(await sealCredentials(credentials, seal)) };
+  }
+
   return {
     find,
 
@@ -107,27 +138,15 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
       fields: ChangedConnectionFields,
       signal?: AbortSignal,
     ): Promise<Connection> {
-      const found = await find(tenant, id);
-      const { name, ...rest } = fields;
-      const target = changedTarget(found.target, rest);
-      const isSame = JSON.stringify(target) === JSON.stringify(found.target);
-      if (!isSame) assertAllowed(target);
-      const hasCredentials = [rest.headers, rest.auth, rest.env].some((one) => one !== undefined);
-      const sealed =
-        hasCredentials || !isSame
-          ? await sealCredentials(
-              changedCredentials(
-                { from: found.target, to: target },
-                await unsealCredentials(found.sealed, seal),
-                rest,
-              ),
-              seal,
-            )
-          : {};
-      const change = { ...(name !== undefined && { name }), target, ...sealed };
-      const changed = await store.updateConnection(tenant, id, change, now());
-      if (changed?.revision === found.revision) return changed;
-      return checked(found, found.checked_at, signal);
+      const first = await find(tenant, id);
+      for (let found = first; ; found = await find(tenant, id)) {
+        assertSameOrigin(first, found, fields);
+        const change = { ...(await merge(found, fields)), ifRevision: found.revision };
+        const changed = await store.updateConnection(tenant, id, change, now());
+        if (changed === "changed") continue; // by a concurrent request
+        if (changed?.revision === found.revision) return changed;
+        return checked(found, found.checked_at, signal);
+      }
     },
 
     /** Checks the server now. */

@@ -177,13 +177,18 @@ export interface ConnectionStore {
     connection: Pick<Connection, "id" | "tenant" | "name" | "target" | "sealed" | "credentials">,
     at: number,
   ): Promise<boolean>;
-  /** Changes only the given fields. A changed target or credential increases `revision`. */
+  /**
+   * Changes only the given fields. A changed target or credential increases `revision`. "changed" if
+   * the revision is not `ifRevision`; then nothing changes.
+   */
   updateConnection(
     tenant: string,
     id: string,
-    change: Partial<Pick<Connection, "name" | "target" | "sealed" | "credentials">>,
+    change: Partial<Pick<Connection, "name" | "target" | "sealed" | "credentials">> & {
+      ifRevision?: number;
+    },
     at: number,
-  ): Promise<Connection | undefined>;
+  ): Promise<Connection | "changed" | undefined>;
   /** Marks it as deleted, and its subscriptions as wanted `removed`. False if it does not exist. */
   deleteConnection(tenant: string, id: string, at: number): Promise<boolean>;
   /** Not if it is deleted. */

@@ -67,6 +67,12 @@ export function connectionsContract(it: It): void {
     expect(await store.updateConnection("acme", ID, moved, START)).toMatchObject({ revision: 3 });
     expect(await store.updateConnection("acme", ID, moved, START)).toMatchObject({ revision: 3 });
     expect(await store.updateConnection("umbrella", ID, moved, START)).toBeUndefined();
+    const late = { name: "Late", ifRevision: 2 };
+    expect(await store.updateConnection("acme", ID, late, START)).toBe("changed");
+    expect(await store.getConnection("acme", ID)).toMatchObject({ name: "Rain", revision: 3 });
+    expect(
+      await store.updateConnection("acme", ID, { ...late, ifRevision: 3 }, START),
+    ).toMatchObject({ name: "Late" });
   });
 
   it("are leased when they are due, by one process at a time, until the lease expires", async ({

@@ -46,11 +46,12 @@ export function* updateConnection(
   dialect: Dialect,
   tenant: string,
   id: string,
-  change: Parameters<ConnectionStore["updateConnection"]>[2],
+  { ifRevision, ...change }: Parameters<ConnectionStore["updateConnection"]>[2],
   at: number,
-): Verb<Connection | undefined> {
+): Verb<Connection | "changed" | undefined> {
   const found = yield* lockConnection(dialect, tenant, id);
   if (!found || found.deleted) return undefined;
+  if (ifRevision !== undefined && ifRevision !== found.revision) return "changed";
   const next = { ...found, ...change };
   const target = JSON.stringify(next.target);
   const isOther = target !== JSON.stringify(found.target) || next.sealed !== found.sealed;

@@ -1,0 +1,83 @@
+import { expect, onTestFinished, test } from "vitest";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { START } from "../store/contract/sample.ts";
+import type { Store } from "../store/store.ts";
+import type { ChangedConnectionFields } from "./connection-fields.ts";
+import { createConnectionRegistry } from "./connection-registry.ts";
+
+const bearer = (token: string) => ({ auth: { type: "bearer" as const, token } });
+
+/** A connection to old.example with a header. `race` runs before the first write of `change`. */
+async function open() {
+  const store = openSqlite(":memory:");
+  onTestFinished(() => store.close());
+  const registryOf = (given: Store) =>
+    createConnectionRegistry({
+      store: given,
+      seal: { seal: async (text) => text, unseal: async (text) => text },
+      timers: { now: () => START, after: () => () => {} },
+      allowCommands: false,
+      waitMs: 0,
+    });
+  const registry = registryOf(store);
+  const { id } = await registry.add("acme", {
+    name: "Weather",
+    url: "https://old.example/mcp",
+    headers: { "x-key": "old" },
+  });
+  const change = async (fields: ChangedConnectionFields, race: ChangedConnectionFields) => {
+    let isFirst = true;
+    const racing: Store = {
+      ...store,
+      async updateConnection(...args) {
+        if (isFirst) {
+          isFirst = false;
+          await registry.change("acme", id, race);
+        }
+        return store.updateConnection(...args);
+      },
+    };
+    await registryOf(racing).change("acme", id, fields);
+  };
+  const found = async () => {
+    const connection = await store.getConnection("acme", id);
+    return { ...connection, sealed: JSON.parse(connection?.sealed ?? "{}") };
+  };
+  return { change, found };
+}
+
+test("a rename does not undo a concurrent change of the URL", async () => {
+  const { change, found } = await open();
+  const url = "https://new.example/mcp";
+  await change({ name: "Wind" }, { url, headers: null, ...bearer("new") });
+  expect(await found()).toMatchObject({
+    name: "Wind",
+    target: { url },
+    sealed: bearer("new"),
+    revision: 2,
+  });
+});
+
+test("concurrent changes of different credentials are merged", async () => {
+  const { change, found } = await open();
+  await change({ headers: { "x-key": "new" } }, bearer("new"));
+  expect((await found()).sealed).toEqual({ headers: { "x-key": "new" }, ...bearer("new") });
+});
+
+test("a URL whose credentials have changed meanwhile needs them again", async () => {
+  const { change, found } = await open();
+  await expect(
+    change({ url: "https://new.example/mcp", headers: null }, bearer("of the old origin")),
+  ).rejects.toMatchObject({ errors: [{ path: "auth" }] });
+  expect(await found()).toMatchObject({ target: { url: "https://old.example/mcp" } });
+});
+
+test("credentials for the former URL are not sent to the new one", async () => {
+  const { change, found } = await open();
+  const url = "https://new.example/mcp";
+  await expect(change(bearer("of the old origin"), { url, headers: null })).rejects.toMatchObject({
+    code: "changed",
+    field: "url",
+  });
+  expect(await found()).toMatchObject({ target: { url }, sealed: {} });
+});
