@@ -1,4 +1,5 @@
 /** The connections to MCP servers, and their keeper. The MCP SDK is loaded by the first call. */
+import { createAnnouncements } from "./connections/announcements.ts";
 import type { Connections } from "./connections/connections.ts";
 import { createConnections } from "./connections/create-connections.ts";
 import { unsealCredentials } from "./connections/credentials.ts";
@@ -34,6 +35,10 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
     now: timers.now,
   });
   const tokens = new BoundedMap<string, OAuthTokens>(MAX_OAUTH_CLIENTS);
+  const announced = createAnnouncements({
+    now: timers.now,
+    touch: ({ tenant, id }, at) => void store.touchConnection(tenant, id, at).catch(onError),
+  });
   return createConnections({
     timers,
     random: Math.random,
@@ -50,10 +55,7 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
         timers,
         random: Math.random,
         signal,
-        onListChanged() {
-          const { tenant, id } = connection;
-          store.touchConnection(tenant, id, timers.now()).catch(onError);
-        },
+        onListChanged: () => announced(connection),
       });
     },
   });

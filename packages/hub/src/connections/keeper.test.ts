@@ -85,6 +85,19 @@ test("checks a connection when it is created, and again after some minutes", asy
   await keeper.close();
 });
 
+test("pauses between checks, also if the connection is touched during each of them", async () => {
+  let touch = async () => {};
+  const { store, timers, keeper, checks, advance } = await open(["a"], () => touch());
+  await advance(1_000);
+  touch = () => store.touchConnection("acme", "a", timers.now());
+  await touch();
+  await advance(10_000);
+  const gaps = checks.slice(1).map(({ at }, n) => at - (checks[n]?.at ?? 0));
+  expect(gaps.length).toBeGreaterThan(1);
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000);
+  await keeper.close();
+});
+
 test("retries a failed check with exponential backoff, and records the error", async () => {
   let isReachable = false;
   const { store, keeper, checks, advance } = await open(["a"], async () => {

@@ -62,6 +62,7 @@ export function createVisit(options: VisitOptions): Visit {
         checked_at: context.now(),
         attempt,
         next_at: context.now() + retryMs(attempt, context.random),
+        pause_until: context.now() + PAUSE_MS,
       },
       subscriptions
         .filter(isUnconfirmed)
@@ -99,7 +100,8 @@ export function createVisit(options: VisitOptions): Visit {
     const next_at = Math.max(now + PAUSE_MS, Math.min(checkAt, ...nextAt.values()));
     const checked = isChecked &&
       offers && { status: "ok" as const, error: null, checked_at: now, attempt: 0, offers };
-    await finish(leased, { ...checked, next_at: Math.round(next_at) });
+    const pause_until = context.now() + PAUSE_MS;
+    await finish(leased, { ...checked, next_at: Math.round(next_at), pause_until });
     if (connection.deleted) connections.forget(connection.id);
   };
 }

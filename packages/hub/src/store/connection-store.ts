@@ -154,6 +154,8 @@ export interface ConnectionResult {
   attempt?: number;
   offers?: Offers;
   next_at: number;
+  /** If it was touched during the lease and nothing has changed, it is not due before this time. */
+  pause_until?: number;
 }
 
 export interface SubscriptionResult {

@@ -189,6 +189,23 @@ export function connectionsContract(it: It): void {
     expect(await store.nextConnectionDue()).toBe(START + 310);
   });
 
+  it("pause after a lease in which they were touched, unless a subscription has changed", async ({
+    store,
+  }) => {
+    await store.createConnection(sampleConnection(), START);
+    await leaseOne(store);
+    await store.touchConnection("acme", ID, START + 9);
+    await finish(store, { pause_until: START + 20 });
+    expect(await store.nextConnectionDue()).toBe(START + 20);
+
+    await leaseOne(store, { now: START + 20 });
+    await publishTriggers(store, [{}]);
+    const [{ next_at = 0 } = {}] = await store.listTriggerSubscriptions("acme", ID);
+    await finish(store, { pause_until: START + 90 });
+    expect(await store.nextConnectionDue()).toBe(next_at);
+    expect(next_at).toBeLessThan(START + 90);
+  });
+
   it("are released to other processes", async ({ store }) => {
     await store.createConnection(sampleConnection(), START);
     await leaseOne(store);

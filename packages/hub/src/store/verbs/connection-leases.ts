@@ -82,7 +82,7 @@ export function* finishConnection(
   if (!leased) return false;
   yield* recordSubscriptions(id, subscriptions, now);
   const { touched_at } = leased;
-  const next = touched_at === null ? next_at : Math.min(next_at, touched_at);
+  const next = touched_at === null ? next_at : Math.min(next_at, yield* dueAfter(result, leased));
   const values: [string, Value][] = [
     ["leased_by", null],
     ["touched_at", null],
@@ -108,6 +108,22 @@ export function* finishConnection(
     yield* removeConnection(id);
   else if (touched_at !== null) yield* notify({ topic: "connections", due: next });
   return true;
+}
+
+/** When a connection that was touched during its lease is due. */
+function* dueAfter(
+  { id, revision, pause_until = 0 }: ConnectionResult,
+  leased: LeasedRow,
+): Verb<number> {
+  const touchedAt = leased.touched_at ?? 0;
+  const changed =
+    revision !== leased.revision ||
+    leased.deleted === 1 ||
+    (yield* first("SELECT 1 FROM trigger_subscriptions WHERE connection_id = ? AND next_at <= ?", [
+      id,
+      touchedAt,
+    ])) !== undefined;
+  return changed ? touchedAt : Math.max(touchedAt, pause_until);
 }
 
 export function* saveSubscriptions(
