@@ -233,8 +233,10 @@ describe("replicas", () => {
         await republish(replica, nth(flows, seed % 2), sources(seed));
         await reconcile(`keeper ${seed}`, replica);
         await replica.updateConnection("acme", id, { sealed: `${seed}` }, START);
-        if (seed === 9) await republish(replica, doomed, sources(1));
-        if (seed === 20) await replica.deleteApp("acme", "doomed", START);
+        if (seed === 9) {
+          await republish(replica, doomed, sources(1));
+          await replica.deleteApp("acme", "doomed", START);
+        }
         if (seed === 25) await replica.deleteConnection("acme", "b-bbbbbb", START);
       }),
     );
