@@ -108,6 +108,15 @@ export function schedulesContract(it: It): void {
     expect(await nextTimes(store, flow)).toEqual([["paused", START + 5 * MINUTE]]);
   });
 
+  it("start again with the next publication if an error has stopped them", async ({ store }) => {
+    const flow = await publishSchedules(store, [scheduleTrigger()]);
+    await store.fireSchedules(START + MINUTE, 10, () => ({ run: undefined, next_at: null }));
+    expect(await nextTimes(store, flow)).toEqual([["tick", null]]);
+    const schedule = { cron: "* * * * *", time_zone: "UTC", next_at: START + 2 * MINUTE };
+    await publish(store, flow, { triggers: [scheduleTrigger({ schedule })] });
+    expect(await nextTimes(store, flow)).toEqual([["tick", START + 2 * MINUTE]]);
+  });
+
   it("follow a rollback, and end with their flow or app", async ({ store }) => {
     const flow = await publishSchedules(store, [scheduleTrigger()]);
     await publish(store, flow, { triggers: [] });

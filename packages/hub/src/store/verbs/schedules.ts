@@ -12,7 +12,10 @@ export function* removeSchedules(flow: string): Verb<void> {
   yield* query("DELETE FROM schedules WHERE flow_id = ?", [flow]);
 }
 
-/** Stores the flow's active schedules. One whose times have not changed keeps its `next_at`. */
+/**
+ * Stores the flow's active schedules. One whose times have not changed keeps its `next_at`, unless an
+ * error has stopped it.
+ */
 export function* syncSchedules(
   { id, tenant }: { id: string; tenant: string },
   triggers: readonly NewTrigger[],
@@ -25,9 +28,10 @@ export function* syncSchedules(
   const stored = yield* query<StoredSchedule>(`SELECT ${FIELDS} FROM schedules WHERE flow_id = ?`, [
     id,
   ]);
-  for (const { node_id, cron, time_zone } of stored) {
+  for (const { node_id, cron, time_zone, next_at } of stored) {
     const wanted = added.get(node_id);
-    if (wanted?.cron === cron && wanted.time_zone === time_zone) added.delete(node_id);
+    if (next_at !== null && wanted?.cron === cron && wanted.time_zone === time_zone)
+      added.delete(node_id);
     else yield* query("DELETE FROM schedules WHERE flow_id = ? AND node_id = ?", [id, node_id]);
   }
   yield* insert(
