@@ -58,3 +58,24 @@ test("renews leases again after an error of the store", async () => {
   timers.advance(100);
   expect(renewed.length).toBe(2);
 });
+
+test("renews leases on request only if they may have expired", async () => {
+  const state = { fails: true };
+  const { timers, held, renewed, heartbeat } = open(async () => {
+    if (state.fails) throw new Error("no connection");
+  });
+  await heartbeat.renewExpired();
+  held.add("a");
+  heartbeat.start();
+  timers.advance(299);
+  await heartbeat.renewExpired();
+  expect(renewed.length).toBe(2); // by the timer
+  timers.advance(1);
+  await expect(heartbeat.renewExpired()).rejects.toThrow("no connection");
+  state.fails = false;
+  await heartbeat.renewExpired();
+  expect(renewed.length).toBe(5);
+  await heartbeat.renewExpired();
+  expect(renewed.at(-1)).toEqual({ at: 300, until: 600, ids: ["a"] });
+  expect(renewed.length).toBe(5);
+});

@@ -13,26 +13,42 @@ export interface HeartbeatOptions {
 export interface Heartbeat {
   /** Called when this process begins to work on a leased item. */
   start(): void;
+  /** Renews the leases now if they may have expired, for example after an outage of the store. */
+  renewExpired(): Promise<void>;
   stop(): void;
 }
 
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const { leaseMs, timers, held, renew, onError } = options;
   let cancelTimer: (() => void) | undefined;
+  /** When the oldest of the leases was renewed. */
+  let renewedAt = Number.POSITIVE_INFINITY;
 
-  const start = (): void => {
-    cancelTimer ??= timers.after(leaseMs / 3, () => {
+  const renewHeld = async (ids: readonly string[]): Promise<void> => {
+    const now = timers.now();
+    await renew(ids, { now, until: now + leaseMs });
+    renewedAt = now;
+  };
+  const setTimer = (): void => {
+    cancelTimer = timers.after(leaseMs / 3, () => {
       cancelTimer = undefined;
       const ids = held();
       if (ids.length === 0) return;
-      start();
-      const now = timers.now();
-      renew(ids, { now, until: now + leaseMs }).catch(onError);
+      setTimer();
+      renewHeld(ids).catch(onError);
     });
   };
 
   return {
-    start,
+    start() {
+      if (cancelTimer) return;
+      renewedAt = timers.now();
+      setTimer();
+    },
+    async renewExpired() {
+      const ids = timers.now() - renewedAt < leaseMs ? [] : held();
+      if (ids.length > 0) await renewHeld(ids);
+    },
     stop() {
       cancelTimer?.();
       cancelTimer = undefined;

@@ -30,6 +30,7 @@ function open(due: string[], concurrency = 2) {
     worker: "w",
     leaseMs: 300,
     timers,
+    renewExpired: async () => {},
     slots: createSlots({ concurrency, isExecuting: (run) => executing.has(run) }),
     execute: ({ run }) => new Promise((resolve) => executing.set(run.id, resolve)),
     onError: (error) => errors.push(error),

@@ -11,17 +11,20 @@ export interface ClaimerOptions {
   leaseMs: number;
   timers: Timers;
   slots: Pick<Slots, "free" | "occupy" | "admitWaiting">;
+  /** Renews the leases of this process that have expired, so that it does not claim its own runs. */
+  renewExpired(): Promise<void>;
   /** Resolves when this process no longer executes the run. */
   execute(run: ClaimedRun): Promise<void>;
   onError(error: unknown): void;
 }
 
 export function createClaimer(options: ClaimerOptions): ClaimLoop {
-  const { store, worker, leaseMs, timers, slots, execute, onError } = options;
+  const { store, worker, leaseMs, timers, slots, renewExpired, execute, onError } = options;
   return createClaimLoop<ClaimedRun>({
     timers,
     free: slots.free,
-    claim(limit) {
+    async claim(limit) {
+      await renewExpired();
       const now = timers.now();
       return store.claimRuns({ worker, now, until: now + leaseMs }, limit);
     },

@@ -43,6 +43,8 @@ export interface ExecuteOptions {
   signal: AbortSignal;
   acquireSlot: Execution["acquireSlot"];
   onProgress: Execution["onProgress"];
+  /** Called with errors of the store that do not end the execution. */
+  onError(error: unknown): void;
   stepTimeoutMs: number;
   /** The maximum time since the run started, or since it was last resumed after a suspension. */
   runTimeoutMs: number;
@@ -64,7 +66,7 @@ interface Ending {
   next: Next;
 }
 
-/** Throws if the store fails. When the lease has expired, a worker claims the run again. */
+/** Throws if the store fails before the run has had effects. When the lease has expired, a worker claims the run again. */
 export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   const { claimed, timers, signal } = options;
   const interrupted = Promise.withResolvers<Ending | "stopped">();

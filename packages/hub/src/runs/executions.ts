@@ -6,7 +6,7 @@ import { observeSteps, type RunMetrics } from "./run-metrics.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 
 export interface ExecutionsOptions {
-  shared: Omit<ExecuteOptions, "claimed" | "signal" | "acquireSlot" | "onProgress">;
+  shared: Omit<ExecuteOptions, "claimed" | "signal" | "acquireSlot" | "onProgress" | "onError">;
   metrics: RunMetrics;
   acquireSlot(run: string): Promise<void>;
   onProgress(run: string, progress: NodeProgress): void;
@@ -47,6 +47,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
         signal: controller.signal,
         acquireSlot: () => acquireSlot(id),
         onProgress: (progress) => onProgress(id, progress),
+        onError,
       });
     } catch (error) {
       onError(error);

@@ -7,7 +7,11 @@ import { createParts } from "./record-part.ts";
 import { ExecutionAborted, RunFailed, type StepRecord } from "./step-records.ts";
 
 /** The parts of a node `a` in the iteration `each:0`, with a step log in memory. */
-function open({ recorded = [] as Partial<Step>[], failOn = "" } = {}) {
+function open({
+  recorded = [] as Partial<Step>[],
+  failOn = "",
+  error = new RunFailed({ code: "no_space", message: "full" }) as Error,
+} = {}) {
   const written: StepRecord[] = [];
   const run = new AbortController();
   const attempt = new AbortController();
@@ -17,7 +21,7 @@ function open({ recorded = [] as Partial<Step>[], failOn = "" } = {}) {
       recorded: (item: string) => recorded.filter((step) => step.item === item),
       async write(steps: readonly StepRecord[]) {
         for (const step of steps) {
-          if (step.status === failOn) throw new RunFailed({ code: "no_space", message: "full" });
+          if (step.status === failOn) throw error;
           written.push(step);
         }
       },
@@ -108,6 +112,12 @@ test("a part whose output cannot be recorded fails the step without a retry", as
   await expect(other("two", async () => undefined as never, 10n as never)).rejects.toMatchObject({
     error: { code: "input_not_json" },
   });
+});
+
+test("a part that has succeeded is not recorded as failed if the store fails", async () => {
+  const { record, records } = open({ failOn: "done", error: new Error("database is locked") });
+  await expect(record("one", async () => 1)).rejects.toBeInstanceOf(ExecutionAborted);
+  expect(records()).toEqual(["each:0#one 1 running"]);
 });
 
 test("a part that ends after its attempt has no effect", async () => {

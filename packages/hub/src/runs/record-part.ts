@@ -80,17 +80,24 @@ export function createParts(
       open.set(item, started);
       await stepLog.write([started]);
       assertOpen(started, signal);
-      try {
-        const output = masked(mask, await work(), "output");
+      const { input: seen } = started;
+      const fail = async (error: unknown): Promise<never> => {
         assertOpen(started, signal);
-        await end(started, done(key, { port: "", input: started.input, output }, timers.now()));
-        return output;
-      } catch (error) {
-        assertOpen(started, signal);
-        const fields = { input: started.input, error: mask.error(toRunError(error, node_id)) };
-        await end(started, failed(key, { ...fields, log: [], retryAt: undefined }, timers.now()));
+        const fields = { input: seen, error: mask.error(toRunError(error, node_id)), log: [] };
+        await end(started, failed(key, { ...fields, retryAt: undefined }, timers.now()));
         throw error;
-      }
+      };
+      const perform = async () => masked(mask, await work(), "output");
+      const output = await perform().catch(fail);
+      assertOpen(started, signal);
+      await end(started, done(key, { port: "", input: seen, output }, timers.now())).catch(
+        // The work has succeeded: an error of the store must not make a later attempt repeat it.
+        (error: unknown) => {
+          if (error instanceof RunFailed) return fail(error);
+          throw new ExecutionAborted();
+        },
+      );
+      return output;
     },
 
     endAttempt(error) {

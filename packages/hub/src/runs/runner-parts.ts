@@ -60,7 +60,12 @@ export function createRunnerParts(options: RunnerPartsOptions) {
       for (const run of cancel) executions.cancel(run);
     },
   });
-  const claimer = createClaimer({ ...leases, slots, execute: executions.execute });
+  const claimer = createClaimer({
+    ...leases,
+    slots,
+    renewExpired: heartbeat.renewExpired,
+    execute: executions.execute,
+  });
   const unsubscribe = store.subscribe((notice) => {
     if (notice.topic === "runs") claimer.claimAt(notice.due);
     else if (notice.topic === "run_cancel") executions.cancel(notice.run);

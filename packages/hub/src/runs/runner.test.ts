@@ -175,39 +175,97 @@ describe("a runner", () => {
     expect(f.calls).toEqual(["a a 1", "a a 1", "b b 1"]);
   });
 
-  /** A store that fails once to save a step of node `b`. */
-  const failingOnce = (f: Fixture, error: Error): Store => {
-    let hasFailed = false;
-    return {
+  /** A store that fails while `state.fails` and a step for which `isHit` returns true is saved. */
+  const failing = (f: Fixture, isHit: (step: Step) => boolean) => {
+    const state = { fails: true, count: 0 };
+    const store: Store = {
       ...f.store,
-      saveProgress(batch) {
-        const isB = batch.some(({ steps }) => steps.some(({ node_id }) => node_id === "b"));
-        if (!isB || hasFailed) return f.store.saveProgress(batch);
-        hasFailed = true;
-        return Promise.reject(error);
+      async saveProgress(batch) {
+        if (!state.fails || !batch.some(({ steps }) => steps.some(isHit)))
+          return f.store.saveProgress(batch);
+        state.count += 1;
+        throw new Error("no connection");
       },
     };
+    return { state, store };
   };
+  const isB = ({ node_id }: Step) => node_id === "b";
 
-  inFixture("claims a run again after its steps could not be saved", async (f) => {
+  inFixture("saves steps when the store works again, and does not repeat them", async (f) => {
     const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
-    const store = failingOnce(f, new Error("disk full"));
-    const { id, ended } = await f.openRunner({ store, leaseMs: 300 }).start(make());
-    expect(await ended).toMatchObject({ id, status: "succeeded", claims: 2 });
-    expect(f.errors).toEqual([new Error("disk full")]);
-    expect(f.calls).toEqual(["a a 1", "a a 1", "b b 1"]);
+    const { state, store } = failing(f, isB);
+    const { ended } = await f.openRunner({ store }).start(make());
+    await expect.poll(() => state.count).toBeGreaterThan(2);
+    state.fails = false;
+    expect(await ended).toMatchObject({ status: "succeeded", claims: 1 });
+    expect(f.errors).toEqual([new Error("no connection")]);
+    expect(f.calls).toEqual(["a a 1", "b b 1"]);
   });
 
-  inFixture("cancels a run whose steps could not be saved", async (f) => {
+  inFixture("does not repeat the last step of a run whose end could not be saved", async (f) => {
+    const make = await f.publish([start, probe("a")], edges("start > a"));
+    const { state, store } = failing(f, (step) => step.node_id === "a" && step.status === "done");
+    const { ended } = await f.openRunner({ store }).start(make());
+    await expect.poll(() => state.count).toBeGreaterThan(2);
+    state.fails = false;
+    expect(await ended).toMatchObject({ status: "succeeded", claims: 1 });
+    expect(f.calls).toEqual(["a a 1"]);
+  });
+
+  inFixture("does not repeat a part of a step whose record could not be written", async (f) => {
+    const settings = { retries: { attempts: 3, backoffMs: 0 } };
+    const agent = node("agent", "Parts", { parts: ["one", "two"], settings });
+    const make = await f.publish([start, agent], edges("start > agent"));
+    const { state, store } = failing(
+      f,
+      ({ item, status }) => item.startsWith("#") && status !== "running",
+    );
+    const { id, ended } = await f.openRunner({ store }).start(make());
+    await expect.poll(() => state.count).toBeGreaterThan(2);
+    state.fails = false;
+    expect(await ended).toMatchObject({ status: "succeeded", output: ["one of 1", "two of 1"] });
+    expect(f.calls).toEqual(["one 1", "two 1"]);
+    expect(await f.steps(id)).toEqual([
+      "start done",
+      "agent done",
+      "agent@#one done",
+      "agent@#two done",
+    ]);
+  });
+
+  inFixture("continues its own runs after an outage that is longer than their lease", async (f) => {
+    const agent = node("agent", "Parts", { parts: ["one", "two"] });
+    const make = await f.publish([start, agent], edges("start > agent"));
+    const { state, store } = failing(f, ({ item, status }) => item === "#one" && status === "done");
+    const failed = async () => {
+      throw new Error("no connection");
+    };
+    const outage: Store = {
+      ...store,
+      renewRuns: (...args) => (state.fails ? failed() : f.store.renewRuns(...args)),
+      claimRuns: (...args) => (state.fails ? failed() : f.store.claimRuns(...args)),
+    };
+    const leaseMs = 300;
+    const { id, ended } = await f.openRunner({ store: outage, leaseMs }).start(make());
+    await expect.poll(() => f.calls).toEqual(["one 1"]);
+    const expired = Date.now() + 2 * leaseMs;
+    await expect.poll(() => Date.now()).toBeGreaterThan(expired);
+    state.fails = false;
+    expect(await ended).toMatchObject({ id, status: "succeeded", claims: 1 });
+    expect(f.calls).toEqual(["one 1", "two 1"]);
+  });
+
+  inFixture("cancels a run whose steps could not be saved, and saves them", async (f) => {
     const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
-    const store = failingOnce(f, new Error("disk full"));
+    const { store } = failing(f, (step) => isB(step) && step.status === "running");
     const run = make();
     await f.store.queueRuns([run]);
     f.openRunner({ store, leaseMs: 300 });
-    await expect.poll(() => f.errors).toEqual([new Error("disk full")]);
+    await expect.poll(() => f.errors).toEqual([new Error("no connection")]);
     await f.store.cancelRun(TENANT, run.id, Date.now());
     await expect.poll(() => f.status(run.id)).toBe("cancelled");
     expect(f.calls).toEqual(["a a 1"]);
+    expect(await f.steps(run.id)).toEqual(["start done", "a done", "b failed"]);
   });
 
   inFixture("cancels a called run that starts after its caller has ended", async (f) => {

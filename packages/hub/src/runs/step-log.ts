@@ -1,7 +1,11 @@
 /**
  * Records the steps of one run, in order. When `write` resolves, the steps survive a crash. After
  * `close`, nothing more is written.
+ *
+ * While the store fails, a write is repeated as long as this process executes the run: the steps may
+ * have had effects, and a worker that finds no record of them would repeat those.
  */
+import { backoffMs } from "../lib/backoff.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, RunError, RunProgress, Step } from "../store/run-store.ts";
 import { CannotBeSaved, type SaveProgress } from "./progress-commit.ts";
@@ -10,7 +14,11 @@ import { ExecutionAborted, RunFailed, type StepRecord, stopped } from "./step-re
 export interface StepLogOptions {
   claimed: ClaimedRun;
   save: SaveProgress;
-  timers: Pick<Timers, "now">;
+  timers: Pick<Timers, "now" | "after">;
+  /** Aborted when this process no longer executes the run. */
+  signal: AbortSignal;
+  /** Called with the error of a write that is repeated, once for each write. */
+  onError(error: unknown): void;
 }
 
 export interface StepLog {
@@ -26,21 +34,49 @@ export interface StepLog {
 }
 
 const MAX_STEPS = 100_000;
+const RETRY = { firstMs: 50, maxMs: 1_000, random: Math.random };
 
-export function createStepLog({ claimed, save, timers: { now } }: StepLogOptions): StepLog {
+export function createStepLog(options: StepLogOptions): StepLog {
+  const { claimed, signal } = options;
+  const { now } = options.timers;
   const { run } = claimed;
   const recorded = Map.groupBy(claimed.steps, ({ item, node_id }) => `${item}\n${node_id}`);
   const open = new Map<string, StepRecord>();
   let nth = claimed.steps.reduce((highest, step) => Math.max(highest, step.nth), 0);
+  /** Steps whose write has failed and is to be repeated. */
+  const delayed = new Set<readonly StepRecord[]>();
   let closed = false;
+  /** Before the first write that nodes with effects wait for, an error of the store ends the execution. */
+  let mayHaveEffects = claimed.steps.length > 0;
 
+  const isOpen = ({ status }: StepRecord) => status === "running" || status === "waiting";
   const trackOpen = (step: StepRecord) => {
     const key = JSON.stringify([step.item, step.node_id, step.attempt]);
-    if (step.status === "running" || step.status === "waiting") open.set(key, step);
+    if (isOpen(step)) open.set(key, step);
     else open.delete(key);
   };
   for (const step of claimed.steps) trackOpen(step);
 
+  const save = async (
+    progress: RunProgress,
+    { canWait = false }: Parameters<SaveProgress>[1] = {},
+  ): Promise<"saved" | "lost"> => {
+    for (let failures = 1; ; failures += 1) {
+      try {
+        const outcome = await options.save(progress, { canWait });
+        mayHaveEffects ||= !canWait;
+        return outcome;
+      } catch (error) {
+        if (error instanceof CannotBeSaved || !mayHaveEffects || signal.aborted) throw error;
+        if (failures === 1) options.onError(error);
+        delayed.add(progress.steps);
+        await pause(options.timers, backoffMs(failures, RETRY), signal);
+        // `close` writes the delayed steps itself.
+        if (signal.aborted || (closed && !progress.next)) throw new ExecutionAborted();
+        delayed.delete(progress.steps);
+      }
+    }
+  };
   const put = async (
     steps: readonly StepRecord[],
     next?: RunProgress["next"],
@@ -57,7 +93,7 @@ export function createStepLog({ claimed, save, timers: { now } }: StepLogOptions
   return {
     recorded: (item, node) => recorded.get(`${item}\n${node}`) ?? [],
     async write(steps, options) {
-      if (closed) throw new ExecutionAborted();
+      if (closed || signal.aborted) throw new ExecutionAborted();
       for (const step of steps) trackOpen(step);
       // Each step is written twice: when it starts, and when it ends.
       if (nth + steps.length > 2 * MAX_STEPS)
@@ -79,9 +115,10 @@ export function createStepLog({ claimed, save, timers: { now } }: StepLogOptions
       const { status } = next;
       const hasEnded = status !== "waiting" && status !== "queued";
       const left = hasEnded ? [...open.values()].map((step) => stopped(step, now(), status)) : [];
-      return put([...steps, ...left], next).catch((error: unknown) => {
+      const last = [...[...delayed].flat().filter((step) => !hasEnded || !isOpen(step)), ...steps];
+      return put([...last, ...left], next).catch((error: unknown) => {
         if (!(error instanceof CannotBeSaved)) throw error;
-        const replaced = withoutValues([...open.values(), ...steps], error, now());
+        const replaced = withoutValues([...open.values(), ...last], error, now());
         return put(
           replaced.steps,
           status === "cancelled" ? { status } : { status: "failed", error: replaced.error },
@@ -89,6 +126,21 @@ export function createStepLog({ claimed, save, timers: { now } }: StepLogOptions
       });
     },
   };
+}
+
+/** Resolves after `ms`, or when `signal` is aborted. */
+async function pause(
+  { after }: Pick<Timers, "after">,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const onAbort = () => resolve();
+  const cancel = after(ms, onAbort);
+  signal.addEventListener("abort", onAbort, { once: true });
+  await promise;
+  cancel();
+  signal.removeEventListener("abort", onAbort);
 }
 
 /** Replaces steps whose values cannot be saved: marks them as failed and removes their values. */

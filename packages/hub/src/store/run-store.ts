@@ -246,7 +246,8 @@ export interface RunStore {
    */
   claimRuns(lease: RunLease, limit: number): Promise<ClaimedRun[]>;
   /**
-   * Extends the leases of those `runs` that `worker` still holds. Returns the runs for which a
+   * Extends the leases of those `runs` that `worker` still holds: also expired ones, if no other
+   * worker has claimed the run. Returns the runs for which a
    * cancellation was requested. The leases of the worker's other runs are not extended.
    */
   renewRuns(lease: RunLease, runs: readonly string[]): Promise<{ cancel: string[] }>;

@@ -283,11 +283,13 @@ export function runClaimsContract(it: It): void {
     expect(await store.renewRuns(lease("ada", now + 1), all)).toEqual({ cancel: [two.id] });
     expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({ cancel: [] });
     expect(await store.getRun("acme", three.id)).toMatchObject({ worker: "cy", claims: 2 });
-    // The leases have expired: other workers can claim the runs.
+    // A worker keeps a run whose lease has expired, until another worker claims it.
     const expired = now + 1 + LEASE;
-    expect(await store.renewRuns(lease("ada", expired), all)).toEqual({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", expired), [one.id])).toEqual({ cancel: [] });
     const claimed = await claim(store, { by: "dee", now: expired });
-    expect(runIds(claimed).sort()).toEqual(all.sort());
+    expect(runIds(claimed).sort()).toEqual([two.id, three.id].sort());
+    expect(await store.renewRuns(lease("ada", expired + 1), all)).toEqual({ cancel: [] });
+    expect(await store.getRun("acme", two.id)).toMatchObject({ worker: "dee" });
   });
 
   it("renews only the leases of the given runs", async ({ store }) => {

@@ -236,16 +236,16 @@ export function* readSteps(
 
 export function* renewRuns(
   dialect: Dialect,
-  { worker, now, until }: RunLease,
+  { worker, until }: RunLease,
   runs: readonly string[],
 ): Verb<{ cancel: string[] }> {
   const cancel: string[] = [];
-  for (const { list, params } of inLists([...runs].sort(), dialect, 3))
+  for (const { list, params } of inLists([...runs].sort(), dialect, 2))
     for (const { id, cancel_asked } of yield* query<{ id: string; cancel_asked: number }>(
       `WITH held AS MATERIALIZED (SELECT id FROM runs WHERE id IN ${list} AND worker = ? ` +
-        `AND status = 'running' AND lease_until > ? ORDER BY id${dialect.forUpdate}) ` +
+        `AND status = 'running' ORDER BY id${dialect.forUpdate}) ` +
         "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM held) RETURNING id, cancel_asked",
-      [...params, worker, now, until],
+      [...params, worker, until],
     ))
       if (cancel_asked === 1) cancel.push(id);
   return { cancel };
