@@ -44,13 +44,18 @@ const BLOCKING_WAIT_MS = 25;
 const WAL_LIMIT_BYTES = 16 * 1024 * 1024;
 const PAGE_BYTES = 8192; // needs the fewest writes for payloads of about 10 KB
 
+/** SQLite's name of a database without a file. */
+const IN_MEMORY = ":memory:";
+
 /** Opens or creates the file, with settings that survive a power failure. */
 export function connect(
   file: string,
   { busyTimeoutMs = 10_000 }: SqliteOptions = {},
 ): Database.Database {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  restrictPermissions(file);
+  if (file !== IN_MEMORY) {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    restrictPermissions(file);
+  }
   const db = new Database(file, { timeout: Math.min(BLOCKING_WAIT_MS, busyTimeoutMs) });
   db.pragma(`page_size = ${PAGE_BYTES}`);
   // If two processes create the file, one of them fails with SQLITE_BUSY, despite the timeout.
