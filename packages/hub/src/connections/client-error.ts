@@ -3,15 +3,10 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelconte
 import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/outbound.ts";
 import { isObject } from "@signalbox/rules/json.ts";
 import { ConnectionError, type ConnectionErrorCode } from "./connection-error.ts";
+import type { EchoMask } from "./echo-mask.ts";
 import { NO_ANSWER } from "./http-transport.ts";
-import { quote as quotePlain } from "./quote.ts";
 
-/** `maskText` masks a server's words before they are truncated: it would not find half a secret. */
-export function toConnectionError(
-  error: unknown,
-  maskText: (text: string) => string,
-): ConnectionError {
-  const quote: Quote = (text) => quotePlain(maskText(text));
+export function toConnectionError(error: unknown, quote: EchoMask["quote"]): ConnectionError {
   const known = causes(error).find(
     (cause) => cause instanceof ConnectionError || cause instanceof OutboundError,
   );
@@ -25,10 +20,7 @@ export function toConnectionError(
     return error.code === NO_ANSWER
       ? invalid(error.message, error)
       : new ConnectionError("rejected", quote(error.message), { cause: error });
-  if (SdkError.isInstance(error))
-    return error.cause instanceof Error && !OWN_MESSAGES.has(error.code)
-      ? toConnectionError(error.cause, maskText)
-      : sdkError(error, quote);
+  if (SdkError.isInstance(error)) return sdkError(error, quote);
   if (error instanceof SyntaxError) return invalid("The server's answer is not valid JSON.", error);
   if (error instanceof Error && error.name === "ZodError")
     return invalid("The server's answer is JSON, but not a JSON-RPC message.", error);
@@ -45,8 +37,6 @@ export function toConnectionError(
     { cause: error },
   );
 }
-
-type Quote = (text: string) => string;
 
 /** Whether the server does not know the session of the client any more, for example after a restart. */
 export const isSessionLost = (error: unknown): boolean =>
@@ -77,7 +67,7 @@ const invalid = (message: string, cause: unknown) =>
     { cause },
   );
 
-function httpError(error: SdkHttpError, quote: Quote): ConnectionError {
+function httpError(error: SdkHttpError, quote: EchoMask["quote"]): ConnectionError {
   const { status } = error;
   if (status >= 300 && status < 400) {
     const to = /Redirect to (\S+)|try (\S+) as/.exec(error.message);
@@ -103,7 +93,7 @@ function httpError(error: SdkHttpError, quote: Quote): ConnectionError {
 }
 
 /** The message of a JSON error, or the text itself. */
-function serverWords({ data }: SdkHttpError, quote: Quote): string | undefined {
+function serverWords({ data }: SdkHttpError, quote: EchoMask["quote"]): string | undefined {
   const text = (data as { text?: unknown }).text;
   if (typeof text !== "string" || text.trim() === "") return undefined;
   try {
@@ -120,15 +110,7 @@ function serverWords({ data }: SdkHttpError, quote: Quote): string | undefined {
 
 const withoutDot = (text: string): string => text.replace(/\.$/, "");
 
-/** The errors of the SDK that say more than their cause. */
-const OWN_MESSAGES: ReadonlySet<string> = new Set([
-  SdkErrorCode.RequestTimeout,
-  SdkErrorCode.ConnectionClosed,
-  SdkErrorCode.NotConnected,
-  SdkErrorCode.ClientHttpUnexpectedContent,
-]);
-
-function sdkError(error: SdkError, quote: Quote): ConnectionError {
+function sdkError(error: SdkError, quote: EchoMask["quote"]): ConnectionError {
   switch (error.code) {
     case SdkErrorCode.RequestTimeout:
       return new ConnectionError("timeout", "The server did not answer in time.", { cause: error });
@@ -142,11 +124,15 @@ function sdkError(error: SdkError, quote: Quote): ConnectionError {
         `The server's answer has the content type ${quote(contentType(error))} instead of application/json or text/event-stream.`,
         error,
       );
-    default:
-      return invalid(
-        `The server's answer is not valid MCP: ${withoutDot(quote(error.message))}.`,
-        error,
-      );
+    default: {
+      const cause = error.cause;
+      return cause instanceof Error
+        ? toConnectionError(cause, quote)
+        : invalid(
+            `The server's answer is not valid MCP: ${withoutDot(quote(error.message))}.`,
+            error,
+          );
+    }
   }
 }
 

@@ -6,8 +6,11 @@ import { createMask, type Mask } from "../lib/mask.ts";
 import { CALLBACK_TOKEN_PREFIX } from "./callback-tokens.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Credentials } from "./credentials.ts";
+import { quote } from "./quote.ts";
 
 export interface EchoMask extends Pick<Mask, "text" | "json"> {
+  /** A server's words for an error message. Half a secret would not be found: masks, then truncates. */
+  quote(text: string): string;
   error(error: ConnectionError): ConnectionError;
   /** Masks this token from now on. */
   add(token: string): void;
@@ -45,6 +48,7 @@ export function createEchoMask(credentials: Credentials): EchoMask {
   return {
     text: (text) => mask().text(text),
     json: (value) => mask().json(value),
+    quote: (text) => quote(mask().text(text)),
     error: ({ code, message, cause }) =>
       new ConnectionError(code, mask().text(message), cause === undefined ? {} : { cause }),
     add(token) {

@@ -6,7 +6,6 @@ import { ConnectionError } from "./connection-error.ts";
 import type { OAuthClient } from "./credentials.ts";
 import { createEchoMask } from "./echo-mask.ts";
 import { limitBody } from "./limit-body.ts";
-import { quote as quotePlain } from "./quote.ts";
 
 export interface OAuthTokens {
   token(): Promise<string>;
@@ -106,8 +105,7 @@ async function fetchToken(options: OAuthTokenOptions) {
 
 async function requestToken({ client, resource, fetch, discover }: OAuthTokenOptions) {
   const { client_id, client_secret, token_url, scope, audience } = client;
-  const echoes = createEchoMask({ auth: client });
-  const quote = (text: string) => quotePlain(echoes.text(text));
+  const { quote } = createEchoMask({ auth: client });
   const endpoint: TokenEndpoint =
     token_url === undefined ? await discover(fetch) : { url: token_url, isSecretInForm: false };
   const form = new URLSearchParams({ grant_type: "client_credentials", resource });

@@ -28,7 +28,6 @@ import type { McpClient } from "./mcp-client.ts";
 import type { OAuthTokens } from "./oauth-token.ts";
 import { observeMessages } from "./observe-messages.ts";
 import { openOAuthTokens } from "./open-oauth-tokens.ts";
-import { quote } from "./quote.ts";
 import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
 export interface OpenClientOptions {
@@ -309,9 +308,9 @@ function explain(
   thrown: unknown,
   { echoes, lastWords }: Pick<SessionParts, "echoes" | "lastWords">,
 ): ConnectionError {
-  const error = echoes.error(toConnectionError(thrown, echoes.text));
+  const error = echoes.error(toConnectionError(thrown, echoes.quote));
   const words = lastWords?.() ?? "";
   if (words === "" || error.code === "rejected") return error;
-  const message = `${error.message} It wrote: ${quote(echoes.text(words))}`;
+  const message = `${error.message} It wrote: ${echoes.quote(words)}`;
   return new ConnectionError(error.code, message, { cause: error });
 }
