@@ -103,42 +103,44 @@ export function createAutomations(options: AutomationsOptions) {
       : {};
   };
 
-  const publish = async (
-    flow: DescribedFlow,
-    { by, draft }: ChangeOptions,
-  ): Promise<DescribedFlow> =>
+  const publish = (flow: DescribedFlow, { by, draft }: ChangeOptions): Promise<DescribedFlow> =>
     draft
-      ? flow
+      ? Promise.resolve(flow)
       : flows.publish(
           { tenant: flow.tenant, id: flow.id, ifRevision: flow.revision },
           { note: "", by },
         );
 
-  /** Applies the change to the newest draft, also if others edit the flow at the same time. */
+  /** Applies the change once to the newest draft, also if others edit the flow at the same time. */
   const edit = async (
     tenant: string,
     id: string,
     change: (graph: FlowGraph) => FlowChange,
     how: ChangeOptions,
   ): Promise<Automation> => {
-    for (let attempt = 1; ; attempt += 1)
-      try {
-        const found = await flows.get(tenant, id);
-        assertAgent(found);
-        const key = { tenant, id, ifRevision: found.revision };
-        const edited = await flows.change(key, change(found.graph));
-        return await view(await publishEdited(edited, how));
-      } catch (error) {
-        const isChanged = error instanceof RequestError && error.code === "changed";
-        if (!isChanged || attempt === EDIT_ATTEMPTS) throw error;
-      }
+    const edited = await retryChanged(async () => {
+      const found = await flows.get(tenant, id);
+      assertAgent(found);
+      return flows.change({ tenant, id, ifRevision: found.revision }, change(found.graph));
+    });
+    return view(await publishEdited(edited, how));
   };
 
-  const publishEdited = async (flow: DescribedFlow, how: ChangeOptions): Promise<DescribedFlow> => {
+  /** If others have changed the draft meanwhile, publishes it with their changes. */
+  const publishEdited = async (
+    edited: DescribedFlow,
+    how: ChangeOptions,
+  ): Promise<DescribedFlow> => {
+    let newest = edited;
     try {
-      return await publish(flow, how);
+      return await retryChanged(
+        () => publish(newest, how),
+        async () => {
+          newest = await flows.get(edited.tenant, edited.id);
+        },
+      );
     } catch (error) {
-      if (!(error instanceof RequestError) || error.code === "changed") throw error;
+      if (!(error instanceof RequestError)) throw error;
       throw new RequestError(
         error.code,
         error.field,
@@ -194,7 +196,8 @@ export function createAutomations(options: AutomationsOptions) {
       try {
         return await view(await publish(flow, how));
       } catch (error) {
-        await flows.remove({ tenant, id: flow.id });
+        // Its own failure must not hide the error.
+        await flows.remove({ tenant, id: flow.id }).catch(() => {});
         throw error;
       }
     },
@@ -413,6 +416,21 @@ export function createAutomations(options: AutomationsOptions) {
       signal.removeEventListener("abort", stop);
     }
   }
+}
+
+/** Repeats `work` if another client has changed the flow meanwhile. */
+async function retryChanged<Result>(
+  work: () => Promise<Result>,
+  beforeRetry: () => Promise<void> = async () => {},
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await work();
+    } catch (error) {
+      const isChanged = error instanceof RequestError && error.code === "changed";
+      if (!isChanged || attempt === EDIT_ATTEMPTS) throw error;
+      await beforeRetry();
+    }
 }
 
 function assertAgent({ id, graph }: Pick<DescribedFlow, "id" | "graph">) {
