@@ -110,6 +110,8 @@ describe("callTool", () => {
     ["busy", false],
     ["rejected", false],
     ["address_refused", true],
+    ["too_large", true],
+    ["invalid_response", true],
     ["invalid_target", true],
     ["not_allowed", true],
   ] as const)("fails with %s; permanently: %s", async (code, isPermanent) => {

@@ -16,11 +16,13 @@ export interface CallToolOptions {
 const MAX_CALL_MS = 24 * 3_600_000;
 const LIST_TIMEOUT_MS = 20_000;
 
-/** Errors that a retry cannot resolve. */
+/** Errors that a retry cannot resolve, and those after which the tool has probably had its effect. */
 const PERMANENT = new Set<ConnectionErrorCode>([
   "address_refused",
+  "invalid_response",
   "invalid_target",
   "not_allowed",
+  "too_large",
 ]);
 
 export function createToolServices({
