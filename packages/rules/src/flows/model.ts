@@ -25,15 +25,11 @@ const description = z.string().max(4000, "must have at most 4000 characters");
 const coordinate = z.number().min(-1e6).max(1e6);
 const handle = z.string().min(1).max(100);
 
-/** Not recursive: recursion would overflow the stack on deep values. */
+/** Its recursion ends at `depth`, so that deep values cannot overflow the stack. */
 export function isDeeperThan(depth: number, value: unknown): boolean {
-  let level: unknown[] = [value];
-  for (let reached = 0; level.length > 0; reached++) {
-    if (reached > depth) return true;
-    level = level.flatMap((one) =>
-      typeof one === "object" && one !== null ? Object.values(one) : [],
-    );
-  }
+  if (typeof value !== "object" || value === null) return false;
+  for (const inner of Array.isArray(value) ? value : Object.values(value))
+    if (depth === 0 || isDeeperThan(depth - 1, inner)) return true;
   return false;
 }
 
