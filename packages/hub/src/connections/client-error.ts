@@ -5,6 +5,7 @@ import { isObject } from "@signalbox/rules/json.ts";
 import { ConnectionError, type ConnectionErrorCode } from "./connection-error.ts";
 import type { EchoMask } from "./echo-mask.ts";
 import { NO_ANSWER } from "./http-transport.ts";
+import { TOO_DEEP } from "./limit-nesting.ts";
 
 export function toConnectionError(error: unknown, quote: EchoMask["quote"]): ConnectionError {
   const known = causes(error).find(
@@ -16,10 +17,7 @@ export function toConnectionError(error: unknown, quote: EchoMask["quote"]): Con
       cause: error,
     });
   if (SdkHttpError.isInstance(error)) return httpError(error, quote);
-  if (ProtocolError.isInstance(error))
-    return error.code === NO_ANSWER
-      ? invalid(error.message, error)
-      : new ConnectionError("rejected", quote(error.message), { cause: error });
+  if (ProtocolError.isInstance(error)) return protocolError(error, quote);
   if (SdkError.isInstance(error)) return sdkError(error, quote);
   if (error instanceof SyntaxError) return invalid("The server's answer is not valid JSON.", error);
   if (error instanceof Error && error.name === "ZodError")
@@ -66,6 +64,12 @@ const invalid = (message: string, cause: unknown) =>
     `${message} Check that the URL is that of an MCP server.`,
     { cause },
   );
+
+function protocolError(error: ProtocolError, quote: EchoMask["quote"]): ConnectionError {
+  if (error.code === NO_ANSWER) return invalid(error.message, error);
+  const code = error.code === TOO_DEEP ? "too_large" : "rejected";
+  return new ConnectionError(code, quote(error.message), { cause: error });
+}
 
 function httpError(error: SdkHttpError, quote: EchoMask["quote"]): ConnectionError {
   const { status } = error;

@@ -10,7 +10,7 @@ import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
 import { type Exchange, type Exchanges, newExchange } from "./exchange.ts";
 import { MAX_OTHER_BYTES } from "./limits.ts";
-import { observeMessages } from "./observe-messages.ts";
+import { mapMessages } from "./map-messages.ts";
 
 export interface HttpTransportOptions {
   fetch: WebFetch;
@@ -38,9 +38,10 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       onInsufficientScope: "throw",
     });
     this.#exchanges = exchanges;
-    observeMessages(this, (message) => {
+    mapMessages(this, (message) => {
       if (isJSONRPCResponse(message) && message.id !== undefined)
         this.#unanswered.delete(message.id);
+      return message;
     });
   }
 

@@ -7,6 +7,8 @@ export const MAX_LIST_BYTES = 4 * MIB;
 export const MAX_ANSWER_BYTES = 8 * MIB;
 /** Responses that no call waits for: the handshake, and streams of notifications. */
 export const MAX_OTHER_BYTES = MIB;
+/** The nesting of each message, as for the responses of HTTP requests and of code. */
+export const MAX_DEPTH = 200;
 
 /** The time limit of the connection and the handshake. */
 export const OPEN_MS = 10_000;

@@ -23,10 +23,11 @@ import type { Credentials } from "./credentials.ts";
 import { createEchoMask, type EchoMask } from "./echo-mask.ts";
 import { answerTooLarge, createExchanges } from "./exchange.ts";
 import { HttpTransport } from "./http-transport.ts";
+import { limitNesting } from "./limit-nesting.ts";
 import { CLOSE_MS, OPEN_MS } from "./limits.ts";
+import { mapMessages } from "./map-messages.ts";
 import type { McpClient } from "./mcp-client.ts";
 import type { OAuthTokens } from "./oauth-token.ts";
-import { observeMessages } from "./observe-messages.ts";
 import { openOAuthTokens } from "./open-oauth-tokens.ts";
 import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
@@ -181,8 +182,9 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
 
   async function connect(transport: Transport, parts: SessionParts): Promise<McpClient> {
     const withWords = (error: unknown) => explain(error, parts);
-    observeMessages(transport, (message) => {
+    mapMessages(transport, (message) => {
       if (declaresEvents(message)) hasEvents = true;
+      return limitNesting(message);
     });
     const abort = () => void transport.close();
     signal.addEventListener("abort", abort, { once: true });

@@ -120,6 +120,11 @@ describe("problems", () => {
     ],
     ["a text that is not JSON", text("none"), "returned text that is not JSON"],
     [
+      "a text that is nested too deep",
+      text(`${"[".repeat(9_000)}${"]".repeat(9_000)}`),
+      "is nested deeper than 200 levels",
+    ],
+    [
       "an error of the tool",
       { isError: true, content: [{ type: "text", text: "no access" }] },
       "no access",

@@ -1,11 +1,15 @@
 /** Finds the list in the result of a polled tool. */
+import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { ToolAnswer } from "./connections.ts";
+import { MAX_DEPTH } from "./limits.ts";
 
 /** Throws an error that names the fix if the result has no list at the path. */
 export function itemsOf(answer: ToolAnswer, path: string | undefined): readonly Json[] {
   const result = resultOf(answer);
+  if (isDeeperThan(MAX_DEPTH, result))
+    throw new Error(`The result of the tool is nested deeper than ${MAX_DEPTH} levels.`);
   const parsed = path === undefined ? undefined : parsePath(path);
   const found = parsed ? valuesAt(result, parsed) : [result];
   const [first] = found;

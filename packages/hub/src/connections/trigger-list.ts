@@ -2,11 +2,12 @@
  * Reads the triggers that a server offers, from the answer of its tool `TRIGGER_LIST`. Servers in the
  * field describe params in several ways; all of them become a record of JSON Schemas.
  */
+import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import { isObject, type JsonObject, type JsonSchema, setOwn } from "@signalbox/rules/json.ts";
 import type { OfferedTool, OfferedTrigger } from "../store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { ToolAnswer } from "./connections.ts";
-import { MAX_TRIGGERS } from "./limits.ts";
+import { MAX_DEPTH, MAX_TRIGGERS } from "./limits.ts";
 import { quote } from "./quote.ts";
 
 export const TRIGGER_LIST = "TRIGGER_LIST";
@@ -30,6 +31,7 @@ export function readTriggers(answer: ToolAnswer): OfferedTrigger[] {
   if (answer.isError)
     throw new ConnectionError("rejected", `${TRIGGER_LIST} failed: ${quote(textOf(answer))}`);
   const value = readValue(answer);
+  if (isDeeperThan(MAX_DEPTH, value)) throw invalid(`it is nested deeper than ${MAX_DEPTH} levels`);
   const list = isObject(value) ? value.triggers : value;
   if (!Array.isArray(list)) throw invalid("triggers must be an array");
   if (list.length > MAX_TRIGGERS) throw invalid(`it has more than ${MAX_TRIGGERS} triggers`);

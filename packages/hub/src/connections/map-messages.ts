@@ -2,23 +2,26 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 
 type Handler = NonNullable<Transport["onmessage"]>;
 
-/** Calls `observe` with each message that the transport receives, before its handler. */
-export function observeMessages(
+/**
+ * Calls `map` with each message that the transport receives. Its handler gets the result; undefined
+ * drops the message.
+ */
+export function mapMessages(
   transport: Transport,
-  observe: (message: JSONRPCMessage) => void,
+  map: (message: JSONRPCMessage) => JSONRPCMessage | undefined,
 ): void {
   const outer = Object.getOwnPropertyDescriptor(transport, "onmessage");
   let handler: Handler | undefined;
-  /** The SDK saves and restores the handler; it must not be observed twice. */
-  const observed = new WeakSet<Handler>();
+  /** The SDK saves and restores the handler; it must not be wrapped twice. */
+  const wrappers = new WeakSet<Handler>();
 
   const wrap = (next: Handler): Handler => {
-    if (observed.has(next)) return next;
+    if (wrappers.has(next)) return next;
     const wrapped: Handler = (message, extra) => {
-      observe(message);
-      next(message, extra);
+      const mapped = map(message);
+      if (mapped) next(mapped, extra);
     };
-    observed.add(wrapped);
+    wrappers.add(wrapped);
     return wrapped;
   };
 
@@ -29,9 +32,9 @@ export function observeMessages(
     set(next: Handler | undefined) {
       handler = next && wrap(next);
       outer?.set?.call(transport, handler);
-      // Another observer has wrapped the handler again.
+      // Another mapper has wrapped the handler again.
       if (outer?.get) handler = outer.get.call(transport);
-      if (handler) observed.add(handler);
+      if (handler) wrappers.add(handler);
     },
   });
 }

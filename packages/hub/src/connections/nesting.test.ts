@@ -1,0 +1,102 @@
+/** Servers whose JSON is nested deeper than code that recurses over it can bear. */
+import { describe, expect, it } from "vitest";
+import { serveRaw } from "../../../../test/support/mcp-servers.ts";
+import {
+  failure,
+  newConnection,
+  openConnections,
+  patient,
+} from "../../../../test/support/open-connections.ts";
+import { MAX_DEPTH } from "./limits.ts";
+
+const DEPTHS = [MAX_DEPTH, 3_000, 20_000, 1_000_000];
+const MESSAGE = `The server's answer is nested deeper than ${MAX_DEPTH} levels, which is the limit.`;
+const tooDeep = { code: "too_large", message: MESSAGE };
+
+const arrays = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+
+/** `result` is JSON text: `JSON.stringify` cannot write it. */
+const serve = (result: (method: string) => string, type: "json" | "sse") =>
+  serveRaw(({ id, method }, response) => {
+    const message = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result(method)}}`;
+    const isJson = type === "json";
+    response
+      .writeHead(200, { "content-type": isJson ? "application/json" : "text/event-stream" })
+      .end(isJson ? message : `data: ${message}\n\n`);
+  });
+
+describe.each(["json", "sse"] as const)("an answer as %s", (type) => {
+  it.each(DEPTHS)("of tools/list with %i levels fails the check", async (levels) => {
+    const schema = `{"type":"object","default":${arrays(levels)}}`;
+    const { url } = await serve(() => `{"tools":[{"name":"a","inputSchema":${schema}}]}`, type);
+    const connection = await newConnection(url);
+    expect(await failure(openConnections().loadOffers(connection, patient()))).toMatchObject(
+      tooDeep,
+    );
+  });
+
+  it.each(DEPTHS)("of a tool with %i levels fails the call", async (levels) => {
+    const { url } = await serve(
+      () => `{"content":[],"structuredContent":{"a":${arrays(levels)}}}`,
+      type,
+    );
+    const call = { tool: "echo", arguments: {} };
+    const connection = await newConnection(url);
+    expect(await failure(openConnections().callTool(connection, call, patient()))).toMatchObject(
+      tooDeep,
+    );
+  });
+});
+
+it("fails a poll of events", async () => {
+  const { url } = await serve(
+    () => `{"events":[{"eventId":"1","name":"a","data":{"a":${arrays(3_000)}}}]}`,
+    "json",
+  );
+  const polled = openConnections().request(await newConnection(url), "events/poll", {}, patient());
+  expect(await failure(polled)).toMatchObject(tooDeep);
+});
+
+it("accepts the levels of ordinary answers", async () => {
+  const levels = MAX_DEPTH - 10;
+  const { url } = await serve(
+    () => `{"content":[],"structuredContent":{"a":${arrays(levels)}}}`,
+    "json",
+  );
+  const call = { tool: "echo", arguments: {} };
+  const answer = await openConnections().callTool(await newConnection(url), call, patient());
+  expect(answer.structuredContent).toEqual({ a: JSON.parse(arrays(levels)) });
+});
+
+it("ignores a notification that is nested too deep", async () => {
+  const { url } = await serveRaw(({ id, params }, response) => {
+    const { progressToken } = params._meta as { progressToken: unknown };
+    const progress = `{"progressToken":${JSON.stringify(progressToken)},"progress":1,"x":${arrays(3_000)}}`;
+    const answer = { jsonrpc: "2.0", id, result: { content: [] } };
+    response
+      .writeHead(200, { "content-type": "text/event-stream" })
+      .write(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":${progress}}\n\n`);
+    response.end(`data: ${JSON.stringify(answer)}\n\n`);
+  });
+  const seen: unknown[] = [];
+  const options = patient({ onProgress: (progress) => seen.push(progress) });
+  const call = { tool: "echo", arguments: {} };
+  await openConnections().callTool(await newConnection(url), call, options);
+  expect(seen).toEqual([]);
+});
+
+it("limits the nesting of the triggers that a server lists as text", async () => {
+  const { url } = await serve((method) => {
+    if (method === "tools/list")
+      return JSON.stringify({
+        tools: ["TRIGGER_LIST", "TRIGGER_CONFIGURE"].map((name) => ({ name, inputSchema: {} })),
+      });
+    const text = `{"triggers":[{"type":"a","sample":{"a":${arrays(3_000)}}}]}`;
+    return JSON.stringify({ content: [{ type: "text", text }] });
+  }, "json");
+  const connection = await newConnection(url);
+  expect(await failure(openConnections().loadOffers(connection, patient()))).toMatchObject({
+    code: "invalid_response",
+    message: `The answer of TRIGGER_LIST is wrong: it is nested deeper than ${MAX_DEPTH} levels.`,
+  });
+});
