@@ -1,91 +1,138 @@
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { createIds } from "../lib/ids.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { FlowGraph } from "../store/flow-store.ts";
-import { createAutomations } from "./automations.ts";
+import { type AutomationsOptions, createAutomations } from "./automations.ts";
+import type { DescribedFlow, FlowChange, Flows } from "./flows.ts";
 
-const at = { position: { x: 0, y: 0 } };
-const agent = { id: "agent", type: "Agent", name: "Agent", slug: "agent", ...at, parameters: {} };
-const parameters = { source: "github", type: "issues" };
-const trigger = { id: "t0", type: "Event", name: "Event", slug: "event", ...at, parameters };
-const edge = { id: "e0", source: "t0", sourceHandle: "out", target: "agent", targetHandle: "in" };
+const CONNECTION = "weather-7kq2xv";
+const how = { by: "me", draft: false };
 
-/** The automations of a flow that another client edits during each of the first `conflicts` publications. */
-function open({ conflicts = 1, error = new RequestError("changed", "if-match", "changed") } = {}) {
-  const state = {
-    revision: 1,
-    graph: { nodes: [agent, trigger], edges: [edge] } as FlowGraph,
-    published: [] as number[],
-    removed: 0,
+const node = (id: string, type: string, parameters = {}) => ({
+  id,
+  type,
+  name: id,
+  slug: id,
+  position: { x: 0, y: 0 },
+  parameters,
+});
+const EVENT = { source: CONNECTION, type: "storm" };
+const graphOf = (events: string[]): FlowGraph => ({
+  nodes: [node("agent", "Agent"), ...events.map((id) => node(id, "Event", EVENT))],
+  edges: events.map((id) => ({
+    id: `edge-${id}`,
+    source: id,
+    sourceHandle: "out",
+    target: "agent",
+    targetHandle: "in",
+  })),
+});
+
+/** Automations over one flow, and a client that edits it right before calls of `raced`. */
+function open(raced: { changes?: number; publications?: number; removes?: Error } = {}) {
+  let { changes = 0, publications = 0 } = raced;
+  let revision = 1;
+  let published: number | undefined;
+  let graph = graphOf(["t0"]);
+  const asked: string[] = [];
+  const flow = (id = "f") =>
+    ({
+      tenant: "acme",
+      id,
+      revision,
+      graph,
+      version: 1,
+      schedules: [],
+    }) as unknown as DescribedFlow;
+  const conflict = () => {
+    revision += 1;
+    return new RequestError("changed", "if-match", "Another client has changed the flow.");
   };
-  const flow = () => ({ ...state, tenant: "acme", id: "f", version: 1, schedules: [] });
   const flows = {
     get: async () => flow(),
+    list: async () => Array.from({ length: 50 }, (_, n) => flow(`f${n}`)),
     create: async () => flow(),
     async remove() {
-      state.removed += 1;
-      throw new Error("no connection");
+      if (raced.removes) throw raced.removes;
     },
-    async change({ ifRevision }: { ifRevision: number }, change: Partial<FlowGraph>) {
-      if (ifRevision !== state.revision) throw error;
-      state.revision += 1;
-      state.graph = { ...state.graph, ...change };
+    async change(key: { ifRevision: number }, change: FlowChange) {
+      if (changes-- > 0) throw conflict();
+      expect(key.ifRevision).toBe(revision);
+      revision += 1;
+      graph = { ...graph, ...change } as FlowGraph;
       return flow();
     },
-    async publish({ ifRevision }: { ifRevision: number }) {
-      if (conflicts > 0) {
-        conflicts -= 1;
-        state.revision += 1;
-        throw error;
-      }
-      expect(ifRevision).toBe(state.revision);
-      state.published.push(ifRevision);
+    async publish(key: { ifRevision: number }) {
+      if (publications-- > 0) throw conflict();
+      expect(key.ifRevision).toBe(revision);
+      published = revision;
       return flow();
+    },
+  } as unknown as Flows;
+  const store = {
+    createApp: async () => true,
+    getVersion: async () => graph,
+    async listSubscriptionStates(_tenant: string, connection: string) {
+      asked.push(connection);
+      return [{ flow_id: "f7", node_id: "t0", state: "failed", error: "no quota" }];
     },
   };
-  let ids = 0;
-  const options = {
+  const automations = createAutomations({
     flows,
+    store,
     registry: nodeTypes,
-    newId: () => `new${ids++}`,
-    timers: { now: () => 1 },
-    store: {
-      createApp: async () => {},
-      getVersion: async () => state.graph,
-      listTriggerSubscriptions: async () => [],
-    },
+    newId: createIds(),
+    timers: { now: () => 0, after: () => () => {} },
+  } as unknown as AutomationsOptions);
+  return {
+    automations,
+    asked,
+    ids: () => graph.nodes.map(({ id }) => id),
+    isPublished: () => published === revision,
   };
-  return { automations: createAutomations(options as never), state };
 }
 
-const how = { by: "me", draft: false };
-const event = { kind: "event" as const, name: "X", config: { source: "github", type: "x" } };
+describe.each([{ changes: 2 }, { publications: 1 }, { changes: 1, publications: 2 }])(
+  "while another client edits the flow (conflicts: %o)",
+  (raced) => {
+    it("adds a trigger once", async () => {
+      const { automations, ids, isPublished } = open(raced);
+      const config = { source: "github", type: "issues" };
+      const added = await automations.addTrigger("acme", "f", { kind: "event", config }, how);
+      expect(ids()).toEqual(["agent", "t0", added.triggerId]);
+      expect(isPublished()).toBe(true);
+    });
 
-it("adds a trigger once while another client edits the flow, and publishes both changes", async () => {
-  const { automations, state } = open();
-  const { triggerId } = await automations.addTrigger("acme", "f", event as never, how);
-  expect(state.graph.nodes.map(({ id }) => id)).toEqual(["agent", "t0", triggerId]);
-  expect(state.published).toEqual([3]);
-});
+    it("removes a trigger", async () => {
+      const { automations, ids, isPublished } = open(raced);
+      await automations.removeTrigger("acme", "f", "t0", how);
+      expect(ids()).toEqual(["agent"]);
+      expect(isPublished()).toBe(true);
+    });
+  },
+);
 
-it("removes a trigger while another client edits the flow", async () => {
-  const { automations, state } = open();
-  await automations.removeTrigger("acme", "f", "t0", how);
-  expect(state.graph.nodes.map(({ id }) => id)).toEqual(["agent"]);
-  expect(state.published).toEqual([3]);
-});
-
-it("reports that the change is a draft if it cannot be published", async () => {
-  const { automations, state } = open({ conflicts: 9 });
+it("reports a conflict that does not end, and that the change is saved", async () => {
+  const { automations, ids } = open({ publications: 99 });
   await expect(automations.removeTrigger("acme", "f", "t0", how)).rejects.toThrow(
-    "The change is saved as a draft, but it is not published. changed",
+    /^The change is saved as a draft, but it is not published\. Another client/,
   );
-  expect(state.published).toEqual([]);
+  expect(ids()).toEqual(["agent"]);
 });
 
-it("reports why a new automation cannot be published, also if it cannot be removed", async () => {
-  const { automations, state } = open({ error: new RequestError("invalid", "nodes", "no model") });
+it("reports why an automation is not created, also if its flow cannot be removed", async () => {
+  const { automations } = open({ publications: 1, removes: new Error("the disk is full") });
   const given = { name: "A", agent: {}, triggers: [] };
-  await expect(automations.create("acme", given, how)).rejects.toThrow("no model");
-  expect(state.removed).toBe(1);
+  await expect(automations.create("acme", given, how)).rejects.toThrow(/Another client/);
+});
+
+it("reads the subscriptions of a connection once for a list", async () => {
+  const { automations, asked } = open();
+  const { items } = await automations.list("acme", { limit: 100 });
+  expect(items).toHaveLength(50);
+  expect(asked).toEqual([CONNECTION]);
+  const states = items.map(({ triggers: [trigger] }) => trigger?.subscription);
+  expect(states[7]).toEqual({ state: "failed", error: "no quota" });
+  expect(states[8]).toBeUndefined();
 });

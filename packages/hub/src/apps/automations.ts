@@ -1,6 +1,6 @@
 /**
  * Automations, for agents that set them up over MCP. A view on flows: every change is an edit of a
- * flow, published at once unless the caller wants a draft.
+ * flow, published immediately unless the caller wants a draft.
  */
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import type { EventSelection, NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
@@ -58,6 +58,10 @@ interface TriggerState {
   subscription?: { state: string; error: string | null };
 }
 
+type ReadSubscriptions = (
+  connection: string,
+) => ReturnType<AutomationsOptions["store"]["listSubscriptionStates"]>;
+
 export type Automations = ReturnType<typeof createAutomations>;
 
 /** The app of automations, unless the caller names another one. */
@@ -68,7 +72,20 @@ const EDIT_ATTEMPTS = 3;
 export function createAutomations(options: AutomationsOptions) {
   const { store, flows, calls, connections, registry, newId, timers } = options;
 
-  const view = async (flow: DescribedFlow): Promise<Automation> => {
+  /** Reads the subscriptions of each connection at most once. */
+  const subscriptionReader = (tenant: string): ReadSubscriptions => {
+    const found = new Map<string, ReturnType<ReadSubscriptions>>();
+    return (source) => {
+      const states = found.get(source) ?? store.listSubscriptionStates(tenant, source);
+      found.set(source, states);
+      return states;
+    };
+  };
+
+  const view = async (
+    flow: DescribedFlow,
+    read: ReadSubscriptions = subscriptionReader(flow.tenant),
+  ): Promise<Automation> => {
     const agent = assertAgent(flow);
     const published =
       flow.version === null
@@ -76,7 +93,7 @@ export function createAutomations(options: AutomationsOptions) {
         : await store.getVersion(flow.tenant, flow.id, flow.version);
     const found: Automation["triggers"] = [];
     for (const trigger of triggersTo(flow.graph, agent, registry))
-      found.push({ ...trigger, ...(await stateOf(flow, trigger)) });
+      found.push({ ...trigger, ...(await stateOf(flow, trigger, read)) });
     return {
       flow,
       agent: agent.parameters,
@@ -86,16 +103,16 @@ export function createAutomations(options: AutomationsOptions) {
   };
 
   const stateOf = async (
-    { tenant, id, schedules }: DescribedFlow,
+    { id, schedules }: DescribedFlow,
     trigger: AutomationTrigger,
+    read: ReadSubscriptions,
   ): Promise<TriggerState> => {
     if (trigger.kind === "schedule")
       return {
         nextFireAt: schedules.find(({ node_id }) => node_id === trigger.id)?.next_at ?? null,
       };
     if (trigger.kind !== "event") return {};
-    const source = String(trigger.config.source);
-    const subscription = (await store.listTriggerSubscriptions(tenant, source)).find(
+    const subscription = (await read(String(trigger.config.source))).find(
       ({ flow_id, node_id }) => flow_id === id && node_id === trigger.id,
     );
     return subscription
@@ -212,7 +229,8 @@ export function createAutomations(options: AutomationsOptions) {
     ): Promise<{ items: Automation[]; next: string | null }> {
       const found = await flows.list(tenant, query);
       const items: Automation[] = [];
-      for (const flow of found) if (agentOf(flow.graph)) items.push(await view(flow));
+      const read = subscriptionReader(tenant);
+      for (const flow of found) if (agentOf(flow.graph)) items.push(await view(flow, read));
       const last = found.length === query.limit ? found.at(-1) : undefined;
       return { items, next: last?.id ?? null };
     },

@@ -229,6 +229,11 @@ export interface ConnectionStore {
   releaseConnections(by: string): Promise<void>;
   /** The subscriptions of a connection, with `last_fired_at`; without those wanted `removed`. */
   listTriggerSubscriptions(tenant: string, connection: string): Promise<TriggerSubscription[]>;
+  /** The same, without what is slow to read. */
+  listSubscriptionStates(
+    tenant: string,
+    connection: string,
+  ): Promise<Pick<TriggerSubscription, "flow_id" | "node_id" | "state" | "error">[]>;
   /** Makes the server confirm the subscription again, with a fresh token. False if it does not exist. */
   reconfigureSubscription(
     tenant: string,

@@ -36,6 +36,7 @@ export const connectionPlanCases: RunPlanCase[] = [
   { what: "finishing a connection", verb: (d) => verbTable(d).finishConnection.run("keeper-7", result, [removed], START), indexes: ["connections", "trigger_subscriptions_connection", "trigger_subscriptions", "callback_tokens_subscription"] },
   { what: "connections of a tenant", verb: (d) => verbTable(d).listConnections.run(tenant, "connection-1", 20), indexes: ["connections_tenant"] },
   { what: "the subscriptions of a connection", verb: (d) => verbTable(d).listTriggerSubscriptions.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection", "runs_flow"] },
+  { what: "the states of the subscriptions of a connection", verb: (d) => verbTable(d).listSubscriptionStates.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection"] },
   { what: "deleting a connection", verb: (d) => verbTable(d).deleteConnection.run(tenant, "connection-7", START), indexes: ["connections", "trigger_subscriptions_connection"] },
   { what: "creating a connection", verb: (d) => verbTable(d).createConnection.run({ id: "source-8", tenant, name: "", target: { url: "" }, sealed: null, credentials: {} }, START), indexes: ["triggers_event", "connections"] },
   { what: "publishing a flow with a subscription", verb: (d) => verbTable(d).publishFlow.run({ tenant, id: "flow-507" }, publication({ graph: intents(), triggers })), indexes: PUBLISH },

@@ -273,6 +273,21 @@ export function triggerSubscriptionsContract(it: It): void {
     ]);
   });
 
+  it("list their states, unless they are removed or of another tenant", async ({ store }) => {
+    await store.createConnection(sampleConnection(), START);
+    const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
+    const id = (await list(store)).find(({ node_id }) => node_id === "a")?.id ?? "";
+    await record(store, [{ id, revision: 1, state: "failed", error: "no quota" }]);
+    const states = await store.listSubscriptionStates("acme", ID);
+    expect(states.toSorted((x, y) => (x.node_id < y.node_id ? -1 : 1))).toEqual([
+      { flow_id: flow.id, node_id: "a", state: "failed", error: "no quota" },
+      { flow_id: flow.id, node_id: "b", state: "configuring", error: null },
+    ]);
+    expect(await store.listSubscriptionStates("umbrella", ID)).toEqual([]);
+    await republish(store, flow, []);
+    expect(await store.listSubscriptionStates("acme", ID)).toEqual([]);
+  });
+
   it("show when their trigger last started a run", async ({ store }) => {
     await store.createConnection(sampleConnection(), START);
     const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);

@@ -110,7 +110,11 @@ import {
 } from "./subscriptions.ts";
 import { sweep } from "./sweep.ts";
 import { findToken, getToken, listTokens, putToken, replaceTokens, revokeToken } from "./tokens.ts";
-import { listTriggerSubscriptions, reconfigureSubscription } from "./trigger-subscriptions.ts";
+import {
+  listSubscriptionStates,
+  listTriggerSubscriptions,
+  reconfigureSubscription,
+} from "./trigger-subscriptions.ts";
 import { findTool, findTriggers, getTrigger, listEventTriggers, listTools } from "./triggers.ts";
 
 function* checkWritable(at: number): Verb<void> {
@@ -256,6 +260,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   nextConnectionDue: reads(nextConnectionDue),
   releaseConnections: writes((by) => releaseConnections(dialect, by)),
   listTriggerSubscriptions: reads(listTriggerSubscriptions),
+  listSubscriptionStates: reads(listSubscriptionStates),
   reconfigureSubscription: writes(reconfigureSubscription),
   stageCallbackToken: writes((token) => stageCallbackToken(dialect, token)),
   confirmCallbackToken: writes((hash, until) => confirmCallbackToken(dialect, hash, until)),

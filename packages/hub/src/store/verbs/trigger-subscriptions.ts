@@ -268,6 +268,17 @@ export function* listTriggerSubscriptions(
   return rows.map(({ fired_at, ...row }) => toSubscription(row, fired_at));
 }
 
+export function* listSubscriptionStates(
+  tenant: string,
+  connection: string,
+): Verb<Pick<TriggerSubscription, "flow_id" | "node_id" | "state" | "error">[]> {
+  return yield* query(
+    "SELECT flow_id, node_id, state, error FROM trigger_subscriptions " +
+      "WHERE connection_id = ? AND tenant_id = ? AND wanted <> 'removed' ORDER BY created_at, id",
+    [connection, tenant],
+  );
+}
+
 /** The caller holds the lock of the connection. */
 export function* recordSubscriptions(
   connection: string,
