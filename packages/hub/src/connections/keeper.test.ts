@@ -221,3 +221,36 @@ test("never works twice on one connection, also when its own lease has expired",
   await closed;
   expect({ open, most }).toEqual({ open: 0, most: 1 });
 });
+
+test("retries with backoff whatever has failed, and records it", async () => {
+  let isBroken = true;
+  const finishConnection =
+    (store: Store): Store["finishConnection"] =>
+    async (by, result, ...rest) => {
+      if (isBroken && result.offers) throw new RangeError("Maximum call stack size exceeded");
+      return store.finishConnection(by, result, ...rest);
+    };
+  const logged: string[] = [];
+  const log = { info: (_: object, line: string) => logged.push(line), warn() {}, error() {} };
+  const { store, keeper, checks, errors, advance } = await openWith(
+    ["a"],
+    async () => {},
+    (store) => ({ log, store: { ...store, finishConnection: finishConnection(store) } }),
+  );
+  await advance(20_000);
+  const gaps = checks.slice(1).map(({ at }, n) => at - (checks[n]?.at ?? 0));
+  expect(gaps.slice(0, 4)).toEqual([750, 1_500, 3_000, 6_000]);
+  expect(await store.getConnection("acme", "a")).toMatchObject({
+    status: "failed",
+    error:
+      "The hub could not finish the check: Maximum call stack size exceeded. Its log has the details.",
+    attempt: checks.length,
+  });
+  expect(errors).toHaveLength(checks.length);
+  expect(logged).toEqual([]);
+  isBroken = false;
+  await advance(MINUTE);
+  expect(await store.getConnection("acme", "a")).toMatchObject({ status: "ok", error: null });
+  expect(logged).toEqual(["connection recovered"]);
+  await keeper.close();
+});

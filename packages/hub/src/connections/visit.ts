@@ -11,7 +11,7 @@ import type {
 import { messageOfError } from "./configure-outcome.ts";
 import type { Connections } from "./connections.ts";
 import { type PollDueOptions, pollDue } from "./poll-due.ts";
-import { type ReconcileOptions, reconcile } from "./reconcile.ts";
+import { LeaseLost, type ReconcileOptions, reconcile } from "./reconcile.ts";
 import { retryMs, unsettled } from "./settle.ts";
 
 export interface VisitOptions
@@ -22,6 +22,7 @@ export interface VisitOptions
   log: Log;
 }
 
+/** Throws if it has lost the lease. Any other error is thrown after the failure is recorded. */
 export type Visit = (leased: LeasedConnection, signal: AbortSignal) => Promise<void>;
 
 const CHECK_EVERY_MS = 5 * 60_000;
@@ -70,7 +71,7 @@ export function createVisit(options: VisitOptions): Visit {
     );
   };
 
-  return async (leased, signal) => {
+  const work: Visit = async (leased, signal) => {
     const { connection, subscriptions } = leased;
     const now = context.now();
     let { offers } = leased;
@@ -83,9 +84,6 @@ export function createVisit(options: VisitOptions): Visit {
         return fail(leased, error, subscriptions);
       }
     signal.throwIfAborted();
-    const isRecovered = connection.status === "failed" && isChecked;
-    if (isRecovered)
-      log.info({ connection: connection.id, tenant: connection.tenant }, "connection recovered");
     const reconciled = { connection, offers: offers ?? NO_OFFERS, subscriptions, signal };
     const { nextAt, unreachable } = await reconcile(options, {
       ...reconciled,
@@ -102,7 +100,20 @@ export function createVisit(options: VisitOptions): Visit {
       offers && { status: "ok" as const, error: null, checked_at: now, attempt: 0, offers };
     const pause_until = context.now() + PAUSE_MS;
     await finish(leased, { ...checked, next_at: Math.round(next_at), pause_until });
+    if (connection.status === "failed" && isChecked)
+      log.info({ connection: connection.id, tenant: connection.tenant }, "connection recovered");
     if (connection.deleted) connections.forget(connection.id);
+  };
+
+  return async (leased, signal) => {
+    try {
+      await work(leased, signal);
+    } catch (error) {
+      if (signal.aborted || error instanceof LeaseLost) throw error;
+      const message = `The hub could not finish the check: ${messageOfError(error)}. Its log has the details.`;
+      await fail(leased, new Error(message), []);
+      throw error;
+    }
   };
 }
 
