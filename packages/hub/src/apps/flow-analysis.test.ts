@@ -41,7 +41,13 @@ function setUp() {
     return { tools: [tool(CITY)], triggers: [], server: null, perSubscription: false };
   };
   const withAnalysis = createFlowAnalysis({
-    store: { listSecretNames, getConnection, getOffers },
+    store: {
+      listSecretNames,
+      getConnection,
+      getOffers,
+      listSources: async () => [],
+      getFlow: async () => undefined,
+    },
     evaluate,
     registry: nodeTypes,
   });
@@ -117,7 +123,10 @@ it("loads the connections of the flow, and validates arguments in the sandbox", 
   const work = async (requireAnalysis: RequireAnalysis) => requireAnalysis("acme", flow);
   const { tools } = await withAnalysis(work);
   expect([...tools.connections]).toEqual([
-    ["weather", { name: "Weather", error: null, tools: new Map([["get", tool(CITY)]]) }],
+    [
+      "weather",
+      { name: "Weather", error: null, tools: new Map([["get", tool(CITY)]]), triggers: new Map() },
+    ],
   ]);
   expect(lists).toEqual(["acme weather", "acme weather tools", "acme gone"]);
   expect(evaluations).toMatchObject([{ language: "json-schema" }]);

@@ -1,8 +1,9 @@
 /**
  * What the rules for flows need to know from elsewhere: analyses of the programs in flows, computed by
- * the sandbox and cached, the names of secrets, and the tools of connections. The rules are synchronous and run inside
- * transactions, so they cannot await anything: `requireAnalysis` throws if something is missing, and
- * `withAnalysis` then loads it and calls `work` again.
+ * the sandbox and cached, the names of secrets, the tools and triggers of connections, and the sources of
+ * events. The rules are synchronous and run inside transactions, so they cannot await anything:
+ * `requireAnalysis` throws if something is missing, and `withAnalysis` then loads it and calls `work`
+ * again.
  */
 import type { ExpressionAnalysis } from "@signalbox/rules/flows/analyze-expression.ts";
 import { programsIn } from "@signalbox/rules/flows/check-expressions.ts";
@@ -16,7 +17,7 @@ import { createToolLists } from "../connections/tool-lists.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { ConnectionStore } from "../store/connection-store.ts";
 import type { SecretStore } from "../store/secret-store.ts";
-import { createToolAnalysis, type MissingTools } from "./tool-analysis.ts";
+import { createToolAnalysis, type MissingTools, type SenderStore } from "./tool-analysis.ts";
 
 const NEVER_ABORTED = new AbortController().signal;
 
@@ -54,7 +55,8 @@ interface SyntaxCheck {
 
 export interface FlowAnalysisOptions {
   store: Pick<SecretStore, "listSecretNames"> &
-    Pick<ConnectionStore, "getConnection" | "getOffers">;
+    Pick<ConnectionStore, "getConnection" | "getOffers"> &
+    SenderStore;
   evaluate: Evaluate;
   registry: NodeRegistry;
 }
@@ -87,7 +89,7 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
       code: new Map<string, SyntaxCheck>(),
     };
     const secrets = new Map<string, ReadonlySet<string>>();
-    const tools = createToolAnalysis({ lists, evaluate, registry });
+    const tools = createToolAnalysis({ lists, store, evaluate, registry });
     const findAnalysis = (text: string) => found.expressions.get(text) ?? expressions.cached(text);
     const findSyntax = (text: string) => found.code.get(text) ?? code.cached(text);
     const requireAnalysis: RequireAnalysis = (tenant, flow) => {

@@ -1,11 +1,19 @@
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createIds } from "../lib/ids.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
+import type { Offers } from "../store/connection-store.ts";
 import type { Store } from "../store/store.ts";
-import { createFlows, type DescribedFlow, type Flows, type NewNode } from "./flows.ts";
+import {
+  createFlows,
+  type DescribedFlow,
+  type FlowChange,
+  type Flows,
+  type NewNode,
+} from "./flows.ts";
 
 const tenant = "local";
 const details = { note: "", by: "test" };
@@ -90,6 +98,90 @@ it("stores no draft with a key in plain text", async () => {
     refused,
   );
   expect(JSON.stringify(await flows.get(tenant, id))).not.toContain(plain);
+});
+
+describe("the source of an event trigger", () => {
+  const on = (parameters: JsonObject): FlowChange => ({
+    nodes: [
+      { id: "on", type: "Event", name: "On", parameters },
+      { id: "end", type: "Return", name: "End", parameters: { value: "done" } },
+    ],
+    edges: [{ source: "on", sourceHandle: "out", target: "end", targetHandle: "in" }],
+  });
+  const endpoint = { kind: "generic", name: "Build", key: "k", config: {}, created_at: 1 };
+  const connection = {
+    tenant,
+    name: "Weather",
+    target: { url: "https://weather.test/mcp" },
+    sealed: null,
+    credentials: {},
+  };
+
+  it("is a kind, an endpoint, a flow or a connection of the tenant", async () => {
+    await store.putTenant({ id: tenant, at: 1 });
+    await store.putTenant({ id: "other", at: 1 });
+    await store.putSource({ ...endpoint, id: "endpoint-1", tenant });
+    await store.putSource({ ...endpoint, id: "endpoint-2", key: "k2", tenant: "other" });
+    await store.createConnection({ ...connection, id: "weather-7kq2xv" }, 1);
+    await store.createConnection({ ...connection, id: "weather-other", tenant: "other" }, 1);
+    const { id } = await make("Watch", end);
+    for (const source of ["github", "signalbox", "endpoint-1", id, "weather-7kq2xv"]) {
+      const codes = source === "weather-7kq2xv" ? ["connection_not_checked"] : [];
+      const changed = await flows.change({ tenant, id }, on({ source }));
+      expect([source, changed.errors, warningCodes(changed)]).toEqual([source, [], codes]);
+      await flows.publish({ tenant, id }, details);
+    }
+    for (const source of ["endpoint-2", "weather-other", "weather-7kq2xw"]) {
+      const changed = await flows.change({ tenant, id }, on({ source }));
+      expect([source, ...warningCodes(changed)]).toEqual([source, "no_such_source"]);
+      await expect(flows.publish({ tenant, id }, details)).rejects.toThrow(
+        `On: source: there is no connection or webhook endpoint ${source}`,
+      );
+    }
+  });
+
+  it("offers types and params that are checked, and has tools that can be polled", async () => {
+    await store.putTenant({ id: tenant, at: 1 });
+    await store.createConnection({ ...connection, id: "weather-7kq2xv" }, 1);
+    const lease = { by: "test", now: 2, until: 100, limit: 1 };
+    const [leased] = await store.leaseConnections(lease);
+    const schema = { city: { type: "string", enum: ["Rome"] } };
+    const offers: Offers = {
+      server: null,
+      perSubscription: false,
+      tools: [{ name: "list", description: "", inputSchema: { type: "object" } }],
+      triggers: [
+        {
+          type: "sun",
+          description: "",
+          binding: "callback",
+          paramsSchema: schema,
+          inputSchema: { type: "object", properties: schema, required: ["city"] },
+        },
+      ],
+    };
+    const revision = leased?.connection.revision ?? 0;
+    const result = { id: "weather-7kq2xv", revision, status: "ok", offers, next_at: 9 } as const;
+    expect(await store.finishConnection("test", result, [], 3)).toBe(true);
+
+    const { id } = await make("Watch", end);
+    const codesOf = async (given: JsonObject) => {
+      const parameters = { source: "weather-7kq2xv", type: "sun", ...given };
+      const { errors, warnings } = await flows.change({ tenant, id }, on(parameters));
+      return [...errors, ...warnings].map(({ code }) => code);
+    };
+    const poll = { tool: "list", key: "id" };
+    expect(await codesOf({ params: { city: "Rome" } })).toEqual([]);
+    expect(await codesOf({ params: { city: "Oslo" } })).toEqual(["invalid_param_value"]);
+    expect(await codesOf({ params: { city: "Rome", zip: 1 } })).toEqual(["no_such_param"]);
+    expect(await codesOf({})).toEqual(["missing_param"]);
+    expect(await codesOf({ type: "rain" })).toEqual(["no_such_event_type"]);
+    await flows.publish({ tenant, id }, details);
+    expect(await codesOf({ type: "item", poll })).toEqual([]);
+    expect(await codesOf({ source: "github", poll })).toEqual(["invalid_config"]);
+    expect(await codesOf({ poll: { ...poll, tool: "lst" } })).toEqual(["no_such_tool"]);
+    await expect(flows.publish({ tenant, id }, details)).rejects.toThrow("has no tool lst");
+  });
 });
 
 it("warns about calls that would fail", async () => {

@@ -117,6 +117,8 @@ it("logs an error and continues if the migration fails", async () => {
     listSecretNames: async () => [],
     getConnection: async () => undefined,
     getOffers: async () => undefined,
+    listSources: async () => [],
+    getFlow: async () => undefined,
   };
   expect(await logged(store, "local")).toEqual([
     expect.stringMatching(/^50 .*they stay in the table older_flows/),

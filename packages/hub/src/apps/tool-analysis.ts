@@ -1,4 +1,5 @@
-/** What the rules need to know of the tools that flows call: see flow-analysis.ts. */
+/** What the rules need to know of the tools that flows call, and of the sources of their events: see flow-analysis.ts. */
+import { sourcesIn } from "@signalbox/rules/flows/check-sources.ts";
 import {
   argumentChecks,
   connectionsIn,
@@ -11,14 +12,28 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { SchemaError } from "@signalbox/rules/flows/schema-errors.ts";
 import { createSchemaValidator, type SchemaCheck } from "@signalbox/rules/flows/validate-schema.ts";
 import type { ListedConnection, ToolLists } from "../connections/tool-lists.ts";
+import { sources } from "../ingest/sources/index.ts";
+import { OWN_SOURCE } from "../runs/event-input.ts";
+import type { FlowStore } from "../store/flow-store.ts";
+import type { Store } from "../store/store.ts";
 
 export interface ToolAnalysisOptions {
   lists: ToolLists;
+  store: SenderStore;
   evaluate: Evaluate;
   registry: NodeRegistry;
 }
 
+export type SenderStore = Pick<Store, "listSources"> & Pick<FlowStore, "getFlow">;
+
+/** A connection, another source of events, or neither. */
+type Found = KnownConnection | "sender" | undefined;
+
+/** The kinds of senders, and the source of the events that flows emit. */
+const KINDS: ReadonlySet<string> = new Set([...sources.map(({ id }) => id), OWN_SOURCE]);
+
 export interface MissingTools {
+  /** Ids of connections, endpoints or flows. */
   connections: readonly string[];
   /** Validations of arguments. They are known once the connections are loaded. */
   checks: readonly SchemaCheck[];
@@ -34,25 +49,37 @@ export interface ToolAnalysis {
 const NEVER_ABORTED = new AbortController().signal;
 
 export function createToolAnalysis(options: ToolAnalysisOptions): ToolAnalysis {
-  const { lists, evaluate, registry } = options;
-  const loaded = new Map<string, Map<string, KnownConnection | undefined>>();
+  const { lists, store, evaluate, registry } = options;
+  const loaded = new Map<string, Map<string, Found>>();
   const errors = new Map<string, SchemaError | undefined>();
 
   const loadedOf = (tenant: string) => {
-    const known = loaded.get(tenant) ?? new Map<string, KnownConnection | undefined>();
+    const known = loaded.get(tenant) ?? new Map<string, Found>();
     loaded.set(tenant, known);
     return known;
   };
   const context = (tenant: string): ToolContext => {
     const connections = new Map<string, KnownConnection>();
-    for (const [id, known] of loadedOf(tenant)) if (known) connections.set(id, known);
-    return { connections, findError: (check) => errors.get(keyOf(check)) };
+    const senders = new Set(KINDS);
+    for (const [id, found] of loadedOf(tenant))
+      if (found === "sender") senders.add(id);
+      else if (found) connections.set(id, found);
+    return { connections, senders, findError: (check) => errors.get(keyOf(check)) };
+  };
+
+  const find = async (tenant: string, id: string): Promise<Found> => {
+    const listed = await lists.find(tenant, id);
+    if (listed) return toKnown(listed);
+    const isEndpoint = (await store.listSources(tenant)).some((source) => source.id === id);
+    // The id of a flow is the source of the events that it emits.
+    return isEndpoint || (await store.getFlow(tenant, id)) ? "sender" : undefined;
   };
 
   return {
     context,
     missing(tenant, flow) {
-      const used = [...connectionsIn(flow, registry)];
+      const ids = new Set([...connectionsIn(flow, registry), ...sourcesIn(flow, registry)]);
+      const used = [...ids].filter((id) => !KINDS.has(id));
       if (used.length === 0) return undefined;
       const known = loadedOf(tenant);
       const connections = used.filter((id) => !known.has(id));
@@ -63,7 +90,7 @@ export function createToolAnalysis(options: ToolAnalysisOptions): ToolAnalysis {
     },
     async load(tenant, { connections, checks }) {
       const known = loadedOf(tenant);
-      for (const id of connections) known.set(id, toKnown(await lists.find(tenant, id)));
+      for (const id of connections) known.set(id, await find(tenant, id));
       const validate = createSchemaValidator((evaluation) =>
         evaluate(evaluation, { tenant, signal: NEVER_ABORTED }),
       );
@@ -73,10 +100,9 @@ export function createToolAnalysis(options: ToolAnalysisOptions): ToolAnalysis {
   };
 }
 
-const toKnown = (listed: ListedConnection | undefined): KnownConnection | undefined => {
-  if (!listed) return undefined;
-  const { name, status, error } = listed.connection;
-  return { name, tools: listed.tools, error: status === "failed" ? (error ?? "unknown") : null };
+const toKnown = ({ connection, tools, triggers }: ListedConnection): KnownConnection => {
+  const { name, status, error } = connection;
+  return { name, tools, triggers, error: status === "failed" ? (error ?? "unknown") : null };
 };
 
 const keyOf = ({ schema, value }: SchemaCheck): string => JSON.stringify([schema, value]);

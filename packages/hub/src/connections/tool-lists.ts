@@ -1,5 +1,5 @@
-/** The tools of connections, as their servers listed them last. */
-import type { ConnectionTool } from "@signalbox/rules/flows/node-type.ts";
+/** The tools and triggers of connections, as their servers listed them last. */
+import type { ConnectionTool, ConnectionTrigger } from "@signalbox/rules/flows/node-type.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { Connection, ConnectionStore, Offers } from "../store/connection-store.ts";
 
@@ -7,6 +7,8 @@ export interface ListedConnection {
   connection: Connection;
   /** Undefined if the connection was never checked successfully. */
   tools: ReadonlyMap<string, ConnectionTool> | undefined;
+  /** Defined if `tools` are. */
+  triggers: ReadonlyMap<string, ConnectionTrigger> | undefined;
 }
 
 export interface ToolLists {
@@ -20,7 +22,7 @@ const CACHED_LISTS = 100;
 export function createToolLists(
   store: Pick<ConnectionStore, "getConnection" | "getOffers">,
 ): ToolLists {
-  const cache = new BoundedMap<string, NonNullable<ListedConnection["tools"]>>(CACHED_LISTS);
+  const cache = new BoundedMap<string, Pick<ListedConnection, "tools" | "triggers">>(CACHED_LISTS);
   return {
     async find(tenant, id) {
       const connection = await store.getConnection(tenant, id);
@@ -29,11 +31,12 @@ export function createToolLists(
       const { revision, checked_at, attempt } = connection;
       const key = JSON.stringify([id, revision, checked_at, attempt]);
       const cached = cache.get(key);
-      if (cached) return { connection, tools: cached };
+      if (cached) return { connection, ...cached };
       const offers = await store.getOffers(tenant, id);
-      const tools = offers && toolsOf(offers);
-      if (tools) cache.set(key, tools);
-      return { connection, tools };
+      if (!offers) return { connection, tools: undefined, triggers: undefined };
+      const lists = { tools: toolsOf(offers), triggers: triggersOf(offers) };
+      cache.set(key, lists);
+      return { connection, ...lists };
     },
   };
 }
@@ -50,5 +53,14 @@ export const toolsOf = ({ tools }: Offers): ReadonlyMap<string, ConnectionTool> 
         inputSchema,
         ...(outputSchema && { outputSchema }),
       },
+    ]),
+  );
+
+/** By type. */
+const triggersOf = ({ triggers }: Offers): ReadonlyMap<string, ConnectionTrigger> =>
+  new Map(
+    triggers.map(({ type, inputSchema, paramsSchema, payloadSchema }) => [
+      type,
+      { inputSchema, paramsSchema, ...(payloadSchema && { payloadSchema }) },
     ]),
   );

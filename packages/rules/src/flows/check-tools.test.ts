@@ -47,22 +47,27 @@ const tool = (name: string, outputSchema?: JsonSchema) => ({
   inputSchema: INPUT,
   ...(outputSchema && { outputSchema }),
 });
+const known = { error: null, triggers: undefined };
 const tools: ToolContext = {
   connections: new Map([
     [
       "weather",
       {
         name: "Weather",
-        error: null,
+        ...known,
         tools: new Map([
           ["get", tool("get", OUTPUT)],
           ["plain", tool("plain")],
         ]),
       },
     ],
-    ["down", { name: "Down", error: "ECONNREFUSED", tools: new Map([["get", tool("get")]]) }],
-    ["new", { name: "New", error: null, tools: undefined }],
+    [
+      "down",
+      { ...known, name: "Down", error: "ECONNREFUSED", tools: new Map([["get", tool("get")]]) },
+    ],
+    ["new", { ...known, name: "New", tools: undefined }],
   ]),
+  senders: new Set(),
   findError: validateInProcess,
 };
 
@@ -118,16 +123,42 @@ describe("a tool that a node calls", () => {
     const unchecked = validate({ connection: "new", arguments: { anything: 1 } });
     expect(messages([...down.warnings, ...unchecked.warnings])).toEqual([
       "Call: connection: the last check of Down failed: ECONNREFUSED",
-      "Call: connection: New is not checked yet, so its tools are unknown",
+      "Call: connection: New is not checked yet, so its tools and triggers are unknown",
     ]);
     expect([...down.errors, ...unchecked.errors]).toEqual([]);
     expect([...down.warnings, ...unchecked.warnings].some(preventsPublishing)).toBe(false);
   });
 
-  it("is not checked if a template sets the connection or the tool", () => {
-    const arguments_ = { anything: 1 };
-    for (const given of [{ connection: "{{ trigger.x }}" }, { tool: "{{ trigger.x }}" }])
-      expect(validate({ ...given, arguments: arguments_ })).toEqual({ errors: [], warnings: [] });
+  it.each([
+    ["connection", { connection: "{{ trigger.x }}" }],
+    ["tool", { tool: "{{ trigger.x }}" }],
+    ["tool", { tool: "get_{{ trigger.x }}" }],
+  ])("has only a warning if a template sets the %s", (path, given) => {
+    const { errors, warnings } = validate({ ...given, arguments: { anything: 1 } });
+    expect(errors).toEqual([]);
+    expect(warnings).toEqual([
+      {
+        code: "tool_from_data",
+        nodeId: "call",
+        path,
+        message: `Call: ${path}: is a template, so the data of a run chooses which tool is called; write a fixed value if the data is untrusted`,
+      },
+    ]);
+    expect(warnings.some(preventsPublishing)).toBe(false);
+    const flow = testFlow([start, call(given)], ["ask → call"]);
+    expect(validateFlow(flow, nodeTypes).warnings).toEqual(warnings);
+  });
+
+  it("has a warning if a template sets a connection of an agent", () => {
+    const agent = testNode("Agent", "Label", {
+      model: { provider: "anthropic", name: "m" },
+      instructions: "Label it.",
+      tools: [{ connection: "{{ trigger.x }}", tools: ["get", "set"] }],
+    });
+    const flow = testFlow([start, agent], ["ask → label"]);
+    expect(validateFlow(flow, nodeTypes, { tools }).warnings).toMatchObject([
+      { code: "tool_from_data", path: "tools[0].connection" },
+    ]);
   });
 
   it("is checked once for each connection and tool of an agent", () => {
@@ -195,8 +226,8 @@ describe("the arguments of a tool", () => {
     const connections = new Map(tools.connections);
     const broken = { ...tool("get"), inputSchema: { $ref: "#/nowhere" } };
     connections.set("weather", {
+      ...known,
       name: "Weather",
-      error: null,
       tools: new Map([["get", broken]]),
     });
     const flow = testFlow([start, call({ arguments: { city: 1 } })], ["ask → call"]);

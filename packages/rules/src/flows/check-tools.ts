@@ -7,7 +7,13 @@ import { isObject, type Json, type JsonObject, type JsonSchema } from "../json.t
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
-import type { ConnectionTool, NodeDefinition, NodeRegistry, ToolUse } from "./node-type.ts";
+import type {
+  ConnectionTool,
+  ConnectionTrigger,
+  NodeDefinition,
+  NodeRegistry,
+  ToolUse,
+} from "./node-type.ts";
 import { partsOf } from "./parts-of.ts";
 import { referencesIn } from "./references.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
@@ -19,6 +25,8 @@ export interface KnownConnection {
   name: string;
   /** By name; undefined if the connection was never checked successfully. */
   tools: ReadonlyMap<string, ConnectionTool> | undefined;
+  /** By type; undefined if the connection was never checked successfully. */
+  triggers: ReadonlyMap<string, ConnectionTrigger> | undefined;
   /** Why the last check failed; null if it succeeded. */
   error: string | null;
 }
@@ -26,6 +34,8 @@ export interface KnownConnection {
 export interface ToolContext {
   /** The connections that the flow uses, by id. */
   connections: ReadonlyMap<string, KnownConnection>;
+  /** The sources of events that are not connections: kinds such as `github`, endpoints, and flows. */
+  senders: ReadonlySet<string>;
   /** A validation can take unbounded time, so the caller validates beforehand: see `argumentChecks`. */
   findError(check: SchemaCheck): SchemaError | undefined;
 }
@@ -78,6 +88,8 @@ export function checkTools(resolved: ResolvedFlow, context: ToolContext): ToolFi
   const found: ToolFindings = { errors: [], warnings: [] };
   for (const node of resolved.flow.nodes)
     for (const use of usesIn(node, resolved.definition(node))) {
+      // An unknown source of a trigger is found by check-sources.ts.
+      if (resolved.triggers.includes(node) && !context.connections.has(use.connection)) continue;
       for (const warning of checkUse(node, use, context))
         if (!found.warnings.some(({ message }) => message === warning.message))
           found.warnings.push(warning);
@@ -89,7 +101,44 @@ export function checkTools(resolved: ResolvedFlow, context: ToolContext): ToolFi
   return found;
 }
 
+/** Warns of connections and tools that templates set. */
+export const findToolsFromData = ({ flow, definition }: ResolvedFlow): Finding<WarningCode>[] =>
+  flow.nodes.flatMap((node) => {
+    const found = definition(node);
+    // Triggers have no templates.
+    if (!found || found.kind === "trigger") return [];
+    const templates = (found.usesTools(partsOf(node).config) ?? []).flatMap(
+      ({ connection, at, tool }) => [
+        ...(hasTemplate(connection) ? [writePath(at)] : []),
+        ...(tool && hasTemplate(tool.name) ? [writePath(tool.at)] : []),
+      ],
+    );
+    const message =
+      "is a template, so the data of a run chooses which tool is called; write a fixed value if the data is untrusted";
+    return [...new Set(templates)].map((path) =>
+      onNode("tool_from_data", node, `${path}: ${message}`, path),
+    );
+  });
+
 const MAX_NAMES = 10;
+
+export const listNames = (names: readonly string[]): string =>
+  names.length > MAX_NAMES ? `${names.slice(0, MAX_NAMES).join(", ")}, …` : names.join(", ");
+
+/** A connection whose tools and triggers are not known for certain. */
+export function connectionWarning({ name, tools, error }: KnownConnection) {
+  if (error !== null)
+    return {
+      code: "connection_failed",
+      message: `the last check of ${name} failed: ${error}`,
+    } as const;
+  if (!tools)
+    return {
+      code: "connection_not_checked",
+      message: `${name} is not checked yet, so its tools and triggers are unknown`,
+    } as const;
+  return undefined;
+}
 
 function checkUse(node: FlowNode, use: ToolUse, context: ToolContext): Finding<WarningCode>[] {
   const { connection: id, tool } = use;
@@ -104,21 +153,11 @@ function checkUse(node: FlowNode, use: ToolUse, context: ToolContext): Finding<W
       use.at,
       `there is no connection ${id}; add it, or choose another`,
     );
-  const { name, tools, error } = connection;
-  if (error !== null)
-    return warn("connection_failed", use.at, `the last check of ${name} failed: ${error}`);
-  if (!tools)
-    return warn(
-      "connection_not_checked",
-      use.at,
-      `${name} is not checked yet, so its tools are unknown`,
-    );
+  const warning = connectionWarning(connection);
+  if (warning) return warn(warning.code, use.at, warning.message);
+  const { name, tools = new Map() } = connection;
   if (!tool || isTemplate(tool.name) || tools.has(tool.name)) return [];
-  const names = [...tools.keys()];
-  const has =
-    names.length === 0
-      ? "it has no tools"
-      : `it has ${names.slice(0, MAX_NAMES).join(", ")}${names.length > MAX_NAMES ? ", …" : ""}`;
+  const has = tools.size === 0 ? "it has no tools" : `it has ${listNames([...tools.keys()])}`;
   return warn("no_such_tool", tool.at, `${name} has no tool ${tool.name}; ${has}`);
 }
 

@@ -20,30 +20,38 @@ export type ErrorCode =
   | "plain_secret"
   | "trigger_with_input";
 
-export type WarningCode =
-  | "no_triggers"
-  | "no_active_triggers"
-  | "trigger_leads_nowhere"
-  | "orphan_node"
-  | "two_returns"
-  | "reference_not_always"
-  | "breaker_tripped"
-  | "no_such_parameter"
-  | "no_such_field"
-  | "no_such_connection"
-  | "no_such_tool"
-  | "connection_failed"
-  | "connection_not_checked"
-  | "unknown_node_in_code"
-  | "secret_in_code"
-  | "secret_to_any_host"
-  | "missing_secret"
-  | "no_such_flow"
-  | "not_published"
-  | "no_such_trigger"
-  | "renamed_trigger"
-  | "inactive_trigger"
-  | "calls_itself";
+export const WARNING_CODES = [
+  "no_triggers",
+  "no_active_triggers",
+  "trigger_leads_nowhere",
+  "orphan_node",
+  "two_returns",
+  "reference_not_always",
+  "breaker_tripped",
+  "no_such_parameter",
+  "no_such_field",
+  "no_such_connection",
+  "no_such_tool",
+  "tool_from_data",
+  "no_such_source",
+  "no_such_event_type",
+  "no_such_param",
+  "invalid_param_value",
+  "missing_param",
+  "connection_failed",
+  "connection_not_checked",
+  "unknown_node_in_code",
+  "secret_in_code",
+  "secret_to_any_host",
+  "missing_secret",
+  "no_such_flow",
+  "not_published",
+  "no_such_trigger",
+  "renamed_trigger",
+  "inactive_trigger",
+  "calls_itself",
+] as const;
+export type WarningCode = (typeof WARNING_CODES)[number];
 
 export interface Finding<Code extends ErrorCode | WarningCode = ErrorCode | WarningCode> {
   code: Code;

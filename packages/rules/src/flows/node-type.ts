@@ -140,6 +140,15 @@ export interface ConnectionTool {
   outputSchema?: JsonSchema;
 }
 
+/** An event type that the server of a connection offers. */
+export interface ConnectionTrigger {
+  /** JSON Schema of the params. */
+  inputSchema: JsonSchema;
+  /** JSON Schemas by param; `required` is a field of each. */
+  paramsSchema: JsonObject;
+  payloadSchema?: JsonSchema;
+}
+
 /** A tool that a node calls, or a connection whose tools it may call. `at` is the path in the config. */
 export interface ToolUse {
   connection: string;

@@ -7,7 +7,8 @@ import { checkExpressions, type FindSyntaxError } from "./check-expressions.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkReferences } from "./check-references.ts";
 import { checkSecrets, findPlainSecrets } from "./check-secrets.ts";
-import { checkTools, type ToolContext } from "./check-tools.ts";
+import { checkSources } from "./check-sources.ts";
+import { checkTools, findToolsFromData, type ToolContext } from "./check-tools.ts";
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
@@ -35,7 +36,7 @@ export interface ValidationContext {
   findSyntaxError?: FindSyntaxError;
   /** The names of the tenant's secrets. */
   secrets?: ReadonlySet<string>;
-  /** The connections that the flow uses, with their tools. */
+  /** The connections that the flow uses, with their tools and triggers. */
   tools?: ToolContext;
 }
 
@@ -49,15 +50,21 @@ export const validateFlow = (
  * A draft can be saved before its secrets and connections exist, but a published flow would fail
  * without them. A connection that fails for a while does not prevent publishing.
  */
-export const preventsPublishing = ({ code }: Finding): boolean =>
-  code === "missing_secret" || code === "no_such_connection" || code === "no_such_tool";
+export const preventsPublishing = ({ code }: Finding): boolean => PREVENTS_PUBLISHING.has(code);
+
+const PREVENTS_PUBLISHING: ReadonlySet<Finding["code"]> = new Set([
+  "missing_secret",
+  "no_such_connection",
+  "no_such_source",
+  "no_such_tool",
+]);
 
 function validate(
   resolved: ResolvedFlow,
   { calls, findSyntaxError = () => undefined, secrets, tools }: ValidationContext,
 ): Validation {
   const references = checkReferences(resolved);
-  const used = tools ? checkTools(resolved, tools) : { errors: [], warnings: [] };
+  const found = tools ? [checkSources(resolved, tools), checkTools(resolved, tools)] : [];
   return {
     errors: [
       ...checkGraph(resolved),
@@ -65,14 +72,15 @@ function validate(
       ...checkExpressions(resolved, findSyntaxError),
       ...references.errors,
       ...findPlainSecrets(resolved),
-      ...used.errors,
+      ...found.flatMap(({ errors }) => errors),
     ],
     warnings: [
       ...findGraphWarnings(resolved),
       ...references.warnings,
       ...checkCode(resolved),
       ...checkSecrets(resolved, secrets),
-      ...used.warnings,
+      ...findToolsFromData(resolved),
+      ...found.flatMap(({ warnings }) => warnings),
       ...(calls ? checkCalls(resolved, calls) : []),
     ],
   };

@@ -72,6 +72,17 @@ export const event = defineNode({
     ...selection,
     ...(type?.trim() ? { type } : {}),
   }),
+  usesTools: ({ source, poll }) =>
+    poll
+      ? [
+          {
+            connection: source,
+            at: ["source"],
+            tool: { name: poll.tool, at: ["poll", "tool"] },
+            arguments: { value: poll.arguments, at: ["poll", "arguments"] },
+          },
+        ]
+      : [],
   outputSchema: () => ({
     type: "object",
     properties: Object.fromEntries(EVENT_FIELDS.map((field) => [field, {}])),

@@ -1,0 +1,247 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../json.ts";
+import type { ToolContext } from "./check-tools.ts";
+import type { ConnectionTrigger } from "./node-type.ts";
+import { nodeTypes } from "./nodes/index.ts";
+import { testFlow, testNode } from "./test-flow.ts";
+import { preventsPublishing, validateFlow } from "./validate.ts";
+import { validateInProcess } from "./validate-schema.ts";
+
+const CITY = { type: "string", enum: ["Rome", "Oslo"] };
+const connection = { name: "Weather", error: null, tools: new Map(), triggers: new Map() };
+const sun: ConnectionTrigger = {
+  paramsSchema: { city: { ...CITY, required: true }, unit: { type: "string" } },
+  inputSchema: {
+    type: "object",
+    properties: {
+      city: CITY,
+      unit: { type: "string" },
+      days: { type: "array", items: { enum: [1, 2] } },
+    },
+    required: ["city"],
+  },
+};
+const tools: ToolContext = {
+  connections: new Map([
+    [
+      "weather-7kq2xv",
+      {
+        ...connection,
+        tools: new Map([
+          ["list", { name: "list", description: "", inputSchema: { required: ["since"] } }],
+        ]),
+        triggers: new Map<string, ConnectionTrigger>([
+          ["sun", sun],
+          ["any", { paramsSchema: {}, inputSchema: { type: "object", properties: {} } }],
+          ["open", { ...sun, inputSchema: { ...sun.inputSchema, additionalProperties: true } }],
+          [
+            "payload",
+            {
+              ...sun,
+              payloadSchema: {
+                type: "object",
+                properties: {
+                  place: { type: "object", properties: { zip: { type: "string" } } },
+                  tags: { type: "array", items: { type: "string" } },
+                },
+              },
+            },
+          ],
+        ]),
+      },
+    ],
+    ["silent-2", { ...connection, name: "Silent" }],
+    ["down-3", { ...connection, name: "Down", error: "ECONNREFUSED" }],
+    ["new-4", { ...connection, name: "New", tools: undefined, triggers: undefined }],
+  ]),
+  senders: new Set(["github", "signalbox", "endpoint-1"]),
+  findError: validateInProcess,
+};
+
+const validate = (parameters: JsonObject) => {
+  const on = testNode("Event", "On", parameters);
+  const end = testNode("Return", "End", { value: "done" });
+  return validateFlow(testFlow([on, end], ["on → end"]), nodeTypes, { tools });
+};
+const onWeather = (given: JsonObject) => ({ source: "weather-7kq2xv", type: "sun", ...given });
+const inRome = (params: JsonObject) => onWeather({ params: { city: "Rome", ...params } });
+/** Nothing else may be found. */
+const warningsOf = (parameters: JsonObject) => {
+  const { errors, warnings } = validate(parameters);
+  expect(errors).toEqual([]);
+  return warnings.map((found) => [found.code, found.path, found.message.replace("On: ", "")]);
+};
+const isPublished = (parameters: JsonObject) => {
+  const { errors, warnings } = validate(parameters);
+  return errors.length === 0 && !warnings.some(preventsPublishing);
+};
+
+describe("the source of an event trigger", () => {
+  it.each(["github", "signalbox", "endpoint-1"])("can be %s", (source) => {
+    expect(warningsOf({ source, type: "x", params: { a: "b" } })).toEqual([]);
+  });
+
+  it("prevents publishing if it is unknown", () => {
+    const parameters = { source: "weather-typo", type: "sun" };
+    expect(warningsOf(parameters)).toEqual([
+      [
+        "no_such_source",
+        "source",
+        "source: there is no connection or webhook endpoint weather-typo, and no kind of sender with this name; GET /api/connections and GET /api/sources list the ids",
+      ],
+    ]);
+    expect(isPublished(parameters)).toBe(false);
+  });
+
+  it.each([
+    ["down-3", "connection_failed"],
+    ["new-4", "connection_not_checked"],
+  ])("can be published with the connection %s", (source, code) => {
+    const parameters = { source, type: "sun", params: { city: "?" } };
+    expect(warningsOf(parameters).map(([found]) => found)).toEqual([code]);
+    expect(isPublished(parameters)).toBe(true);
+  });
+});
+
+describe("the type of a connection's trigger", () => {
+  it.each([onWeather({ params: { city: "Oslo" } }), { source: "weather-7kq2xv" }])(
+    "can be %j",
+    (parameters) => {
+      expect(warningsOf(parameters)).toEqual([]);
+    },
+  );
+
+  it("causes a warning if the server does not offer it", () => {
+    const parameters = onWeather({ type: "rain" });
+    expect(warningsOf(parameters)).toEqual([
+      [
+        "no_such_event_type",
+        "type",
+        "type: Weather has no trigger rain; it has sun, any, open, payload",
+      ],
+    ]);
+    expect(isPublished(parameters)).toBe(true);
+  });
+
+  it("causes a warning if the server has no triggers and the trigger does not poll", () => {
+    expect(warningsOf({ source: "silent-2" })).toEqual([
+      [
+        "no_such_event_type",
+        "source",
+        "source: Silent has no triggers, so no events arrive; set poll to call one of its tools",
+      ],
+    ]);
+  });
+});
+
+describe("params of a connection's trigger", () => {
+  it("can be conditions, and left blank", () => {
+    const params = { unit: { op: "glob", value: "C*" }, days: { op: "in", value: ["1", 2] } };
+    expect(warningsOf(inRome({ ...params }))).toEqual([]);
+    expect(warningsOf(inRome({ unit: "", days: null }))).toEqual([]);
+    expect(warningsOf(inRome({ days: "2" }))).toEqual([]);
+  });
+
+  it.each([
+    ["city", "Bonn", '"Bonn" is not one of "Rome", "Oslo"'],
+    ["days", { op: "in", value: [2, 3, 4] }, "3, 4 is not one of 1, 2"],
+    ["days", { op: "ne", value: 7 }, "7 is not one of 1, 2"],
+  ])("cause a warning outside of an enum: %s %j", (name, param, message) => {
+    const parameters = inRome({ [name]: param });
+    expect(warningsOf(parameters)).toEqual([
+      ["invalid_param_value", `params.${name}`, `params.${name}: ${message}`],
+    ]);
+    expect(isPublished(parameters)).toBe(true);
+  });
+
+  it("cause a warning that the server does not know", () => {
+    const parameters = inRome({ contry: "IT" });
+    expect(warningsOf(parameters)).toEqual([
+      [
+        "no_such_param",
+        "params.contry",
+        "params.contry: the trigger sun of Weather has no such param; it has city, unit, days. It is compared with the event's data only",
+      ],
+    ]);
+    expect(isPublished(parameters)).toBe(true);
+  });
+
+  it.each([
+    ["the server declares no params", "any", "place.zip"],
+    ["its schema is open", "open", "place.zip"],
+    ["they are fields of the payload", "payload", "place.zip"],
+    ["they are items of the payload", "payload", "tags[]"],
+  ])("can have other names if %s", (_, type, name) => {
+    expect(warningsOf(onWeather({ type, params: { city: "Rome", [name]: "1" } }))).toEqual([]);
+  });
+
+  it.each([{}, { city: " " }])("cause a warning if a required one is missing: %j", (params) => {
+    const parameters = onWeather({ params });
+    expect(warningsOf(parameters)).toEqual([
+      ["missing_param", "params.city", "params.city: the trigger sun of Weather requires it"],
+    ]);
+    expect(isPublished(parameters)).toBe(true);
+  });
+
+  it("cause a warning if a required one is a condition, which the server does not get", () => {
+    expect(warningsOf(onWeather({ params: { city: { op: "ne", value: "Rome" } } }))).toEqual([
+      [
+        "missing_param",
+        "params.city",
+        "params.city: the trigger sun of Weather requires it, and a server gets only plain values; write a plain value",
+      ],
+    ]);
+  });
+});
+
+describe("a trigger that polls", () => {
+  const polling = (source: string, poll: JsonObject = {}) => ({
+    source,
+    type: "item",
+    params: { contry: "IT" },
+    poll: { tool: "list", key: "id", arguments: { since: 1 }, ...poll },
+  });
+
+  it("has no findings if the tool exists", () => {
+    expect(warningsOf(polling("weather-7kq2xv"))).toEqual([]);
+  });
+
+  it("cannot be published if the tool does not exist", () => {
+    const parameters = polling("weather-7kq2xv", { tool: "lst" });
+    expect(warningsOf(parameters)).toEqual([
+      ["no_such_tool", "poll.tool", "poll.tool: Weather has no tool lst; it has list"],
+    ]);
+    expect(isPublished(parameters)).toBe(false);
+  });
+
+  it("has an error if the arguments are wrong", () => {
+    expect(validate(polling("weather-7kq2xv", { arguments: {} }))).toMatchObject({
+      errors: [{ code: "invalid_arguments", path: "poll.arguments" }],
+      warnings: [],
+    });
+  });
+
+  it.each(["github", "endpoint-1"])("has an error if its source is %s", (source) => {
+    expect(validate(polling(source))).toEqual({
+      errors: [
+        {
+          code: "invalid_config",
+          nodeId: "on",
+          path: "poll",
+          message: `On: poll: ${source} is not a connection, so it has no tools; remove poll, or choose a connection as the source`,
+        },
+      ],
+      warnings: [],
+    });
+  });
+
+  it("cannot be published if its source is unknown", () => {
+    expect(warningsOf(polling("typo")).map(([code, path]) => [code, path])).toEqual([
+      ["no_such_source", "source"],
+    ]);
+  });
+
+  it.each(["down-3", "new-4"])("has one warning about the connection %s", (source) => {
+    expect(warningsOf(polling(source))).toHaveLength(1);
+  });
+});

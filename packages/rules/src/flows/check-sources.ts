@@ -1,0 +1,166 @@
+/**
+ * Checks the sources of event triggers: that they exist, and that the server of a connection offers the
+ * type and the params. Only an unknown source prevents publishing: the hub matches every event itself,
+ * and servers describe their triggers incompletely.
+ */
+import { isObject, type Json, type JsonObject } from "../json.ts";
+import { readParam } from "../match/param.ts";
+import { parsePath } from "../match/path.ts";
+import { same } from "../match/same.ts";
+import {
+  connectionWarning,
+  listNames,
+  type ToolContext,
+  type ToolFindings,
+} from "./check-tools.ts";
+import { type Finding, onNode, type WarningCode } from "./finding.ts";
+import { writePath } from "./issues.ts";
+import type { FlowDraft, FlowNode } from "./model.ts";
+import type { ConnectionTrigger, EventSelection, NodeRegistry } from "./node-type.ts";
+import { partsOf } from "./parts-of.ts";
+import type { ResolvedFlow } from "./resolved-flow.ts";
+import { schemaAt } from "./schema-path.ts";
+
+/** The sources of the flow's event triggers. */
+export const sourcesIn = (
+  { nodes }: Pick<FlowDraft, "nodes">,
+  registry: NodeRegistry,
+): Set<string> =>
+  new Set(
+    nodes.flatMap((node) => {
+      const selection = registry.get(node.type)?.listensTo(partsOf(node).config);
+      return selection ? [selection.source] : [];
+    }),
+  );
+
+export function checkSources(resolved: ResolvedFlow, context: ToolContext): ToolFindings {
+  const found: ToolFindings = { errors: [], warnings: [] };
+  for (const node of resolved.triggers) {
+    const selection = resolved.definition(node)?.listensTo(partsOf(node).config);
+    if (!selection) continue;
+    const { source, poll } = selection;
+    if (!context.senders.has(source))
+      found.warnings.push(...checkConnection(node, selection, context));
+    else if (poll) {
+      const message = `poll: ${source} is not a connection, so it has no tools; remove poll, or choose a connection as the source`;
+      found.errors.push(onNode("invalid_config", node, message, "poll"));
+    }
+  }
+  return found;
+}
+
+function checkConnection(
+  node: FlowNode,
+  { source, type = "", params = {}, poll }: EventSelection,
+  { connections }: ToolContext,
+): Finding<WarningCode>[] {
+  const warn = (code: WarningCode, keys: readonly string[], message: string) => {
+    const path = writePath(keys);
+    return onNode(code, node, `${path}: ${message}`, path);
+  };
+  const connection = connections.get(source);
+  if (!connection)
+    return [
+      warn(
+        "no_such_source",
+        ["source"],
+        `there is no connection or webhook endpoint ${source}, and no kind of sender with this name; GET /api/connections and GET /api/sources list the ids`,
+      ),
+    ];
+  // Then check-tools.ts checks the connection and the tool.
+  if (poll) return [];
+  const warning = connectionWarning(connection);
+  if (warning) return [warn(warning.code, ["source"], warning.message)];
+  const { name, triggers = new Map<string, ConnectionTrigger>() } = connection;
+  if (triggers.size === 0)
+    return [
+      warn(
+        "no_such_event_type",
+        ["source"],
+        `${name} has no triggers, so no events arrive; set poll to call one of its tools`,
+      ),
+    ];
+  const trigger = triggers.get(type);
+  if (trigger)
+    return checkParams(trigger, params, `the trigger ${type} of ${name}`).map((problem) =>
+      warn(problem.code, ["params", problem.param], problem.message),
+    );
+  if (!type) return [];
+  const has = `it has ${listNames([...triggers.keys()])}`;
+  return [warn("no_such_event_type", ["type"], `${name} has no trigger ${type}; ${has}`)];
+}
+
+interface ParamProblem {
+  code: Extract<WarningCode, "no_such_param" | "invalid_param_value" | "missing_param">;
+  param: string;
+  message: string;
+}
+
+function checkParams(
+  trigger: ConnectionTrigger,
+  params: JsonObject,
+  label: string,
+): ParamProblem[] {
+  const { required, additionalProperties } = trigger.inputSchema;
+  const declared = declaredParams(trigger);
+  const isOpen = declared.size === 0 || (additionalProperties ?? false) !== false;
+  const problems: ParamProblem[] = [];
+  for (const [param, given] of Object.entries(params)) {
+    const schema = declared.get(param);
+    if (schema) {
+      const message = enumProblem(schema, given);
+      if (message) problems.push({ code: "invalid_param_value", param, message });
+    } else if (!isOpen && !isInPayload(trigger, param)) {
+      const has = listNames([...declared.keys()]);
+      const message = `${label} has no such param; it has ${has}. It is compared with the event's data only`;
+      problems.push({ code: "no_such_param", param, message });
+    }
+  }
+  for (const [param, schema] of declared) {
+    const isRequired =
+      schema.required === true || (Array.isArray(required) && required.includes(param));
+    if (!isRequired || schema.default !== undefined) continue;
+    const given = Object.hasOwn(params, param) ? (params[param] as Json) : null;
+    const isGiven = readParam(given) !== "any";
+    if (isGiven && typeof given !== "object") continue;
+    const fix = isGiven ? ", and a server gets only plain values; write a plain value" : "";
+    problems.push({ code: "missing_param", param, message: `${label} requires it${fix}` });
+  }
+  return problems;
+}
+
+function declaredParams({ inputSchema, paramsSchema }: ConnectionTrigger): Map<string, JsonObject> {
+  const declared = new Map<string, JsonObject>();
+  for (const schemas of [paramsSchema, inputSchema.properties])
+    for (const [name, schema] of Object.entries(isObject(schemas) ? schemas : {}))
+      declared.set(name, { ...declared.get(name), ...(isObject(schema) ? schema : {}) });
+  return declared;
+}
+
+function isInPayload({ payloadSchema }: ConnectionTrigger, param: string): boolean {
+  const path = payloadSchema && parsePath(param);
+  if (!path) return false;
+  const keys = path.map((step) => (typeof step === "symbol" ? 0 : step));
+  const found = schemaAt(payloadSchema, keys);
+  return found !== undefined && "schema" in found;
+}
+
+/** Undefined also for conditions such as `glob`. */
+function enumProblem(schema: JsonObject, given: Json): string | undefined {
+  const allowed = allowedValues(schema);
+  const test = readParam(given);
+  if (!allowed || test === "any" || "problem" in test || !["eq", "ne", "in"].includes(test.op))
+    return undefined;
+  const values = Array.isArray(test.value) ? test.value : [test.value];
+  const others = values.filter((value) => !allowed.some((one) => same(one, value)));
+  if (others.length === 0) return undefined;
+  const show = (list: readonly Json[]) => listNames(list.map((value) => JSON.stringify(value)));
+  return `${show(others)} is not one of ${show(allowed)}`;
+}
+
+/** The values that a param, or an item of it, can have; undefined if any. */
+function allowedValues(schema: JsonObject): readonly Json[] | undefined {
+  if (Array.isArray(schema.enum)) return schema.enum;
+  if (schema.const !== undefined) return [schema.const];
+  return isObject(schema.items) ? allowedValues(schema.items) : undefined;
+}
