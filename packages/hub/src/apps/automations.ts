@@ -9,7 +9,7 @@ import { mergePatch } from "@signalbox/rules/merge-patch.ts";
 import type { ConnectionRegistry } from "../connections/connection-registry.ts";
 import { RequestError, validationError } from "../lib/request-error.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { Explainer, TestedEvent } from "../runs/explain.ts";
+import type { Explainer, TriggerTest } from "../runs/explain.ts";
 import type { Connection, Offers } from "../store/connection-store.ts";
 import type { FlowGraph } from "../store/flow-store.ts";
 import type { Run, RunQuery, Step } from "../store/run-store.ts";
@@ -337,12 +337,12 @@ export function createAutomations(options: AutomationsOptions) {
       return triggerOf(flow.graph, trigger);
     },
 
-    /** Compares an event trigger with the newest events, or with one event. */
+    /** Compares an event trigger with the newest events of its source, or with one event. */
     async testTrigger(
       tenant: string,
       config: JsonObject,
       which: { limit: number; event?: string | undefined },
-    ): Promise<TestedEvent[]> {
+    ): Promise<TriggerTest> {
       const selection: EventSelection | undefined = TRIGGERS.event.listensTo(config);
       if (!selection) throw configError("event", config, "trigger");
       return options.triggers.test(tenant, selection, which);

@@ -241,7 +241,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     name: "AUTOMATION_TRIGGER_TEST",
     title: "Test a trigger",
     description:
-      `Compares an event trigger with the last ${TESTED} events, or with one event, and returns which match and why the others do not. ` +
+      `Compares an event trigger with the last ${TESTED} events of its source and type, or with one event, and returns which match and why the others do not. ` +
       "For a schedule, returns when it fires next. Nothing runs. Give either a trigger of an automation (id and trigger_id) or a new one (trigger).",
     scope,
     readOnly: true,
@@ -253,6 +253,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     }),
     output: z.object({
       tested: z.number().describe("How many events were compared"),
+      compared: z.string().describe("Which events were compared"),
       matched: z.number(),
       events: z
         .array(
@@ -279,7 +280,13 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
           );
       const times = TRIGGERS.schedule.schedule(kind === "schedule" ? config : {});
       if (times)
-        return result({ tested: 0, matched: 0, events: [], next_fire_times: nextTimes(times) });
+        return result({
+          tested: 0,
+          compared: "No events: a schedule fires at certain times",
+          matched: 0,
+          events: [],
+          next_fire_times: nextTimes(times),
+        });
       if (kind !== "event")
         throw new RequestError(
           "invalid",
@@ -287,12 +294,14 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
           "Only triggers of the kinds event and schedule can be tested. Start this one with AUTOMATION_RUN.",
         );
       const event = args.event_id;
-      const tested = await automations.testTrigger(tenant, config, { limit: TESTED, event });
+      const which = { limit: TESTED, event };
+      const { tested, compared } = await automations.testTrigger(tenant, config, which);
       const shown = [...tested]
         .sort((a, b) => Number(b.matched) - Number(a.matched))
         .slice(0, SHOWN);
       return result({
         tested: tested.length,
+        compared,
         matched: tested.filter(({ matched }) => matched).length,
         events: shown.map(({ event: { id, source, type, received_at }, matched, reason }) => ({
           event_id: id,

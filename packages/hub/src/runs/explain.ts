@@ -37,15 +37,23 @@ export interface ExplainedTrigger {
 }
 
 /** An event that was compared with a trigger. */
-export interface TestedEvent {
+interface TestedEvent {
   event: EventRow;
   matched: boolean;
   reason: string;
 }
 
+export interface TriggerTest {
+  tested: TestedEvent[];
+  /** Which events were compared, for people. */
+  compared: string;
+}
+
 export type Explainer = ReturnType<typeof createExplainer>;
 
 const MAX_EXPLAINED = 200;
+/** A page scans at most 5,000 events. */
+const MAX_PAGES = 20;
 
 export function createExplainer({ store, ...options }: ExplainOptions) {
   const find = async (tenant: string, id: string) => {
@@ -59,15 +67,39 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
     return flow ? `${flow.name} / ${node?.name ?? node_id}` : `a flow that was deleted`;
   };
 
-  const newest = async (tenant: string, limit: number): Promise<EventRow[]> => {
+  /** The newest events of a sender, within the newest `MAX_PAGES` pages that are scanned. */
+  const newest = async (query: {
+    tenant: string;
+    sender: string;
+    type?: string | undefined;
+    limit: number;
+  }): Promise<EventRow[]> => {
     const events: EventRow[] = [];
     let cursor: number | undefined;
-    do {
-      const page = await store.listEvents({ tenant, limit: limit - events.length, cursor });
-      events.push(...page.items);
-      cursor = page.next ?? undefined;
-    } while (cursor !== undefined && events.length < limit);
+    for (let page = 0; page < MAX_PAGES && events.length < query.limit; page += 1) {
+      const limit = query.limit - events.length;
+      const { items, next } = await store.listEvents({ ...query, limit, cursor });
+      events.push(...items);
+      if (next === null) break;
+      cursor = next;
+    }
     return events;
+  };
+
+  /** The newest events that a trigger could match by source and type, and what they are. */
+  const newestFor = async (
+    tenant: string,
+    { source, type }: Pick<StoredTrigger, "source" | "type">,
+    limit: number,
+  ): Promise<{ events: EventRow[]; compared: string }> => {
+    const sender = source ?? "";
+    const ofType = type === null ? [] : await newest({ tenant, sender, type, limit });
+    if (ofType.length > 0)
+      return { events: ofType, compared: `The newest events from ${sender} of type ${type}` };
+    const events = await newest({ tenant, sender, limit });
+    if (events.length === 0) return { events, compared: `No recent event is from ${sender}` };
+    const none = type === null ? "" : `; none of the recent ones has the type ${type}`;
+    return { events, compared: `The newest events from ${sender}${none}` };
   };
 
   return {
@@ -113,15 +145,17 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
       return explained;
     },
 
-    /** Compares a trigger with the newest events, or with one event. Starts no run. */
+    /** Compares a trigger with the newest events of its source, or with one event. Starts no run. */
     async test(
       tenant: string,
       selection: EventSelection,
       { limit, event }: { limit: number; event?: string | undefined },
-    ): Promise<TestedEvent[]> {
+    ): Promise<TriggerTest> {
       const trigger = triggerFor(tenant, selection);
-      const events =
-        event === undefined ? await newest(tenant, limit) : [(await find(tenant, event)).event];
+      const { events, compared } =
+        event === undefined
+          ? await newestFor(tenant, trigger, limit)
+          : { events: [(await find(tenant, event)).event], compared: `The event ${event}` };
       const tested: TestedEvent[] = [];
       for (const one of events) {
         const isCandidate =
@@ -138,7 +172,7 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
         const matched = verdict?.matched ?? false;
         tested.push({ event: one, matched, reason: describeReasons(reasons) });
       }
-      return tested;
+      return { tested, compared };
     },
 
     /** Starts new runs of the triggers that match a stored event, or only of those in one flow. */

@@ -1,4 +1,5 @@
 import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
+import type { EventSelection } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
@@ -322,6 +323,58 @@ describe("explain and replay", () => {
       triggers: createExplainer({ store, ...options }),
     };
   };
+
+  describe("test a trigger", () => {
+    const selection = { source: "github", type: "issues", params: { action: "opened" } };
+    const append = (events: NewEvent[]) => store.appendEvents([appendRequest(events)], null);
+    const many = (given: Partial<NewEvent>) =>
+      append(Array.from({ length: 120 }, () => ({ ...event({ action: "closed" }), ...given })));
+    const testIt = async (given: Partial<EventSelection> = {}) => {
+      const triggers = createExplainer({ store, ...options });
+      const result = await triggers.test(TENANT, { ...selection, ...given }, { limit: 100 });
+      const matched = result.tested.filter((one) => one.matched).map((one) => one.event.id);
+      return { ...result, matched };
+    };
+
+    test("with events of its own source and type, however many others there are", async () => {
+      const found = event({ action: "opened" });
+      await append([found]);
+      await many({ source: "stripe", source_id: "stripe" });
+      await many({ type: "push" });
+      expect(await testIt()).toMatchObject({
+        compared: "The newest events from github of type issues",
+        tested: { length: 1 },
+        matched: [found.id],
+      });
+      expect(await testIt({ type: "" })).toMatchObject({
+        compared: "The newest events from github",
+        tested: { length: 100 },
+      });
+    });
+
+    test("with events of one endpoint", async () => {
+      const found = { ...event({ action: "opened" }), source_id: "endpoint-1" };
+      await append([found, event({ action: "opened" })]);
+      expect(await testIt({ source: "endpoint-1" })).toMatchObject({
+        compared: "The newest events from endpoint-1 of type issues",
+        tested: { length: 1 },
+        matched: [found.id],
+      });
+    });
+
+    test("with events of other types if there are none of its type", async () => {
+      await append([event({ action: "opened" })]);
+      expect(await testIt({ type: "isues" })).toMatchObject({
+        compared: "The newest events from github; none of the recent ones has the type isues",
+        tested: [{ matched: false, reason: 'type is "issues", wanted "isues"' }],
+      });
+      expect(await testIt({ source: "stripe" })).toEqual({
+        compared: "No recent event is from stripe",
+        tested: [],
+        matched: [],
+      });
+    });
+  });
 
   test("explain every trigger, with its verdict on arrival or now", async () => {
     const { one, flows, triggers } = await setUp(

@@ -132,6 +132,8 @@ export interface EventQuery {
   type?: string | undefined;
   repo?: string | undefined;
   source?: string | undefined;
+  /** A source, or the id of one endpoint or connection. */
+  sender?: string | undefined;
   /** Returns only events that can be claimed at this time. */
   claimableAt?: number | undefined;
 }

@@ -134,6 +134,7 @@ export function listContract(it: It): void {
       type: pick(["push", "issues", "star"], at),
       repo: pick(["acme/web", null, "acme/api", "ACME/web"], at),
       source: pick(["github", "stripe"], at),
+      source_id: pick(["github", "stripe", "endpoint"], at),
       received_at: START, // The same for all, so that only seq determines the order.
     }));
     await appendEvents(store, events);
@@ -147,6 +148,8 @@ export function listContract(it: It): void {
       { type: "push" },
       { repo: "acme/web" },
       { source: "stripe" },
+      { sender: "stripe" },
+      { sender: "endpoint", type: "issues" },
       { type: "issues", repo: "acme/api", source: "github" },
       { type: "unknown" },
     ];
@@ -159,6 +162,8 @@ export function listContract(it: It): void {
                 (filter.type === undefined || row.type === filter.type) &&
                 (filter.repo === undefined || row.repo === filter.repo) &&
                 (filter.source === undefined || row.source === filter.source) &&
+                (filter.sender === undefined ||
+                  [row.source, row.source_id].includes(filter.sender)) &&
                 (pending === undefined || row.processed !== pending),
             );
             const query = { tenant: "acme", limit, order, pending, ...filter };

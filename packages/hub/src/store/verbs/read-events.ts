@@ -52,19 +52,28 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
   };
   // Literals, not parameters: the planner chooses a partial index by the text of the condition.
   if (wanted.pending !== undefined) where.push(`processed = ${wanted.pending ? 0 : 1}`);
-  if (wanted.type !== undefined) and("type = ?", wanted.type);
+  const { repo, source, sender, claimableAt } = wanted;
+  const isScan = [repo, source, sender, claimableAt].some((value) => value !== undefined);
+  // The type has an index only for pending events.
+  const isTypeScanned = isScan && wanted.pending !== true;
+  if (wanted.type !== undefined && !isTypeScanned) and("type = ?", wanted.type);
   if (wanted.cursor !== undefined) and(newest ? "seq < ?" : "seq > ?", wanted.cursor);
   const select = (columns: string) =>
     `SELECT ${columns} FROM events WHERE ${where.join(" AND ")} ORDER BY seq ${newest ? "DESC" : "ASC"}`;
 
   let end: number | undefined;
-  if ([wanted.repo, wanted.source, wanted.claimableAt].some((value) => value !== undefined)) {
+  if (isScan) {
     const last = `${select("seq")} LIMIT 1 OFFSET ${SCAN_LIMIT - 1}`;
     end = (yield* first<{ seq: number }>(last, params))?.seq;
     if (end !== undefined) and(newest ? "seq >= ?" : "seq <= ?", end);
-    if (wanted.repo !== undefined) and("repo = ?", wanted.repo);
-    if (wanted.source !== undefined) and("source = ?", wanted.source);
-    if (wanted.claimableAt !== undefined) and("claimed_until <= ?", wanted.claimableAt);
+    if (wanted.type !== undefined && isTypeScanned) and("type = ?", wanted.type);
+    if (repo !== undefined) and("repo = ?", repo);
+    if (source !== undefined) and("source = ?", source);
+    if (sender !== undefined) {
+      and("(source = ? OR source_id = ?)", sender);
+      params.push(sender);
+    }
+    if (claimableAt !== undefined) and("claimed_until <= ?", claimableAt);
   }
   const rows = yield* query<StoredRow>(`${select(EVENT_COLUMNS)} LIMIT ?`, [
     ...params,
