@@ -8,6 +8,7 @@ import type { LoadPlan } from "./load.ts";
 import { makePayloads } from "./payloads.ts";
 import { TENANT } from "./seed.ts";
 
+const TARGET = { url: "http://192.0.2.1/mcp" };
 const CONNECTION = "bench-aaaaaa";
 
 /** Adds a connection with an active trigger to a data folder; returns a valid token for callbacks. */
@@ -21,7 +22,7 @@ export async function prepareCallbacks(data: string): Promise<string> {
         id: CONNECTION,
         tenant: TENANT,
         name: "bench",
-        target: { url: "http://192.0.2.1/mcp" },
+        target: TARGET,
         sealed: null,
         credentials: {},
       },
@@ -38,6 +39,8 @@ export async function prepareCallbacks(data: string): Promise<string> {
       connection: CONNECTION,
       subscription: subscription.id,
       scope: "connection",
+      target: TARGET,
+      types: ["other"],
       at: 1,
     });
   } finally {

@@ -70,6 +70,8 @@ const callbacks = async (url: string, data: string): Promise<Sender> => {
         connection: source,
         subscription: subscription.id,
         scope: "subscription",
+        target: { url: "http://192.0.2.1/mcp" },
+        types: ["issues"],
         at: Date.now(),
       });
       await store.close();

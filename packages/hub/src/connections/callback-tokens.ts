@@ -1,40 +1,29 @@
 /**
  * The tokens that one pass sends to a server. A token is valid before the server gets it. When the
- * server has confirmed it, the former tokens of its subscription expire after a grace period. If it is
- * unknown whether the server has it, all of them stay valid.
+ * server has confirmed it, those that it replaces expire after a grace period. If it is unknown whether
+ * the server has it, all of them stay valid.
  */
 import { sha256Hex } from "../lib/hmac.ts";
-import type { CallbackScope, Connection, ConnectionStore } from "../store/connection-store.ts";
+import type { Connection, ConnectionStore } from "../store/connection-store.ts";
 import { randomSecret } from "../tenants/tokens.ts";
 import type { ConfigureOutcome } from "./configure-outcome.ts";
-import type { ConfigureCall } from "./plan-configure.ts";
-
-/** How long former tokens are accepted; rejected ones too, as a server may store one and then fail. */
-const GRACE_MS = 24 * 60 * 60_000;
+import type { ConfigureCall, ConfigurePlan } from "./plan-configure.ts";
 
 export const CALLBACK_TOKEN_PREFIX = "sbcb_";
 
-export interface CallbackTokensOptions {
+export interface CallbackTokensOptions
+  extends Pick<ConfigurePlan, "scope" | "calls" | "wantedTypes"> {
   store: Pick<
     ConnectionStore,
-    "stageCallbackToken" | "confirmCallbackToken" | "expireCallbackToken"
+    "stageCallbackToken" | "confirmCallbackToken" | "rejectCallbackToken"
   >;
-  connection: Pick<Connection, "id" | "tenant">;
-  scope: CallbackScope;
-  /** All calls of the pass. */
-  calls: readonly ConfigureCall[];
+  connection: Pick<Connection, "id" | "tenant" | "target">;
   now(): number;
 }
 
-interface StagedToken {
-  token: string;
-  hash: string;
-  outcomes: ConfigureOutcome["outcome"][];
-}
-
 export function createCallbackTokens(options: CallbackTokensOptions) {
-  const { store, connection, scope, calls, now } = options;
-  const staged = new Map<string, StagedToken>();
+  const { store, connection, scope, calls, wantedTypes, now } = options;
+  const staged = new Map<string, { token: string; hash: string }>();
 
   return {
     /** The token of the call's owner. When this resolves, the hub accepts it. */
@@ -49,20 +38,23 @@ export function createCallbackTokens(options: CallbackTokensOptions) {
         connection: connection.id,
         subscription: owner,
         scope,
+        target: connection.target,
+        types: calls.filter((call) => call.owner === owner).map(({ type }) => type),
         at: now(),
       });
-      staged.set(owner, { token, hash, outcomes: [] });
+      staged.set(owner, { token, hash });
       return token;
     },
-    async record(owner: string, outcome: ConfigureOutcome["outcome"]): Promise<void> {
-      const token = staged.get(owner) as StagedToken;
-      token.outcomes.push(outcome);
-      const sent = calls.filter((call) => call.owner === owner).length;
-      if (token.outcomes.length < sent) return;
-      if (token.outcomes.every((one) => one === "done"))
-        await store.confirmCallbackToken(token.hash, now() + GRACE_MS);
-      else if (token.outcomes.every((one) => one === "rejected"))
-        await store.expireCallbackToken(token.hash, now() + GRACE_MS);
+    async record(
+      { owner, type }: ConfigureCall,
+      outcome: ConfigureOutcome["outcome"],
+    ): Promise<void> {
+      const token = owner === undefined ? undefined : staged.get(owner);
+      if (!token) return;
+      const { hash } = token;
+      if (outcome === "done")
+        await store.confirmCallbackToken({ hash, type, wanted: wantedTypes, at: now() });
+      else if (outcome === "rejected") await store.rejectCallbackToken({ hash, type, at: now() });
     },
   };
 }

@@ -1,7 +1,8 @@
 /**
  * Random histories of changed triggers, failed calls and crashes, on a real database, against servers
  * that differ in what they keep. At every moment: a token that the server uses is known, and what was
- * confirmed is served. When calls succeed again, every subscription reaches its wanted state.
+ * confirmed is served. When calls succeed again, every subscription reaches its wanted state, and the
+ * tokens of before become invalid.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
@@ -52,6 +53,7 @@ const step = fc.oneof(
   }),
   fc.record({ kind: fc.constant("unreachable" as const) }),
   fc.record({ kind: fc.constant("forget" as const) }),
+  fc.record({ kind: fc.constant("rotate" as const), index: fc.nat({ max: 3 }) }),
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 type Fault = typeof fault extends fc.Arbitrary<infer Value> ? Value : never;
@@ -69,6 +71,8 @@ async function openHistory(store: Store, model: ServerModel) {
     crash: undefined as { at: number; isAfter: boolean } | undefined,
     operations: 0,
     isDead: false,
+    /** The hashes of all tokens. */
+    staged: [] as string[],
   };
   await store.createConnection(sampleConnection({ id: ID, tenant: "acme" }), state.now);
 
@@ -133,9 +137,13 @@ async function openHistory(store: Store, model: ServerModel) {
     },
     log: { info() {}, warn() {}, error() {} },
     store: {
-      stageCallbackToken: (token) => operate(() => store.stageCallbackToken(token)),
+      stageCallbackToken: (token) =>
+        operate(() => {
+          state.staged.push(token.hash);
+          return store.stageCallbackToken(token);
+        }),
       confirmCallbackToken: (...args) => operate(() => store.confirmCallbackToken(...args)),
-      expireCallbackToken: (...args) => operate(() => store.expireCallbackToken(...args)),
+      rejectCallbackToken: (...args) => operate(() => store.rejectCallbackToken(...args)),
       saveSubscriptions: (...args) => operate(() => store.saveSubscriptions(...args)),
       finishConnection: (...args) => operate(() => store.finishConnection(...args)),
     },
@@ -212,6 +220,12 @@ async function openHistory(store: Store, model: ServerModel) {
           server.reset();
           state.hasForgotten = true;
           return;
+        case "rotate": {
+          const all = await subscriptions();
+          const one = all[step.index % Math.max(1, all.length)];
+          if (one) await store.reconfigureSubscription("acme", ID, one.id, state.now);
+          return;
+        }
         case "crash":
           state.crash = step.crash;
           state.faults = [...step.faults];
@@ -256,6 +270,7 @@ it.each<[ServerModel, string]>([
             await history.play(step);
             await history.expectServed();
           }
+          const former = [...history.state.staged];
           // Longer than the interval after which a server gets its subscriptions again.
           await history.calm(1.5 * HOUR_MS);
           const subscriptions = await history.subscriptions();
@@ -276,6 +291,10 @@ it.each<[ServerModel, string]>([
           // Former tokens expire; the current ones do not.
           history.state.now += 48 * HOUR_MS;
           await history.expectServed();
+          for (const hash of former) {
+            const found = await store.findCallbackToken(hash, history.state.now);
+            expect(found?.isGone ?? true).toBe(true);
+          }
         } finally {
           await store.close();
         }

@@ -28,6 +28,8 @@ export interface ConfigurePlan {
   scope: CallbackScope;
   /** In their order. Calls with `enabled: false` come first. */
   calls: ConfigureCall[];
+  /** The types that a server without `subscriptionId` must send. */
+  wantedTypes: string[];
   /** The subscriptions that reach their wanted state when all of these calls have succeeded. */
   settles: { subscription: TriggerSubscription; calls: ConfigureCall[] }[];
 }
@@ -111,7 +113,7 @@ function planBySubscription(
     enables.push(...on);
     settles.push({ subscription, calls: on.length > 0 ? on : off });
   }
-  return { scope: "subscription", calls: [...disables, ...enables], settles };
+  return { scope: "subscription", calls: [...disables, ...enables], wantedTypes: [], settles };
 }
 
 /** A server may keep one type per id, so that each type of a subscription to all types has its own. */
@@ -166,6 +168,7 @@ function planByType(
   return {
     scope: "connection",
     calls: [...disables.values(), ...enables.values()],
+    wantedTypes: [...wanted.keys()],
     settles: affected.map((subscription) => {
       const on = pick(enables, wantedTypes(offers, subscription));
       const off = pick(disables, unwantedTypes(offers, subscription));

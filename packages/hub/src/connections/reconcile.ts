@@ -111,7 +111,7 @@ export async function reconcile(
     const token = call.owner === undefined ? undefined : await tokens.stage(call.owner);
     const result = await configure(options, request, call, token);
     signal.throwIfAborted();
-    if (call.owner !== undefined) await tokens.record(call.owner, result.outcome);
+    await tokens.record(call, result.outcome);
     if (result.outcome === "done") {
       done.add(call);
       await settle();

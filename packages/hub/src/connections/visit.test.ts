@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
+import { sha256Hex } from "../lib/hmac.ts";
 import { createIds } from "../lib/ids.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import {
@@ -122,4 +123,43 @@ test("a removed subscription is kept until the server has confirmed it, for one 
   expect(await isKept()).toBe(false);
   expect(calls).toHaveLength(1);
   expect(server.notify("storm", {})).toHaveLength(1);
+});
+
+test("after a rotation, former tokens are invalid, whichever trigger gave them to the server", async () => {
+  const { store, flow, state, calls, visit, subscriptions } = await open();
+  await visit();
+  const [first] = await subscriptions();
+  // One of them owns the credential of the server, since its random id is smaller.
+  const siblings = Array.from({ length: 20 }, (_, n) => ({ node_id: `sibling-${n}` }));
+  await republish(store, flow, [{ node_id: "a" }, ...siblings], state.now);
+  await visit();
+  const isValid = async (call: unknown, now: number) => {
+    const { callbackToken } = call as { callbackToken: string };
+    return (await store.findCallbackToken(await sha256Hex(callbackToken), now)) !== undefined;
+  };
+  const sent = calls.length;
+  for (const { id } of [first, (await subscriptions()).at(-1)].filter((one) => one !== undefined)) {
+    const former = [...calls];
+    expect(await store.reconfigureSubscription("acme", ID, id, state.now)).toBe(true);
+    await visit();
+    expect(calls.length).toBeGreaterThan(former.length);
+    for (const call of former) expect(await isValid(call, state.now + 24 * HOUR)).toBe(false);
+    expect(await isValid(calls.at(-1), state.now + 1_000 * HOUR)).toBe(true);
+  }
+  expect(calls.length).toBe(sent + 2);
+});
+
+test("a server that never answers does not collect valid tokens without bound", async () => {
+  const { store, server, state, calls, visit } = await open();
+  server.configure = () => {
+    throw new ConnectionError("timeout", "no answer");
+  };
+  while (calls.length < 60) await visit();
+  let valid = 0;
+  for (const call of calls) {
+    const { callbackToken } = call as { callbackToken: string };
+    const hash = await sha256Hex(callbackToken);
+    if (await store.findCallbackToken(hash, state.now + 1_000 * HOUR)) valid += 1;
+  }
+  expect(valid).toBe(20);
 });

@@ -116,6 +116,19 @@ export interface NewCallbackToken {
   connection: string;
   subscription: string;
   scope: CallbackScope;
+  /** The server that gets it. */
+  target: ConnectionTarget;
+  /** The types that the server may use it for. */
+  types: readonly string[];
+  at: number;
+}
+
+/** A server has confirmed that it uses a token for a type. */
+export interface ConfirmedToken {
+  hash: string;
+  type: string;
+  /** All types that subscriptions of the connection want. Only for the scope `connection`. */
+  wanted: readonly string[];
   at: number;
 }
 
@@ -241,15 +254,20 @@ export interface ConnectionStore {
     id: string,
     at: number,
   ): Promise<boolean>;
-  /** Stores a token before it is sent to the server. It is valid immediately. */
+  /**
+   * Stores a token before it is sent to the server. It is valid immediately. If a subscription has too
+   * many unconfirmed tokens, only the oldest and the newest ones stay; the others expire after a day.
+   */
   stageCallbackToken(token: NewCallbackToken): Promise<void>;
   /**
-   * Makes a token the current one of its subscription. All its other tokens expire at `formerUntil`,
-   * unless they expire earlier. Concurrent calls leave exactly one current token.
+   * The server uses this token for the type from now on. Tokens that it can no longer use expire after
+   * a day, or immediately if another server got them. These are, in the scope `subscription`, the
+   * other tokens of the subscription, when all types of this token are confirmed; in the scope
+   * `connection`, the tokens of the connection whose wanted types are all confirmed with others.
    */
-  confirmCallbackToken(hash: string, formerUntil: number): Promise<void>;
-  /** A token that the server has rejected expires at `until`. */
-  expireCallbackToken(hash: string, until: number): Promise<void>;
+  confirmCallbackToken(token: ConfirmedToken): Promise<void>;
+  /** The server has rejected the token for the type. If no type is left, it expires after a day. */
+  rejectCallbackToken(token: Pick<ConfirmedToken, "hash" | "type" | "at">): Promise<void>;
   /** Undefined if the token is unknown or has expired. */
   findCallbackToken(hash: string, now: number): Promise<FoundCallbackToken | undefined>;
 }

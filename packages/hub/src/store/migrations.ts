@@ -470,6 +470,14 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX schedules_due ON schedules (next_at)",
     ],
   },
+  {
+    name: "types of callback tokens",
+    statements: [
+      "ALTER TABLE callback_tokens ADD COLUMN target TEXT",
+      "ALTER TABLE callback_tokens ADD COLUMN types TEXT NOT NULL DEFAULT '{}'",
+      "CREATE INDEX callback_tokens_connection ON callback_tokens (connection_id)",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

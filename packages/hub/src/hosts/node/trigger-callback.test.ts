@@ -11,6 +11,7 @@ import { createLog } from "./log.ts";
 import { type StartOptions, startHub } from "./start-hub.ts";
 
 const ADMIN = "sbx_of_the_tests";
+const TARGET = { url: "http://192.0.2.1/mcp" };
 const CONNECTION = "weather-7kq2xv";
 const TENANT = "local";
 
@@ -45,7 +46,7 @@ async function start(env: Record<string, string> = {}, options: Partial<StartOpt
       id: CONNECTION,
       tenant: TENANT,
       name: "Weather",
-      target: { url: "http://192.0.2.1/mcp" },
+      target: TARGET,
       sealed: null,
       credentials: {},
     },
@@ -65,6 +66,8 @@ async function start(env: Record<string, string> = {}, options: Partial<StartOpt
       connection: CONNECTION,
       subscription: subscription.id,
       scope: "subscription",
+      target: TARGET,
+      types: ["x"],
       at: Date.now(),
     });
     return secret;
@@ -210,7 +213,9 @@ describe("rejects", () => {
     const { send, store, stage, token } = await start();
     expect((await send({ type: "x" })).status).toBe(202);
     const next = await stage();
-    await store.confirmCallbackToken(await sha256Hex(next), Date.now() - 1);
+    const aDayAgo = Date.now() - 24 * 3_600_000;
+    const hash = await sha256Hex(next);
+    await store.confirmCallbackToken({ hash, type: "x", wanted: [], at: aDayAgo });
     // The cache of tokens holds for a few seconds where no notice is sent.
     await expect
       .poll(async () => (await send({ type: "x" }, {}, token)).status, { timeout: 15_000 })

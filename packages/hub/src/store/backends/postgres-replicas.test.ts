@@ -212,8 +212,14 @@ describe("replicas", () => {
         for (const { id: subscription, connection: id } of subscriptions) {
           const hash = `${by} ${subscription}`;
           const token = { hash, tenant: "acme", connection: id, subscription, at: START };
-          await replica.stageCallbackToken({ ...token, scope: "connection" });
-          await replica.confirmCallbackToken(hash, START);
+          const { target } = connection;
+          await replica.stageCallbackToken({
+            ...token,
+            scope: "connection",
+            target,
+            types: ["storm"],
+          });
+          await replica.confirmCallbackToken({ hash, type: "storm", wanted: ["storm"], at: START });
         }
         const results = subscriptions.map(({ id, revision, wanted }) => ({
           id,

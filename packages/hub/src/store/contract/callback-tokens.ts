@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { CallbackScope } from "../connection-store.ts";
+import type { CallbackScope, ConfirmedToken } from "../connection-store.ts";
 import type { Store } from "../store.ts";
 import { leaseOne, publishTriggers, republish, sampleConnection } from "./connection-sample.ts";
 import { DAY, START } from "./sample.ts";
@@ -23,7 +23,23 @@ const stage = (
   subscription: string,
   scope: CallbackScope = "subscription",
   at = START,
-) => store.stageCallbackToken({ hash, tenant: "acme", connection: ID, subscription, scope, at });
+  types: readonly string[] = ["storm"],
+) =>
+  store.stageCallbackToken({
+    hash,
+    tenant: "acme",
+    connection: ID,
+    subscription,
+    scope,
+    target: sampleConnection().target,
+    types,
+    at,
+  });
+
+const confirm = (store: Store, hash: string, at = START, given: Partial<ConfirmedToken> = {}) =>
+  store.confirmCallbackToken({ hash, type: "storm", wanted: ["storm", "rain"], at, ...given });
+const reject = (store: Store, hash: string, at: number, type = "storm") =>
+  store.rejectCallbackToken({ hash, type, at });
 
 export function callbackTokensContract(it: It): void {
   it("are valid before they are confirmed", async ({ store, reopen }) => {
@@ -45,20 +61,20 @@ export function callbackTokensContract(it: It): void {
   }) => {
     const { a, b } = await subscribe(store);
     await stage(store, "current", a);
-    await store.confirmCallbackToken("current", START + DAY);
+    await confirm(store, "current");
     await stage(store, "timed out", a);
     await stage(store, "rejected", a);
     await stage(store, "sibling", b);
-    await store.expireCallbackToken("rejected", START + 5);
-    await store.expireCallbackToken("rejected", START + 9);
+    await reject(store, "rejected", START - DAY + 5);
+    await reject(store, "rejected", START - DAY + 9);
     const expiry = async (hash: string, now = START) =>
       (await store.findCallbackToken(hash, now))?.expires_at;
     expect(await expiry("current")).toBeNull();
     expect(await expiry("timed out")).toBeNull();
     expect(await expiry("rejected")).toBe(START + 5);
-    await store.confirmCallbackToken("unknown", START);
+    await confirm(store, "unknown");
     await stage(store, "new", a);
-    await store.confirmCallbackToken("new", START + DAY);
+    await confirm(store, "new");
     expect(await expiry("new")).toBeNull();
     expect(await expiry("current")).toBe(START + DAY);
     expect(await expiry("timed out", START + DAY - 1)).toBe(START + DAY);
@@ -67,7 +83,7 @@ export function callbackTokensContract(it: It): void {
     expect(await expiry("rejected", START + 5)).toBeUndefined();
     expect(await expiry("sibling")).toBeNull();
     // The server accepted it after all.
-    await store.confirmCallbackToken("timed out", START + 2 * DAY);
+    await confirm(store, "timed out", START + DAY);
     expect(await expiry("timed out")).toBeNull();
     expect(await expiry("new")).toBe(START + 2 * DAY);
     expect(await expiry("current")).toBe(START + DAY);
@@ -82,9 +98,7 @@ export function callbackTokensContract(it: It): void {
     const hashes = Array.from({ length: 100 }, (_, at) => `hash-${at}`);
     await Promise.all(hashes.map((hash) => stage(store, hash, a)));
     const stores = [store, await reopen()];
-    await Promise.all(
-      hashes.map((hash, at) => stores[at % 2]?.confirmCallbackToken(hash, START + DAY)),
-    );
+    await Promise.all(hashes.map((hash, at) => confirm(stores[at % 2] as Store, hash)));
     const current = await sql("SELECT hash FROM callback_tokens WHERE expires_at IS NULL");
     expect(current).toHaveLength(1);
     const valid = async (now: number) =>
@@ -92,6 +106,54 @@ export function callbackTokensContract(it: It): void {
         .length;
     expect(await valid(START + DAY - 1)).toBe(100);
     expect(await valid(START + DAY)).toBe(1);
+  });
+
+  it("of a connection expire when the server uses others for all their wanted types", async ({
+    store,
+  }) => {
+    const { a, b } = await subscribe(store);
+    const add = (hash: string, subscription: string, types: string[]) =>
+      stage(store, hash, subscription, "connection", START, types);
+    const expiry = async (hash: string) =>
+      (await store.findCallbackToken(hash, START))?.expires_at ?? null;
+    await add("both", a, ["storm", "rain"]);
+    await confirm(store, "both");
+    await confirm(store, "both", START, { type: "rain" });
+    await add("storm of a sibling", b, ["storm"]);
+    await confirm(store, "storm of a sibling");
+    // The server may still use it for rain.
+    expect(await expiry("both")).toBeNull();
+    await add("lost", b, ["rain"]);
+    await add("rejected", b, ["rain", "storm"]);
+    await reject(store, "rejected", START, "rain");
+    expect(await expiry("rejected")).toBeNull();
+    await add("rain", b, ["rain"]);
+    await confirm(store, "rain", START + 5, { type: "rain" });
+    expect(await expiry("both")).toBe(START + 5 + DAY);
+    expect(await expiry("lost")).toBe(START + 5 + DAY);
+    expect(await expiry("rejected")).toBeNull();
+    expect(await expiry("storm of a sibling")).toBeNull();
+    // Nothing wants storms any more.
+    await add("next", a, ["rain"]);
+    await confirm(store, "next", START + 6, { type: "rain", wanted: ["rain"] });
+    for (const hash of ["rejected", "storm of a sibling", "rain"])
+      expect(await expiry(hash)).toBe(START + 6 + DAY);
+    expect(await expiry("next")).toBeNull();
+  });
+
+  it("do not accumulate if a server never confirms one", async ({ store, sql }) => {
+    const { a } = await subscribe(store);
+    await stage(store, "current", a, "connection", START - 1);
+    await confirm(store, "current");
+    for (let n = 0; n < 40; n += 1) await stage(store, `lost ${n}`, a, "connection", START + n);
+    const valid = await sql(
+      "SELECT hash FROM callback_tokens WHERE expires_at IS NULL ORDER BY created_at",
+    );
+    const lost = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, n) => ({ hash: `lost ${from + n}` }));
+    expect(valid).toEqual([{ hash: "current" }, ...lost(0, 10), ...lost(30, 40)]);
+    expect(await store.findCallbackToken("lost 10", START + DAY)).toBeDefined();
+    expect(await store.findCallbackToken("lost 10", START + DAY + 40)).toBeUndefined();
   });
 
   it("are gone with their subscription, or if of a connection, with its last active one", async ({
@@ -130,7 +192,7 @@ export function callbackTokensContract(it: It): void {
     await stage(store, "own a", a);
     await stage(store, "all a", a, "connection");
     await stage(store, "former", a);
-    await store.expireCallbackToken("former", START + 1);
+    await reject(store, "former", START - DAY + 1);
     await republish(store, flow, [{ node_id: "b" }]);
     await leaseOne(store);
     const result = { id: ID, revision: 1, next_at: START };

@@ -27,13 +27,13 @@ const PUBLISH = [
 // biome-ignore format: a table
 export const connectionPlanCases: RunPlanCase[] = [
   { what: "a callback token", verb: (d) => verbTable(d).findCallbackToken.run("hash-7", START), indexes: ["callback_tokens", "trigger_subscriptions", "trigger_subscriptions_connection"] },
-  { what: "confirming a callback token", verb: (d) => verbTable(d).confirmCallbackToken.run("hash-7", START), indexes: ["callback_tokens", "callback_tokens_subscription"] },
-  { what: "staging a callback token", verb: (d) => verbTable(d).stageCallbackToken.run({ hash: "new", tenant, connection: "", subscription: "", scope: "connection", at: START }), indexes: ["callback_tokens_expiry", "callback_tokens"] },
+  { what: "confirming a callback token", verb: (d) => verbTable(d).confirmCallbackToken.run({ hash: "hash-7", type: "storm", wanted: [], at: START }), indexes: ["callback_tokens", "callback_tokens_connection", "connections"] },
+  { what: "staging a callback token", verb: (d) => verbTable(d).stageCallbackToken.run({ hash: "new", tenant, connection: "", subscription: "", scope: "connection", target: { url: "" }, types: [], at: START }), indexes: ["callback_tokens_expiry", "callback_tokens", "callback_tokens_subscription"] },
   { what: "leasing connections", verb: (d) => verbTable(d).leaseConnections.run(lease), indexes: ["connections_due", "connections", "connection_offers", "trigger_subscriptions_connection"] },
   { what: "the time of the next due connection", verb: (d) => verbTable(d).nextConnectionDue.run(), indexes: ["connections_due"] },
   { what: "renewing leases of connections", verb: (d) => verbTable(d).renewConnections.run(lease, [LEASED]), indexes: ["connections"] },
   { what: "releasing connections", verb: (d) => verbTable(d).releaseConnections.run("keeper-7"), indexes: ["connections_owner", "connections"] },
-  { what: "finishing a connection", verb: (d) => verbTable(d).finishConnection.run("keeper-7", result, [removed], START), indexes: ["connections", "trigger_subscriptions_connection", "trigger_subscriptions", "callback_tokens_subscription"] },
+  { what: "finishing a connection", verb: (d) => verbTable(d).finishConnection.run("keeper-7", result, [removed], START), indexes: ["connections", "trigger_subscriptions_connection", "trigger_subscriptions", "callback_tokens", "callback_tokens_subscription"] },
   { what: "connections of a tenant", verb: (d) => verbTable(d).listConnections.run(tenant, "connection-1", 20), indexes: ["connections_tenant"] },
   { what: "the subscriptions of a connection", verb: (d) => verbTable(d).listTriggerSubscriptions.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection", "runs_flow"] },
   { what: "the states of the subscriptions of a connection", verb: (d) => verbTable(d).listSubscriptionStates.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection"] },

@@ -80,7 +80,7 @@ export function* finishConnection(
   const { id, revision, offers, next_at } = result;
   const leased = yield* lockLeased(dialect, by, id);
   if (!leased) return false;
-  yield* recordSubscriptions(id, subscriptions, now);
+  yield* recordSubscriptions(dialect, id, subscriptions, now);
   const { touched_at } = leased;
   const next = touched_at === null ? next_at : Math.min(next_at, yield* dueAfter(result, leased));
   const values: [string, Value][] = [
@@ -134,7 +134,7 @@ export function* saveSubscriptions(
   now: number,
 ): Verb<boolean> {
   if (!(yield* lockLeased(dialect, by, connection))) return false;
-  yield* recordSubscriptions(connection, subscriptions, now);
+  yield* recordSubscriptions(dialect, connection, subscriptions, now);
   return true;
 }
 

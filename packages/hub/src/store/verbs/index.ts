@@ -15,8 +15,8 @@ import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
 import { listTrips } from "./breakers.ts";
 import {
   confirmCallbackToken,
-  expireCallbackToken,
   findCallbackToken,
+  rejectCallbackToken,
   stageCallbackToken,
 } from "./callback-tokens.ts";
 import {
@@ -263,8 +263,8 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listSubscriptionStates: reads(listSubscriptionStates),
   reconfigureSubscription: writes(reconfigureSubscription),
   stageCallbackToken: writes((token) => stageCallbackToken(dialect, token)),
-  confirmCallbackToken: writes((hash, until) => confirmCallbackToken(dialect, hash, until)),
-  expireCallbackToken: writes(expireCallbackToken),
+  confirmCallbackToken: writes((token) => confirmCallbackToken(dialect, token)),
+  rejectCallbackToken: writes((token) => rejectCallbackToken(dialect, token)),
   findCallbackToken: reads(findCallbackToken),
   checkWritable: writes(checkWritable),
 });

@@ -281,6 +281,7 @@ export function* listSubscriptionStates(
 
 /** The caller holds the lock of the connection. */
 export function* recordSubscriptions(
+  dialect: Dialect,
   connection: string,
   results: readonly SubscriptionResult[],
   now: number,
@@ -296,7 +297,7 @@ export function* recordSubscriptions(
     if (!row) continue;
     if (result.isRemoved && row.wanted === "removed" && result.revision === row.revision) {
       yield* query("DELETE FROM trigger_subscriptions WHERE id = ?", [row.id]);
-      yield* expireTokensOf(row.id, now);
+      yield* expireTokensOf(dialect, row.id, now);
       continue;
     }
     const values = Object.entries(changesOf(row, result));
