@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { JsonObject, JsonSchema } from "../../json.ts";
 import { NodeError, Permanent } from "../errors.ts";
+import { type LogLine, timeLimitExceeded } from "../evaluation.ts";
 import type { NodeContext, ToolResult } from "../node-type.ts";
 import { testContext } from "../test-context.ts";
 import { type SchemaCheck, validateInProcess } from "../validate-schema.ts";
@@ -28,8 +29,10 @@ function run(
   given: JsonObject = {},
   result: Partial<ToolResult> = {},
   schemas: { inputSchema?: JsonSchema; outputSchema?: JsonSchema } = {},
+  services: Partial<NodeContext<JsonObject>> = {},
 ) {
   const calls: unknown[] = [];
+  const lines: LogLine[] = [];
   const context: Partial<NodeContext<JsonObject>> = {
     config: { ...config, ...given },
     listTools: async () => [{ name: "get", description: "", inputSchema, ...schemas }],
@@ -43,8 +46,10 @@ function run(
       calls.push(call);
       return { ...answer, ...result };
     },
+    log: (line) => lines.push(line),
+    ...services,
   };
-  return { calls, ran: callTool.run(testContext(context)) };
+  return { calls, lines, ran: callTool.run(testContext(context)) };
 }
 
 it("calls the tool and returns its result", async () => {
@@ -90,10 +95,34 @@ it.each<[string, JsonObject, string]>([
   expect(calls).toEqual([]);
 });
 
-it("leaves the validation to the server if the schema cannot be used", async () => {
-  const { calls, ran } = run({}, {}, { inputSchema: { $ref: "#/nowhere" } });
+it("leaves the validation to the server if the schema cannot be used, and logs it", async () => {
+  const { calls, lines, ran } = run({}, {}, { inputSchema: { $ref: "#/nowhere" } });
   await ran;
   expect(calls).toHaveLength(1);
+  expect(lines).toEqual([
+    {
+      level: "warn",
+      text: expect.stringMatching(
+        /^Not validated: arguments: cannot be validated: its schema is invalid: .*#\/nowhere/,
+      ),
+    },
+  ]);
+});
+
+it("logs arguments and results whose validation exceeds its time limit", async () => {
+  const schema: JsonSchema = { type: "object", properties: { city: { pattern: "^(a+)+$" } } };
+  const { calls, lines, ran } = run(
+    {},
+    {},
+    { inputSchema: schema, outputSchema: schema },
+    { evaluate: async () => ({ log: [], ...timeLimitExceeded(1_000) }) },
+  );
+  await ran;
+  expect(calls).toHaveLength(1);
+  expect(lines.map(({ text }) => text)).toEqual([
+    expect.stringContaining("Not validated: arguments: validation exceeds the time limit of 1 s"),
+    expect.stringContaining("Not validated: structured: validation exceeds the time limit of 1 s"),
+  ]);
 });
 
 it("fails if the connection has no such tool", async () => {

@@ -72,9 +72,9 @@ export const callTool = defineNode({
         `The connection ${connection} has no tool ${name}. Choose another tool, or check the connection.`,
         { code: "no_such_tool" },
       );
-    const problem = await problemOf(context, tool.inputSchema, given);
+    const problem = await problemOf(context, "arguments", tool.inputSchema, given);
     if (problem)
-      throw new Permanent(`Invalid arguments of ${name}: ${writeProblem("arguments", problem)}`, {
+      throw new Permanent(`Invalid arguments of ${name}: ${problem}`, {
         code: "invalid_arguments",
       });
     const result = await context.callTool({ connection, tool: name, arguments: given });
@@ -85,20 +85,27 @@ export const callTool = defineNode({
   },
 });
 
-type Validating = Pick<NodeContext<never>, "evaluate">;
+type Validating = Pick<NodeContext<never>, "evaluate" | "log">;
 
-/** Undefined also if the schema cannot be used; then only the server validates the value. */
-async function problemOf({ evaluate }: Validating, schema: JsonSchema, value: Json) {
+/**
+ * Undefined also if the schema cannot be used, or exceeds the time limit: then only the server
+ * validates the value, and the log of the step says why.
+ */
+async function problemOf(
+  { evaluate, log }: Validating,
+  field: string,
+  schema: JsonSchema,
+  value: Json,
+): Promise<string | undefined> {
   const [error] = await createSchemaValidator((evaluation) => evaluate(evaluation))([
     { schema, value },
   ]);
-  return error?.isUnchecked ? undefined : error;
+  if (!error) return undefined;
+  const problem = `${writePath([field, ...error.keys])}: ${error.message}`;
+  if (!error.isUnchecked) return problem;
+  log({ level: "warn", text: `Not validated: ${problem}` });
+  return undefined;
 }
-
-const writeProblem = (
-  field: string,
-  { keys, message }: { keys: readonly (string | number)[]; message: string },
-) => `${writePath([field, ...keys])}: ${message}`;
 
 function toolError(name: string, { text, content, structured }: ToolResult): NodeError {
   const details: JsonObject = { content, structured };
@@ -118,12 +125,10 @@ async function assertStructured(
   if (!outputSchema) return;
   const problem =
     structured === null
-      ? { keys: [], message: "is missing, although the tool has an outputSchema" }
-      : await problemOf(context, outputSchema, structured);
+      ? "structured: is missing, although the tool has an outputSchema"
+      : await problemOf(context, "structured", outputSchema, structured);
   if (problem)
-    throw new Permanent(`Invalid result of ${name}: ${writeProblem("structured", problem)}`, {
-      code: "invalid_result",
-    });
+    throw new Permanent(`Invalid result of ${name}: ${problem}`, { code: "invalid_result" });
 }
 
 function structuredSchema(tool: ConnectionTool | undefined): JsonSchema {
