@@ -99,7 +99,10 @@ export interface TriggerSubscription {
   position: JsonObject | null;
   attempt: number;
   next_at: number;
-  /** When its trigger last started one of the flow's newest runs. Only in `listTriggerSubscriptions`. */
+  /**
+   * When an event last started a run of its trigger, to the second. Only in
+   * `listTriggerSubscriptions`.
+   */
   last_fired_at: number | null;
   created_at: number;
   /** When `revision` last increased. */

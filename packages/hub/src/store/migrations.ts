@@ -478,6 +478,18 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX callback_tokens_connection ON callback_tokens (connection_id)",
     ],
   },
+  {
+    // When an event of a connection last started a run of a trigger.
+    name: "firings of triggers",
+    statements: [
+      `CREATE TABLE trigger_firings (
+        flow_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        fired_at BIGINT NOT NULL,
+        PRIMARY KEY (flow_id, node_id)
+      )`,
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

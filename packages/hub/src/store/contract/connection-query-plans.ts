@@ -35,7 +35,7 @@ export const connectionPlanCases: RunPlanCase[] = [
   { what: "releasing connections", verb: (d) => verbTable(d).releaseConnections.run("keeper-7"), indexes: ["connections_owner", "connections"] },
   { what: "finishing a connection", verb: (d) => verbTable(d).finishConnection.run("keeper-7", result, [removed], START), indexes: ["connections", "trigger_subscriptions_connection", "trigger_subscriptions", "callback_tokens", "callback_tokens_subscription"] },
   { what: "connections of a tenant", verb: (d) => verbTable(d).listConnections.run(tenant, "connection-1", 20), indexes: ["connections_tenant"] },
-  { what: "the subscriptions of a connection", verb: (d) => verbTable(d).listTriggerSubscriptions.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection", "runs_flow"] },
+  { what: "the subscriptions of a connection", verb: (d) => verbTable(d).listTriggerSubscriptions.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection", "trigger_firings"] },
   { what: "the states of the subscriptions of a connection", verb: (d) => verbTable(d).listSubscriptionStates.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection"] },
   { what: "deleting a connection", verb: (d) => verbTable(d).deleteConnection.run(tenant, "connection-7", START), indexes: ["connections", "trigger_subscriptions_connection"] },
   { what: "creating a connection", verb: (d) => verbTable(d).createConnection.run({ id: "source-8", tenant, name: "", target: { url: "" }, sealed: null, credentials: {} }, START), indexes: ["triggers_event", "connections"] },
@@ -43,6 +43,7 @@ export const connectionPlanCases: RunPlanCase[] = [
 ];
 
 export const FILL_CONNECTIONS = [
+  `${series(20_000)} INSERT INTO trigger_firings (flow_id, node_id, fired_at) SELECT 'flow-' || (500 + n % 500), 'node-' || n, n FROM series`,
   `${series(5000)} INSERT INTO connections (id, tenant_id, name, target, credentials, next_at, due_at, leased_by, created_at, updated_at)
    SELECT 'connection-' || n, CASE WHEN n % 10 = 7 THEN '${tenant}' ELSE 'tenant-' || n END, '', '{}', '{}', ${START} + n - 10, ${START} + n - 10,
      CASE WHEN n > 1000 AND n < 1011 THEN 'keeper-' || (n % 1000) END, 0, 0 FROM series`,

@@ -58,7 +58,14 @@ const looping = {
   breaker,
 };
 const { breaker: _breaker, ...unlimited } = looping;
-const event = { tenant, event_id: "id-5", at: START, verdicts: [looping], runs: sampleRuns(1) };
+const event = {
+  tenant,
+  event_id: "id-5",
+  at: START,
+  isOfConnection: true,
+  verdicts: [looping],
+  runs: sampleRuns(1),
+};
 function* countRuns(dialect: Dialect, event: PlannedEvent): Verb<void> {
   const guard = yield* loadLoopGuard(dialect, [event]);
   for (const run of event.runs) guard.count(run);
@@ -106,7 +113,7 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
   { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
   { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
-  { what: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions"] },
+  { what: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions", "trigger_firings"] },
   { what: "due schedules", verb: (d) => verbTable(d).fireSchedules.run(START, 20, () => ({ run: undefined, next_at: null })), indexes: ["schedules_due", "schedules", "triggers"] },
   { what: "the next due schedule", verb: (d) => verbTable(d).nextScheduleDue.run(), indexes: ["schedules_due"] },
   { what: "schedules of flows", verb: (d) => verbTable(d).listSchedules.run(tenant, ["flow-7", "flow-8"]), indexes: ["schedules"] },

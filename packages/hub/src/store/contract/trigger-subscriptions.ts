@@ -10,7 +10,7 @@ import {
 } from "./connection-sample.ts";
 import { publication, setDraft } from "./flow-sample.ts";
 import { sampleRun } from "./run-sample.ts";
-import { START } from "./sample.ts";
+import { START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const ID = "weather-7kq2xv";
@@ -288,15 +288,38 @@ export function triggerSubscriptionsContract(it: It): void {
     expect(await store.listSubscriptionStates("acme", ID)).toEqual([]);
   });
 
-  it("show when their trigger last started a run", async ({ store }) => {
+  it("show when an event last started a run of their trigger, however many runs followed", async ({
+    store,
+  }) => {
     await store.createConnection(sampleConnection(), START);
     const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
-    const run = { flow_id: flow.id, trigger_node: "a" };
-    await store.queueRuns([sampleRun({ ...run, at: START + 4 }), sampleRun({ ...run, at: START })]);
-    const fired = (await list(store)).map((one) => [one.node_id, one.last_fired_at]);
-    expect(fired.sort()).toEqual([
+    const { revision } = await store.findTriggers("acme", [ID], "storm");
+    const fire = async (node_id: string, at: number, { source_id = ID, skipped = false } = {}) => {
+      const event = sampleEvent({ source: ID, source_id, external_id: null, received_at: at });
+      const verdict = { flow_id: flow.id, node_id, version: 1, matched: !skipped, reasons: [] };
+      const run = { flow_id: flow.id, trigger_node: node_id, event_id: event.id, at };
+      const plan = { verdicts: [verdict], runs: skipped ? [] : [sampleRun(run)] };
+      const request = { tenant: "acme", events: [event], plan: { revision, events: [plan] } };
+      expect(await store.appendEvents([request], null)).toMatchObject([{ outcome: "stored" }]);
+    };
+    const fired = async () =>
+      (await list(store)).map((one) => [one.node_id, one.last_fired_at]).sort();
+    await fire("a", START + 4);
+    await fire("a", START + 900); // within the same second
+    await fire("b", START + 5, { skipped: true });
+    await fire("b", START + 6, { source_id: "an endpoint" });
+    const runs = Array.from({ length: 1_100 }, () => sampleRun({ flow_id: flow.id }));
+    await store.queueRuns(runs);
+    expect(await fired()).toEqual([
       ["a", START + 4],
       ["b", null],
+    ]);
+    await fire("a", START + 1_004);
+    await fire("b", START + 7);
+    await fire("a", START + 3); // an older event, of another replica
+    expect(await fired()).toEqual([
+      ["a", START + 1_004],
+      ["b", START + 7],
     ]);
   });
 }

@@ -76,7 +76,13 @@ export function* appendEvents(
         known.set(key, { id: event.id, seq: head.seq });
         const eventPlan = plan?.events[nth];
         if (eventPlan)
-          planned.push({ ...eventPlan, event_id: event.id, tenant, at: event.received_at });
+          planned.push({
+            ...eventPlan,
+            event_id: event.id,
+            tenant,
+            at: event.received_at,
+            isOfConnection: isConnection(event),
+          });
         return resultOf(known, key, false);
       });
       return { outcome: "stored", events: results };
@@ -127,6 +133,10 @@ function* findKnown(
   }
   return known;
 }
+
+/** The source of an endpoint for webhooks is its kind, such as `github`. See connections/connection-id.ts. */
+const isConnection = ({ source, source_id }: NewEvent): boolean =>
+  source === source_id && /-[a-z2-9]{6}$/.test(source);
 
 /** An event without a delivery id has no duplicates. The lengths make the key unambiguous. */
 const keyOf = (

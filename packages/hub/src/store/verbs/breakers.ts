@@ -13,6 +13,8 @@ export interface PlannedEvent extends EventPlan {
   tenant: string;
   event_id: string;
   at: number;
+  /** Whether its source is a connection, and not an endpoint for webhooks. */
+  isOfConnection: boolean;
 }
 
 interface Breaker {

@@ -17,6 +17,12 @@ const VERDICT_COLUMNS = [
   "run_id",
 ];
 
+const FIRING_COLUMNS = ["flow_id", "node_id", "fired_at"];
+/** At most once a second for each trigger, so that a burst of events does not write the row each time. */
+const LATER_FIRING =
+  "ON CONFLICT (flow_id, node_id) DO UPDATE SET fired_at = excluded.fired_at " +
+  "WHERE trigger_firings.fired_at <= excluded.fired_at - 1000";
+
 /** Returns the triggers that were stopped by a circuit breaker. */
 export function* storePlans(
   dialect: Dialect,
@@ -31,6 +37,7 @@ export function* storePlans(
       : yield* addRuns(dialect, runs, { updateEvents: markEventsPending, guard });
   let next = 0;
   const verdicts: Value[][] = [];
+  const firings = new Map<string, Value[]>();
   for (const one of planned) {
     for (const verdict of one.verdicts) {
       const run = verdict.matched ? runs[next] : undefined;
@@ -38,11 +45,14 @@ export function* storePlans(
       const { flow_id, node_id, version, matched, reasons } = guard.finalVerdict(one, verdict, run);
       const skipped = matched && id === null ? run?.limit : undefined;
       const allReasons = skipped ? [...reasons, skipReason(skipped)] : reasons;
+      if (one.isOfConnection && id !== null)
+        firings.set(JSON.stringify([flow_id, node_id]), [flow_id, node_id, one.at]);
       const row = [matched ? 1 : 0, JSON.stringify(allReasons), id];
       verdicts.push([one.tenant, one.event_id, flow_id, node_id, version, ...row]);
     }
   }
   yield* insert("verdicts", VERDICT_COLUMNS, verdicts);
+  yield* insert("trigger_firings", FIRING_COLUMNS, [...firings.values()], LATER_FIRING);
   return yield* guard.save();
 }
 

@@ -166,7 +166,8 @@ export function* sweepFlows(dialect: Dialect, deletedBefore: number, limit: numb
   );
   const ids = removable.map(({ id }) => id);
   for (const { list, params } of inLists(ids, dialect, 0)) {
-    yield* query(`DELETE FROM flow_versions WHERE flow_id IN ${list}`, params);
+    for (const table of ["flow_versions", "trigger_firings"])
+      yield* query(`DELETE FROM ${table} WHERE flow_id IN ${list}`, params);
     yield* query(`DELETE FROM flows WHERE id IN ${list}`, params);
   }
   return removable.length;

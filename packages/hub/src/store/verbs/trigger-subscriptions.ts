@@ -250,17 +250,13 @@ export function* subscriptionsOf(connection: string): Verb<TriggerSubscription[]
   return rows.map((row) => toSubscription(row));
 }
 
-/** The maximum number of runs of a flow in which `last_fired_at` is searched. */
-const NEWEST_RUNS = 1_000;
-
 export function* listTriggerSubscriptions(
   tenant: string,
   connection: string,
 ): Verb<TriggerSubscription[]> {
   const rows = yield* query<SubscriptionRow & { fired_at: number | null }>(
-    `SELECT ${FIELDS}, (SELECT max(r.created_at) FROM (SELECT trigger_node, created_at FROM runs ` +
-      "WHERE tenant_id = s.tenant_id AND flow_id = s.flow_id ORDER BY id DESC " +
-      `LIMIT ${NEWEST_RUNS}) r WHERE r.trigger_node = s.node_id) AS fired_at ` +
+    `SELECT ${FIELDS}, (SELECT fired_at FROM trigger_firings f ` +
+      "WHERE f.flow_id = s.flow_id AND f.node_id = s.node_id) AS fired_at " +
       "FROM trigger_subscriptions s WHERE connection_id = ? AND tenant_id = ? AND wanted <> 'removed' " +
       "ORDER BY created_at, id",
     [connection, tenant],
