@@ -2,10 +2,9 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/outbound.ts";
 import { isObject } from "@signalbox/rules/json.ts";
+import { NO_ANSWER, OVER_LIMIT } from "./answer-codes.ts";
 import { ConnectionError, type ConnectionErrorCode } from "./connection-error.ts";
 import type { EchoMask } from "./echo-mask.ts";
-import { NO_ANSWER } from "./http-transport.ts";
-import { TOO_DEEP } from "./limit-nesting.ts";
 
 export function toConnectionError(error: unknown, quote: EchoMask["quote"]): ConnectionError {
   const known = causes(error).find(
@@ -67,7 +66,7 @@ const invalid = (message: string, cause: unknown) =>
 
 function protocolError(error: ProtocolError, quote: EchoMask["quote"]): ConnectionError {
   if (error.code === NO_ANSWER) return invalid(error.message, error);
-  const code = error.code === TOO_DEEP ? "too_large" : "rejected";
+  const code = error.code === OVER_LIMIT ? "too_large" : "rejected";
   return new ConnectionError(code, quote(error.message), { cause: error });
 }
 

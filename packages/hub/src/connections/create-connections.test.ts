@@ -308,6 +308,27 @@ describe("limits", () => {
     });
   });
 
+  it.each(["text/event-stream", "application/json"])(
+    "end a handshake whose answer as %s never ends",
+    async (type) => {
+      const { url } = await listen((_, response) => {
+        response.writeHead(200, { "content-type": type });
+        const more = () => {
+          while (!response.destroyed) if (!response.write(" ".repeat(65_536))) break;
+          response.once("drain", more);
+        };
+        more();
+      });
+      const connections = openConnections({ timers: createTestTimers() });
+      expect(
+        await failure(connections.loadOffers(await newConnection(url), patient())),
+      ).toMatchObject({
+        code: "too_large",
+        message: "The server's answer exceeds the limit of 1 MiB.",
+      });
+    },
+  );
+
   it("end an answer above 8 MiB while it streams", async () => {
     let sent = 0;
     const { url } = await serveRaw((_, response) => {

@@ -8,6 +8,7 @@ import {
 } from "@modelcontextprotocol/client";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
+import { NO_ANSWER, OVER_LIMIT } from "./answer-codes.ts";
 import { type Exchange, type Exchanges, newExchange } from "./exchange.ts";
 import { MAX_OTHER_BYTES } from "./limits.ts";
 import { mapMessages } from "./map-messages.ts";
@@ -19,9 +20,6 @@ export interface HttpTransportOptions {
 }
 
 type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
-
-/** The JSON-RPC error code of a request whose response ended without an answer. */
-export const NO_ANSWER = -32_098;
 
 /**
  * The SDK's transport waits for its time limit if a response contains no answer for its request, and
@@ -54,7 +52,11 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     const exchange = this.#exchanges.find(options?.headers);
     if (exchange) return this.#request(message, exchange, options);
     // The handshake
-    const other = newExchange(MAX_OTHER_BYTES, new AbortController());
+    const stop = new AbortController();
+    const other = newExchange(MAX_OTHER_BYTES, stop);
+    stop.signal.addEventListener("abort", () =>
+      this.#endUnanswered(message.id, OVER_LIMIT, stop.signal.reason.message),
+    );
     return this.#exchanges.run(other, (headers) =>
       this.#request(message, other, { ...options, headers }),
     );
@@ -62,7 +64,8 @@ export class HttpTransport extends StreamableHTTPClientTransport {
 
   async #request(message: JSONRPCRequest, exchange: Exchange, options: SendOptions): Promise<void> {
     this.#unanswered.add(message.id);
-    const end = () => this.#endUnanswered(message.id);
+    const text = "The server's response ended without an answer to the request.";
+    const end = () => this.#endUnanswered(message.id, NO_ANSWER, text);
     try {
       await super.send(message, {
         ...options,
@@ -76,9 +79,8 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     if (!exchange.isStream) end();
   }
 
-  #endUnanswered(id: RequestId): void {
-    if (!this.#unanswered.has(id)) return;
-    const message = "The server's response ended without an answer to the request.";
-    this.onmessage?.({ jsonrpc: "2.0", id, error: { code: NO_ANSWER, message } });
+  #endUnanswered(id: RequestId, code: number, message: string): void {
+    if (this.#unanswered.has(id))
+      this.onmessage?.({ jsonrpc: "2.0", id, error: { code, message } });
   }
 }

@@ -1,9 +1,7 @@
 import { isJSONRPCResponse, type JSONRPCMessage } from "@modelcontextprotocol/client";
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
+import { OVER_LIMIT } from "./answer-codes.ts";
 import { MAX_DEPTH } from "./limits.ts";
-
-/** The JSON-RPC error code of an answer that exceeds the limit of nesting. */
-export const TOO_DEEP = -32_097;
 
 /**
  * Code that recurses over the JSON of servers relies on this limit. An answer above it becomes an
@@ -13,5 +11,5 @@ export function limitNesting(message: JSONRPCMessage): JSONRPCMessage | undefine
   if (!isDeeperThan(MAX_DEPTH, message)) return message;
   if (!isJSONRPCResponse(message) || message.id === undefined) return undefined;
   const text = `The server's answer is nested deeper than ${MAX_DEPTH} levels, which is the limit.`;
-  return { jsonrpc: "2.0", id: message.id, error: { code: TOO_DEEP, message: text } };
+  return { jsonrpc: "2.0", id: message.id, error: { code: OVER_LIMIT, message: text } };
 }
