@@ -145,7 +145,9 @@ const callbackRoute: RouteDescription = {
       .string()
       .max(MAX_TIMESTAMP)
       .optional()
-      .describe("When it happened. It is stored, but does not change the order of events."),
+      .describe(
+        "When it happened, as RFC 3339. It is stored as sent, is not checked, and does not change the order of events.",
+      ),
   }),
   response: {
     status: 202,
