@@ -81,16 +81,16 @@ describe("the source of an event trigger", () => {
     expect(warningsOf({ source, type: "x", params: { a: "b" } })).toEqual([]);
   });
 
-  it("prevents publishing if it is unknown", () => {
+  it("is a warning if it is unknown", () => {
     const parameters = { source: "weather-typo", type: "sun" };
     expect(warningsOf(parameters)).toEqual([
       [
         "no_such_source",
         "source",
-        "source: there is no connection or webhook endpoint weather-typo, and no kind of sender with this name; GET /api/connections and GET /api/sources list the ids",
+        "source: there is no connection or webhook endpoint weather-typo, and no kind of sender with this name, so the trigger never fires; GET /api/connections and GET /api/sources list the ids",
       ],
     ]);
-    expect(isPublished(parameters)).toBe(false);
+    expect(isPublished(parameters)).toBe(true);
   });
 
   it.each([
@@ -235,7 +235,7 @@ describe("a trigger that polls", () => {
     });
   });
 
-  it("cannot be published if its source is unknown", () => {
+  it("has one warning if its source is unknown", () => {
     expect(warningsOf(polling("typo")).map(([code, path]) => [code, path])).toEqual([
       ["no_such_source", "source"],
     ]);

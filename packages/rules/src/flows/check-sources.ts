@@ -64,7 +64,7 @@ function checkConnection(
       warn(
         "no_such_source",
         ["source"],
-        `there is no connection or webhook endpoint ${source}, and no kind of sender with this name; GET /api/connections and GET /api/sources list the ids`,
+        `there is no connection or webhook endpoint ${source}, and no kind of sender with this name, so the trigger never fires; GET /api/connections and GET /api/sources list the ids`,
       ),
     ];
   // Then check-tools.ts checks the connection and the tool.

@@ -55,7 +55,6 @@ export const preventsPublishing = ({ code }: Finding): boolean => PREVENTS_PUBLI
 const PREVENTS_PUBLISHING: ReadonlySet<Finding["code"]> = new Set([
   "missing_secret",
   "no_such_connection",
-  "no_such_source",
   "no_such_tool",
 ]);
 
