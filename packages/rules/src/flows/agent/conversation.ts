@@ -31,6 +31,8 @@ export type AgentStep =
 export interface Conversation {
   /** Throws `Permanent` if a limit is reached, or the agent has failed. */
   next(elapsedMs: number): AgentStep;
+  /** Continues after such a failure: asks the model again. The limits start anew. */
+  resume(elapsedMs: number): void;
   answered(answer: ModelAnswer): void;
   /** The results of the step `call`. */
   called(results: readonly ModelToolResult[]): void;
@@ -68,7 +70,12 @@ export function createConversation(options: ConversationOptions): Conversation {
   let step: "ask" | "call" | "check" | "finish" = "ask";
   let calls: readonly ModelCall[] = [];
   let failure: Permanent | undefined;
+  /** Asks for another result, after the failure of an invalid one. */
+  let repairAgain: (() => void) | undefined;
+  /** What was used before the limits started. */
+  let before = { turns: 0, tokens: 0, ms: 0 };
 
+  const usedTokens = () => usage.input_tokens + usage.output_tokens;
   const failed = (code: string, message: string) => {
     failure = new Permanent(message, { code });
   };
@@ -87,8 +94,10 @@ export function createConversation(options: ConversationOptions): Conversation {
   /** Without a call, the problem is reported in a user message. */
   const repair = (problem: string, call: ModelCall | undefined) => {
     repairs += 1;
-    if (repairs > MAX_REPAIRS)
+    if (repairs > MAX_REPAIRS) {
+      repairAgain = () => repair(problem, call);
       return failed("agent_invalid_result", `The agent's result is invalid. ${problem}`);
+    }
     if (call) results.push(resultOf(call, submitMessage(problem), true));
     else messages.push({ role: "user", text: submitMessage(problem) });
     askAgain();
@@ -117,8 +126,8 @@ export function createConversation(options: ConversationOptions): Conversation {
   };
 
   const checkLimits = (elapsedMs: number) => {
-    const used = usage.input_tokens + usage.output_tokens;
-    if (turns >= limits.turns)
+    const used = usedTokens() - before.tokens;
+    if (turns - before.turns >= limits.turns)
       failed(
         "agent_turn_limit",
         `The agent has no final answer after ${limits.turns} turns. Raise limits.turns, or give it a smaller task.`,
@@ -128,7 +137,7 @@ export function createConversation(options: ConversationOptions): Conversation {
         "agent_token_limit",
         `The agent has used ${used} tokens, and the limit is ${limits.tokens}. Raise limits.tokens, or give it less data.`,
       );
-    else if (elapsedMs >= limits.seconds * 1000)
+    else if (elapsedMs - before.ms >= limits.seconds * 1000)
       failed(
         "agent_time_limit",
         `The agent has no final answer after ${limits.seconds} s. Raise limits.seconds, or use a faster model.`,
@@ -140,7 +149,7 @@ export function createConversation(options: ConversationOptions): Conversation {
     next(elapsedMs) {
       const tokensLeft = step === "ask" && !failure ? checkLimits(elapsedMs) : 0;
       if (failure) throw failure;
-      const msLeft = Math.max(1, limits.seconds * 1000 - elapsedMs);
+      const msLeft = Math.max(1, limits.seconds * 1000 + before.ms - elapsedMs);
       if (step === "call") return { do: "call", turn: turns, calls, msLeft };
       if (step === "check") return { do: "check", value: submitted?.value ?? null };
       if (step === "finish") return { do: "finish", text, result: submitted?.value ?? null };
@@ -151,6 +160,13 @@ export function createConversation(options: ConversationOptions): Conversation {
         tokensLeft,
         msLeft,
       };
+    },
+    resume(elapsedMs) {
+      failure = undefined;
+      repairs = 0;
+      before = { turns, tokens: usedTokens(), ms: elapsedMs };
+      repairAgain?.();
+      [repairs, repairAgain] = [0, undefined];
     },
     answered(answer) {
       turns += 1;

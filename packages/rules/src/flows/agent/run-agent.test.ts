@@ -447,3 +447,68 @@ describe("an answer that was cut off at the output limit", () => {
     await expect(agent.run()).rejects.toMatchObject({ code: "agent_refused" });
   });
 });
+
+describe("a retried run of an agent", () => {
+  const outputSchema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+  const submit = (n: Json, id = "submit") => answer({ calls: [call("submit_result", { n }, id)] });
+
+  test("asks for another result after an invalid one, as often as it is retried", async () => {
+    const first = createTestAgent({ outputSchema }, [submit("x", "a"), submit("y", "b")]);
+    await expect(first.run()).rejects.toMatchObject({ code: "agent_invalid_result" });
+    const { parts } = first;
+    const second = createTestAgent({ outputSchema }, [submit("z", "c"), submit("z", "d")], {
+      parts,
+    });
+    await expect(second.run()).rejects.toMatchObject({ code: "agent_invalid_result" });
+    const third = createTestAgent({ outputSchema }, [submit(1)], { parts });
+    expect(await third.run()).toMatchObject({ result: { n: 1 }, turns: 5 });
+    expect(third.requests[0]?.messages.at(-1)).toMatchObject({
+      role: "tool",
+      results: [{ id: "d", isError: true }],
+    });
+    // A crash after the last part repeats nothing.
+    expect(await createTestAgent({ outputSchema }, [], { parts }).run()).toMatchObject({
+      result: { n: 1 },
+    });
+  });
+
+  test("asks again after a refusal", async () => {
+    const first = createTestAgent({}, [answer({ finish: "refused" })]);
+    await expect(first.run()).rejects.toMatchObject({ code: "agent_refused" });
+    const retried = createTestAgent({}, [answer({ text: "yes" })], { parts: first.parts });
+    expect(await retried.run()).toMatchObject({ text: "yes", turns: 2 });
+  });
+
+  test.each([
+    ["agent_turn_limit", { turns: 1 }],
+    ["agent_token_limit", { tokens: 1_000 }],
+    ["agent_time_limit", { seconds: 5 }],
+  ])("continues after %s, with limits that start anew", async (code, limits) => {
+    let time = 0;
+    const calls: string[] = [];
+    const open = (texts: string[], parts = new Map<string, Json>()) =>
+      createTestAgent(
+        { tools: [{ connection: "c" }], limits },
+        () => {
+          time += 6_000;
+          const text = texts.shift() ?? "";
+          const usage = { input_tokens: 1_000, output_tokens: 500 };
+          return answer({ text, usage, calls: text === "" ? [call("c__get")] : [] });
+        },
+        {
+          parts,
+          now: () => time,
+          listTools: async () => [{ name: "get", description: "", inputSchema: {} }],
+          async callTool({ tool }) {
+            calls.push(tool);
+            return toolResult("1");
+          },
+        },
+      );
+    const first = open([]);
+    await expect(first.run()).rejects.toMatchObject({ code });
+    const retried = open(["done"], first.parts);
+    expect(await retried.run()).toMatchObject({ text: "done", turns: 2 });
+    expect(calls).toEqual(["get"]);
+  });
+});

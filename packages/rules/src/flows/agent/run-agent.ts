@@ -3,7 +3,7 @@
  * recorded part of the step, so that after a crash only the parts under way are repeated.
  */
 import type { Json, JsonObject, JsonSchema } from "../../json.ts";
-import { NodeError } from "../errors.ts";
+import { NodeError, Permanent } from "../errors.ts";
 import { writePath } from "../issues.ts";
 import type { NodeContext, ToolResult } from "../node-type.ts";
 import { createSchemaValidator } from "../validate-schema.ts";
@@ -89,7 +89,7 @@ export async function runAgent(context: NodeContext<AgentConfig>): Promise<JsonO
     } catch (error) {
       // If the time is over, this is the reason for the error.
       const isOver = error instanceof NodeError && error.code === MODEL_TIMEOUT;
-      conversation.next(isOver ? limits.seconds * 1000 : elapsed());
+      conversation.next(isOver ? Number.POSITIVE_INFINITY : elapsed());
       throw error;
     }
   };
@@ -110,8 +110,29 @@ export async function runAgent(context: NodeContext<AgentConfig>): Promise<JsonO
     return { id: made.id, tool: made.tool, text, isError: is_error };
   };
 
+  /**
+   * If an earlier attempt has ended here, the run was retried: the recorded answers would only lead to
+   * the same end, so the model is asked again.
+   */
+  const nextStep = async (): Promise<AgentStep> => {
+    try {
+      return conversation.next(elapsed());
+    } catch (error) {
+      if (!(error instanceof Permanent)) throw error;
+      const { code } = error;
+      let isRetry = true;
+      await perform(`end-${conversation.turns()}`, {}, async () => {
+        isRetry = false;
+        return { code };
+      });
+      if (!isRetry) throw error;
+      conversation.resume(elapsed());
+      return conversation.next(elapsed());
+    }
+  };
+
   for (;;) {
-    const step = conversation.next(elapsed());
+    const step = await nextStep();
     if (step.do === "ask") conversation.answered(await ask(step));
     else if (step.do === "call")
       conversation.called(await Promise.all(step.calls.map((made, at) => call(step, made, at))));
