@@ -3,6 +3,7 @@ import { tripMessage } from "@signalbox/rules/match/breaker.ts";
 import { createReadiness } from "./api/readiness.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createCallbackTokens } from "./ingest/callback/callback-tokens.ts";
+import { createSendTestEvent } from "./ingest/callback/send-test-event.ts";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { createGithubRanges } from "./ingest/github-ranges.ts";
 import { createIngestLog, type IngestObservation } from "./ingest/ingest-log.ts";
@@ -98,6 +99,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
   return {
     ...pipeline,
     sendSample: createSendSample({ endpoints, store, receive: pipeline.receive, newId, now }),
+    sendTestEvent: createSendTestEvent({ store, append: pipeline.append, newId, now }),
     observe,
     /** The number of appends that wait for the store. */
     pendingAppends: counted.pending,

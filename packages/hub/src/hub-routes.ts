@@ -13,11 +13,13 @@ import { mountRoutes, type Route } from "./api/route.ts";
 import { runRoutes } from "./api/run-routes.ts";
 import { sampleRoutes } from "./api/sample-routes.ts";
 import { statsRoutes } from "./api/stats-routes.ts";
+import { testEventRoutes } from "./api/test-event-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
 import { CHECK_WAIT_MS } from "./connections/connection-registry.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { createHubAgents } from "./hub-agents.ts";
+import type { SendTestEvent } from "./ingest/callback/send-test-event.ts";
 import type { SendSample } from "./ingest/send-sample.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Explainer } from "./runs/explain.ts";
@@ -41,6 +43,7 @@ export interface HubRoutesOptions {
   home: (isLocal: boolean) => Promise<HomePage>;
   checkReady: () => Promise<void>;
   sendSample: SendSample;
+  sendTestEvent: SendTestEvent;
   onError: (error: unknown) => void;
 }
 
@@ -101,6 +104,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
     ...runRoutes({ calls, store, now, authorizer: agents.authorizer, closing: options.closing }),
     ...eventRoutes(agents.inbox, triggers),
     ...sampleRoutes(options.sendSample),
+    ...testEventRoutes(options.sendTestEvent),
     ...statsRoutes(store, now),
   ];
 }

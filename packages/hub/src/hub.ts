@@ -124,6 +124,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     closing: closing.signal,
     checkReady: pipeline.checkReady,
     sendSample: pipeline.sendSample,
+    sendTestEvent: pipeline.sendTestEvent,
     home: async (isLocal) => ({
       version: settings.version,
       url,

@@ -22,7 +22,7 @@ import { fromStore, StoreFailed } from "./ingest/from-store.ts";
 import type { IncomingRequest } from "./ingest/incoming-request.ts";
 import { type AcceptedRequest, createIngest, type IngestOptions } from "./ingest/ingest.ts";
 import { CALLBACK_SOURCE, type IngestObservation } from "./ingest/ingest-log.ts";
-import { type IngestOutcome, rejection } from "./ingest/ingest-outcome.ts";
+import { type IngestOutcome, overQuota, rejection } from "./ingest/ingest-outcome.ts";
 import type { Matcher } from "./runs/matcher.ts";
 import type { GroupCommit } from "./store/group-commit.ts";
 import type { TrippedTrigger } from "./store/run-store.ts";
@@ -122,12 +122,7 @@ function toOutcome(
   appended: AppendResult,
   { emptyResponse, callback }: AcceptedRequest,
 ): IngestOutcome {
-  if (appended.outcome === "over_quota")
-    return rejection(
-      "quota_exceeded",
-      `${appended.pending} events are pending, and the quota is ${appended.quota}. Process some of them, or raise the quota.`,
-      { retryAfter: 60 },
-    );
+  if (appended.outcome === "over_quota") return overQuota(appended);
   const events = appended.events.map(({ id, duplicate }) => ({
     id,
     outcome: duplicate ? ("duplicate" as const) : ("stored" as const),

@@ -65,6 +65,13 @@ export const rejection = (
 export const isRejection = (value: unknown): value is Rejection =>
   typeof value === "object" && value !== null && "outcome" in value && value.outcome === "refused";
 
+export const overQuota = ({ pending, quota }: { pending: number; quota: number }): Rejection =>
+  rejection(
+    "quota_exceeded",
+    `${pending} events are pending, and the quota is ${quota}. Process some of them, or raise the quota.`,
+    { retryAfter: 60 },
+  );
+
 interface StoredEvent {
   id: string;
   outcome: "stored" | "duplicate";

@@ -1,0 +1,144 @@
+/**
+ * What users of systems with trigger callbacks reported, each line as a test through the callback of a
+ * real hub. Those about the handshake are in trigger-handshake.test.ts, about bursts in
+ * trigger-burst.test.ts, about the SDK in packages/triggers, about schedules in ticker-replicas.test.ts.
+ */
+import { operators } from "@signalbox/rules/match/operators.ts";
+import { describe, expect, it } from "vitest";
+import { MAX_WAIT_MS } from "../support/timeouts.ts";
+import { type StoryTrigger, startTriggerStory } from "../support/trigger-story.ts";
+
+interface Run {
+  id: string;
+  event_id: string;
+  status: string;
+}
+
+const TYPE = "issue.opened";
+
+describe("field notes", () => {
+  it("the event's payload is stored, and a crash does not lose it", async () => {
+    const story = await startTriggerStory();
+    await story.publish([{ id: "a", type: TYPE }]);
+    await story.untilStates({ a: "active" });
+    const data = { n: 1, text: "the whole payload" };
+    const [sent] = await story.server.notify(TYPE, data);
+    await story.killHub();
+    expect(sent?.status).toBe(202);
+    await story.restartHub();
+    const { items } = await story.call<{ items: { id: string }[] }>("GET", "/api/events");
+    const path = `/event?id=${items[0]?.id}`;
+    const event = await story.call<{ payload: unknown }>("GET", path);
+    expect(event.payload).toEqual(data);
+    await story.firedBy(1, ["a"]);
+  }, 120_000);
+
+  it("the depth limit stops a chain that a callback has started", async () => {
+    const { call, server, connection, untilStates } = await startTriggerStory();
+    const listen = (id: string, source: string) => ({
+      id,
+      type: "Event",
+      name: id,
+      parameters: { source, type: TYPE },
+    });
+    await call("POST", "/api/apps/triggers/flows", {
+      name: "Loop",
+      nodes: [
+        listen("callback", connection),
+        listen("again", "signalbox"),
+        {
+          id: "emit",
+          type: "EmitEvent",
+          name: "Emit",
+          parameters: { type: TYPE, data: { n: "{{ trigger.data.n }}" } },
+        },
+      ],
+      edges: ["callback", "again"].map((source) => ({ source, target: "emit" })),
+    }).then((flow) => call("POST", `/api/flows/${(flow as { id: string }).id}/publish`, {}));
+    await untilStates({ callback: "active" });
+    await server.notify(TYPE, { n: 1 });
+    const chain = async () => (await call<{ items: Run[] }>("GET", "/api/runs?limit=100")).items;
+    await expect
+      .poll(async () => (await chain()).filter(({ status }) => status === "succeeded").length, {
+        timeout: MAX_WAIT_MS,
+      })
+      .toBe(6); // 1 + SIGNALBOX_MAX_CHAIN
+    const { items } = await call<{ items: { id: string }[] }>("GET", "/api/events");
+    expect(items).toHaveLength(7);
+    const explained = await call("GET", `/api/events/${items[0]?.id}/explain`);
+    expect(JSON.stringify(explained)).toMatch(/chain/i);
+    expect(await chain()).toHaveLength(6);
+  }, 120_000);
+
+  const data = {
+    n: 1,
+    number: 123,
+    urgent: true,
+    title: "Crash in hub",
+    issue: { author: { name: "ada" }, labels: [{ name: "bug" }, { name: "p1" }] },
+  };
+
+  it.each<[string, StoryTrigger["params"], StoryTrigger["params"]]>([
+    ['"123" equals 123', { number: "123" }, { number: "124" }],
+    ['"true" equals true', { urgent: "true" }, { urgent: "false" }],
+    ["nested paths match", { "issue.author.name": "ada" }, { "issue.author.name": "bob" }],
+    ["paths into lists match", { "issue.labels[].name": "p1" }, { "issue.labels[].name": "p2" }],
+    ["blank params match", { title: "", number: null }, { title: "", number: 124 }],
+  ])("%s", async (_, matching, other) => {
+    const story = await startTriggerStory();
+    await story.publish([
+      { id: "matching", type: TYPE, params: matching ?? {} },
+      { id: "other", type: TYPE, params: other ?? {} },
+    ]);
+    await story.untilStates({ matching: "active", other: "active" });
+    await story.server.notify(TYPE, data);
+    await story.firedBy(1, ["matching"]);
+  });
+
+  it("every operator can be reached: the schema of the trigger allows it, and it matches", async () => {
+    const story = await startTriggerStory();
+    const conditions: Record<string, Record<string, unknown>> = {
+      eq: { number: { op: "eq", value: "123" } },
+      ne: { number: { op: "ne", value: 7 } },
+      in: { number: { op: "in", value: [7, "123"] } },
+      contains: { title: { op: "contains", value: "Crash" } },
+      starts_with: { title: { op: "starts_with", value: "Crash" } },
+      glob: { title: { op: "glob", value: "Crash*hub" } },
+      gt: { number: { op: "gt", value: 122 } },
+      lt: { number: { op: "lt", value: 124 } },
+      exists: { "issue.author": { op: "exists", value: true } },
+    };
+    for (const op of operators) expect(conditions, op).toHaveProperty(op);
+    const triggers = Object.entries(conditions).map(([id, params]) => ({ id, type: TYPE, params }));
+    await story.publish(triggers);
+    await story.untilStates(Object.fromEntries(triggers.map(({ id }) => [id, "active"])));
+    await story.server.notify(TYPE, data);
+    await story.firedBy(
+      1,
+      triggers.map(({ id }) => id),
+    );
+    const types = JSON.stringify(await story.call("GET", "/api/node-types"));
+    for (const op of operators) expect(types).toContain(`"${op}"`);
+  }, 120_000);
+
+  it("a test exercises the trigger: the event is stored, matched, explained, and runs", async () => {
+    const { publish, untilStates, call, connection, firedBy } = await startTriggerStory();
+    await publish([
+      { id: "hub", type: TYPE, params: { repo: "hub" } },
+      { id: "web", type: TYPE, params: { repo: "web" } },
+    ]);
+    await untilStates({ hub: "active", web: "active" });
+    const sent = await call<{ id: string; outcome: string }>(
+      "POST",
+      `/api/connections/${connection}/triggers/${TYPE}/test`,
+      { data: { repo: "hub", n: 5 } },
+    );
+    expect(sent).toEqual({ id: expect.any(String), type: TYPE, outcome: "stored" });
+    await firedBy(5, ["hub"]);
+    const event = await call("GET", `/event?id=${sent.id}`);
+    expect(event).toMatchObject({ source: connection, type: TYPE, payload: { repo: "hub", n: 5 } });
+    const explained = JSON.stringify(await call("GET", `/api/events/${sent.id}/explain`));
+    expect(explained).toContain('"matched":true');
+    expect(explained).toContain('"matched":false');
+  }, 120_000);
+});
