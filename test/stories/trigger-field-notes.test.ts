@@ -66,7 +66,9 @@ describe("field notes", () => {
     const { items } = await call<{ items: { id: string }[] }>("GET", "/api/events");
     expect(items).toHaveLength(6);
     const explained = await call("GET", `/api/events/${items[0]?.id}/explain`);
-    expect(JSON.stringify(explained)).toContain("stopped by the breaker: more than 5 runs triggered each other");
+    expect(JSON.stringify(explained)).toContain(
+      "stopped by the breaker: more than 5 runs triggered each other",
+    );
     expect(await chain()).toHaveLength(5);
   }, 120_000);
 

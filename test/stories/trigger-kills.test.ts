@@ -62,7 +62,7 @@ async function expectConverged(
   }
 }
 
-async function tell(server: TriggerServerOptions, kill: Kill): Promise<void> {
+async function converge(server: TriggerServerOptions, kill: Kill): Promise<void> {
   const story = await startTriggerStory({ server });
   let current: StoryTrigger[] = [];
   for (const [n, change] of changes.entries()) {
@@ -97,26 +97,26 @@ const killHubAt =
 describe("a killed hub", () => {
   it(
     "converges if it is killed before the first call, while it checks the server",
-    () => tell({}, killHubAt("check")),
+    () => converge({}, killHubAt("check")),
     240_000,
   );
 
   it(
     "converges if it is killed when the token is stored, before the server has it",
-    () => tell({}, killHubAt("before")),
+    () => converge({}, killHubAt("before")),
     240_000,
   );
 
   it(
     "converges if it is killed when the server has the token, before it is confirmed",
-    () => tell({}, killHubAt("after")),
+    () => converge({}, killHubAt("after")),
     240_000,
   );
 
   it(
     "converges if it is killed right after a change",
     () =>
-      tell({}, async (story, change) => {
+      converge({}, async (story, change) => {
         await change();
         await story.killHub();
         await story.restartHub();
@@ -139,20 +139,20 @@ describe.each(["keeps", "forgets"])("a killed server that %s its subscriptions",
 
   it(
     "is configured again if it ends before it has stored the call",
-    () => tell(options(), killServerAt("before")),
+    () => converge(options(), killServerAt("before")),
     240_000,
   );
 
   it(
     "is configured again if it ends after it has stored the call",
-    () => tell(options(), killServerAt("after")),
+    () => converge(options(), killServerAt("after")),
     240_000,
   );
 
   it(
     "is configured again if it was down during the change",
     () =>
-      tell(options(), async ({ server, connection, call }, change) => {
+      converge(options(), async ({ server, connection, call }, change) => {
         await server.kill();
         await change();
         await expect

@@ -1,6 +1,6 @@
 /**
  * A stand-in for MCP servers of the published trigger package, on loopback. It speaks the wire that was
- * observed on a real server (the section "Observed" of the contract): see trigger-server.test.ts.
+ * observed on a real server (the section "Observed" of the contract): see stories/trigger-wire.test.ts.
  * Started as a program, it is a separate process that a test can kill. A second HTTP port controls it.
  */
 import { randomUUID } from "node:crypto";

@@ -72,7 +72,7 @@ const triggerView = z.object({
   title: z.string().optional(),
   description: z.string(),
   binding: z
-    .enum(["callback", "events", "poll"])
+    .enum(["callback", "events"])
     .describe("How the server delivers the events: by callback, or by the MCP Events draft."),
   inputSchema: schema.describe("JSON Schema of the params."),
   paramsSchema: schema,

@@ -21,7 +21,7 @@ export interface CallbackTokensOptions
   now(): number;
 }
 
-export function createCallbackTokens(options: CallbackTokensOptions) {
+export function createTokenRotation(options: CallbackTokensOptions) {
   const { store, connection, scope, calls, wantedTypes, now } = options;
   const staged = new Map<string, { token: string; hash: string }>();
 

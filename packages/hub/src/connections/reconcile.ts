@@ -12,7 +12,7 @@ import type {
   SubscriptionResult,
   TriggerSubscription,
 } from "../store/connection-store.ts";
-import { type CallbackTokensOptions, createCallbackTokens } from "./callback-tokens.ts";
+import { type CallbackTokensOptions, createTokenRotation } from "./callback-tokens.ts";
 import {
   type ConfigureOutcome,
   readConfigureAnswer,
@@ -86,7 +86,7 @@ export async function reconcile(
       unsettled(subscription, { error, isRejected: true }, context),
     ),
   );
-  const tokens = createCallbackTokens({ ...plan, store, connection, now: context.now });
+  const tokens = createTokenRotation({ ...plan, store, connection, now: context.now });
   const open = new Set(plan.settles);
   const done = new Set<ConfigureCall>();
   const settle = async () => {
