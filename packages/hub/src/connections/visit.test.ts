@@ -23,6 +23,8 @@ async function open() {
   const flow = await publishTriggers(store, [{ node_id: "a" }]);
   const server = createTestTriggerServer("connection", ["storm", "rain"]);
   const calls: unknown[] = [];
+  /** For each visit, whether it has written the offers. */
+  const writes: boolean[] = [];
   const state = {
     now: START,
     isReachable: true,
@@ -39,7 +41,13 @@ async function open() {
     const [leased] = await store.leaseConnections(lease);
     if (!leased) throw new Error("the connection is not due");
     await createVisit({
-      store,
+      store: {
+        ...store,
+        finishConnection(by, result, ...rest) {
+          writes.push(result.offers !== undefined);
+          return store.finishConnection(by, result, ...rest);
+        },
+      },
       by: "me",
       context: { now: () => state.now, random: () => 0.5, callbackUrl: state.url },
       append: () => Promise.reject(new Error("nothing is polled")),
@@ -61,7 +69,7 @@ async function open() {
     })(leased, new AbortController().signal);
   };
   const subscriptions = () => store.listTriggerSubscriptions("acme", ID);
-  return { store, flow, server, state, calls, visit, subscriptions };
+  return { store, flow, server, state, calls, writes, visit, subscriptions };
 }
 
 test("a subscription of an unreachable server shows why it is not configured", async () => {
@@ -162,4 +170,17 @@ test("a server that never answers does not collect valid tokens without bound", 
     if (await store.findCallbackToken(hash, state.now + 1_000 * HOUR)) valid += 1;
   }
   expect(valid).toBe(20);
+});
+
+test("the offers of a server are written only when they have changed", async () => {
+  const { store, state, writes, visit } = await open();
+  await visit();
+  state.now += HOUR;
+  await visit();
+  const [trigger] = state.offers.triggers;
+  state.offers = { ...state.offers, triggers: trigger ? [trigger] : [] };
+  state.now += HOUR;
+  await visit();
+  expect(writes).toEqual([true, false, true]);
+  expect(await store.getConnection("acme", ID)).toMatchObject({ trigger_count: 1, status: "ok" });
 });

@@ -97,7 +97,14 @@ export function createVisit(options: VisitOptions): Visit {
       : (connection.checked_at ?? now) + CHECK_EVERY_MS;
     const next_at = Math.max(now + PAUSE_MS, Math.min(checkAt, ...nextAt.values()));
     const checked = isChecked &&
-      offers && { status: "ok" as const, error: null, checked_at: now, attempt: 0, offers };
+      offers && {
+        status: "ok" as const,
+        error: null,
+        checked_at: now,
+        attempt: 0,
+        // They may be large, and rarely change.
+        ...(JSON.stringify(offers) !== JSON.stringify(leased.offers) && { offers }),
+      };
     const pause_until = context.now() + PAUSE_MS;
     await finish(leased, { ...checked, next_at: Math.round(next_at), pause_until });
     if (connection.status === "failed" && isChecked)
