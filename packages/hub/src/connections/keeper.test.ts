@@ -254,3 +254,26 @@ test("retries with backoff whatever has failed, and records it", async () => {
   expect(logged).toEqual(["connection recovered"]);
   await keeper.close();
 });
+
+test("leases a few connections per transaction, and visits all that are due", async () => {
+  const ids = Array.from({ length: 20 }, (_, nth) => `c${nth}`);
+  const leased: number[] = [];
+  const { keeper, checks, settle } = await openWith(
+    ids,
+    (_, signal) => hang(signal),
+    (store) => ({
+      store: {
+        ...store,
+        async leaseConnections(lease) {
+          const found = await store.leaseConnections(lease);
+          leased.push(found.length);
+          return found;
+        },
+      },
+    }),
+  );
+  await settle();
+  expect(checks.map(({ id }) => id).sort()).toEqual(ids.toSorted());
+  expect(Math.max(...leased)).toBe(8);
+  await keeper.close();
+});

@@ -39,6 +39,9 @@ interface Working {
   ended: Promise<void>;
 }
 
+/** The number of connections that one transaction leases, since it reads their offers, up to 4 MiB each. */
+const LEASE_BATCH = 8;
+
 export function createKeeper(options: KeeperOptions): Keeper {
   const { store, by, timers, random = Math.random, callbackUrl, onError } = options;
   const { leaseMs = 30_000, concurrency = 128 } = options;
@@ -89,7 +92,7 @@ export function createKeeper(options: KeeperOptions): Keeper {
   });
   const loop = createClaimLoop<LeasedConnection>({
     timers,
-    free: () => concurrency - working.size,
+    free: () => Math.min(LEASE_BATCH, concurrency - working.size),
     claim(limit) {
       const now = timers.now();
       return store.leaseConnections({ by, now, until: now + leaseMs, limit });
