@@ -9,13 +9,17 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { sha256Hex } from "../lib/hmac.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import type { TriggerSubscription } from "../store/connection-store.ts";
+import type { Connection, TriggerSubscription } from "../store/connection-store.ts";
 import { sampleConnection } from "../store/contract/connection-sample.ts";
 import { eventTrigger, intents, makeFlow, publish } from "../store/contract/flow-sample.ts";
 import { START } from "../store/contract/sample.ts";
 import type { Store } from "../store/store.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { createTestTriggerServer, type ServerModel } from "./test-trigger-server.ts";
+import {
+  createTestTriggerServer,
+  type ServerModel,
+  type TestTriggerServer,
+} from "./test-trigger-server.ts";
 import { createVisit, type VisitOptions } from "./visit.ts";
 
 const TYPES = ["rain", "storm"];
@@ -53,6 +57,7 @@ const step = fc.oneof(
   }),
   fc.record({ kind: fc.constant("unreachable" as const) }),
   fc.record({ kind: fc.constant("forget" as const) }),
+  fc.record({ kind: fc.constant("move" as const) }),
   fc.record({ kind: fc.constant("rotate" as const), index: fc.nat({ max: 3 }) }),
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
@@ -61,7 +66,12 @@ type Fault = typeof fault extends fc.Arbitrary<infer Value> ? Value : never;
 class Crash extends Error {}
 
 async function openHistory(store: Store, model: ServerModel) {
-  const server = createTestTriggerServer(model, TYPES);
+  /** The last one is the current one. */
+  const servers = [createTestTriggerServer(model, TYPES)];
+  const server = () => servers.at(-1) as TestTriggerServer;
+  const urlOf = (index: number) => `https://server-${index}.example/mcp`;
+  const serverOf = ({ target }: Connection) =>
+    servers.find((_, index) => "url" in target && target.url === urlOf(index)) ?? server();
   const flow = await makeFlow(store, intents());
   const state = {
     now: START,
@@ -74,14 +84,19 @@ async function openHistory(store: Store, model: ServerModel) {
     /** The hashes of all tokens. */
     staged: [] as string[],
   };
-  await store.createConnection(sampleConnection({ id: ID, tenant: "acme" }), state.now);
+  await store.createConnection(
+    sampleConnection({ id: ID, tenant: "acme", target: { url: urlOf(0) } }),
+    state.now,
+  );
 
   const isServed = async ({ type, params }: TriggerSubscription): Promise<boolean> => {
     const cities = typeof params.city === "string" ? [params.city] : CITIES;
     for (const one of type === "" ? TYPES : [type])
       for (const city of cities) {
         const tokens = await Promise.all(
-          server.notify(one, { city }).map(async ({ token }) => sha256Hex(token)),
+          server()
+            .notify(one, { city })
+            .map(async ({ token }) => sha256Hex(token)),
         );
         const found = await Promise.all(
           tokens.map((hash) => store.findCallbackToken(hash, state.now)),
@@ -94,7 +109,7 @@ async function openHistory(store: Store, model: ServerModel) {
   const expectServed = async () => {
     for (const type of TYPES)
       for (const city of CITIES)
-        for (const { token } of server.notify(type, { city }))
+        for (const { token } of server().notify(type, { city }))
           expect(await store.findCallbackToken(await sha256Hex(token), state.now)).toBeDefined();
     // Between a disabled type and the next call, a fragile server sends nothing.
     if (model === "fragile" || state.hasForgotten) return;
@@ -116,7 +131,7 @@ async function openHistory(store: Store, model: ServerModel) {
     if (state.isDead) throw new Crash();
     return result;
   };
-  const callServer = (args: JsonObject) => {
+  const callServer = (server: TestTriggerServer, args: JsonObject) => {
     state.now += 10;
     const fault = state.faults.shift() ?? "none";
     if (fault === "lost") throw new ConnectionError("timeout", "no answer");
@@ -144,16 +159,18 @@ async function openHistory(store: Store, model: ServerModel) {
         }),
       confirmCallbackToken: (...args) => operate(() => store.confirmCallbackToken(...args)),
       rejectCallbackToken: (...args) => operate(() => store.rejectCallbackToken(...args)),
+      dropFormerServers: (...args) => operate(() => store.dropFormerServers(...args)),
       saveSubscriptions: (...args) => operate(() => store.saveSubscriptions(...args)),
       finishConnection: (...args) => operate(() => store.finishConnection(...args)),
     },
     connections: {
       forget() {},
-      async loadOffers() {
+      async loadOffers(connection) {
         if (!state.isReachable) throw new ConnectionError("unreachable", "connection refused");
-        return operate(() => server.offers);
+        return operate(() => serverOf(connection).offers);
       },
-      callTool: (_, call) => operate(() => callServer(call.arguments)),
+      callTool: (connection, call) =>
+        operate(() => callServer(serverOf(connection), call.arguments)),
       request: () => Promise.reject(new Error("unexpected request")),
     },
     append: () => Promise.reject(new Error("unexpected event")),
@@ -217,9 +234,17 @@ async function openHistory(store: Store, model: ServerModel) {
           state.isReachable = true;
           return;
         case "forget":
-          server.reset();
+          server().reset();
           state.hasForgotten = true;
           return;
+        case "move": {
+          state.now += 1;
+          servers.push(createTestTriggerServer(model, TYPES));
+          state.hasForgotten = true;
+          const target = { url: urlOf(servers.length - 1) };
+          await store.updateConnection("acme", ID, { target }, state.now);
+          return;
+        }
         case "rotate": {
           const all = await subscriptions();
           const one = all[step.index % Math.max(1, all.length)];
@@ -279,7 +304,7 @@ it.each<[ServerModel, string]>([
             if (one.wanted === "active") expect(await history.isServed(one)).toBe(true);
           }
           if (!subscriptions.some(({ wanted }) => wanted === "active")) {
-            const sent = TYPES.flatMap((type) => history.server.notify(type, { city: "Oslo" }));
+            const sent = TYPES.flatMap((type) => history.server().notify(type, { city: "Oslo" }));
             // A server that has refused to disable a changed type may still send it: it gets 410 or 401.
             if (!JSON.stringify(steps).includes('"rejected"')) expect(sent).toEqual([]);
             for (const { token } of sent) {

@@ -33,7 +33,8 @@ import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 const CONFIGURE_TIMEOUT_MS = 20_000;
 
 export interface ReconcileOptions {
-  store: CallbackTokensOptions["store"] & Pick<ConnectionStore, "saveSubscriptions">;
+  store: CallbackTokensOptions["store"] &
+    Pick<ConnectionStore, "saveSubscriptions" | "dropFormerServers">;
   connections: Pick<Connections, "callTool">;
   /** The holder of the lease. */
   by: string;
@@ -109,7 +110,10 @@ export async function reconcile(
     if (call.enabled && !isEnabling) await save(enabledTypes(offers, plan.settles));
     isEnabling = call.enabled;
     const token = call.owner === undefined ? undefined : await tokens.stage(call.owner);
-    const result = await configure(options, request, call, token);
+    const result = await configure(options, request, call, {
+      callbackToken: token,
+      timeoutMs: CONFIGURE_TIMEOUT_MS,
+    });
     signal.throwIfAborted();
     await tokens.record(call, result.outcome);
     if (result.outcome === "done") {
@@ -185,11 +189,11 @@ const enabledTypes = (offers: Offers, settles: readonly Settle[]): SubscriptionR
 
 type Settle = ConfigurePlan["settles"][number];
 
-async function configure(
+export async function configure(
   { connections, context: { callbackUrl } }: ReconcileOptions,
-  { connection, signal }: ReconcileRequest,
+  { connection, signal }: Pick<ReconcileRequest, "connection" | "signal">,
   { type, params, enabled, subscriptionId }: ConfigureCall,
-  callbackToken: string | undefined,
+  { callbackToken, timeoutMs }: { callbackToken?: string | undefined; timeoutMs: number },
 ): Promise<ConfigureOutcome> {
   try {
     const answer = await connections.callTool(
@@ -204,7 +208,7 @@ async function configure(
           ...(subscriptionId !== undefined && { subscriptionId }),
         },
       },
-      { signal, timeoutMs: CONFIGURE_TIMEOUT_MS },
+      { signal, timeoutMs },
     );
     return readConfigureAnswer(answer);
   } catch (error) {

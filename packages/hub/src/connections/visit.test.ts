@@ -14,6 +14,7 @@ import { createVisit } from "./visit.ts";
 
 const ID = "weather-7kq2xv";
 const HOUR = 3_600_000;
+const NEW_URL = "https://new.example/mcp";
 
 /** A published trigger for `storm`, and the visits of its connection. */
 async function open() {
@@ -22,6 +23,7 @@ async function open() {
   await store.createConnection(sampleConnection({ id: ID }), START);
   const flow = await publishTriggers(store, [{ node_id: "a" }]);
   const server = createTestTriggerServer("connection", ["storm", "rain"]);
+  const moved = createTestTriggerServer("connection", ["storm", "rain"]);
   const calls: unknown[] = [];
   /** For each visit, whether it has written the offers. */
   const writes: boolean[] = [];
@@ -56,12 +58,14 @@ async function open() {
       connections: {
         forget() {},
         request: () => Promise.reject(new Error("nothing is polled")),
-        async loadOffers() {
-          reach();
+        async loadOffers({ target }) {
+          if (!("url" in target && target.url === NEW_URL)) reach();
           return state.offers;
         },
-        async callTool(_, { arguments: args }) {
+        async callTool({ target, sealed }, { arguments: args }) {
+          if ("url" in target && target.url === NEW_URL) return moved.configure(args);
           reach();
+          expect(sealed).toBe("sealed");
           calls.push(args);
           return server.configure(args);
         },
@@ -69,7 +73,7 @@ async function open() {
     })(leased, new AbortController().signal);
   };
   const subscriptions = () => store.listTriggerSubscriptions("acme", ID);
-  return { store, flow, server, state, calls, writes, visit, subscriptions };
+  return { store, flow, server, moved, state, calls, writes, visit, subscriptions };
 }
 
 test("a subscription of an unreachable server shows why it is not configured", async () => {
@@ -183,4 +187,35 @@ test("the offers of a server are written only when they have changed", async () 
   await visit();
   expect(writes).toEqual([true, false, true]);
   expect(await store.getConnection("acme", ID)).toMatchObject({ trigger_count: 1, status: "ok" });
+});
+
+test("a server whose URL is replaced is told to stop, and its token expires", async () => {
+  const { store, server, moved, state, calls, visit } = await open();
+  await visit();
+  const [sent] = server.notify("storm", {});
+  const find = async (now: number) =>
+    store.findCallbackToken(await sha256Hex(sent?.token ?? ""), now);
+  state.now += 1;
+  const change = { target: { url: NEW_URL }, sealed: "new" };
+  await store.updateConnection("acme", ID, change, state.now);
+  expect(await find(state.now)).toMatchObject({ expires_at: state.now + 24 * HOUR });
+  await visit();
+  expect(calls.at(-1)).toMatchObject({ type: "storm", enabled: false });
+  expect(server.notify("storm", {})).toEqual([]);
+  expect(moved.notify("storm", {})).toHaveLength(1);
+  expect(await find(state.now)).toBeUndefined();
+  const told = calls.length;
+  await visit();
+  expect(calls).toHaveLength(told);
+});
+
+test("a replaced server that cannot be reached does not delay the new one", async () => {
+  const { store, moved, state, visit, subscriptions } = await open();
+  await visit();
+  state.isReachable = false;
+  const change = { target: { url: NEW_URL }, sealed: "new" };
+  await store.updateConnection("acme", ID, change, state.now);
+  await visit();
+  expect(await subscriptions()).toMatchObject([{ state: "active" }]);
+  expect(moved.notify("storm", {})).toHaveLength(1);
 });

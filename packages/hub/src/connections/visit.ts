@@ -13,6 +13,7 @@ import type { Connections } from "./connections.ts";
 import { type PollDueOptions, pollDue } from "./poll-due.ts";
 import { LeaseLost, type ReconcileOptions, reconcile } from "./reconcile.ts";
 import { retryMs, unsettled } from "./settle.ts";
+import { stopFormer } from "./stop-former.ts";
 
 export interface VisitOptions
   extends Omit<ReconcileOptions, "store" | "connections">,
@@ -73,6 +74,7 @@ export function createVisit(options: VisitOptions): Visit {
 
   const work: Visit = async (leased, signal) => {
     const { connection, subscriptions } = leased;
+    await stopFormer(options, leased, signal);
     const now = context.now();
     let { offers } = leased;
     const isChecked = needsCheck(leased, now);

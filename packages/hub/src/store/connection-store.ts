@@ -145,11 +145,16 @@ export interface FoundCallbackToken {
   isGone: boolean;
 }
 
+/** A server that the connection had before, and that may still send events. */
+export type FormerServer = Pick<Connection, "revision" | "target" | "sealed">;
+
 /** A connection that `by` has leased, with everything that is needed to check and reconcile it. */
 export interface LeasedConnection {
   connection: Connection;
   offers: Offers | null;
   subscriptions: TriggerSubscription[];
+  /** Must be told to stop before the current server is configured. */
+  former: FormerServer[];
 }
 
 export interface ConnectionLease {
@@ -196,8 +201,9 @@ export interface ConnectionStore {
     at: number,
   ): Promise<boolean>;
   /**
-   * Changes only the given fields. A changed target or credential increases `revision`. "changed" if
-   * the revision is not `ifRevision`; then nothing changes.
+   * Changes only the given fields. A changed target or credential increases `revision`. The tokens of
+   * a replaced server expire after a day. "changed" if the revision is not `ifRevision`; then nothing
+   * changes.
    */
   updateConnection(
     tenant: string,
@@ -232,6 +238,8 @@ export interface ConnectionStore {
     subscriptions: readonly SubscriptionResult[],
     now: number,
   ): Promise<boolean>;
+  /** Deletes the former servers up to `revision`, during a lease. False if the lease was lost. */
+  dropFormerServers(by: string, connection: string, revision: number): Promise<boolean>;
   /** Records the progress of subscriptions during a lease. False if the lease was lost. */
   saveSubscriptions(
     by: string,

@@ -490,6 +490,11 @@ const migrations: readonly Migration[] = [
       )`,
     ],
   },
+  {
+    // The servers, with their sealed credentials, that a connection had before and that must be told to stop.
+    name: "former servers of connections",
+    statements: ["ALTER TABLE connections ADD COLUMN former TEXT NOT NULL DEFAULT '[]'"],
+  },
 ];
 
 class DatabaseTooNew extends Error {

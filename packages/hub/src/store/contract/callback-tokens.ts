@@ -141,6 +141,29 @@ export function callbackTokensContract(it: It): void {
     expect(await expiry("next")).toBeNull();
   });
 
+  it("of a replaced server expire after a day, or when the new server has confirmed one", async ({
+    store,
+  }) => {
+    const { a } = await subscribe(store);
+    const expiry = async (hash: string) => (await store.findCallbackToken(hash, START))?.expires_at;
+    await stage(store, "former", a, "connection");
+    await confirm(store, "former");
+    await stage(store, "late", a, "connection");
+    const target = { url: "https://new.example/mcp" };
+    await store.updateConnection("acme", ID, { target }, START);
+    expect(await expiry("former")).toBe(START + DAY);
+    // A call that the former server answers after the change.
+    await confirm(store, "late");
+    expect(await expiry("late")).toBe(START + DAY);
+    const token = { hash: "new", tenant: "acme", connection: ID, subscription: a, at: START };
+    await store.stageCallbackToken({ ...token, scope: "connection", target, types: ["storm"] });
+    expect(await expiry("former")).toBe(START + DAY);
+    await confirm(store, "new");
+    expect(await expiry("former")).toBeUndefined();
+    expect(await expiry("late")).toBeUndefined();
+    expect(await expiry("new")).toBeNull();
+  });
+
   it("do not accumulate if a server never confirms one", async ({ store, sql }) => {
     const { a } = await subscribe(store);
     await stage(store, "current", a, "connection", START - 1);

@@ -75,6 +75,33 @@ export function connectionsContract(it: It): void {
     ).toMatchObject({ name: "Late" });
   });
 
+  it("keep replaced servers that have subscriptions, until they were told to stop", async ({
+    store,
+  }) => {
+    const [one, two, three] = ["one", "two", "three"].map((name) => ({
+      target: { url: `https://${name}.example/mcp` },
+      sealed: `of ${name}`,
+    }));
+    await store.createConnection(sampleConnection(one), START);
+    await store.updateConnection("acme", ID, two ?? {}, START);
+    expect(await leaseOne(store)).toMatchObject({ former: [] });
+    await publishTriggers(store, [{ node_id: "a" }]);
+    await store.updateConnection("acme", ID, { sealed: "rotated" }, START);
+    await store.updateConnection("acme", ID, three ?? {}, START);
+    await store.updateConnection("acme", ID, one ?? {}, START);
+    await finish(store, {});
+    const former = [
+      { ...two, sealed: "rotated", revision: 3 },
+      { ...three, revision: 4 },
+    ];
+    expect(await leaseOne(store)).toMatchObject({ former, connection: { revision: 5 } });
+    expect(await store.dropFormerServers("another", ID, 4)).toBe(false);
+    expect(await store.dropFormerServers("keeper", ID, 3)).toBe(true);
+    await store.touchConnection("acme", ID, START);
+    await finish(store, {});
+    expect(await leaseOne(store)).toMatchObject({ former: former.slice(1) });
+  });
+
   it("are leased when they are due, by one process at a time, until the lease expires", async ({
     store,
     reopen,
@@ -85,6 +112,7 @@ export function connectionsContract(it: It): void {
       connection: createdConnection(),
       offers: null,
       subscriptions: [],
+      former: [],
     });
     const other = await reopen();
     expect(await leasedIds(other, { by: "other", now: START + 59 })).toEqual([]);

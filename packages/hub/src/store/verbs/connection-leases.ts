@@ -9,6 +9,7 @@ import { type Dialect, first, inLists, notify, query, type Value, type Verb } fr
 import {
   CONNECTION_FIELDS,
   type ConnectionRow,
+  parseFormer,
   putOffers,
   readOffers,
   removeConnection,
@@ -21,19 +22,20 @@ export function* leaseConnections(
   dialect: Dialect,
   { by, now, until, limit }: ConnectionLease,
 ): Verb<LeasedConnection[]> {
-  const rows = yield* query<ConnectionRow>(
+  const rows = yield* query<ConnectionRow & { former: string }>(
     "WITH picked AS MATERIALIZED (SELECT id FROM connections WHERE due_at <= ? " +
       `ORDER BY due_at LIMIT ?${dialect.skipLocked}) ` +
       "UPDATE connections SET leased_by = ?, due_at = ?, touched_at = NULL " +
-      `WHERE id IN (SELECT id FROM picked) RETURNING ${CONNECTION_FIELDS}`,
+      `WHERE id IN (SELECT id FROM picked) RETURNING ${CONNECTION_FIELDS}, former`,
     [now, limit, by, until],
   );
   const leased: LeasedConnection[] = [];
-  for (const row of rows)
+  for (const { former, ...row } of rows)
     leased.push({
       connection: toConnection(row),
       offers: (yield* readOffers(row.id)) ?? null,
       subscriptions: yield* subscriptionsOf(row.id),
+      former: parseFormer(former),
     });
   return leased;
 }
@@ -124,6 +126,24 @@ function* dueAfter(
       touchedAt,
     ])) !== undefined;
   return changed ? touchedAt : Math.max(touchedAt, pause_until);
+}
+
+export function* dropFormerServers(
+  dialect: Dialect,
+  by: string,
+  connection: string,
+  revision: number,
+): Verb<boolean> {
+  if (!(yield* lockLeased(dialect, by, connection))) return false;
+  const row = yield* first<{ former: string }>("SELECT former FROM connections WHERE id = ?", [
+    connection,
+  ]);
+  const rest = parseFormer(row?.former ?? "[]").filter((one) => one.revision > revision);
+  yield* query("UPDATE connections SET former = ? WHERE id = ?", [
+    JSON.stringify(rest),
+    connection,
+  ]);
+  return true;
 }
 
 export function* saveSubscriptions(

@@ -1,6 +1,6 @@
 /** Rows of connections and their offers. */
 import { concat, utf8 } from "../../lib/hmac.ts";
-import type { Connection, Offers } from "../connection-store.ts";
+import type { Connection, FormerServer, Offers } from "../connection-store.ts";
 import { type Dialect, first, insert, notify, query, type Value, type Verb } from "../sql.ts";
 
 export type ConnectionRow = Omit<Connection, "tenant" | "target" | "credentials" | "deleted"> & {
@@ -13,6 +13,9 @@ export type ConnectionRow = Omit<Connection, "tenant" | "target" | "credentials"
 export const CONNECTION_FIELDS =
   "id, tenant_id, name, target, sealed, credentials, revision, status, error, checked_at, attempt, " +
   "tool_count, trigger_count, next_at, deleted, created_at, updated_at";
+
+/** Selected beside `CONNECTION_FIELDS` if it is needed. */
+export const parseFormer = (former: string): FormerServer[] => JSON.parse(former) as FormerServer[];
 
 export const toConnection = ({ tenant_id, ...row }: ConnectionRow): Connection => ({
   ...row,

@@ -1,11 +1,13 @@
 /** Connections: how to reach MCP servers, and what they offered when they were last checked. */
 import type { Connection, ConnectionStore, Offers } from "../connection-store.ts";
 import { type Dialect, first, query, type Verb } from "../sql.ts";
+import { expireTokensAt } from "./callback-tokens.ts";
 import {
   CONNECTION_FIELDS,
   type ConnectionRow,
   lockConnection,
   makeDue,
+  parseFormer,
   readOffers,
   removeConnection,
   toConnection,
@@ -15,6 +17,7 @@ import {
   removeSubscriptionsOf,
   restartSubscriptions,
   subscribeTriggers,
+  subscriptionsOf,
 } from "./trigger-subscriptions.ts";
 
 export function* createConnection(
@@ -62,11 +65,31 @@ export function* updateConnection(
     `UPDATE connections SET ${reset}name = ?, target = ?, sealed = ?, credentials = ?, updated_at = ? WHERE id = ?`,
     [next.name, target, next.sealed, JSON.stringify(next.credentials), at, id],
   );
+  if (target !== JSON.stringify(found.target)) yield* replaceServer(dialect, found, at);
   if (isOther) {
     yield* restartSubscriptions(id, at);
     yield* makeDue(id, at);
   }
   return yield* getConnection(tenant, id);
+}
+
+/** How many former servers are told to stop, if they are replaced before the next visit. */
+const MAX_FORMER = 5;
+
+/** The former server may still send events with its tokens. */
+function* replaceServer(
+  dialect: Dialect,
+  { id, revision, target, sealed }: Connection,
+  at: number,
+): Verb<void> {
+  yield* expireTokensAt(dialect, id, at);
+  if ((yield* subscriptionsOf(id)).length === 0) return;
+  const row = yield* first<{ former: string }>("SELECT former FROM connections WHERE id = ?", [id]);
+  const former = [...parseFormer(row?.former ?? "[]"), { revision, target, sealed }];
+  yield* query("UPDATE connections SET former = ? WHERE id = ?", [
+    JSON.stringify(former.slice(-MAX_FORMER)),
+    id,
+  ]);
 }
 
 export function* deleteConnection(

@@ -28,6 +28,7 @@ import {
 } from "./claim-events.ts";
 import { claimRuns, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
 import {
+  dropFormerServers,
   finishConnection,
   leaseConnections,
   nextConnectionDue,
@@ -253,6 +254,9 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   renewConnections: writes((lease, ids) => renewConnections(dialect, lease, ids)),
   finishConnection: writes((by, result, subscriptions, now) =>
     finishConnection(dialect, by, result, subscriptions, now),
+  ),
+  dropFormerServers: writes((by, connection, revision) =>
+    dropFormerServers(dialect, by, connection, revision),
   ),
   saveSubscriptions: writes((by, connection, subscriptions, now) =>
     saveSubscriptions(dialect, by, connection, subscriptions, now),

@@ -1,0 +1,36 @@
+/**
+ * Tells the servers that a connection had before to stop sending events, once and for a limited time:
+ * a server that cannot be reached must not delay the one that replaces it. It happens before the new
+ * server is configured, since both URLs may lead to the same server.
+ */
+import type { LeasedConnection } from "../store/connection-store.ts";
+import { planConfigure } from "./plan-configure.ts";
+import { configure, LeaseLost, type ReconcileOptions } from "./reconcile.ts";
+
+const CALL_TIMEOUT_MS = 5_000;
+const TIMEOUT_MS = 10_000;
+
+export async function stopFormer(
+  options: ReconcileOptions,
+  { connection, offers, subscriptions, former }: LeasedConnection,
+  signal: AbortSignal,
+): Promise<void> {
+  const newest = former.at(-1);
+  if (!newest) return;
+  const { store, by, context } = options;
+  const removed = subscriptions.map((one) => ({ ...one, wanted: "removed" as const }));
+  const calls = offers ? planConfigure(offers, removed, () => true).calls : [];
+  for (const server of former) {
+    const end = context.now() + TIMEOUT_MS;
+    const request = { connection: { ...connection, ...server }, signal };
+    for (const call of calls) {
+      const timeoutMs = Math.min(CALL_TIMEOUT_MS, end - context.now());
+      if (timeoutMs <= 0) break;
+      const { outcome } = await configure(options, request, call, { timeoutMs });
+      signal.throwIfAborted();
+      if (outcome === "unknown") break;
+    }
+  }
+  if (!(await store.dropFormerServers(by, connection.id, newest.revision)))
+    throw new LeaseLost(`the lease of ${connection.id} was lost`);
+}
