@@ -96,25 +96,27 @@ export function* confirmCallbackToken(
     subscription_id: string;
     scope: CallbackScope;
     target: string | null;
-    server: string | null;
-  }>(
-    "SELECT t.connection_id, t.subscription_id, t.scope, t.target, c.target AS server " +
-      "FROM callback_tokens t LEFT JOIN connections c ON c.id = t.connection_id WHERE t.hash = ?",
-    [hash],
-  );
+  }>("SELECT connection_id, subscription_id, scope, target FROM callback_tokens WHERE hash = ?", [
+    hash,
+  ]);
   if (!found) return;
-  const { connection_id, subscription_id, scope, target, server } = found;
+  const { connection_id, subscription_id, scope, target } = found;
+  // Serializes concurrent calls.
+  const connection = yield* first<{ target: string }>(
+    `SELECT target FROM connections WHERE id = ?${dialect.forUpdate}`,
+    [connection_id],
+  );
   const ofConnection = scope === "connection";
   const rows = yield* lockTokens(
     dialect,
     `${ofConnection ? "connection_id" : "subscription_id"} = ? ` +
-      "AND (hash = ? OR expires_at IS NULL OR expires_at > ? OR target <> ?)",
-    [ofConnection ? connection_id : subscription_id, hash, at + GRACE_MS, target],
+      "AND (hash = ? OR expires_at IS NULL OR expires_at > ? OR (expires_at > ? AND target <> ?))",
+    [ofConnection ? connection_id : subscription_id, hash, at + GRACE_MS, at, target],
   );
   const own = rows.find((row) => row.hash === hash);
   if (!own) return;
   // The connection has been moved to another server meanwhile.
-  if (server !== null && server !== target) return yield* expire(own, at + GRACE_MS);
+  if (connection && connection.target !== target) return yield* expire(own, at + GRACE_MS);
   const types = { ...parseTypes(own.types), [type]: true };
   yield* query("UPDATE callback_tokens SET types = ?, expires_at = NULL WHERE hash = ?", [
     JSON.stringify(types),
