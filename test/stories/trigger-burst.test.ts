@@ -14,13 +14,16 @@ const SENDERS = 64;
 const TENANT = "local";
 
 /** A hub with one active trigger, and the token and URL that the server has got. */
-async function startBurst(): Promise<{
+async function startBurst(
+  publish: (story: TriggerStory) => Promise<string> = ({ publish }) =>
+    publish([{ id: "opened", type: "issue.opened" }]),
+): Promise<{
   story: TriggerStory;
   flow: string;
   send(id: number): Promise<number | undefined>;
 }> {
   const story = await startTriggerStory();
-  const flow = await story.publish([{ id: "opened", type: "issue.opened" }]);
+  const flow = await publish(story);
   await story.untilStates({ opened: "active" });
   const credentials = (await story.server.state()).kept[story.connection]?.credentials;
   if (!credentials) throw new Error("the server has no credentials");
@@ -107,3 +110,60 @@ it("starts one run per event for ten thousand events, although the hub is killed
   await restarted;
   await expectRuns(story.data, flow, EVENTS);
 }, 400_000);
+
+/** Each run calls a tool of the server, which counts the calls. */
+async function publishCounting({ call, connection }: TriggerStory): Promise<string> {
+  const { id } = await call<{ id: string }>("POST", "/api/apps/triggers/flows", {
+    name: "Count",
+    nodes: [
+      {
+        id: "opened",
+        type: "Event",
+        name: "Opened",
+        parameters: { source: connection, type: "issue.opened" },
+      },
+      {
+        id: "count",
+        type: "CallTool",
+        name: "Count",
+        parameters: { connection, tool: "COUNT", arguments: { n: "{{ trigger.data.n }}" } },
+      },
+      {
+        id: "end",
+        type: "Return",
+        name: "End",
+        parameters: { value: { n: "{{ trigger.data.n }}" } },
+      },
+    ],
+    edges: [
+      { source: "opened", target: "count" },
+      { source: "count", target: "end" },
+    ],
+  });
+  await call("POST", `/api/flows/${id}/publish`, {});
+  return id;
+}
+
+it("calls a tool once per event; only calls in progress when the hub is killed are repeated, with their keys", async () => {
+  const count = 300;
+  const { story, flow, send } = await startBurst(publishCounting);
+  const counted = async () => (await story.server.state()).counted;
+  const deliver = async (n: number) => {
+    while ((await send(n)) !== 202) await sleep(50);
+  };
+  await Promise.all(Array.from({ length: count / 2 }, (_, n) => deliver(n)));
+  await expect
+    .poll(async () => (await counted()).length, { timeout: 60_000, interval: 20 })
+    .toBeGreaterThan(20);
+  await story.killHub();
+  await story.restartHub();
+  await Promise.all(Array.from({ length: count / 2 }, (_, n) => deliver(count / 2 + n)));
+  await expectRuns(story.data, flow, count);
+  const calls = await counted();
+  const keys = new Map(calls.map(({ n, key }) => [n, key]));
+  expect(keys.size).toBe(count);
+  // SIGNALBOX_RUNS_AT_ONCE: the runs that the killed hub worked on.
+  expect(calls.length - count).toBeLessThanOrEqual(16);
+  for (const { n, key } of calls) expect([n, key]).toEqual([n, keys.get(n)]);
+  expect(new Set(keys.values()).size).toBe(count);
+}, 240_000);

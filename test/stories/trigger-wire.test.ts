@@ -28,11 +28,17 @@ async function open() {
   onTestFinished(server.close);
   const received: { headers: Record<string, unknown>; body: unknown }[] = [];
   let status = 202;
+  let redirectTo: string | undefined;
+  const held: (() => void)[] = [];
+  let isHolding = false;
   const receiver = createServer(async (request, response) => {
     let text = "";
     for await (const chunk of request) text += chunk;
     received.push({ headers: request.headers, body: JSON.parse(text) });
-    response.writeHead(status).end("{}");
+    if (isHolding) await new Promise<void>((resolve) => held.push(resolve));
+    const location = request.url === redirectTo ? undefined : redirectTo;
+    if (location) response.writeHead(307, { location }).end();
+    else response.writeHead(status).end("{}");
   });
   await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
@@ -59,15 +65,36 @@ async function open() {
     const data = /^data: (.*)$/m.exec(await response.text())?.[1] ?? "null";
     return JSON.parse(data).result as ToolResult;
   };
-  const notify = async (type: string) => {
-    const body = JSON.stringify({ type, data: { n: 1 } });
+  const notify = async (type: string, data: object = { n: 1 }) => {
+    const body = JSON.stringify({ type, data });
     const response = await fetch(`${server.controlUrl}/notify`, { method: "POST", body });
     return (await response.json()) as { status: number }[];
   };
   const answerWith = (given: number) => {
     status = given;
   };
-  return { server, received, callbackUrl, post, configure, notify, answerWith };
+  const redirect = (path: string) => {
+    redirectTo = path;
+  };
+  /** Holds responses until the returned function is called. */
+  const hold = () => {
+    isHolding = true;
+    return () => {
+      isHolding = false;
+      for (const resume of held) resume();
+    };
+  };
+  return {
+    server,
+    received,
+    callbackUrl,
+    post,
+    configure,
+    notify,
+    answerWith,
+    redirect,
+    hold,
+  };
 }
 
 describe("the stand-in server", () => {
@@ -164,7 +191,62 @@ describe("the stand-in server", () => {
   );
 });
 
+describe("callbacks of the stand-in server", () => {
+  it("follow redirects", async () => {
+    const { configure, callbackUrl, notify, received, redirect } = await open();
+    await configure({ callbackUrl, callbackToken: "t" });
+    redirect("/elsewhere");
+    expect(await notify("issue.opened")).toMatchObject([{ status: 202 }]);
+    expect(received.map(({ body }) => body)).toEqual([
+      { type: "issue.opened", data: { n: 1 } },
+      { type: "issue.opened", data: { n: 1 } },
+    ]);
+  });
+
+  it("do not wait for each other, so their order is not kept", async () => {
+    const { configure, callbackUrl, notify, received, hold } = await open();
+    await configure({ callbackUrl, callbackToken: "t" });
+    const resume = hold();
+    const first = notify("issue.opened", { n: 1 });
+    await expect.poll(() => received.length, { timeout: MAX_WAIT_MS }).toBe(1);
+    const second = notify("issue.opened", { n: 2 });
+    // The second arrives although the first has no response yet.
+    await expect.poll(() => received.length, { timeout: MAX_WAIT_MS }).toBe(2);
+    resume();
+    await Promise.all([first, second]);
+  });
+
+  it("have no size limit", async () => {
+    const { configure, callbackUrl, notify, received } = await open();
+    await configure({ callbackUrl, callbackToken: "t" });
+    await notify("issue.opened", { text: "x".repeat(2 * 1024 * 1024) });
+    expect(JSON.stringify(received[0]?.body).length).toBeGreaterThan(2 * 1024 * 1024);
+  });
+});
+
 describe("the hub", () => {
+  it("answers an event above 1 MiB with 413, and keeps accepting others", async () => {
+    const story = await startTriggerStory();
+    await story.publish([{ id: "a", type: "issue.opened" }]);
+    await story.untilStates({ a: "active" });
+    const large = { n: 1, text: "x".repeat(1024 * 1024) };
+    expect(await story.server.notify("issue.opened", large)).toMatchObject([{ status: 413 }]);
+    expect(await story.server.notify("issue.opened", { n: 2 })).toMatchObject([{ status: 202 }]);
+    await story.firedBy(2, ["a"]);
+    await story.firedBy(1, []);
+  });
+
+  it("accepts params that lost their enum and description by `.optional()`", async () => {
+    const story = await startTriggerStory();
+    const path = `/api/connections/${story.connection}/triggers`;
+    const { items } = await story.call<{ items: { inputSchema: object }[] }>("GET", path);
+    expect(items[0]?.inputSchema).toMatchObject({ properties: { label: { type: "string" } } });
+    await story.publish([{ id: "a", type: "issue.opened", params: { label: "bug" } }]);
+    await story.untilStates({ a: "active" });
+    await story.server.notify("issue.opened", { label: "bug", n: 1 });
+    await story.firedBy(1, ["a"]);
+  });
+
   it("names the connection in x-mesh-token, and sends params as strings, without conditions", async () => {
     const story = await startTriggerStory();
     await story.publish([

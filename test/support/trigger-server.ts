@@ -43,6 +43,8 @@ interface Kept {
 export interface ControlState {
   kept: Record<string, Kept>;
   calls: ReceivedCall[];
+  /** The calls of the tool COUNT. */
+  counted: { n: unknown; key: unknown }[];
   /** The number of requests whose responses are held. */
   held: number;
 }
@@ -68,6 +70,7 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
   const { port = 0, file, perSubscription = false, types = TYPES } = options;
   const kept = new Map<string, Kept>(file ? readState(file) : []);
   const calls: ReceivedCall[] = [];
+  const counted: ControlState["counted"] = [];
   let switches = ALWAYS;
   const held = new Set<() => void>();
 
@@ -121,6 +124,11 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
   const callTool = (connection: string | undefined, params: JsonObject) => {
     const args = (params.arguments ?? {}) as JsonObject;
     if (params.name === "TRIGGER_LIST") return toolResult({ triggers: types.map(offer) });
+    if (params.name === "COUNT") {
+      const meta = (params._meta ?? {}) as JsonObject;
+      counted.push({ n: args.n, key: meta["signalbox/idempotency-key"] });
+      return toolResult({ count: counted.length });
+    }
     if (params.name !== "TRIGGER_CONFIGURE")
       return toolError(`MCP error -32602: Tool ${params.name} not found`);
     calls.push({ connection, arguments: args });
@@ -208,7 +216,12 @@ export async function openTriggerServer(options: TriggerServerOptions = {}) {
         held.clear();
       }
       if (request.url === "/forget") kept.clear();
-      return { kept: Object.fromEntries(kept), calls, held: held.size } satisfies ControlState;
+      return {
+        kept: Object.fromEntries(kept),
+        calls,
+        counted,
+        held: held.size,
+      } satisfies ControlState;
     };
     serve().then(
       (result) => response.end(JSON.stringify(result)),
@@ -241,10 +254,19 @@ const toolError = (text: string): JsonObject => ({
 const offer = (type: string) => ({
   type,
   description: `Fires when ${type} happens.`,
-  paramsSchema: { repo: { type: "string", description: "Only this repository." } },
+  paramsSchema: {
+    repo: { type: "string", description: "Only this repository." },
+    // An optional enum with a description: the package loses both.
+    label: { type: "string" },
+  },
 });
 
 const tools = (perSubscription: boolean) => [
+  {
+    name: "COUNT",
+    description: "Counts its calls.",
+    inputSchema: { type: "object", properties: { n: {} } },
+  },
   {
     name: "TRIGGER_LIST",
     description: "Lists the triggers.",

@@ -2,7 +2,11 @@ import { expect, test } from "vitest";
 import { createIds } from "../lib/ids.ts";
 import { createTestTimers } from "../lib/test-timers.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { sampleConnection, sampleOffers } from "../store/contract/connection-sample.ts";
+import {
+  publishTriggers,
+  sampleConnection,
+  sampleOffers,
+} from "../store/contract/connection-sample.ts";
 import { START } from "../store/contract/sample.ts";
 import type { Store } from "../store/store.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -276,4 +280,34 @@ test("leases a few connections per transaction, and visits all that are due", as
   expect(checks.map(({ id }) => id).sort()).toEqual(ids.toSorted());
   expect(Math.max(...leased)).toBe(8);
   await keeper.close();
+});
+
+test("closes while a server does not answer TRIGGER_CONFIGURE; another process continues", async () => {
+  const id = "weather-7kq2xv";
+  const tools = [{ name: "TRIGGER_CONFIGURE", description: "", inputSchema: {} }];
+  let called = 0;
+  const { store, timers, keeper, errors, advance } = await openWith(
+    [id],
+    async () => {},
+    () => ({
+      connections: {
+        forget() {},
+        request: () => Promise.reject(new Error("nothing is polled")),
+        loadOffers: async () => sampleOffers({ tools }),
+        callTool(_, __, { signal }) {
+          called += 1;
+          return hang(signal);
+        },
+      },
+    }),
+  );
+  await publishTriggers(store, [{}]);
+  await advance(2_000);
+  // The hash of the token is made outside of the clock.
+  await expect.poll(() => called).toBe(1);
+  await keeper.close();
+  expect(errors).toEqual([]);
+  const now = timers.now();
+  const [leased] = await store.leaseConnections({ by: "other", now, until: now + 1, limit: 1 });
+  expect(leased?.subscriptions).toMatchObject([{ state: "configuring", configured: 0 }]);
 });
