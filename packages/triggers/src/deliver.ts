@@ -6,7 +6,7 @@ export type AttemptResult =
   | { outcome: "delivered" }
   /** The token is not valid: it may have been replaced meanwhile. */
   | { outcome: "unauthorized"; message: string; retryAfterMs?: number }
-  /** Nobody wants the events of this subscription any more. */
+  /** The trigger of this subscription was paused or removed. */
   | { outcome: "gone" }
   /** The receiver will never accept this event. */
   | { outcome: "rejected"; status: number; message: string }

@@ -173,6 +173,19 @@ describe("problems", () => {
     });
   });
 
+  it("keeps its cursor if the server rejects the poll for another reason", async () => {
+    const { poll, state } = setUpPoll();
+    const subscription = subscriptionOf({ position: { cursors: { issue: "7" } } });
+    state.respond = (request) => {
+      if (request.params.cursor !== null)
+        throw new ConnectionError("rejected", "Too many polls: send the same cursor again later.");
+      return { events: [], cursor: "9" };
+    };
+    await poll(offering({}), subscription);
+    expect(subscription.position).toEqual({ cursors: { issue: "7" } });
+    expect(subscription.error).toContain("Too many polls");
+  });
+
   it("skips events that cannot be stored, and reports them", async () => {
     const { poll, stored, state } = setUpPoll();
     const subscription = subscriptionOf({ position: { cursors: { issue: "0" } } });

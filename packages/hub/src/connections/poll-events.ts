@@ -119,7 +119,11 @@ function convert(value: Json, type: Json | undefined): Json | undefined {
 
 /** The server does not accept its own cursor any more, for example after it has lost its data. */
 const isCursorError = (error: unknown): boolean =>
-  error instanceof ConnectionError && error.code === "rejected" && /cursor/i.test(error.message);
+  error instanceof ConnectionError && error.code === "rejected" && CURSOR_ERROR.test(error.message);
+
+/** The draft has no code for it. Other errors may mention the cursor too. */
+const CURSOR_ERROR =
+  /\b(invalid|unknown|expired|stale|malformed)\b[^.]{0,20}\bcursor\b|\bcursor\b[^.]{0,40}\b(not|invalid|unknown|expired|stale|malformed|too old)\b/i;
 
 function parseResult(result: Json) {
   const { data, error } = pollResult.safeParse(result);

@@ -30,7 +30,7 @@ const description = z.string().max(4000);
 const draft = z
   .boolean()
   .default(false)
-  .describe("true: only saves the change. By default it is published and runs at once");
+  .describe("true: only saves the change. By default it is published and runs immediately");
 
 const changeBy = ({ access }: ToolContext, args: { draft: boolean }) => ({
   by: access.name,
