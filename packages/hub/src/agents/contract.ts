@@ -115,8 +115,8 @@ export function modelContract(): void {
       await asked;
       const [sent] = asked.requests;
       expect(sent?.calls).toEqual(["tracker__label", "tracker__label"]);
-      const told = sent?.messages.slice(2).map(({ text }) => text);
-      expect(told?.join("")).toBe("addedno name");
+      const texts = sent?.messages.slice(2).map(({ text }) => text);
+      expect(texts?.join("")).toBe("addedno name");
     });
 
     test("reports arguments that are not a JSON object", async () => {

@@ -76,7 +76,7 @@ export function changedTarget(target: ConnectionTarget, fields: Fields): Connect
 
 /**
  * The credentials after a change. They are kept if they are not given, but never for another origin:
- * whoever changes the URL could otherwise read them there.
+ * a client that changes the URL could otherwise read them there.
  */
 export function changedCredentials(
   { from, to }: { from: ConnectionTarget; to: ConnectionTarget },
