@@ -12,8 +12,8 @@ import type { Timers } from "../lib/timers.ts";
 import type { Explainer, TriggerTest } from "../runs/explain.ts";
 import type { Connection, Offers } from "../store/connection-store.ts";
 import type { FlowGraph } from "../store/flow-store.ts";
-import type { Run, RunQuery, Step } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
+import { assertAgent, assertTrigger, triggersIn } from "./automation-checks.ts";
 import {
   type AutomationTrigger,
   agentNode,
@@ -21,8 +21,9 @@ import {
   type GivenTrigger,
   TRIGGERS,
   triggerNode,
-  triggersTo,
 } from "./automation-graph.ts";
+import { createAutomationRuns } from "./automation-runs.ts";
+import { type Automation, createAutomationView } from "./automation-view.ts";
 import type { ToolCalls } from "./call-tool.ts";
 import type { DescribedFlow, FlowChange, Flows } from "./flows.ts";
 
@@ -43,25 +44,6 @@ export interface ChangeOptions {
   draft: boolean;
 }
 
-export interface Automation {
-  flow: DescribedFlow;
-  agent: JsonObject;
-  triggers: (AutomationTrigger & TriggerState)[];
-  /** Whether the published version is the current draft. */
-  isPublished: boolean;
-}
-
-interface TriggerState {
-  /** When a schedule fires next. */
-  nextFireAt?: number | null;
-  /** What the server of a connection has confirmed, and its error. */
-  subscription?: { state: string; error: string | null };
-}
-
-type ReadSubscriptions = (
-  connection: string,
-) => ReturnType<AutomationsOptions["store"]["listSubscriptionStates"]>;
-
 export type Automations = ReturnType<typeof createAutomations>;
 
 /** The app of automations, unless the caller names another one. */
@@ -70,55 +52,8 @@ export const DEFAULT_APP = "automations";
 const EDIT_ATTEMPTS = 3;
 
 export function createAutomations(options: AutomationsOptions) {
-  const { store, flows, calls, connections, registry, newId, timers } = options;
-
-  /** Reads the subscriptions of each connection at most once. */
-  const subscriptionReader = (tenant: string): ReadSubscriptions => {
-    const found = new Map<string, ReturnType<ReadSubscriptions>>();
-    return (source) => {
-      const states = found.get(source) ?? store.listSubscriptionStates(tenant, source);
-      found.set(source, states);
-      return states;
-    };
-  };
-
-  const view = async (
-    flow: DescribedFlow,
-    read: ReadSubscriptions = subscriptionReader(flow.tenant),
-  ): Promise<Automation> => {
-    const agent = assertAgent(flow);
-    const published =
-      flow.version === null
-        ? undefined
-        : await store.getVersion(flow.tenant, flow.id, flow.version);
-    const found: Automation["triggers"] = [];
-    for (const trigger of triggersTo(flow.graph, agent, registry))
-      found.push({ ...trigger, ...(await stateOf(flow, trigger, read)) });
-    return {
-      flow,
-      agent: agent.parameters,
-      triggers: found,
-      isPublished: JSON.stringify(published) === JSON.stringify(flow.graph),
-    };
-  };
-
-  const stateOf = async (
-    { id, schedules }: DescribedFlow,
-    trigger: AutomationTrigger,
-    read: ReadSubscriptions,
-  ): Promise<TriggerState> => {
-    if (trigger.kind === "schedule")
-      return {
-        nextFireAt: schedules.find(({ node_id }) => node_id === trigger.id)?.next_at ?? null,
-      };
-    if (trigger.kind !== "event") return {};
-    const subscription = (await read(String(trigger.config.source))).find(
-      ({ flow_id, node_id }) => flow_id === id && node_id === trigger.id,
-    );
-    return subscription
-      ? { subscription: { state: subscription.state, error: subscription.error } }
-      : {};
-  };
+  const { store, flows, connections, registry, newId, timers } = options;
+  const { view, subscriptionReader } = createAutomationView(options);
 
   const publish = (flow: DescribedFlow, { by, draft }: ChangeOptions): Promise<DescribedFlow> =>
     draft
@@ -167,21 +102,9 @@ export function createAutomations(options: AutomationsOptions) {
     }
   };
 
-  const triggerOf = (graph: FlowGraph, trigger: string): AutomationTrigger => {
-    const found = triggersIn(graph).find(({ id }) => id === trigger);
-    if (found) return found;
-    throw new RequestError(
-      "not_found",
-      "trigger_id",
-      `The automation has no trigger ${trigger.slice(0, 100)}. ${choices(triggersIn(graph))}`,
-    );
-  };
-  const triggersIn = (graph: FlowGraph): AutomationTrigger[] => {
-    const agent = agentOf(graph);
-    return agent ? triggersTo(graph, agent, registry) : [];
-  };
-
   return {
+    ...createAutomationRuns(options),
+
     /** If it cannot be published, nothing is created. */
     async create(
       tenant: string,
@@ -277,7 +200,7 @@ export function createAutomations(options: AutomationsOptions) {
         id,
         (graph) => {
           const agentId = agentOf(graph)?.id ?? "";
-          const nth = triggersIn(graph).length;
+          const nth = triggersIn(graph, registry).length;
           const { node, edge } = triggerNode(given, { id: triggerId, nth, agentId });
           return { nodes: [...graph.nodes, node], edges: [...graph.edges, edge] };
         },
@@ -298,7 +221,7 @@ export function createAutomations(options: AutomationsOptions) {
         tenant,
         id,
         (graph) => {
-          const { kind } = triggerOf(graph, trigger);
+          const { kind } = assertTrigger(graph, trigger, registry);
           return {
             nodes: graph.nodes.map((node) => {
               if (node.id !== trigger) return node;
@@ -321,7 +244,7 @@ export function createAutomations(options: AutomationsOptions) {
         tenant,
         id,
         (graph) => {
-          triggerOf(graph, trigger);
+          assertTrigger(graph, trigger, registry);
           return {
             nodes: graph.nodes.filter((node) => node.id !== trigger),
             edges: graph.edges.filter(({ source }) => source !== trigger),
@@ -334,7 +257,7 @@ export function createAutomations(options: AutomationsOptions) {
     async getTrigger(tenant: string, id: string, trigger: string): Promise<AutomationTrigger> {
       const flow = await flows.get(tenant, id);
       assertAgent(flow);
-      return triggerOf(flow.graph, trigger);
+      return assertTrigger(flow.graph, trigger, registry);
     },
 
     /** Compares an event trigger with the newest events of its source, or with one event. */
@@ -346,47 +269,6 @@ export function createAutomations(options: AutomationsOptions) {
       const selection: EventSelection | undefined = TRIGGERS.event.listensTo(config);
       if (!selection) throw configError("event", config, "trigger");
       return options.triggers.test(tenant, selection, which);
-    },
-
-    /** Starts a run, and returns it when it has ended or `waitMs` have passed. */
-    async run(
-      tenant: string,
-      id: string,
-      given: { trigger?: string | undefined; input: JsonObject; waitMs: number },
-      signal: AbortSignal,
-    ): Promise<Run> {
-      const flow = await flows.get(tenant, id);
-      assertAgent(flow);
-      if (flow.version === null)
-        throw new RequestError(
-          "invalid",
-          "id",
-          "The automation is a draft: publish it with AUTOMATION_UPDATE, then run it.",
-        );
-      const all = triggersIn(flow.graph);
-      const [only, another] = all;
-      if (given.trigger === undefined && (!only || another))
-        throw new RequestError("invalid", "trigger_id", `is missing. ${choices(all)}`);
-      const trigger = given.trigger ?? only?.id ?? "";
-      triggerOf(flow.graph, trigger);
-      const started = await calls.start({
-        tenant,
-        flow: id,
-        trigger,
-        input: given.input,
-        onlyActive: false,
-      });
-      const ended = await endWithin(started.ended, given.waitMs, signal);
-      if (ended) return ended;
-      await started.stored;
-      return assertRun(await store.getRun(tenant, started.id), started.id);
-    },
-
-    listRuns: (query: RunQuery): Promise<Run[]> => store.listRuns(query),
-
-    async getRun(tenant: string, id: string): Promise<{ run: Run; steps: Step[] }> {
-      const run = assertRun(await store.getRun(tenant, id), id);
-      return { run, steps: await store.listSteps(tenant, id) };
     },
 
     /** The names that `{{ secrets.NAME }}` can refer to. */
@@ -416,24 +298,6 @@ export function createAutomations(options: AutomationsOptions) {
       return { connection, offers: await store.getOffers(tenant, id) };
     },
   };
-
-  /** Undefined if the run has not ended in time, or the caller has disconnected. */
-  async function endWithin(
-    ended: Promise<Run>,
-    ms: number,
-    signal: AbortSignal,
-  ): Promise<Run | undefined> {
-    const stopped = Promise.withResolvers<undefined>();
-    const stop = () => stopped.resolve(undefined);
-    const cancel = timers.after(ms, stop);
-    signal.addEventListener("abort", stop, { once: true });
-    try {
-      return await Promise.race([ended, stopped.promise]);
-    } finally {
-      cancel();
-      signal.removeEventListener("abort", stop);
-    }
-  }
 }
 
 /** Repeats `work` if another client has changed the flow meanwhile. */
@@ -451,29 +315,8 @@ async function retryChanged<Result>(
     }
 }
 
-function assertAgent({ id, graph }: Pick<DescribedFlow, "id" | "graph">) {
-  const agent = agentOf(graph);
-  if (agent) return agent;
-  throw new RequestError(
-    "invalid",
-    "id",
-    `The flow ${id} is not an automation, because it does not have exactly one Agent node. Choose an id that AUTOMATION_LIST returns.`,
-  );
-}
-
-function assertRun(run: Run | undefined, id: string): Run {
-  if (run) return run;
-  throw new RequestError("not_found", "run_id", `There is no run ${id.slice(0, 100)}.`);
-}
-
 const withoutNulls = (fields: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
-
-/** Names the triggers, so that a caller can choose one. */
-const choices = (triggers: readonly AutomationTrigger[]): string =>
-  triggers.length === 0
-    ? "Add one with AUTOMATION_TRIGGER_ADD."
-    : `Choose one of ${triggers.map(({ id, name }) => `${id} (${name})`).join(", ")}.`;
 
 function checkChanges(kind: GivenTrigger["kind"], parameters: JsonObject): void {
   const { settings: _, ...config } = parameters;

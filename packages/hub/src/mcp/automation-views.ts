@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { TRIGGER_KINDS } from "../apps/automation-graph.ts";
-import type { Automation } from "../apps/automations.ts";
+import type { Automation } from "../apps/automation-view.ts";
 import type { Connection, Offers } from "../store/connection-store.ts";
 import { RUN_CAUSES, RUN_STATUSES, type Run, type Step } from "../store/run-store.ts";
 

@@ -1,0 +1,82 @@
+/** Starts and reads the runs of automations. */
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { RequestError } from "../lib/request-error.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { Run, RunQuery, Step } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+import { assertAgent, chooseTrigger } from "./automation-checks.ts";
+import type { ToolCalls } from "./call-tool.ts";
+import type { Flows } from "./flows.ts";
+
+export interface AutomationRunsOptions {
+  store: Pick<Store, "getRun" | "listRuns" | "listSteps">;
+  flows: Pick<Flows, "get">;
+  calls: Pick<ToolCalls, "start">;
+  registry: NodeRegistry;
+  timers: Pick<Timers, "after">;
+}
+
+export function createAutomationRuns(options: AutomationRunsOptions) {
+  const { store, flows, calls, registry, timers } = options;
+  return {
+    /** Starts a run, and returns it when it has ended or `waitMs` have passed. */
+    async run(
+      tenant: string,
+      id: string,
+      given: { trigger?: string | undefined; input: JsonObject; waitMs: number },
+      signal: AbortSignal,
+    ): Promise<Run> {
+      const flow = await flows.get(tenant, id);
+      assertAgent(flow);
+      if (flow.version === null)
+        throw new RequestError(
+          "invalid",
+          "id",
+          "The automation is a draft: publish it with AUTOMATION_UPDATE, then run it.",
+        );
+      const { id: trigger } = chooseTrigger(flow.graph, given.trigger, registry);
+      const started = await calls.start({
+        tenant,
+        flow: id,
+        trigger,
+        input: given.input,
+        onlyActive: false,
+      });
+      const ended = await endWithin(started.ended, given.waitMs, signal);
+      if (ended) return ended;
+      await started.stored;
+      return assertRun(await store.getRun(tenant, started.id), started.id);
+    },
+
+    listRuns: (query: RunQuery): Promise<Run[]> => store.listRuns(query),
+
+    async getRun(tenant: string, id: string): Promise<{ run: Run; steps: Step[] }> {
+      const run = assertRun(await store.getRun(tenant, id), id);
+      return { run, steps: await store.listSteps(tenant, id) };
+    },
+  };
+
+  /** Undefined if the run has not ended in time, or the caller has disconnected. */
+  async function endWithin(
+    ended: Promise<Run>,
+    ms: number,
+    signal: AbortSignal,
+  ): Promise<Run | undefined> {
+    const stopped = Promise.withResolvers<undefined>();
+    const stop = () => stopped.resolve(undefined);
+    const cancel = timers.after(ms, stop);
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      return await Promise.race([ended, stopped.promise]);
+    } finally {
+      cancel();
+      signal.removeEventListener("abort", stop);
+    }
+  }
+}
+
+function assertRun(run: Run | undefined, id: string): Run {
+  if (run) return run;
+  throw new RequestError("not_found", "run_id", `There is no run ${id.slice(0, 100)}.`);
+}
