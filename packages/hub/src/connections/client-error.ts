@@ -82,7 +82,7 @@ function httpError(error: SdkHttpError, quote: EchoMask["quote"]): ConnectionErr
       { cause: error },
     );
   }
-  const words = serverWords(error, quote);
+  const words = errorText(error, quote);
   const said = words === undefined ? "" : `: ${words}`;
   if (status === 401 || status === 403)
     return new ConnectionError(
@@ -96,7 +96,7 @@ function httpError(error: SdkHttpError, quote: EchoMask["quote"]): ConnectionErr
 }
 
 /** The message of a JSON error, or the text itself. */
-function serverWords({ data }: SdkHttpError, quote: EchoMask["quote"]): string | undefined {
+function errorText({ data }: SdkHttpError, quote: EchoMask["quote"]): string | undefined {
   const text = (data as { text?: unknown }).text;
   if (typeof text !== "string" || text.trim() === "") return undefined;
   try {

@@ -167,7 +167,7 @@ export function createClients({ open, timers, random }: ClientsOptions) {
       if ("error" in second) throw second.error;
       return second.result;
     },
-    forget(id: string): void {
+    disconnect(id: string): void {
       failures.delete(id);
       const entry = entries.get(id);
       if (entry) retire(id, entry);

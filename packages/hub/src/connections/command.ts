@@ -11,7 +11,7 @@ export interface OpenedCommand {
   /** Starts the process when the client connects, and ends it on `close`. */
   transport: Transport;
   /** The end of what the process has written to its error output. */
-  lastWords(): string;
+  stderrTail(): string;
 }
 
 /** Runs an MCP server as a process, without a shell. */

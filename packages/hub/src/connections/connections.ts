@@ -44,6 +44,6 @@ export interface Connections {
     options: Pick<CallOptions, "signal" | "timeoutMs">,
   ): Promise<Json>;
   /** Closes the client of a connection, for example because its credentials have changed. */
-  forget(id: string): void;
+  disconnect(id: string): void;
   close(): Promise<void>;
 }

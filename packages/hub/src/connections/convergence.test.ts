@@ -164,7 +164,7 @@ async function openHistory(store: Store, model: ServerModel) {
       finishConnection: (...args) => operate(() => store.finishConnection(...args)),
     },
     connections: {
-      forget() {},
+      disconnect() {},
       async loadOffers(connection) {
         if (!state.isReachable) throw new ConnectionError("unreachable", "connection refused");
         return operate(() => serverOf(connection).offers);

@@ -100,7 +100,7 @@ export function createConnections({ open, timers, random }: ConnectionsOptions):
       run(connection, options, { lane: "control", isCheck: false }, (client, stop) =>
         client.request(method, params, newExchange(MAX_ANSWER_BYTES, stop)),
       ) as Promise<Json>,
-    forget: clients.forget,
+    disconnect: clients.disconnect,
     close: clients.close,
   };
 }

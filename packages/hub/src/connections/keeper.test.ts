@@ -44,7 +44,7 @@ async function openWith(
     log: { info() {}, warn() {}, error() {} },
     onError: (error) => errors.push(error),
     connections: {
-      forget() {},
+      disconnect() {},
       callTool: () => Promise.reject(new Error("nothing is configured")),
       request: () => Promise.reject(new Error("nothing is polled")),
       async loadOffers({ id }, { signal }) {
@@ -291,7 +291,7 @@ test("closes while a server does not answer TRIGGER_CONFIGURE; another process c
     async () => {},
     () => ({
       connections: {
-        forget() {},
+        disconnect() {},
         request: () => Promise.reject(new Error("nothing is polled")),
         loadOffers: async () => sampleOffers({ tools }),
         callTool(_, __, { signal }) {

@@ -130,7 +130,7 @@ async function openStdio(
     hasSession: () => false,
     end: async () => {},
     countBytes: (result) => JSON.stringify(result).length,
-    lastWords: opened.lastWords,
+    stderrTail: opened.stderrTail,
   });
 }
 
@@ -142,7 +142,7 @@ interface SessionParts {
   end(): Promise<void>;
   /** Only if the transport does not limit the size of answers itself. */
   countBytes?(result: unknown): number;
-  lastWords?: OpenedCommand["lastWords"];
+  stderrTail?: OpenedCommand["stderrTail"];
 }
 
 function createSession(options: OpenClientOptions, probeMs: number, isLegacy: boolean) {
@@ -181,7 +181,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
   }
 
   async function connect(transport: Transport, parts: SessionParts): Promise<McpClient> {
-    const withWords = (error: unknown) => explain(error, parts);
+    const toError = (error: unknown) => explain(error, parts);
     mapMessages(transport, (message) => {
       if (declaresEvents(message)) hasEvents = true;
       return limitNesting(message);
@@ -197,7 +197,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
       });
     } catch (error) {
       await client.close().catch(() => {});
-      throw signal.aborted ? signal.reason : withWords(error);
+      throw signal.aborted ? signal.reason : toError(error);
     } finally {
       signal.removeEventListener("abort", abort);
     }
@@ -207,12 +207,12 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
       cancelListen();
     };
     if (listChanged() && client.getProtocolEra() === "modern") listen();
-    return toMcpClient(parts, withWords);
+    return toMcpClient(parts, toError);
   }
 
   function toMcpClient(
     { echoes, exchanges, hasSession, end, countBytes }: SessionParts,
-    withWords: (error: unknown) => ConnectionError,
+    toError: (error: unknown) => ConnectionError,
   ): McpClient {
     const server = client.getServerVersion();
     const run = async <Result>(
@@ -225,7 +225,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
         if (exchange.bytes > exchange.maxBytes) throw answerTooLarge(exchange.limit);
         return echoes.json(result as Json) as Result;
       } catch (error) {
-        throw exchange.stop.signal.aborted ? exchange.stop.signal.reason : withWords(error);
+        throw exchange.stop.signal.aborted ? exchange.stop.signal.reason : toError(error);
       }
     };
     return {
@@ -308,10 +308,10 @@ const declaresEvents = (message: JSONRPCMessage): boolean =>
 /** Adds what a command wrote to its error output before it failed. */
 function explain(
   thrown: unknown,
-  { echoes, lastWords }: Pick<SessionParts, "echoes" | "lastWords">,
+  { echoes, stderrTail }: Pick<SessionParts, "echoes" | "stderrTail">,
 ): ConnectionError {
   const error = echoes.error(toConnectionError(thrown, echoes.quote));
-  const words = lastWords?.() ?? "";
+  const words = stderrTail?.() ?? "";
   if (words === "" || error.code === "rejected") return error;
   const message = `${error.message} It wrote: ${echoes.quote(words)}`;
   return new ConnectionError(error.code, message, { cause: error });

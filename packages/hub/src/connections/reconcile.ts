@@ -6,7 +6,6 @@
  * So the process can end at any point, and the next pass completes the work.
  */
 import type {
-  Connection,
   ConnectionStore,
   Offers,
   SubscriptionResult,
@@ -22,11 +21,10 @@ import type { Connections } from "./connections.ts";
 import {
   type ConfigureCall,
   type ConfigurePlan,
-  hasTypes,
   isPolled,
-  planConfigure,
   wantsCallbacks,
 } from "./plan-configure.ts";
+import { type PassRequest, planPass } from "./plan-pass.ts";
 import { type SettleContext, settled, unsettled } from "./settle.ts";
 import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
@@ -41,12 +39,7 @@ export interface ReconcileOptions {
   context: SettleContext;
 }
 
-export interface ReconcileRequest {
-  connection: Connection;
-  offers: Offers;
-  subscriptions: readonly TriggerSubscription[];
-  /** Configures all subscriptions again, because the server may have lost them. */
-  reassert: boolean;
+export interface ReconcileRequest extends PassRequest {
   signal: AbortSignal;
 }
 
@@ -127,42 +120,6 @@ export async function reconcile(
     }
   }
   return { nextAt };
-}
-
-/** The plan, and the subscriptions that the server cannot have. */
-function planPass(
-  { connection, offers, subscriptions, reassert }: ReconcileRequest,
-  { now, callbackUrl }: SettleContext,
-): ConfigurePlan & { impossible: { subscription: TriggerSubscription; error: string }[] } {
-  const isDue = (one: TriggerSubscription) =>
-    one.next_at <= now() ||
-    (reassert && (one.wanted !== "paused" || one.configured_type !== null)) ||
-    // The hub has another address than before.
-    (wantsCallbacks(offers, one) &&
-      one.state === "active" &&
-      one.position?.callbackUrl !== callbackUrl);
-  const hasTool = offers.tools.some(({ name }) => name === TRIGGER_CONFIGURE);
-  const problemOf = (subscription: TriggerSubscription): string | undefined => {
-    if (!wantsCallbacks(offers, subscription)) return undefined;
-    if (!hasTool)
-      return `${connection.name} offers no triggers: it has no tool ${TRIGGER_CONFIGURE}. Poll one of its tools instead.`;
-    return hasTypes(offers, subscription)
-      ? undefined
-      : `${connection.name} lists no trigger types.`;
-  };
-  const impossible = subscriptions.flatMap((subscription) => {
-    const error = isDue(subscription) ? problemOf(subscription) : undefined;
-    return error === undefined ? [] : [{ subscription, error }];
-  });
-  const possible = subscriptions.filter((one) => problemOf(one) === undefined);
-  // Without the tool there is nothing to disable.
-  const known = hasTool ? possible : possible.map((one) => ({ ...one, configured_type: null }));
-  const plan = planConfigure(offers, known, isDue);
-  // What is polled needs no call, except to disable former callbacks.
-  const settles = plan.settles.filter(
-    ({ subscription, calls }) => calls.length > 0 || !isPolled(offers, subscription),
-  );
-  return { ...plan, settles, impossible };
 }
 
 /** A polled subscription whose callbacks are disabled stays due: it is polled. */

@@ -56,7 +56,7 @@ async function open() {
       newId: createIds(),
       log: { info() {}, warn() {}, error() {} },
       connections: {
-        forget() {},
+        disconnect() {},
         request: () => Promise.reject(new Error("nothing is polled")),
         async loadOffers({ target }) {
           if (!("url" in target && target.url === NEW_URL)) reach();

@@ -19,7 +19,7 @@ export interface VisitOptions
   extends Omit<ReconcileOptions, "store" | "connections">,
     Pick<PollDueOptions, "append" | "newId"> {
   store: ReconcileOptions["store"] & Pick<ConnectionStore, "finishConnection">;
-  connections: Pick<Connections, "callTool" | "request" | "loadOffers" | "forget">;
+  connections: Pick<Connections, "callTool" | "request" | "loadOffers" | "disconnect">;
   log: Log;
 }
 
@@ -111,7 +111,7 @@ export function createVisit(options: VisitOptions): Visit {
     await finish(leased, { ...checked, next_at: Math.round(next_at), pause_until });
     if (connection.status === "failed" && isChecked)
       log.info({ connection: connection.id, tenant: connection.tenant }, "connection recovered");
-    if (connection.deleted) connections.forget(connection.id);
+    if (connection.deleted) connections.disconnect(connection.id);
   };
 
   return async (leased, signal) => {

@@ -21,5 +21,5 @@ export const openCommand: OpenCommand = async ({ command, args, env }) => {
   transport.stderr?.on("data", (chunk: Buffer) => {
     words = (words + chunk.toString()).slice(-MAX_LAST_WORDS);
   });
-  return { transport, lastWords: () => words };
+  return { transport, stderrTail: () => words };
 };
