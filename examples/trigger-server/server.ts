@@ -31,7 +31,7 @@ export function startLampServer(file: string, onListen: (url: string) => void) {
 
   return {
     triggers,
-    /** Whoever watches the lamps calls this. */
+    /** Called by the code that monitors the lamps. */
     async reportBroken(street: string, lamp: number) {
       for (const connection of await triggers.connections("lamp.broken"))
         await triggers.notify(connection, "lamp.broken", { street, lamp });

@@ -153,7 +153,7 @@ describe("the stand-in server", () => {
     expect(received[0]?.headers.authorization).toBe("Bearer former");
   });
 
-  it("has one credential per connection: the last one wins", async () => {
+  it("has one credential per connection, which a new one replaces", async () => {
     const { configure, callbackUrl, notify, received } = await open();
     await configure({ callbackUrl, callbackToken: "first" });
     await configure({ type: "issue.closed", callbackUrl, callbackToken: "last" });

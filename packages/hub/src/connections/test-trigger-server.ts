@@ -4,7 +4,7 @@ import type { Offers } from "../store/connection-store.ts";
 import type { ToolAnswer } from "./connections.ts";
 
 /**
- * `connection`: one credential per connection, the last one wins (the published package).
+ * `connection`: one credential per connection, which a new one replaces (the published package).
  * `type`: one credential per type, with the params of the last call; events are filtered by them.
  * `fragile`: like `connection`, but each disabled type deletes everything.
  * `subscription`: one credential per `subscriptionId`.

@@ -189,7 +189,7 @@ test("the offers of a server are written only when they have changed", async () 
   expect(await store.getConnection("acme", ID)).toMatchObject({ trigger_count: 1, status: "ok" });
 });
 
-test("a server whose URL is replaced is told to stop, and its token expires", async () => {
+test("the triggers at a replaced server are disabled, and its token expires", async () => {
   const { store, server, moved, state, calls, visit } = await open();
   await visit();
   const [sent] = server.notify("storm", {});

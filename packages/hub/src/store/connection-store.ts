@@ -153,7 +153,7 @@ export interface LeasedConnection {
   connection: Connection;
   offers: Offers | null;
   subscriptions: TriggerSubscription[];
-  /** Must be told to stop before the current server is configured. */
+  /** Its triggers must be disabled before the current server is configured. */
   former: FormerServer[];
 }
 

@@ -491,7 +491,7 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    // The servers, with their sealed credentials, that a connection had before and that must be told to stop.
+    // The servers, with their sealed credentials, that a connection had before, and whose triggers must be disabled.
     name: "former servers of connections",
     statements: ["ALTER TABLE connections ADD COLUMN former TEXT NOT NULL DEFAULT '[]'"],
   },

@@ -168,7 +168,7 @@ describe("an accepted callback", () => {
     expect(await api("GET", `/event?id=${id}`)).toMatchObject({ payload: { n: 1 } });
   });
 
-  it("of a type that nobody wants is stored, and starts nothing", async () => {
+  it("of a type without a trigger is stored, and starts no run", async () => {
     const hub = await start();
     const response = await hub.send({ type: "weather.snow" });
     expect([response.status, await response.json()]).toEqual([

@@ -43,8 +43,8 @@ async function setup(
   });
   let at = START;
   const subscriber = {
-    subscribe: () => Promise.reject(new Error("not implemented")),
-    unsubscribe: () => Promise.reject(new Error("not implemented")),
+    subscribe: () => Promise.reject(new Error("unexpected call")),
+    unsubscribe: () => Promise.reject(new Error("unexpected call")),
   };
   const context = {
     store: change(store),

@@ -75,7 +75,7 @@ export function connectionsContract(it: It): void {
     ).toMatchObject({ name: "Late" });
   });
 
-  it("keep replaced servers that have subscriptions, until they were told to stop", async ({
+  it("keep replaced servers that have subscriptions, until their triggers are disabled", async ({
     store,
   }) => {
     const [one, two, three] = ["one", "two", "three"].map((name) => ({

@@ -73,7 +73,7 @@ export function* updateConnection(
   return yield* getConnection(tenant, id);
 }
 
-/** How many former servers are told to stop, if they are replaced before the next visit. */
+/** How many replaced servers are kept until the next visit, which disables their triggers. */
 const MAX_FORMER = 5;
 
 /** The former server may still send events with its tokens. */
