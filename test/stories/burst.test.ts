@@ -10,6 +10,7 @@ import { sha256Hex } from "../../packages/hub/src/lib/hmac.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import { randomSecret } from "../../packages/hub/src/tenants/tokens.ts";
 import { issueOpened, SECRET, signature } from "../support/deliver.ts";
+import { fixedPort } from "../support/fixed-port.ts";
 import { createFlowMaker } from "../support/flow-maker.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
@@ -91,8 +92,7 @@ it.each([
       SIGNALBOX_TOKEN: TOKEN,
       SIGNALBOX_LOG_LEVEL: "error",
       SIGNALBOX_RUN_LEASE: "1",
-      // Outside the ephemeral range, so that no other process takes the port while the hub is down.
-      PORT: String(20_000 + Math.floor(Math.random() * 10_000)),
+      PORT: await fixedPort(),
     };
     let hub = await startHubProcess({ data, env });
     onTestFinished(async () => void (await hub.stop("SIGKILL")));

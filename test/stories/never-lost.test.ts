@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFailed, onTestFinished } from "vitest";
 import { type BridgeProcess, type Ending, startBridgeProcess } from "../support/bridge-process.ts";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
+import { fixedPort } from "../support/fixed-port.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 import {
   createResumingClient,
@@ -130,8 +131,7 @@ it("delivers a thousand events to every client once and in order, although proce
 /** A hub that restarts with the same port and the same data. */
 async function startRestartableHub() {
   const data = tempFolder();
-  // Outside the ephemeral range, so that no other process takes the port while the hub is down.
-  const port = String(20_000 + Math.floor(Math.random() * 10_000));
+  const port = await fixedPort();
   const start = () =>
     startHubProcess({
       data,

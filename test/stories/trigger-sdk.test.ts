@@ -7,6 +7,7 @@ import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { createTriggers } from "@signalbox/triggers";
 import { fileStorage } from "@signalbox/triggers/node";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { fixedPort } from "../support/fixed-port.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
@@ -38,8 +39,7 @@ async function startServer(file: string) {
 it("every event is stored and run once, while the hub is killed and started again", async () => {
   const folder = tempFolder();
   const { triggers, url } = await startServer(join(folder, "triggers.json"));
-  // Outside the ephemeral range, so that no other process takes the port while the hub is down.
-  const port = String(20_000 + Math.floor(Math.random() * 10_000));
+  const port = await fixedPort();
   const startHub = async () => {
     const hub = await startHubProcess({
       data: join(folder, "hub"),

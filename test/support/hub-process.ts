@@ -29,7 +29,21 @@ const cleanEnv = (extra: Record<string, string>): Record<string, string> => ({
   ...extra,
 });
 
-export async function startHubProcess({
+class PortTaken extends Error {}
+
+/** Starts the hub. Where a fixed port is taken for a moment by another process, it tries again. */
+export async function startHubProcess(options: HubProcessOptions): Promise<HubProcess> {
+  const deadline = Date.now() + MAX_WAIT_MS;
+  for (;;) {
+    try {
+      return await startOnce(options);
+    } catch (error) {
+      if (!(error instanceof PortTaken) || Date.now() > deadline) throw error;
+    }
+  }
+}
+
+async function startOnce({
   data,
   cwd,
   env = {},
@@ -62,9 +76,11 @@ export async function startHubProcess({
       child.kill("SIGKILL");
       reject(new Error(`the hub did not start listening in time:\n${output}`));
     }, MAX_WAIT_MS);
-    void ended.then((code) =>
-      reject(new Error(`the hub ended (${code}) before it was listening:\n${output}`)),
-    );
+    // Not at the exit: its last lines may still be unread then.
+    void once(child, "close").then(([code]) => {
+      const Failure = /^signalbox: Port \d+ on \S+ is taken\./m.test(output) ? PortTaken : Error;
+      reject(new Failure(`the hub ended (${code}) before it was listening:\n${output}`));
+    });
   });
   return {
     url: await listening,

@@ -1,5 +1,6 @@
 /** A hub in its own process, a stand-in trigger server, and a flow whose triggers listen to it. */
 import { expect, inject, onTestFinished } from "vitest";
+import { fixedPort } from "./fixed-port.ts";
 import { type HubProcess, startHubProcess } from "./hub-process.ts";
 import { createDatabase } from "./postgres.ts";
 import { tempFolder } from "./temp-folder.ts";
@@ -44,9 +45,7 @@ export async function startTriggerStory({
     // After a kill, the next process continues soon.
     SIGNALBOX_RUN_LEASE: "1",
   };
-  // Outside the ephemeral range, so that no other process takes the port while the hub is down.
-  const port = () => String(20_000 + Math.floor(Math.random() * 10_000));
-  const ownPort = port();
+  const ownPort = await fixedPort();
   if (backend === "PostgreSQL")
     Object.assign(env, {
       DATABASE_URL: await createDatabase(inject("postgresUrl")),
@@ -101,7 +100,7 @@ export async function startTriggerStory({
       hub = await openHub(ownPort);
     },
     /** Starts another replica on the same database. */
-    startReplica: () => openHub(port()),
+    startReplica: () => openHub("0"),
     /** Replaces the triggers of the flow. Each leads to a node that returns its id and the event. */
     async publish(triggers: readonly StoryTrigger[]): Promise<string> {
       const graph = {
