@@ -174,6 +174,29 @@ export function runClaimsContract(it: It): void {
     expect((await store.getRun("acme", poison.id))?.status).not.toBe("failed");
   });
 
+  it("counts a claim whose steps cannot be loaded, and gives the run up", async ({
+    store,
+    sql,
+  }) => {
+    const run = sampleRun();
+    await store.queueRuns([run]);
+    await save(store, await claimExactly(store, 1), { steps: [sampleStep()] });
+    const readable = (await sql("SELECT output FROM steps"))[0]?.output;
+    await sql("UPDATE steps SET output = 'not JSON' RETURNING nth");
+    let now = START;
+    // The first step was progress, and the first claim after it is the first without.
+    for (let count = 2; count <= 10; count += 1) {
+      now += LEASE;
+      await expect(claim(store, { now })).rejects.toThrow();
+      expect(await store.getRun("acme", run.id)).toMatchObject({ claims: count });
+    }
+    now += LEASE;
+    expect(await claim(store, { now })).toEqual([]);
+    expect(await store.getRun("acme", run.id)).toMatchObject({ error: { code: "gave_up" } });
+    await sql(`UPDATE steps SET output = '${readable}' RETURNING nth`);
+    expect(await store.listSteps("acme", run.id)).toEqual([sampleStep()]);
+  });
+
   it("returns a run again while it makes progress or is released", async ({ store }) => {
     const [slow, moved] = sampleRuns(2, (at) => ({ tenant: at === 0 ? "acme" : "umbrella" }));
     await store.queueRuns([slow, moved]);

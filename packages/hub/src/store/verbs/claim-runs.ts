@@ -23,12 +23,16 @@ const MAX_PASSES = 5;
 /** A run that was claimed this often without progress fails: it may have crashed its workers. */
 const MAX_IDLE_CLAIMS = 10;
 
+/**
+ * The steps are loaded after the claim has committed: if loading them crashes the worker, the claim
+ * still counts.
+ */
 export function* claimRuns(
   dialect: Dialect,
   cache: StoreCache,
   lease: RunLease,
   limit: number,
-): Verb<ClaimedRun[]> {
+): Verb<() => Verb<ClaimedRun[]>> {
   const expired = yield* requeueExpired(dialect, lease.now, limit);
   const due = yield* query<{ tenant_id: string }>(
     `SELECT tenant_id FROM queues WHERE due_at <= ? ORDER BY due_at LIMIT ?${dialect.skipLocked}`,
@@ -49,7 +53,7 @@ export function* claimRuns(
   }
   for (const tenant of tenants) yield* rescheduleTenant(tenant, lease.now);
   yield* updateEventStatus(dialect, [...expired, ...claimed]);
-  return yield* hydrate(dialect, cache, claimed);
+  return () => hydrate(dialect, cache, claimed);
 }
 
 type ExpiredRun = Pick<

@@ -136,15 +136,25 @@ type Verbs = EventStore &
 
 /** The verbs, typed by the interfaces that they implement. */
 export type VerbTable = {
-  [Name in keyof Verbs]: {
-    writes: boolean;
-    run: (...args: Parameters<Verbs[Name]>) => Verb<Awaited<ReturnType<Verbs[Name]>>>;
-  };
+  [Name in keyof Verbs]:
+    | {
+        writes: boolean;
+        run: (...args: Parameters<Verbs[Name]>) => Verb<Awaited<ReturnType<Verbs[Name]>>>;
+      }
+    | WriteThenRead<Parameters<Verbs[Name]>, Awaited<ReturnType<Verbs[Name]>>>;
 };
+
+/** A write that returns a read: it runs after the commit, and returns the result of the method. */
+interface WriteThenRead<Args extends unknown[], Result> {
+  writes: true;
+  thenReads: true;
+  run: (...args: Args) => Verb<() => Verb<Result>>;
+}
 
 // A read needs no transaction: it is one statement, or tolerates commits between its statements.
 const reads = <Run>(run: Run) => ({ writes: false, run });
 const writes = <Run>(run: Run) => ({ writes: true, run });
+const writesThenReads = <Run>(run: Run) => ({ writes: true, thenReads: true, run }) as const;
 
 export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTable => ({
   appendEvents: writes((batch, quota) => appendEvents(dialect, batch, quota)),
@@ -219,7 +229,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   startRun: writes((run, lease) => startRun(dialect, cache, run, lease)),
   prepareRun: reads((run, lease) => prepareRun(cache, run, lease)),
   startInLane: writes((run, lease) => startInLane(dialect, cache, run, lease)),
-  claimRuns: writes((lease, limit) => claimRuns(dialect, cache, lease, limit)),
+  claimRuns: writesThenReads((lease, limit) => claimRuns(dialect, cache, lease, limit)),
   renewRuns: writes((lease, runs) => renewRuns(dialect, lease, runs)),
   saveProgress: writes((batch) => saveProgress(dialect, batch)),
   nextDue: reads(nextDue),
@@ -278,9 +288,14 @@ export function bindVerbs(
   table: VerbTable,
   run: <Result>(verb: () => Verb<Result>, writes: boolean) => Promise<Result>,
 ): Verbs {
-  const bound = Object.entries(table).map(([name, { writes, run: verb }]) => [
-    name,
-    (...args: never[]) => run(() => (verb as (...args: never[]) => Verb<unknown>)(...args), writes),
-  ]);
+  const bound = Object.entries(table).map(([name, entry]) => {
+    const verb = entry.run as (...args: never[]) => Verb<unknown>;
+    const call = (...args: never[]) => run(() => verb(...args), entry.writes);
+    if (!("thenReads" in entry)) return [name, call];
+    return [
+      name,
+      async (...args: never[]) => run((await call(...args)) as () => Verb<unknown>, false),
+    ];
+  });
   return Object.fromEntries(bound) as Verbs;
 }
