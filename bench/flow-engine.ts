@@ -44,6 +44,7 @@ export function openEngine(): Engine {
     loadInput: (run) => loadInput(store, run),
     timers: {
       now: Date.now,
+      monotonic: () => performance.now(),
       defer: setImmediate,
       after(ms, work) {
         const timer = setTimeout(work, ms);

@@ -2,6 +2,11 @@
 export interface Timers {
   /** Milliseconds since 1970. */
   now(): number;
+  /**
+   * Milliseconds since an arbitrary time. It does not change when the clock of the machine is set, so
+   * it measures durations within a process. It may stop while the machine is suspended.
+   */
+  monotonic(): number;
   /** Runs `work` after the I/O that is pending now, for example with `setImmediate`. */
   defer(work: () => void): void;
   /** Runs `work` once after `ms`; returns a function that cancels it. */

@@ -3,6 +3,7 @@ import type { Timers } from "../../lib/timers.ts";
 /** `defer` is `setImmediate`: pending I/O is handled first, so a batch collects more requests. */
 export const systemTimers: Timers = {
   now: Date.now,
+  monotonic: () => performance.now(),
   defer: (work) => void setImmediate(work),
   after(ms, work) {
     const timer = setTimeout(work, ms);

@@ -70,6 +70,7 @@ export const noConnections: CallToolOptions["connections"] = {
 /** The timers of the host, which a test can replace in part. */
 export const systemTimers = (options: Partial<Timers> = {}): Timers => ({
   now: Date.now,
+  monotonic: () => performance.now(),
   defer: (work) => void setTimeout(work, 0),
   after(ms, work) {
     const timer = setTimeout(work, ms);

@@ -336,10 +336,40 @@ describe("a broken connection", () => {
   });
 });
 
+describe("a replica that freezes in a transaction", () => {
+  test("delays the others by about a second", async () => {
+    const [store] = await openReplicas(1);
+    await appendEvents(store, [sampleEvent()]);
+    // The other replica: it holds the row, and sends nothing more.
+    const frozen = new pg.Client({
+      connectionString: url,
+      options: "-c idle_in_transaction_session_timeout=1000",
+    });
+    frozen.on("error", () => {});
+    await frozen.connect();
+    await frozen.query("BEGIN; SELECT * FROM tenants FOR UPDATE");
+    const started = performance.now();
+    expect(await appendEvents(store, [sampleEvent()])).toEqual([2]);
+    expect(performance.now() - started).toBeLessThan(5_000); // 1 s on a machine that is not busy
+    await frozen.end().catch(() => {});
+  });
+
+  test("repeats its transaction, which the server has ended meanwhile", async () => {
+    const [store] = await openReplicas(1);
+    await appendEvents(store, [sampleEvent()]);
+    const appended = appendEvents(store, [sampleEvent()]);
+    await new Promise((resolve) => setImmediate(resolve));
+    // Blocks this process for longer than the server lets a transaction idle.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+    expect(await appended).toEqual([2]);
+  });
+});
+
 describe("a database that stops responding", () => {
   /** A proxy to PostgreSQL. When frozen, it forwards nothing and closes no connection. */
   async function startProxy() {
     const sockets = new Set<Socket>();
+    let isFrozen = false;
     const server = createServer((client) => {
       const upstream = connect(Number(new URL(url).port), new URL(url).hostname);
       for (const [from, to] of [
@@ -348,7 +378,7 @@ describe("a database that stops responding", () => {
       ] as const) {
         sockets.add(from);
         from.on("error", () => {}).on("close", () => to.destroy());
-        from.pipe(to);
+        if (!isFrozen) from.pipe(to);
       }
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -363,6 +393,16 @@ describe("a database that stops responding", () => {
       freeze: () => {
         for (const socket of sockets) socket.unpipe().pause();
       },
+      /** Also freezes the connections that are opened later. */
+      freezeAll() {
+        isFrozen = true;
+        this.freeze();
+      },
+      /** Drops the frozen connections, and forwards new ones. */
+      thaw() {
+        isFrozen = false;
+        for (const socket of sockets) socket.destroy();
+      },
     };
   }
 
@@ -373,8 +413,35 @@ describe("a database that stops responding", () => {
     await appendEvents(store, [sampleEvent()]);
     proxy.freeze();
     const error = await appendEvents(store, [sampleEvent()]).catch((error: unknown) => error);
-    expect(error).toMatchObject({ message: "Query read timeout" });
+    expect(error).toMatchObject({
+      code: "storage_unavailable",
+      message: "the database did not respond in time",
+    });
     expect(store.isDataError(error)).toBe(false);
+    await vi.waitFor(
+      async () => expect(await appendEvents(store, [sampleEvent()])).toHaveLength(1),
+      60_000,
+    );
+  });
+
+  test("fails every call within about two seconds, and later ones immediately", async () => {
+    const proxy = await startProxy();
+    const store = await openPostgres(proxy.url);
+    stores.push(store);
+    await appendEvents(store, [sampleEvent()]);
+    proxy.freezeAll();
+    const started = performance.now();
+    const calls = [appendEvents(store, [sampleEvent()]), store.pendingStatus("acme")];
+    const results = await Promise.allSettled(calls);
+    expect(performance.now() - started).toBeLessThan(5_000); // 2 s on a machine that is not busy
+    for (const result of results)
+      expect(result).toMatchObject({ reason: { code: "storage_unavailable" } });
+    const next = performance.now();
+    await expect(store.pendingStatus("acme")).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
+    expect(performance.now() - next).toBeLessThan(500);
+    proxy.thaw();
     await vi.waitFor(
       async () => expect(await appendEvents(store, [sampleEvent()])).toHaveLength(1),
       60_000,

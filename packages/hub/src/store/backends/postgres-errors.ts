@@ -1,0 +1,62 @@
+/** Errors of the driver: which of them mean that the database is unavailable. */
+import { StorageUnavailable } from "../storage-unavailable.ts";
+
+export const sqlState = (error: unknown): string =>
+  error instanceof Error &&
+  "code" in error &&
+  typeof error.code === "string" &&
+  /^[0-9A-Z]{5}$/.test(error.code)
+    ? error.code
+    : "";
+
+/** Class 22: invalid value; 23: constraint violation; 54: engine limit exceeded. */
+export const isDataError = (error: unknown): boolean => /^(22|23|54)/.test(sqlState(error));
+
+/** The driver's message for `query_timeout`. The connection is still executing the statement. */
+export const isQueryTimeout = (error: unknown): boolean =>
+  error instanceof Error && error.message === "Query read timeout";
+
+/** Serialization failure and deadlock: the transaction should be retried. */
+export const isConflict = (error: unknown): boolean => ["40001", "40P01"].includes(sqlState(error));
+
+/** `lock_timeout`: another transaction holds a row for too long. */
+export const isLockTimeout = (error: unknown): boolean => sqlState(error) === "55P03";
+
+/** `idle_in_transaction_session_timeout`: this process did not continue its transaction in time. */
+export const isIdleTimeout = (error: unknown): boolean => sqlState(error) === "25P03";
+
+/**
+ * Class 08: connection failure; 25P03: idle in a transaction; 53: out of resources; 55P03: lock
+ * timeout; 57: canceled, shutting down or starting; 58: I/O error; XX: internal error.
+ */
+const UNAVAILABLE = /^(08|25P03|53|55P03|57|58|XX)/;
+
+/** An error of a verb's own code, not of the driver. */
+export class VerbFailed extends Error {}
+
+/**
+ * Hides the driver's error if it means that the database is unavailable. An error without a state is
+ * about the connection: refused, reset, or a timeout.
+ */
+export function toStorageError(error: unknown): unknown {
+  if (error instanceof VerbFailed) return error.cause;
+  if (!(error instanceof Error) || error instanceof StorageUnavailable) return error;
+  if (error instanceof RangeError || error instanceof TypeError) return error; // about the values
+  const state = sqlState(error);
+  if (state !== "" && !UNAVAILABLE.test(state)) return error;
+  return new StorageUnavailable(messageOf(error));
+}
+
+/** For a refused connection, Node throws an AggregateError without a message. */
+export function messageOf(error: Error): string {
+  if (isQueryTimeout(error) || error.message === "timeout exceeded when trying to connect")
+    return "the database did not respond in time";
+  if (isLockTimeout(error)) return "another process has locked the rows for too long";
+  if (error instanceof AggregateError) {
+    const messages = error.errors.map((one) =>
+      one instanceof Error ? messageOf(one) : String(one),
+    );
+    return [...new Set(messages)].join("; ");
+  }
+  return error.message;
+}

@@ -1,0 +1,54 @@
+/** Logs an outage of the database once, with regular counts, and its end. */
+import type { Log } from "../lib/log.ts";
+import type { Timers } from "../lib/timers.ts";
+
+export interface OutageLog {
+  failed(error: Error): void;
+  succeeded(): void;
+}
+
+export interface OutageLogOptions {
+  log: Pick<Log, "warn" | "error">;
+  timers: Pick<Timers, "monotonic">;
+  /** While the outage lasts, one line per this time. */
+  repeatMs?: number;
+  /** The outage has ended when an operation succeeds and none has failed for this time. */
+  quietMs?: number;
+}
+
+interface Outage {
+  since: number;
+  failures: number;
+  failedAt: number;
+  loggedAt: number;
+}
+
+export function createOutageLog(options: OutageLogOptions): OutageLog {
+  const { log, timers, repeatMs = 30_000, quietMs = 1_000 } = options;
+  let outage: Outage | undefined;
+  const facts = ({ failures, since }: Outage) => ({
+    failures,
+    seconds: Math.round((timers.monotonic() - since) / 1000),
+  });
+
+  return {
+    failed({ message }) {
+      const now = timers.monotonic();
+      if (!outage) {
+        outage = { since: now, failures: 1, failedAt: now, loggedAt: now };
+        log.error({ reason: message }, "the database is unavailable: requests get 503");
+        return;
+      }
+      outage.failures += 1;
+      outage.failedAt = now;
+      if (now - outage.loggedAt < repeatMs) return;
+      outage.loggedAt = now;
+      log.error({ ...facts(outage), reason: message }, "the database is still unavailable");
+    },
+    succeeded() {
+      if (!outage || timers.monotonic() - outage.failedAt < quietMs) return;
+      log.warn(facts(outage), "the database is available again");
+      outage = undefined;
+    },
+  };
+}
