@@ -1,6 +1,6 @@
 /** Flows: drafts, which can be edited as a whole or by node and edge, and published versions. */
 
-import { edgeSchema, flowDraftSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
+import { edgeSchema, flowDraftSchema, LIMITS, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import type { DescribedFlow, Flows } from "../apps/flows.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -42,8 +42,8 @@ const newEdge = edgeSchema.partial({ id: true });
 const newFlow = z.strictObject({
   name: flowDraftSchema.shape.name,
   description: flowDraftSchema.shape.description.unwrap().optional(),
-  nodes: z.array(newNode).optional(),
-  edges: z.array(newEdge).optional(),
+  nodes: z.array(newNode).max(LIMITS.nodes).optional(),
+  edges: z.array(newEdge).max(LIMITS.edges).optional(),
 });
 const version = z.int().min(1);
 const versionView = z.object({
@@ -101,6 +101,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       tag,
       scope,
       body: newFlow,
+      hasFlows: true,
       response: created,
       handle: async ({ tenant, param, body }) =>
         saved(await flows.create(tenant, param("app"), body), 201),
@@ -112,6 +113,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       tag,
       scope,
       body: z.record(z.string(), z.json()),
+      hasFlows: true,
       response: { ...created, schema: flowView.extend({ notes: z.array(z.string()) }) },
       async handle({ tenant, param, body }) {
         const { flow, notes } = await flows.import(tenant, param("app"), body);
@@ -135,6 +137,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       ifMatch: true,
       body: newFlow,
+      hasFlows: true,
       response,
       handle: async (request) =>
         saved(

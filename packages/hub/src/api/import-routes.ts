@@ -6,9 +6,6 @@ import { RequestError } from "../lib/request-error.ts";
 import { errorResponse } from "./problem-response.ts";
 import { defineRoute, type Route } from "./route.ts";
 
-/** The flows of an app are stored together, so they arrive in one request. */
-const MAX_BYTES = 64 * 1024 * 1024;
-
 const report = z.object({
   id: z.string(),
   name: z.string(),
@@ -27,7 +24,7 @@ export const importRoutes = ({ importApp }: AppImports): Route[] => [
     summary: "Import flows into an app: all of them or none. Creates the app if it does not exist",
     tag: "flows",
     scope: "admin",
-    maxBytes: MAX_BYTES,
+    hasFlows: true,
     body: z.strictObject({
       name: appSchema.shape.name.optional().describe("The name of a new app."),
       description: appSchema.shape.description.unwrap().optional(),

@@ -6,6 +6,7 @@
 import type { Context, Hono } from "hono";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
+import { MAX_DISCARDED_BYTES } from "../lib/limits.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { AppServers } from "../mcp/app-server.ts";
 import type { InboxServer } from "../mcp/inbox-server.ts";
@@ -17,7 +18,7 @@ import { createByteReservations } from "./byte-reservations.ts";
 import { inboxQuery, marking } from "./described-routes.ts";
 import type { HostCheck } from "./host-check.ts";
 import { deniedResponse, errorResponse, problemResponse } from "./problem-response.ts";
-import { MAX_DISCARDED, readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
+import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
 
 export interface InboxRoutes {
   authorizeRequest: AuthorizeRequest;
@@ -110,7 +111,7 @@ async function discardBodyIf413(c: Context, response: Response): Promise<Respons
   let discarded = 0;
   for await (const chunk of body) {
     discarded += chunk.byteLength;
-    if (discarded > MAX_DISCARDED) break;
+    if (discarded > MAX_DISCARDED_BYTES) break;
   }
   return response;
 }

@@ -1,8 +1,9 @@
 /** Errors as HTTP responses: RFC 9457 problem documents. */
-import { issuesOf } from "@signalbox/rules/flows/issues.ts";
+import { firstIssues } from "@signalbox/rules/flows/issues.ts";
 import { z } from "zod";
+import { MAX_PROBLEMS } from "../lib/limits.ts";
 import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
-import { RequestError, type RequestErrorCode } from "../lib/request-error.ts";
+import { RequestError, type RequestErrorCode, validationError } from "../lib/request-error.ts";
 import type { Denied } from "../tenants/authorizer.ts";
 
 export const problemResponse = (
@@ -53,13 +54,9 @@ export function errorResponse(thrown: unknown, detail?: string): Response {
 
 /** `where` is the path of an error that concerns the whole value. */
 export function fromZodError(error: z.ZodError, where = "body"): RequestError {
-  const errors = issuesOf(error).map(({ keys, message }) => ({
-    path: keys.map(String).join(".") || where,
-    message,
-  }));
-  const detail = errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
-  const [first] = errors;
-  return errors.length === 1 && first
-    ? new RequestError("invalid", first.path, first.message)
-    : new RequestError("invalid", first?.path ?? where, detail, errors);
+  const { issues, total } = firstIssues(error, MAX_PROBLEMS);
+  return validationError(
+    issues.map(({ keys, message }) => ({ path: keys.map(String).join(".") || where, message })),
+    total,
+  );
 }

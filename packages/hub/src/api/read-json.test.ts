@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RequestError } from "../lib/request-error.ts";
-import { assertNoNulIn, parseJson, readJson, TOO_LARGE } from "./read-json.ts";
+import { readJson, TOO_LARGE } from "./read-json.ts";
 
 const stream = (...chunks: (string | Uint8Array)[]) =>
   new ReadableStream<Uint8Array>({
@@ -26,12 +26,12 @@ describe("a body", () => {
     const large = new ReadableStream<Uint8Array>({
       pull(controller) {
         controller.enqueue(new TextEncoder().encode(megabyte));
-        if (++pulled === 9) controller.close();
+        if (++pulled === 3) controller.close();
       },
     });
     expect(await readJson(large)).toBe(TOO_LARGE);
-    expect(pulled).toBe(9);
-    const fits = JSON.stringify("x".repeat(8 * 1024 * 1024 - 2));
+    expect(pulled).toBe(3);
+    const fits = JSON.stringify("x".repeat(1024 * 1024 - 2));
     expect(await readJson(stream(fits))).toHaveLength(fits.length - 2);
     expect(await readJson(stream(fits, " "))).toBe(TOO_LARGE);
   });
@@ -46,17 +46,6 @@ describe("a body", () => {
     });
     expect(await readJson(endless)).toBe(TOO_LARGE);
     expect(cancelled).toBe(true);
-  });
-
-  it("with U+0000 or too much nesting is rejected", () => {
-    expect(() => parseJson('{"a":[{"b":"x\\u0000"}]}', "body")).toThrow("U+0000");
-    expect(() => parseJson('{"a\\u0000":1}', "body")).toThrow("U+0000");
-    expect(parseJson('{"a":"\\\\u0000"}', "body")).toEqual({ a: "\\u0000" });
-    expect(() => assertNoNulIn({ a: "x", b: "\0" })).toThrow("U+0000");
-    const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
-    expect(() => parseJson(deep(101), "body")).not.toThrow();
-    expect(() => parseJson(deep(102), "body")).toThrow("nested deeper than 100");
-    expect(() => parseJson(deep(1_000_000), "body")).toThrow("nested deeper than 100");
   });
 
   it("with random bytes is parsed or rejected with a RequestError", async () => {

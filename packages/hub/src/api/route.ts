@@ -2,6 +2,9 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
+import { assertLengths } from "../lib/assert-lengths.ts";
+import { type BodyLimits, DEFAULT_BODY_LIMITS } from "../lib/limits.ts";
+import { assertNoNulIn } from "../lib/parse-json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope } from "../store/store.ts";
 import { type Access, Denied } from "../tenants/authorizer.ts";
@@ -14,7 +17,7 @@ import {
   fromZodError,
   problemResponse,
 } from "./problem-response.ts";
-import { assertNoNulIn, readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
+import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
 
 export interface RouteRequest<Query, Body> {
   access: Access;
@@ -70,8 +73,8 @@ export interface RouteDescription {
   everyTenant?: boolean;
   /** Whether the route supports `If-Match`. */
   ifMatch?: boolean;
-  /** The maximum size of the body, if not the default. */
-  maxBytes?: number;
+  /** Whether the body has whole flows; its limit is then that of imports. */
+  hasFlows?: boolean;
   tag: Tag;
   query?: z.ZodType | undefined;
   body?: z.ZodType | undefined;
@@ -111,6 +114,7 @@ export function mountRoutes(
   app: Hono,
   routes: readonly Route[],
   authorizeRequest: AuthorizeRequest,
+  limits: BodyLimits = DEFAULT_BODY_LIMITS,
 ): void {
   const reservationsOf = createByteReservations();
   for (const route of routes)
@@ -124,9 +128,10 @@ export function mountRoutes(
         const tenant = route.isShared ? "" : onlyTenant(access, route);
         const query = withoutTenant(c.req.query());
         assertNoNulIn({ tenant, ...query, ...c.req.param() });
-        const body = route.body && (await readJson(c.req.raw.body, route.maxBytes));
+        const maxBytes = route.hasFlows ? limits.importBytes : limits.bodyBytes;
+        const body = route.body && (await readJson(c.req.raw.body, maxBytes, limits.values));
         if (body === TOO_LARGE)
-          return problemResponse(413, "too_large", "Too large", tooLargeMessage(route.maxBytes));
+          return problemResponse(413, "too_large", "Too large", tooLargeMessage(maxBytes));
         return toResponse(
           await route.handle({
             access,
@@ -153,9 +158,11 @@ export function mountRoutes(
 const noQuery = z.strictObject({});
 
 function parse(schema: z.ZodType | undefined, value: unknown, where: string): unknown {
-  const parsed = schema?.safeParse(value);
-  if (parsed?.success === false) throw fromZodError(parsed.error, where);
-  return parsed?.data;
+  if (!schema) return undefined;
+  assertLengths(schema, value);
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw fromZodError(parsed.error, where);
+  return parsed.data;
 }
 
 const withoutTenant = ({ tenant: _, ...query }: Record<string, string>) => query;

@@ -8,7 +8,7 @@ import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { findTripped } from "@signalbox/rules/flows/find-tripped.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import { slugFor } from "@signalbox/rules/flows/slug.ts";
+import { createSlugNamer } from "@signalbox/rules/flows/slug.ts";
 import { describeFlow, type FlowDescription } from "@signalbox/rules/flows/validate.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { mergePatch } from "@signalbox/rules/merge-patch.ts";
@@ -123,10 +123,9 @@ export function createFlows(options: FlowsOptions) {
   const completeNodes = (given: readonly NewNode[], before: readonly FlowNode[]): FlowNode[] => {
     const former = new Map(before.map((node) => [node.id, node.slug]));
     const known = given.map(({ id, slug }) => slug ?? (id === undefined ? id : former.get(id)));
-    const slugs = new Set(known.filter((slug) => slug !== undefined));
+    const nameNode = createSlugNamer(known.filter((slug) => slug !== undefined));
     return given.map(({ id = newId(), type, name, position, parameters = {} }, at) => {
-      const slug = known[at] ?? slugFor(name, slugs);
-      slugs.add(slug);
+      const slug = known[at] ?? nameNode(name);
       return { id, type, name, slug, position: position ?? { x: 100, y: 100 }, parameters };
     });
   };

@@ -5,10 +5,10 @@
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { findFirstTools } from "../legacy/first-tools.ts";
-import { hasLegacyNodes } from "../legacy/import-flow.ts";
+import { findTooLongList, hasLegacyNodes } from "../legacy/import-flow.ts";
 import { migrateApp } from "../legacy/migrate-tools.ts";
 import type { AppFile } from "../legacy/read-flow-file.ts";
-import { RequestError } from "../lib/request-error.ts";
+import { RequestError, validationError } from "../lib/request-error.ts";
 import { truncate } from "../lib/truncate.ts";
 import type { EditFlow, PlanFlows, StoredFlow } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
@@ -67,6 +67,10 @@ export function planImport(
   let imported: ImportedFlow[] = [];
   /** The imported flows that are saved, in order. */
   let planned: ImportedFlow[] = [];
+  for (const flow of flows) {
+    const tooLong = findTooLongList(flow);
+    if (tooLong) throw withFlowName(validationError([tooLong]), String(flow.name ?? ""));
+  }
   const firstTools = findFirstTools(flows);
   const plan: PlanFlows = (existing) => {
     imported = [];

@@ -12,7 +12,7 @@ import {
   nodeSchema,
 } from "@signalbox/rules/flows/model.ts";
 import { renameReferences } from "@signalbox/rules/flows/references.ts";
-import { isSlug, slugFor } from "@signalbox/rules/flows/slug.ts";
+import { createSlugNamer, isSlug } from "@signalbox/rules/flows/slug.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { truncate } from "../lib/truncate.ts";
 import { convertNodes, isLegacyNode } from "./convert-nodes.ts";
@@ -46,6 +46,8 @@ export function importFlow(input: unknown, options: ImportOptions): Imported {
   // The parameters of a node are at the third level.
   if (isDeeperThan(LIMITS.depth + 3, input))
     return invalid(`is nested too deeply: it has more than ${LIMITS.depth + 3} levels`);
+  const tooLong = findTooLongList(input);
+  if (tooLong) return { outcome: "invalid", errors: [tooLong] };
   const isLegacy = options.hasLegacyNodes ?? hasLegacyNodes(input);
   const { flow, notes } = migrateTools(input, newId, takenTools);
   notes.push(...ignoredIn(flow));
@@ -63,6 +65,18 @@ export function importFlow(input: unknown, options: ImportOptions): Imported {
   if (parsed.success) return { outcome: "imported", flow: parsed.data, notes };
   const errors = issuesOf(parsed.error).map(({ path, message }) => ({ path, message }));
   return { outcome: "invalid", errors };
+}
+
+const MAX_ITEMS = { nodes: LIMITS.nodes, edges: LIMITS.edges, connections: LIMITS.edges };
+
+/** Must be checked before anything reads the items. */
+export function findTooLongList(flow: JsonObject): { path: string; message: string } | undefined {
+  for (const [path, max] of Object.entries(MAX_ITEMS)) {
+    const list = flow[path];
+    if (Array.isArray(list) && list.length > max)
+      return { path, message: `must have at most ${max} items, but has ${list.length}` };
+  }
+  return undefined;
 }
 
 const invalid = (message: string): Imported => ({
@@ -125,15 +139,14 @@ export function ignoredFields(
 /** Nodes in the current format: with valid slugs, and without unknown fields. */
 function withSlugs(nodes: Json, notes: string[]): Json {
   if (!Array.isArray(nodes)) return nodes;
-  const taken = slugsIn(nodes);
+  const nameNode = createSlugNamer(slugsIn(nodes));
   const renamed: [string, string][] = [];
   const named = nodes.map((node): Json => {
     if (!isObject(node)) return node;
     const name = typeof node.name === "string" && node.name.trim() ? node.name : (node.type ?? "");
     let slug = node.slug as string;
     if (!hasSlug(node)) {
-      slug = slugFor(String(name), taken);
-      taken.add(slug);
+      slug = nameNode(String(name));
       if (typeof node.slug === "string" && node.slug) {
         renamed.push([node.slug, slug]);
         notes.push(`The slug ${node.slug} is no longer allowed: it is now ${slug}.`);

@@ -1,3 +1,6 @@
+import { MAX_PROBLEM_LENGTH, MAX_PROBLEMS } from "./limits.ts";
+import { truncate } from "./truncate.ts";
+
 /** The kind of a `RequestError`. The API maps it to an HTTP status. */
 export type RequestErrorCode =
   | "invalid"
@@ -32,13 +35,22 @@ export class RequestError extends Error {
   }
 }
 
-/** One error that lists every invalid field. */
-export const validationError = (errors: readonly FieldError[]): RequestError =>
-  new RequestError(
-    "invalid",
-    errors[0]?.path ?? "body",
-    errors.length === 1
-      ? (errors[0]?.message ?? "")
-      : errors.map(({ path, message }) => `${path}: ${message}`).join("; "),
-    errors.map(({ path, message }) => ({ path, message })),
-  );
+/**
+ * One error for all invalid fields. It lists the first of them, and counts the others: `total` is the
+ * number of all, if `errors` has only the first.
+ */
+export function validationError(
+  errors: readonly FieldError[],
+  total = errors.length,
+): RequestError {
+  const listed = errors.slice(0, MAX_PROBLEMS).map(({ path, message }) => ({
+    path: truncate(path, MAX_PROBLEM_LENGTH),
+    message: truncate(message, MAX_PROBLEM_LENGTH),
+  }));
+  const [first = { path: "body", message: "is invalid" }] = listed;
+  const texts = listed.map(({ path, message }) => `${path}: ${message}`);
+  const more = total - listed.length;
+  if (more > 0) texts.push(`and ${more.toLocaleString("en")} more`);
+  const message = texts.length === 1 ? first.message : texts.join("; ");
+  return new RequestError("invalid", first.path, message, listed);
+}

@@ -1,6 +1,7 @@
-import { issuesOf } from "@signalbox/rules/flows/issues.ts";
+import { firstIssues } from "@signalbox/rules/flows/issues.ts";
 import type { z } from "zod";
-import { RequestError } from "../lib/request-error.ts";
+import { MAX_PROBLEMS } from "../lib/limits.ts";
+import { type RequestError, validationError } from "../lib/request-error.ts";
 
 /** One error for all invalid arguments of a tool call. It names each argument and its rule. */
 export function argumentError(
@@ -9,12 +10,11 @@ export function argumentError(
   known: readonly string[],
 ): RequestError {
   const unexpected = `unexpected argument; ${tool} has ${known.join(", ") || "none"}`;
-  const errors = issuesOf(error).map(({ keys, path, message, isUnknownField }) =>
+  const { issues, total } = firstIssues(error, MAX_PROBLEMS);
+  const errors = issues.map(({ keys, path, message, isUnknownField }) =>
     isUnknownField && keys.length === 1
       ? { path: path.slice(0, 100), message: unexpected }
       : { path: keys.length > 0 ? path : "arguments", message },
   );
-  const [first = { path: "arguments", message: "are invalid" }, ...rest] = errors;
-  const more = rest.map(({ path, message }) => `; ${path}: ${message}`);
-  return new RequestError("invalid", first.path, first.message + more.join(""), errors);
+  return validationError(errors, total);
 }

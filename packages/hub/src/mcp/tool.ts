@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
+import { assertLengths } from "../lib/assert-lengths.ts";
 import type { Explainer } from "../runs/explain.ts";
 import type { Scope } from "../store/store.ts";
 import type { Access } from "../tenants/authorizer.ts";
@@ -96,6 +97,7 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
       },
     },
     async call(args, context) {
+      assertLengths(input, args);
       const parsed = input.safeParse(args ?? {});
       if (!parsed.success) throw argumentError(parsed.error, name, Object.keys(input.shape));
       return definition.run(parsed.data as z.infer<Input>, context);

@@ -16,6 +16,23 @@ export interface Issue {
 export const issuesOf = (error: Pick<z.ZodError, "issues">): Issue[] =>
   error.issues.flatMap((issue) => toIssues(issue, []));
 
+/** The first issues, and the number of all. It does not build the messages of the others. */
+export function firstIssues(
+  error: Pick<z.ZodError, "issues">,
+  max: number,
+): { issues: Issue[]; total: number } {
+  const issues: Issue[] = [];
+  let total = 0;
+  for (const issue of error.issues) {
+    if (issues.length < max) issues.push(...toIssues(firstKeys(issue, max - issues.length), []));
+    total += issue.code === "unrecognized_keys" ? issue.keys.length : 1;
+  }
+  return { issues: issues.slice(0, max), total: Math.max(total, issues.length) };
+}
+
+const firstKeys = (issue: ZodIssue, max: number): ZodIssue =>
+  issue.code === "unrecognized_keys" ? { ...issue, keys: issue.keys.slice(0, max) } : issue;
+
 type ZodIssue = z.core.$ZodIssue;
 
 /** The path of the issue is relative to the value at `parents`. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { isSlug, reservedSlugs, slugFor } from "./slug.ts";
+import { createSlugNamer, isSlug, reservedSlugs, slugFor } from "./slug.ts";
 
 it.each([
   ["Fetch Data", [], "fetch_data"],
@@ -13,6 +13,21 @@ it.each([
   ["2nd try", [], "node_2nd_try"],
 ])("the slug of %s with %j taken is %s", (name, taken, expected) => {
   expect(slugFor(name, new Set(taken))).toBe(expected);
+});
+
+it("names many nodes with the same name in linear time", () => {
+  const nameNode = createSlugNamer(["step_3"]);
+  expect(["Step", "Step", "Step", "Other"].map(nameNode)).toEqual([
+    "step",
+    "step_2",
+    "step_4",
+    "other",
+  ]);
+  const begun = performance.now();
+  const names = new Set(Array.from({ length: 20_000 }, () => nameNode("x".repeat(80))));
+  expect(names.size).toBe(20_000);
+  // In quadratic time it takes more than 10 s.
+  expect(performance.now() - begun).toBeLessThan(2_000);
 });
 
 it("derived slugs are always valid", () => {

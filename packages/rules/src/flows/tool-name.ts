@@ -45,13 +45,21 @@ export const toolName = (name: string): string => snakeCase(name, "tool");
 export const uniqueToolName = (base: string, taken: { has(name: string): boolean }): string =>
   uniqueName(base, (name) => taken.has(name));
 
-export function uniqueName(base: string, isTaken: (name: string) => boolean): string {
-  if (!isTaken(base)) return base;
-  for (let number = 2; ; number++) {
-    const suffix = `_${number}`;
-    const name = cut(base, NAME_LENGTH - suffix.length) + suffix;
-    if (!isTaken(name)) return name;
-  }
+export const uniqueName = (base: string, isTaken: (name: string) => boolean): string =>
+  numberedName(base, freeNumber(base, isTaken));
+
+/** The first number, at least `from`, whose name is not taken. */
+export function freeNumber(base: string, isTaken: (name: string) => boolean, from = 1): number {
+  let number = from;
+  while (isTaken(numberedName(base, number))) number += 1;
+  return number;
+}
+
+/** The first name is the base, the second has `_2`. */
+export function numberedName(base: string, number: number): string {
+  if (number === 1) return base;
+  const suffix = `_${number}`;
+  return cut(base, NAME_LENGTH - suffix.length) + suffix;
 }
 
 /** Returns the rule if the name of an author violates it. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Json } from "@signalbox/rules/json.ts";
-import { parseJson } from "../../api/read-json.ts";
+import { parseJson } from "../../lib/parse-json.ts";
 import type { ImportReport } from "../../apps/import-app.ts";
 import type { ImportedFlow, ImportPolicy } from "../../apps/import-flows.ts";
 import { type AppFile, readFlowFile } from "../../legacy/read-flow-file.ts";
@@ -64,7 +64,7 @@ export function readJsonFile(file: string): Json {
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
   }
-  return asUsage(file, () => parseJson(content, "file"));
+  return asUsage(file, () => parseJson(content, "file", Number.POSITIVE_INFINITY));
 }
 
 /** Throws if no app is valid. */

@@ -1,0 +1,46 @@
+/** Counts the values in a JSON text without parsing it. */
+
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b;
+const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d;
+
+/**
+ * Whether valid JSON has more than `limit` values. Parsed values take many times the memory of their
+ * text, so this must be known before they are parsed. A short text is not read: every value but one
+ * has at least two characters.
+ */
+export function hasMoreValues(text: string, limit: number): boolean {
+  if (text.length <= 2 * limit) return false;
+  // An array or object with members has one value more than it has commas.
+  let values = 1;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === COMMA || (isOpening(code) && !isEmpty(text, at))) {
+      values += 1;
+      if (values > limit) return true;
+    }
+  }
+  return false;
+}
+
+/** Whether the array or object that opens at `opening` has no members. */
+function isEmpty(text: string, opening: number): boolean {
+  let at = opening + 1;
+  while (text.charCodeAt(at) <= SPACE) at += 1;
+  return isClosing(text.charCodeAt(at));
+}
+
+function endOfString(text: string, opening: number): number {
+  let at = opening;
+  for (;;) {
+    at = text.indexOf('"', at + 1);
+    if (at < 0) return text.length;
+    let backslashes = 0;
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return at;
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * The limits of requests, in one table. They are checked at the edge, before any schema reads a
+ * value. docs/limits.md lists them for operators and clients.
+ */
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** The limits that an operator can raise. */
+export interface BodyLimits {
+  /** The bytes of a JSON body of `/api` and `/mcp`. */
+  bodyBytes: number;
+  /** The bytes of a JSON body that has whole flows. */
+  importBytes: number;
+  /** The number of values in a JSON body: numbers, texts, arrays, objects and so on. */
+  values: number;
+}
+
+export const DEFAULT_BODY_LIMITS: BodyLimits = {
+  bodyBytes: MIB,
+  importBytes: 8 * MIB,
+  values: 50_000,
+};
+
+/** The levels of nesting of a JSON body. Code that recurses over JSON relies on this limit. */
+export const MAX_DEPTH = 100;
+/** The items of an array, if its schema has no limit. */
+export const MAX_ITEMS = 1_000;
+/** The members of an object with free names. */
+export const MAX_MEMBERS = 10_000;
+/** How many problems an error reports; it counts the others. */
+export const MAX_PROBLEMS = 20;
+/** The characters of the path and the message of a reported problem. */
+export const MAX_PROBLEM_LENGTH = 1_000;
+/** Many clients read the response only after sending the body, so up to this much is discarded. */
+export const MAX_DISCARDED_BYTES = 64 * MIB;
+/** The characters of a bearer token. The hub's own tokens have fewer than 60. */
+export const MAX_TOKEN_LENGTH = 512;
+/** The characters of a `Host` header: a DNS name has at most 253, a port 5. */
+export const MAX_HOST_LENGTH = 260;
+/** What a client of a WebSocket may send. */
+export const SOCKET_LIMITS = {
+  messageBytes: 4 * KIB,
+  /** Above it, the connection is closed with 1008. */
+  framesPerSecond: 20,
+} as const;

@@ -1,0 +1,76 @@
+/** Parses JSON of requests and files within limits, before any schema reads it. */
+import { eachText } from "@signalbox/rules/flows/walk.ts";
+import { isObject, type Json } from "@signalbox/rules/json.ts";
+import { hasMoreValues } from "./count-values.ts";
+import { DEFAULT_BODY_LIMITS, MAX_DEPTH, MAX_MEMBERS } from "./limits.ts";
+import { RequestError } from "./request-error.ts";
+
+export function parseJson(
+  text: string,
+  field: string,
+  maxValues = DEFAULT_BODY_LIMITS.values,
+): Json {
+  const value = parseWithinLimits(text, field, maxValues);
+  // U+0000 must be escaped in JSON, so most bodies need no traversal.
+  if (text.includes("\\u0000")) assertNoNul(value, field);
+  return value;
+}
+
+export function parseWithinLimits(text: string, field: string, maxValues: number): Json {
+  if (hasMoreValues(text, maxValues))
+    throw new RequestError(
+      "invalid",
+      field,
+      `has more than ${maxValues} values, which is the limit; send less at a time`,
+    );
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch (error) {
+    throw new RequestError("invalid", field, `is not valid JSON: ${(error as Error).message}`);
+  }
+  assertShape(value, field, MAX_DEPTH);
+  return value;
+}
+
+/** Its recursion ends at the limit of nesting, so that deep values cannot overflow the stack. */
+function assertShape(value: Json, field: string, levels: number): void {
+  if (typeof value !== "object" || value === null) return;
+  const members = Array.isArray(value) ? value : Object.values(value);
+  if (members.length === 0) return;
+  if (levels === 0)
+    throw new RequestError("invalid", field, `must not be nested deeper than ${MAX_DEPTH} levels`);
+  if (members.length > MAX_MEMBERS && !Array.isArray(value))
+    throw new RequestError(
+      "invalid",
+      field,
+      `has an object with ${members.length} fields; the limit is ${MAX_MEMBERS}`,
+    );
+  for (const member of members) assertShape(member as Json, field, levels - 1);
+}
+
+const NUL_MESSAGE = "must not contain the character U+0000, which databases cannot store";
+
+/** PostgreSQL cannot store U+0000 in a text. */
+function assertNoNul(value: Json, field: string): void {
+  eachText(value, (text, keys) => {
+    if (text.includes("\0"))
+      throw new RequestError("invalid", keys.join(".") || field, NUL_MESSAGE);
+  });
+  assertNoNulInNames(value, field);
+}
+
+function assertNoNulInNames(value: Json, field: string): void {
+  if (Array.isArray(value)) for (const item of value) assertNoNulInNames(item, field);
+  if (!isObject(value)) return;
+  for (const [name, item] of Object.entries(value)) {
+    if (name.includes("\0")) throw new RequestError("invalid", field, NUL_MESSAGE);
+    assertNoNulInNames(item, field);
+  }
+}
+
+/** Checks the parameters of a URL. */
+export function assertNoNulIn(parameters: Record<string, string>): void {
+  for (const [name, text] of Object.entries(parameters))
+    if (text.includes("\0")) throw new RequestError("invalid", name, NUL_MESSAGE);
+}
