@@ -100,6 +100,8 @@ export interface HubSettings {
   allowHttp: boolean;
   runConcurrency: number;
   runLeaseMs: number;
+  /** The maximum total size of the values that a run stores with its steps. */
+  maxRunBytes: number;
   /** The maximum `depth` of a run: how many events and calls may lead to it. */
   maxChain: number;
   /** How many times per minute a trigger may fire on events that its own flow has caused. */

@@ -61,6 +61,7 @@ export function createHubRuns(options: HubRunsOptions) {
     }),
     concurrency: settings.runConcurrency,
     leaseMs: settings.runLeaseMs,
+    maxRunBytes: settings.maxRunBytes,
     timers: delayWhileBusy(timers, pipeline.pendingAppends),
     metrics: ports.metrics,
     onError,

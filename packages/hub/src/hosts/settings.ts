@@ -128,6 +128,7 @@ export const definitions = {
   keepRunsDays: setting({ env: "SIGNALBOX_KEEP_RUNS_DAYS", flag: "keep-runs-days", help: "days to keep ended runs, above 0", schema: days.default(30) }),
   runsAtOnce: setting({ env: "SIGNALBOX_RUNS_AT_ONCE", flag: "runs-at-once", help: "queued runs that this process executes concurrently; 0: none, other processes do", schema: integer(0, 10_000).default(16) }),
   runLease: setting({ env: "SIGNALBOX_RUN_LEASE", flag: "run-lease", help: "seconds after which other processes claim the runs of a process that died", schema: integer(1, 3_600).default(15) }),
+  runBytes: setting({ env: "SIGNALBOX_RUN_BYTES", flag: "run-bytes", help: "bytes that a run may store with its steps: their inputs and outputs as JSON", schema: integer(100_000, 10_000_000_000).default(64_000_000) }),
   maxChain: setting({ env: "SIGNALBOX_MAX_CHAIN", flag: "max-chain", help: "maximum length of a chain of runs that start each other by events and calls", schema: integer(1, 100).default(5) }),
   maxLoops: setting({ env: "SIGNALBOX_MAX_LOOPS", flag: "max-loops", help: "how often per minute a trigger may fire on events that its own flow has caused; 0: never", schema: integer(0, 1_000_000).default(30) }),
   logLevel: setting({ env: "SIGNALBOX_LOG_LEVEL", flag: "log-level", help: "fatal, error, warn, info, debug or silent", schema: choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info") }),

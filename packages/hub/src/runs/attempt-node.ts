@@ -7,6 +7,7 @@ import { nodeInputs } from "./frame.ts";
 import { maskValue } from "./mask-value.ts";
 import type { Caller } from "./node-services.ts";
 import type { Parts } from "./record-part.ts";
+import type { RunBudget } from "./run-budget.ts";
 import { RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
 
 type Each = Extract<NodeResult, { each: unknown }>["each"];
@@ -46,6 +47,7 @@ export async function attemptNode(
     timers: execution.timers,
     defaultTimeoutMs: execution.stepTimeoutMs,
     evaluate: services.evaluate,
+    budget: execution.budget,
     record: parts.record,
     callTool: (call, caller) => services.callTool(run, call, { ...caller, key }),
     listTools: (connection, caller) => services.listTools(run, connection, caller),
@@ -61,10 +63,10 @@ export async function attemptNode(
   if (!("result" in attempted)) return attempted;
   const { result, ...record } = attempted;
   if ("wait" in result) return { ...record, result };
-  if (!("each" in result)) return withValidOutput({ ...record, result }, id);
+  if (!("each" in result)) return withValidOutput({ ...record, result }, id, execution.budget);
   try {
     const output = await runIterations(context, id, result.each);
-    return withValidOutput({ ...record, result: { output } }, id);
+    return withValidOutput({ ...record, result: { output } }, id, execution.budget);
   } catch (error) {
     if (!(error instanceof RunFailed)) throw error;
     // The loop is not retried, because the nodes in its body have their own retries.
@@ -124,8 +126,9 @@ function createCalls(
 function withValidOutput(
   { result, ...record }: Succeeded & { result: { output: Json } },
   node_id: string,
+  budget: RunBudget,
 ): NodeAttempt {
-  const masked = maskValue(record.mask, result.output, "output");
+  const masked = maskValue(record.mask, result.output, "output", budget);
   if ("value" in masked) return { ...record, result: { ...result, output: masked.value } };
   return { ...record, error: { ...masked.error, node_id }, retryAt: "never" };
 }

@@ -10,6 +10,7 @@ import { z } from "zod";
 import { MASK } from "../lib/mask.ts";
 import { attempt } from "./attempt.ts";
 import { systemTimers } from "./contract/fixture.ts";
+import { createRunBudget } from "./run-budget.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
 afterEach(() => void vi.useRealTimers());
@@ -20,7 +21,7 @@ type Run = (context: NodeContext<JsonObject>) => NodeResult | Promise<NodeResult
 function attemptOnce(
   run: Run,
   parameters: JsonObject = {},
-  given: { signal?: AbortSignal; scope?: Scope; evaluate?: Evaluate } = {},
+  given: { signal?: AbortSignal; scope?: Scope; evaluate?: Evaluate; maxRunBytes?: number } = {},
 ) {
   const definition = defineNode({
     type: "Test",
@@ -42,6 +43,7 @@ function attemptOnce(
   return attempt({
     tenant: "acme",
     evaluate: given.evaluate ?? context.evaluate,
+    budget: createRunBudget(given.maxRunBytes ?? Infinity, 0),
     node: testNode("Test", "a", parameters),
     definition,
     scope: given.scope ?? { nodes: {} },
@@ -68,6 +70,23 @@ test("renders the templates and records the config", async () => {
     { scope: { nodes: { a: { x: "hi" } } } },
   );
   expect(attempted).toMatchObject({ input: { text: "hi" }, result: { output: { text: "hi" } } });
+});
+
+test("fails before the node runs if the config is too large for the step or the run", async () => {
+  const run = vi.fn(() => ({ output: 1 }));
+  const text = "{{ a }}";
+  for (const [length, maxRunBytes, code] of [
+    [16_000_001, Infinity, "input_too_large"],
+    [10_001, 10_000, "run_too_large"],
+  ] as const) {
+    const scope = { nodes: { a: "x".repeat(length) } };
+    expect(await attemptOnce(run, { text }, { scope, maxRunBytes })).toMatchObject({
+      input: null,
+      error: { code, node_id: "a" },
+      retryAt: "never",
+    });
+  }
+  expect(run).not.toHaveBeenCalled();
 });
 
 describe("errors", () => {

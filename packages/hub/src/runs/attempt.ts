@@ -8,9 +8,11 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { createMask, type Mask } from "../lib/mask.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { RunError } from "../store/run-store.ts";
+import { maskConfig } from "./mask-value.ts";
 import { nodeParts } from "./node-parts.ts";
 import type { ToolCaller } from "./node-services.ts";
 import type { Parts } from "./record-part.ts";
+import type { RunBudget } from "./run-budget.ts";
 import { toRunError } from "./run-error.ts";
 import { RunFailed } from "./step-records.ts";
 import { createTimeLimit } from "./time-limit.ts";
@@ -39,6 +41,7 @@ export interface AttemptOptions {
   scope: Scope;
   context: Omit<NodeContext<JsonObject>, Provided>;
   evaluate: Evaluate;
+  budget: RunBudget;
   record: Parts["record"];
   callTool: Call<"callTool", Omit<ToolCaller, "key">>;
   listTools: Call<"listTools", Pick<ToolCaller, "signal">>;
@@ -82,7 +85,9 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
     if (flowSecrets) record.mask = createMask([...Object.values(opened), ...(await flowSecrets())]);
     const { mask, log } = record;
     const config = renderConfig(template, definition, scope, opened);
-    record.input = mask.json(config);
+    const masked = maskConfig(mask, config, options.budget);
+    if ("error" in masked) throw new RunFailed(masked.error);
+    record.input = masked.value;
     const addLine = ({ level, text }: LogLine) => log.push({ level, text: mask.text(text) });
     const onProgress = createToolProgress(mask.text, addLine, options.onProgress);
     return definition.run({

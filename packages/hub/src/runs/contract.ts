@@ -2,6 +2,7 @@
 import { describe, test } from "vitest";
 import type { Store } from "../store/store.ts";
 import { agentsContract } from "./contract/agents.ts";
+import { budgetContract } from "./contract/budget.ts";
 import { deferredContract } from "./contract/deferred.ts";
 import { executionContract } from "./contract/execution.ts";
 import { createFixture, type Fixture } from "./contract/fixture.ts";
@@ -30,6 +31,7 @@ export function runnerContract(
     executionContract(it);
     recoveryContract(it);
     deferredContract(it);
+    budgetContract(it);
   });
   describe(`the parts of a step on ${backend}`, () => partsContract(it));
   describe(`an agent on ${backend}`, () => agentsContract(it));

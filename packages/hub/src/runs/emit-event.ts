@@ -1,3 +1,4 @@
+import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { sanitizeSummary } from "../ingest/sanitize-summary.ts";
 import { utf8 } from "../lib/hmac.ts";
 import type { AppendRequest, AppendResult } from "../store/store.ts";
@@ -11,12 +12,21 @@ export interface EmitOptions {
   now: () => number;
 }
 
+/** Readers get larger events only in parts. */
+const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+
 /** Stores an event that a run emits. The idempotency key of the step prevents duplicates. */
 export const createEmit =
   ({ append, newId, now }: EmitOptions): NodeServices["emit"] =>
   async (run, { type, data, id }, { key }) => {
     const event = newId();
     const text = (name: string) => (typeof data[name] === "string" ? data[name] : null);
+    const body = utf8(JSON.stringify(data));
+    if (body.byteLength > MAX_EVENT_BYTES)
+      throw new Permanent(
+        `The event has ${body.byteLength} bytes of JSON, but may have at most ${MAX_EVENT_BYTES}. Emit less, or a reference to the data.`,
+        { code: "event_too_large" },
+      );
     const appended = await append({
       tenant: run.tenant,
       skipQuota: false,
@@ -35,7 +45,7 @@ export const createEmit =
             [RUN_HEADER]: run.id,
             [CHAIN_HEADER]: JSON.stringify(chainFrom(run)),
           },
-          body: utf8(JSON.stringify(data)),
+          body,
         },
       ],
     });

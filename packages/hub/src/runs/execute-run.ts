@@ -14,10 +14,13 @@ import type { ClaimedRun, Run, RunError, RunProgress } from "../store/run-store.
 import { defaultPort, type Execution } from "./execution.ts";
 import { flowSecrets } from "./flow-secrets.ts";
 import { createLayout } from "./frame.ts";
+import { jsonBytes } from "./json-bytes.ts";
+import { MAX_VALUE_BYTES, MAX_VALUE_MB } from "./mask-value.ts";
 import { nodeParts } from "./node-parts.ts";
 import type { NodeServices } from "./node-services.ts";
 import { openFrame } from "./open-frame.ts";
 import type { SaveProgress } from "./progress-commit.ts";
+import { createRunBudget } from "./run-budget.ts";
 import { createStepLog } from "./step-log.ts";
 import {
   done,
@@ -48,6 +51,8 @@ export interface ExecuteOptions {
   stepTimeoutMs: number;
   /** The maximum time since the run started, or since it was last resumed after a suspension. */
   runTimeoutMs: number;
+  /** The maximum total size of the values that a run stores with its steps. */
+  maxRunBytes: number;
   /** A run that must wait for longer than this is suspended. */
   suspendAfterMs: number;
 }
@@ -125,6 +130,7 @@ function createExecution(options: ExecuteOptions, suspend: (due: number) => void
     definition,
     trigger: {},
     stepLog: createStepLog(options),
+    budget: createRunBudget(options.maxRunBytes, claimed.bytes),
     suspension: createSuspension({ timers, suspendAfterMs, suspend }),
     services,
     secrets,
@@ -179,12 +185,20 @@ async function walk(
       throw new RunFailed(notConnected(trigger), first);
     const context = { frame, locals: {}, outer: undefined, signal };
     const { steps, output } = await walkFrame(execution, context, first);
+    if (jsonBytes(output, MAX_VALUE_BYTES) > MAX_VALUE_BYTES)
+      throw new RunFailed(resultTooLarge, steps);
     return { steps, next: { status: "succeeded", output } };
   } catch (error) {
     if (!(error instanceof RunFailed)) throw error;
     return { steps: error.steps, next: { status: "failed", error: error.error } };
   }
 }
+
+/** Only a run with several last nodes: each of their outputs is small enough. */
+const resultTooLarge: RunError = {
+  code: "output_too_large",
+  message: `The outputs of the last nodes exceed the limit of ${MAX_VALUE_MB} MB of JSON. Add a Return node that returns less.`,
+};
 
 function notConnected(trigger: FlowNode): RunError {
   const tool = toolNameOf(trigger);

@@ -8,6 +8,7 @@ import type { Run } from "../store/run-store.ts";
 import type { Frame, Layout } from "./frame.ts";
 import { nodeParts } from "./node-parts.ts";
 import type { NodeServices } from "./node-services.ts";
+import type { RunBudget } from "./run-budget.ts";
 import type { StepLog } from "./step-log.ts";
 import type { Suspension } from "./suspension.ts";
 import type { NodeProgress } from "./tool-progress.ts";
@@ -20,6 +21,7 @@ export interface Execution {
   /** The value of `{{ trigger }}`. */
   trigger: JsonObject;
   stepLog: StepLog;
+  budget: RunBudget;
   suspension: Suspension;
   services: NodeServices;
   secrets: (names: readonly string[]) => Promise<Record<string, string>>;

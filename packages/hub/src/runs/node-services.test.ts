@@ -97,6 +97,13 @@ describe("emit", () => {
     expect((await store.pendingStatus(TENANT)).pending_count).toBe(2);
   });
 
+  test("rejects an event that is too large to be read, and stores nothing", async () => {
+    const data = { text: "x".repeat(8 * 1024 * 1024) };
+    const emitted = services().emit(callingRun(), { type: "rain", data }, caller());
+    await expect(emitted).rejects.toMatchObject({ name: "Permanent", code: "event_too_large" });
+    expect((await store.pendingStatus(TENANT)).pending_count).toBe(0);
+  });
+
   test("fails with the counts if the quota is exceeded", async () => {
     await expect(
       services(0).emit(callingRun(), { type: "rain", data: {} }, caller()),

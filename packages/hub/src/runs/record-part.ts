@@ -8,6 +8,7 @@ import type { Mask } from "../lib/mask.ts";
 import type { RunError, Step } from "../store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import { maskValue } from "./mask-value.ts";
+import type { RunBudget } from "./run-budget.ts";
 import { toRunError } from "./run-error.ts";
 import {
   countAttempts,
@@ -40,7 +41,7 @@ type PartRecord = Pick<Step, "status" | "attempt" | "output">;
 
 /** The parts of one step. They are kept from one attempt to the next. */
 export function createParts(
-  { stepLog, timers }: Execution,
+  { stepLog, timers, budget }: Execution,
   { frame, signal: run }: FrameContext,
   node_id: string,
 ): Parts {
@@ -76,7 +77,7 @@ export function createParts(
 
       const attempt = countAttempts(known).next;
       const key: StepKey = { node_id, item, attempt, started_at: timers.now() };
-      const started = running(key, masked(mask, input, "input"));
+      const started = running(key, masked(mask, input, "input", budget));
       open.set(item, started);
       await stepLog.write([started]);
       assertOpen(started, signal);
@@ -87,7 +88,7 @@ export function createParts(
         await end(started, failed(key, { ...fields, retryAt: undefined }, timers.now()));
         throw error;
       };
-      const perform = async () => masked(mask, await work(), "output");
+      const perform = async () => masked(mask, await work(), "output", budget);
       const output = await perform().catch(fail);
       assertOpen(started, signal);
       await end(started, done(key, { port: "", input: seen, output }, timers.now())).catch(
@@ -113,8 +114,8 @@ export function createParts(
 }
 
 /** A value that cannot be recorded fails the step, without retries. */
-function masked(mask: Mask, value: Json, what: "input" | "output"): Json {
-  const result = maskValue(mask, value, what);
+function masked(mask: Mask, value: Json, what: "input" | "output", budget: RunBudget): Json {
+  const result = maskValue(mask, value, what, budget);
   if ("value" in result) return result.value ?? null; // JavaScript functions may return undefined
   throw new RunFailed(result.error);
 }

@@ -5,6 +5,7 @@ import { createClaimer } from "./claimer.ts";
 import type { ExecuteOptions } from "./execute-run.ts";
 import { createExecutions } from "./executions.ts";
 import { createProgressCommit } from "./progress-commit.ts";
+import { DEFAULT_RUN_BYTES } from "./run-budget.ts";
 import { observeEnds, type RunMetrics } from "./run-metrics.ts";
 import { createSlots } from "./slots.ts";
 import type { NodeProgress } from "./tool-progress.ts";
@@ -12,7 +13,9 @@ import { createWaiters } from "./waiters.ts";
 
 export interface RunnerPartsOptions
   extends Pick<ExecuteOptions, "registry" | "secrets" | "loadInput" | "services" | "timers">,
-    Partial<Pick<ExecuteOptions, "stepTimeoutMs" | "runTimeoutMs" | "suspendAfterMs">> {
+    Partial<
+      Pick<ExecuteOptions, "stepTimeoutMs" | "runTimeoutMs" | "suspendAfterMs" | "maxRunBytes">
+    > {
   store: Store;
   /** The holder of the leases: a new id for each start of the process. */
   worker: string;
@@ -35,6 +38,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
       stepTimeoutMs: 60_000,
       runTimeoutMs: 24 * 3_600_000,
       suspendAfterMs: 2_000,
+      maxRunBytes: DEFAULT_RUN_BYTES,
       ...options,
       save,
     },

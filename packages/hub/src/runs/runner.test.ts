@@ -325,7 +325,8 @@ describe("a runner", () => {
         start,
         node("agent", "Parts", {
           parts: ["one", "two"],
-          output: Array(9).fill("{{ trigger.text }}"),
+          output: "{{ trigger.text }}",
+          times: 9,
           settings,
         }),
       ],
@@ -342,10 +343,10 @@ describe("a runner", () => {
 
   inFixture("fails a step whose output exceeds the limit", async (f) => {
     const make = await f.publish(
-      [start, probe("a", { value: "{{ trigger.text }}" }), probe("b")],
+      [start, probe("a", { value: "{{ trigger.text }}", times: 2 }), probe("b")],
       edges("start > a > b"),
     );
-    const runner = f.openRunner({ loadInput: async () => ({ text: "x".repeat(17_000_000) }) });
+    const runner = f.openRunner({ loadInput: async () => ({ text: "x".repeat(9_000_000) }) });
     const { id, ended } = await runner.start(make());
     expect((await ended).error).toMatchObject({ code: "output_too_large", node_id: "a" });
     const steps = await f.store.listSteps(TENANT, id);

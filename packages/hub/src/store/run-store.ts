@@ -160,6 +160,8 @@ export interface ClaimedRun {
   run: Run;
   graph: FlowGraph;
   steps: Step[];
+  /** The total size of the values that are stored with the steps. */
+  bytes: number;
 }
 
 /** The error of a step that had not ended when its run ended. */

@@ -109,6 +109,8 @@ export function createFixture(store: Store) {
       value: z.json().optional(),
       /** How many attempts fail. */
       fail: z.number().optional(),
+      /** The output is a list of this many values. */
+      times: z.number().optional(),
     }),
     secretFields: ["value"],
     ports: { in: ["in"], out: ["out"] },
@@ -116,7 +118,8 @@ export function createFixture(store: Store) {
     run({ config, run, idempotencyKey }) {
       calls.push(`${run.slug} ${idempotencyKey.split(":").slice(1).join(":")} ${run.attempt}`);
       if (config.fail !== undefined && run.attempt <= config.fail) throw new Error("no luck");
-      return { output: config.value ?? null };
+      const { value = null, times } = config;
+      return { output: times === undefined ? value : Array(times).fill(value) };
     },
   });
   /** Records when it starts, and waits until the test opens it. */
@@ -153,6 +156,8 @@ export function createFixture(store: Store) {
       fail: z.number().default(0),
       failAt: z.string().optional(),
       output: z.json().optional(),
+      /** The output of each part is a list of this many `output`s. */
+      times: z.number().optional(),
       secret: z.string().optional(),
     }),
     secretFields: ["secret"],
@@ -170,7 +175,8 @@ export function createFixture(store: Store) {
             await gateOf(part).promise;
           }
           if (fails && config.failAt === part) throw new Error(`no luck ${config.secret ?? ""}`);
-          return config.output === undefined ? `${part} of ${run.attempt}` : config.output;
+          const { output = `${part} of ${run.attempt}`, times } = config;
+          return times === undefined ? output : Array(times).fill(output);
         });
         outputs.push(recorded);
       }

@@ -117,6 +117,8 @@ export function runClaimsContract(it: It): void {
     expect(await claim(again, { by: "bob", now: START + LEASE - 1 })).toEqual([]);
     const [second] = await claim(again, { by: "bob", now: START + LEASE });
     expect(second).toMatchObject({ run: { id: run.id, worker: "bob", claims: 2 }, steps });
+    // The JSON of two inputs and two outputs.
+    expect(second?.bytes).toBe(4 * '{"a":1}'.length);
     expect(await claim(again, { by: "cy", now: START + 2 * LEASE - 1 })).toEqual([]);
     expect(await claim(again, { by: "cy", now: START + 2 * LEASE })).toMatchObject([
       { run: { claims: 3 }, steps },

@@ -130,7 +130,12 @@ export function runsContract(it: It): void {
         { run: run.id, claim: 1, start, steps: [], now: START + 2 },
       ]),
     ).toEqual(["saved", "saved"]);
-    expect(prepared).toEqual({ run: await store.getRun("acme", run.id), graph, steps: [] });
+    expect(prepared).toEqual({
+      run: await store.getRun("acme", run.id),
+      graph,
+      steps: [],
+      bytes: 0,
+    });
     expect(await store.listSteps("acme", run.id)).toEqual(steps);
     // Another worker may have claimed the run meanwhile.
     expect(await claim(store, { by: "bob", now: START + 1 + LEASE })).toHaveLength(1);

@@ -191,6 +191,7 @@ export function* hydrate(
   rows: readonly RunRow[],
 ): Verb<ClaimedRun[]> {
   const resumed = rows.flatMap(({ id, claims }) => (claims > 1 ? [id] : []));
+  const bytes = yield* readBytes(dialect, resumed);
   const steps = yield* readSteps(dialect, resumed);
   const hydrated: ClaimedRun[] = [];
   for (const row of rows)
@@ -198,8 +199,21 @@ export function* hydrate(
       run: toRun(row),
       graph: yield* readGraph(cache, row),
       steps: steps.get(row.id) ?? [],
+      bytes: bytes.get(row.id) ?? 0,
     });
   return hydrated;
+}
+
+function* readBytes(dialect: Dialect, runs: readonly string[]): Verb<Map<string, number>> {
+  const bytes = new Map<string, number>();
+  for (const { list, params } of inLists(runs, dialect, 0))
+    for (const row of yield* query<{ run_id: string; bytes: number }>(
+      "SELECT run_id, sum(octet_length(input) + octet_length(output)) AS bytes FROM steps " +
+        `WHERE run_id IN ${list} GROUP BY run_id`,
+      params,
+    ))
+      bytes.set(row.run_id, Number(row.bytes));
+  return bytes;
 }
 
 export function* readGraph(

@@ -154,6 +154,7 @@ export function* prepareRun(
     },
     graph: yield* readGraph(cache, run),
     steps: [],
+    bytes: 0,
   };
 }
 

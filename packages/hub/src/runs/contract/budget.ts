@@ -1,0 +1,50 @@
+/** A run stores a limited number of bytes with its steps. */
+import { expect } from "vitest";
+import type { It } from "../contract.ts";
+import { edges, gate, HOUR, probe, start, TENANT } from "./fixture.ts";
+
+const MAX_RUN_BYTES = 1_000_000;
+const text = "x".repeat(1_000);
+/** Outputs of about 400 kB. */
+const large = (slug: string) => probe(slug, { value: text, times: 400 });
+
+export function budgetContract(it: It): void {
+  it("fails at the step whose output exceeds its limit, before anything of it is stored", async (f) => {
+    const make = await f.publish(
+      [start, large("a"), large("b"), large("c"), probe("d")],
+      edges("start > a > b > c > d"),
+    );
+    const { id, ended } = await f.openRunner({ maxRunBytes: MAX_RUN_BYTES }).start(make());
+    expect(await ended).toMatchObject({
+      status: "failed",
+      error: {
+        code: "run_too_large",
+        node_id: "c",
+        message: expect.stringMatching(/^The output of the step has 401\.?\d* kB .* limit is 1 MB/),
+      },
+    });
+    const steps = await f.store.listSteps(TENANT, id);
+    expect(steps.map(({ node_id, status }) => `${node_id} ${status}`)).toEqual([
+      "start done",
+      "a done",
+      "b done",
+      "c failed",
+    ]);
+    expect(JSON.stringify(steps).length).toBeLessThan(MAX_RUN_BYTES);
+  });
+
+  it("counts what it stored before it was claimed again", async (f) => {
+    const make = await f.publish(
+      [start, large("a"), large("b"), gate("hold"), large("c")],
+      edges("start > a > b > hold > c"),
+    );
+    const crashable = f.openCrashable({ maxRunBytes: MAX_RUN_BYTES });
+    const { id } = await crashable.start(make());
+    await expect.poll(() => f.calls.at(-1)).toBe("hold begins");
+    crashable.crash();
+    f.open("hold");
+    f.openRunner({ maxRunBytes: MAX_RUN_BYTES, now: () => Date.now() + HOUR / 2 });
+    await expect.poll(() => f.status(id)).toBe("failed");
+    expect((await f.run(id)).error).toMatchObject({ code: "run_too_large", node_id: "c" });
+  });
+}

@@ -1,0 +1,31 @@
+import type { Json } from "@signalbox/rules/json.ts";
+import { expect, test } from "vitest";
+import { jsonBytes } from "./json-bytes.ts";
+
+test("estimates the size of a value as JSON", () => {
+  const values: Json[] = [
+    null,
+    true,
+    12.5,
+    "text",
+    [],
+    {},
+    [1, 2, 3],
+    { a: { b: ["x", null] }, c: "ü".repeat(2_000) },
+  ];
+  for (const value of values) {
+    const bytes = new TextEncoder().encode(JSON.stringify(value)).byteLength;
+    expect(Math.abs(jsonBytes(value, Infinity) - bytes)).toBeLessThanOrEqual(8);
+  }
+});
+
+test("stops when the size exceeds the maximum", () => {
+  const large = Array.from({ length: 1_000_000 }, () => ({}));
+  const many = Array.from({ length: 1_000 }, () => large);
+  const startedAt = performance.now();
+  const bytes = jsonBytes({ many }, 16_000_000);
+  expect(bytes).toBeGreaterThan(16_000_000);
+  expect(bytes).toBeLessThan(20_000_000);
+  // All of it would take minutes.
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
+});
