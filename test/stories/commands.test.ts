@@ -188,7 +188,7 @@ describe("the CLI", () => {
       env: { ...env, DATABASE_URL: "postgres://nobody@127.0.0.1:1/x" },
     });
     expect(down.code).toBe(1);
-    expect(down.stdout).toMatch(/✗ database .*cannot be opened/);
+    expect(down.stdout).toMatch(/✗ database .*is unavailable/);
     expect(down.stdout).toMatch(/! hub .*no response/);
   });
 

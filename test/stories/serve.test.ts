@@ -68,11 +68,6 @@ describe("signalbox serve", () => {
       /--allow-unsigned is for hubs that only this machine can reach/,
     ],
     [{ PORT: "no" }, [], /PORT must be a number/],
-    [
-      { DATABASE_URL: "postgres://nobody@127.0.0.1:1/x" },
-      [],
-      /cannot be opened: .*Check DATABASE_URL/s,
-    ],
     [{ DATABASE_URL: "sqlite::memory:" }, [], /DATABASE_URL must name a file.*lose/],
     [{ GITHUB_WEBHOOK_SECRET: " , " }, [], /GITHUB_WEBHOOK_SECRET contains an empty secret/],
     [{ DATABASE_URL: "postgres://u:hidden@h%ost:x/db" }, [], /postgres:\/\/… cannot be opened/],
@@ -94,6 +89,20 @@ describe("signalbox serve", () => {
       expect(code).toBe(2);
     },
   );
+
+  it("waits for PostgreSQL, then ends with an exit code for a failure", async () => {
+    const { code, stdout, stderr } = await runCli(["serve"], {
+      env: {
+        SIGNALBOX_DATA: tempFolder(),
+        DATABASE_URL: "postgres://nobody:hidden@127.0.0.1:1/x",
+        SIGNALBOX_DATABASE_WAIT: "2",
+      },
+    });
+    expect(stdout).toMatch(/is unavailable: .*ECONNREFUSED.*Waiting for up to 2 s/);
+    expect(stderr).toMatch(/is unavailable: .*Check that PostgreSQL is running/s);
+    expect(stdout + stderr).not.toMatch(/ {4}at |hidden/);
+    expect(code).toBe(1);
+  });
 
   it("reports a database that cannot be opened, without a stack trace", async () => {
     const folder = tempFolder();

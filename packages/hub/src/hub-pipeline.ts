@@ -14,6 +14,7 @@ import type { Seal } from "./lib/seal.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";
 import { createMatcher } from "./runs/matcher.ts";
 import { createGroupCommit, type GroupCommit } from "./store/group-commit.ts";
+import { isStorageUnavailable } from "./store/storage-unavailable.ts";
 import type { Store } from "./store/store.ts";
 import { createGithubTenancy } from "./tenants/tenancy.ts";
 
@@ -35,8 +36,10 @@ export function createHubPipeline(options: HubPipelineOptions) {
   const readiness = createReadiness({
     check: () => store.checkWritable(now()),
     timers,
-    onError: (error) =>
-      log.error({ err: error }, "the readiness check failed: the store is not writable"),
+    onError(error) {
+      if (!isStorageUnavailable(error))
+        log.error({ err: error }, "the readiness check failed: the store is not writable");
+    },
   });
   const commit = createGroupCommit({
     store: reportBatches(store, readiness),

@@ -23,6 +23,7 @@ import { createIds } from "./lib/ids.ts";
 import { createSeal } from "./lib/seal.ts";
 import type { Timers } from "./lib/timers.ts";
 import { withTimeout } from "./lib/with-timeout.ts";
+import { isStorageUnavailable } from "./store/storage-unavailable.ts";
 import type { Store } from "./store/store.ts";
 import { startSweeper } from "./store/sweeper.ts";
 import { withLocalToken } from "./tenants/local-token.ts";
@@ -70,7 +71,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       : await withLocalToken(store, settings.localToken, now());
   const newId = createIds();
   const seal = createSeal(settings.sealKey);
-  const onError = (error: unknown) => log.error({ err: error }, "unexpected error");
+  const onError = (error: unknown) => {
+    if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
+  };
   const tenant = settings.tenancy === "single" ? LOCAL_TENANT : undefined;
   if (tenant !== undefined) await store.putTenant({ id: tenant, at: now() });
   await logLegacyMigration(log, () =>

@@ -2,8 +2,9 @@
 import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
+import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 import { type HomePage, homePage } from "./home.ts";
-import { problemResponse } from "./problem-response.ts";
+import { problemResponse, storageUnavailable } from "./problem-response.ts";
 
 export interface AppOptions {
   /** Rejects if the database cannot be written. */
@@ -50,12 +51,8 @@ export function createApp({
       await checkReady();
       return c.json({ status: "ready" });
     } catch (error) {
-      return problemResponse(
-        503,
-        "storage_unavailable",
-        "Storage unavailable",
-        `The database cannot be written: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      const reason = error instanceof Error ? error.message : String(error);
+      return storageUnavailable(`The database cannot be written: ${reason}`);
     }
   });
   app.get("/metrics", async (c) =>
@@ -77,6 +74,7 @@ export function createApp({
     ),
   );
   app.onError((error, c) => {
+    if (isStorageUnavailable(error)) return storageUnavailable();
     // A client that disconnects during its request causes an error that is not worth logging.
     if (requestError(c) !== error) onError(error);
     return problemResponse(

@@ -7,6 +7,7 @@ import { decodeCursor } from "../inbox/cursor.ts";
 import type { Answer } from "../ingest/ingest-outcome.ts";
 import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
 import type { Timers } from "../lib/timers.ts";
+import { RETRY_AFTER_S } from "../store/storage-unavailable.ts";
 import type { Store } from "../store/store.ts";
 import type { Feed, Filter, Follower } from "../stream/feed.ts";
 import { type MessageEncoder, streamLogId } from "../stream/message-encoder.ts";
@@ -98,6 +99,7 @@ export const liveUnavailable = (): Answer =>
     "storage_unavailable",
     "Storage unavailable",
     "The log cannot be read. Try again later.",
+    { "retry-after": String(RETRY_AFTER_S) },
   );
 
 export function createLiveStreams({

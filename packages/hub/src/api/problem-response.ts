@@ -4,6 +4,7 @@ import { z } from "zod";
 import { MAX_PROBLEMS } from "../lib/limits.ts";
 import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
 import { RequestError, type RequestErrorCode, validationError } from "../lib/request-error.ts";
+import { RETRY_AFTER_S } from "../store/storage-unavailable.ts";
 import type { Denied } from "../tenants/authorizer.ts";
 
 export const problemResponse = (
@@ -27,6 +28,14 @@ export const DENIED_TITLES: Record<Denied["status"], string> = {
 
 export const deniedResponse = ({ status, code, detail, headers }: Denied) =>
   problemResponse(status, code, DENIED_TITLES[status], detail, headers);
+
+/** Clients repeat a request with this status; the same for every route. */
+export const storageUnavailable = (
+  detail = `The database is unavailable. Try again in ${RETRY_AFTER_S} seconds.`,
+) =>
+  problemResponse(503, "storage_unavailable", "Storage unavailable", detail, {
+    "retry-after": String(RETRY_AFTER_S),
+  });
 
 const ERRORS: Record<RequestErrorCode, { status: number; title: string }> = {
   invalid: { status: 400, title: "Invalid request" },

@@ -11,6 +11,7 @@ import { commands } from "./cli/commands.ts";
 import { help, overview } from "./cli/help.ts";
 import { serve } from "./cli/serve.ts";
 import { red } from "./cli/style.ts";
+import { DatabaseUnavailable } from "./node/open-store.ts";
 import { version } from "./version.ts";
 
 function find(name: string): Command {
@@ -44,7 +45,8 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  const expected = isUserError(error) || error instanceof CommandFailed;
+  const expected =
+    isUserError(error) || error instanceof CommandFailed || error instanceof DatabaseUnavailable;
   const message = expected ? error.message : error instanceof Error ? error.stack : error;
   process.stderr.write(`${red("signalbox:")} ${message}\n`);
   process.exitCode = isUserError(error) ? 2 : 1;

@@ -105,6 +105,7 @@ export const definitions = {
   }),
   publicUrl: setting({ env: "SIGNALBOX_PUBLIC_URL", flag: "public-url", help: "the URL under which senders and clients reach this hub", schema: url.optional() }),
   tenancy: setting({ env: "SIGNALBOX_TENANCY", flag: "tenancy", help: "single, or github: one tenant for each account that installs the App", schema: choice(["single", "github"]).default("single") }),
+  databaseWait: setting({ env: "SIGNALBOX_DATABASE_WAIT", flag: "database-wait", help: "seconds that the start waits for PostgreSQL if it is unavailable", schema: integer(0, 86_400).default(60) }),
   token: setting({ env: "SIGNALBOX_TOKEN", secret: true, help: "the admin token: serve accepts it (if unset, the first start generates one), commands send it", schema: z.string("must be a string").regex(/^[\x21-\x7e]+$/, "must consist of ASCII characters without spaces").optional() }),
   key: setting({ env: "SIGNALBOX_KEY", secret: true, help: "32 bytes in base64 that encrypt stored secrets; if unset, a file in the data folder", schema: z.string().refine((text) => fromBase64(text)?.byteLength === KEY_BYTES, "must be 32 bytes in base64: openssl rand -base64 32").optional() }),
   url: setting({ env: "SIGNALBOX_URL", flag: "url", help: "the hub that the command uses; if unset, the one that runs on the data folder", schema: url.optional() }),

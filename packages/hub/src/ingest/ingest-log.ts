@@ -4,6 +4,7 @@
  * the slowest part of the hub.
  */
 import type { Log } from "../lib/log.ts";
+import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 import type { AppendRequest } from "../store/store.ts";
 import type { IngestOutcome } from "./ingest-outcome.ts";
 
@@ -55,7 +56,8 @@ function write(log: Log, group: IngestObservation[]): void {
     return;
   }
   const rejected = { ...fields, reason: outcome.reason, address: first.address };
-  if (error) log.error({ ...rejected, err: error }, "refused");
+  // An outage is logged once, not for every request.
+  if (error && !isStorageUnavailable(error)) log.error({ ...rejected, err: error }, "refused");
   else log.warn(rejected, "refused");
 }
 

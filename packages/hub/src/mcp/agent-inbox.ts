@@ -6,7 +6,7 @@ import type { Explainer } from "../runs/explain.ts";
 import type { InboxTools } from "../runs/node-services.ts";
 import type { Access } from "../tenants/authorizer.ts";
 import { inboxTools } from "./inbox-tools.ts";
-import { INTERNAL_ERROR } from "./sdk-errors.ts";
+import { unexpectedError } from "./sdk-errors.ts";
 import type { ToolContext } from "./tool.ts";
 
 export interface AgentInboxOptions {
@@ -77,8 +77,7 @@ export function createAgentInbox({ inbox, triggers, onError }: AgentInboxOptions
         };
       } catch (error) {
         if (error instanceof RequestError) return failure(`${error.field}: ${error.message}`);
-        onError(error);
-        return failure(INTERNAL_ERROR);
+        return failure(unexpectedError(error, onError));
       }
     },
   };

@@ -12,7 +12,7 @@ import { runResult } from "../runs/run-result.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import { INTERNAL_ERROR } from "./sdk-errors.ts";
+import { unexpectedError } from "./sdk-errors.ts";
 
 /** Keys of `_meta`. */
 const RUN_ID = "signalbox/run";
@@ -87,6 +87,5 @@ export function toProtocolError(error: unknown, onError: (error: unknown) => voi
         .map(({ path, message }) => `${path.join(".") || "params"}: ${message}`)
         .join("; "),
     );
-  onError(error);
-  return new ProtocolError(ProtocolErrorCode.InternalError, INTERNAL_ERROR);
+  return new ProtocolError(ProtocolErrorCode.InternalError, unexpectedError(error, onError));
 }

@@ -33,7 +33,7 @@ import { createOpenStreams } from "./open-streams.ts";
 import { requestContextOf } from "./request-context.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { resourceSubscriptions } from "./resource-subscriptions.ts";
-import { INTERNAL_ERROR, isClientError } from "./sdk-errors.ts";
+import { isClientError, unexpectedError } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
 import { createListenHandler } from "./subscriptions-listen.ts";
@@ -195,8 +195,7 @@ export function createInboxServer({
 
   function messageFor(error: unknown): string {
     if (error instanceof RequestError) return `${error.field}: ${error.message}`;
-    onError(error);
-    return INTERNAL_ERROR;
+    return unexpectedError(error, onError);
   }
 
   return {

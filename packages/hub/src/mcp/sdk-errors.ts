@@ -1,6 +1,15 @@
+import { isStorageUnavailable, RETRY_AFTER_S } from "../store/storage-unavailable.ts";
+
 /** The message for unexpected errors, which hides their cause from clients. */
-export const INTERNAL_ERROR =
+const INTERNAL_ERROR =
   "The hub failed to handle the request; its log has the reason. Try again later.";
+const STORAGE_UNAVAILABLE = `The hub's database is unavailable. Try again in ${RETRY_AFTER_S} seconds.`;
+
+/** Reports an unexpected error, and returns the message for the client. */
+export function unexpectedError(error: unknown, onError: (error: unknown) => void): string {
+  onError(error);
+  return isStorageUnavailable(error) ? STORAGE_UNAVAILABLE : INTERNAL_ERROR;
+}
 
 /** Whether a client caused the error that the SDK reports. Such a client has already got a response. */
 export const isClientError = ({ message }: Error): boolean =>

@@ -4,6 +4,7 @@
  */
 import type { Log } from "../lib/log.ts";
 import type { Timers } from "../lib/timers.ts";
+import { isStorageUnavailable } from "./storage-unavailable.ts";
 import type { Retention, Store } from "./store.ts";
 
 const BATCH = 500;
@@ -56,7 +57,8 @@ export function startSweeper({
         while (!stopped && (await sweepBatch(now() - keepRunsMs, BATCH)) > 0)
           await yieldToEventLoop();
     } catch (error) {
-      log.error({ err: error }, "retention failed; it will be tried again");
+      if (!isStorageUnavailable(error))
+        log.error({ err: error }, "retention failed; it will be tried again");
     }
     if (total.expired > 0)
       log.warn(

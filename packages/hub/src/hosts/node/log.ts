@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from "pino";
+import { logError } from "./log-error.ts";
 import { formatEntry } from "./log-line.ts";
 
 export type { Logger };
@@ -21,5 +22,6 @@ export async function createLog({ level, format }: LogOptions): Promise<Logger> 
         sync: false,
       })
     : destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 250 });
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, to);
+  const serializers = { err: logError };
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, to);
 }

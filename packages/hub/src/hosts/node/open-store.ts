@@ -1,24 +1,35 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import type { OutageLog } from "../../store/outage-log.ts";
+import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import { tryReadHubFile } from "./hub-file.ts";
 
 type DatabaseSettings = Pick<Settings, "databaseUrl" | "data">;
 
+/** PostgreSQL does not run, is starting, or does not respond. It may become available. */
+export class DatabaseUnavailable extends Error {
+  readonly code = "database_unavailable";
+}
+
 /** Opens the database of DATABASE_URL. Only the driver that is used is loaded. */
 export async function openStore(
   settings: DatabaseSettings,
-  onError: (error: Error) => void = () => {},
+  outages: OutageLog = { failed() {}, succeeded() {} },
 ): Promise<Store> {
   if (isSqlite(settings)) {
     const { openSqlite } = await import("../../store/backends/sqlite.ts");
-    return withFileErrors(sqliteFile(settings), openSqlite);
+    return withFileErrors(sqliteFile(settings), (file) => openSqlite(file, { outages }));
   }
   const { openPostgres } = await import("../../store/backends/postgres.ts");
   try {
-    return await openPostgres(settings.databaseUrl, { onError });
+    return await openPostgres(settings.databaseUrl, { outages, onError: outages.failed });
   } catch (error) {
+    if (isStorageUnavailable(error))
+      throw new DatabaseUnavailable(
+        `The database at ${withoutPassword(settings.databaseUrl)} is unavailable: ${messageOf(error)}. Check that PostgreSQL is running, and DATABASE_URL.`,
+      );
     const table = foreignTable(error);
     if (table !== undefined)
       throw new SettingsError(

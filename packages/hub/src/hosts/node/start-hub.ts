@@ -7,6 +7,8 @@ import { createHub, type Hub } from "../../hub.ts";
 import { CALLBACK_SOURCE } from "../../ingest/ingest-log.ts";
 import { bringsEvents } from "../../ingest/receive-request.ts";
 import { sources } from "../../ingest/sources/index.ts";
+import { createOutageLog } from "../../store/outage-log.ts";
+import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
@@ -20,7 +22,8 @@ import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { openCommand } from "./open-command.ts";
-import { isSqlite, openStore, reserveDatabase } from "./open-store.ts";
+import { isSqlite, reserveDatabase } from "./open-store.ts";
+import { openWhenAvailable } from "./open-when-available.ts";
 import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
 import { sealKey } from "./seal-key.ts";
@@ -64,9 +67,9 @@ export async function startHub({
   bodyBudgetBytes = 512 * 1024 * 1024,
   sweepEveryMs,
 }: StartOptions): Promise<RunningHub> {
-  const onStorageError = (error: unknown) => log.error({ err: error }, "storage error");
+  const outages = createOutageLog({ log, timers: systemTimers });
   const releaseDatabase = await reserveDatabase(settings);
-  const store = await openStore(settings, onStorageError).catch((error: unknown) => {
+  const store = await openWhenAvailable(settings, { outages, log }).catch((error: unknown) => {
     releaseDatabase();
     throw error;
   });
@@ -166,7 +169,9 @@ function openServer(hub: Hub, options: ServerOptions): Promise<HttpServer> {
   const receive = createReceiver({ receive: hub.receive, bodyBudget, isStopping, lingerMs });
   const live = createLiveTransport({
     streams: hub.live,
-    onError: (error) => log.error({ err: error }, "a request failed"),
+    onError(error) {
+      if (!isStorageUnavailable(error)) log.error({ err: error }, "a request failed");
+    },
   });
   const fetch = getRequestListener(hub.app.fetch, { hostname: "no-host.invalid" });
   return openHttpServer({

@@ -13,9 +13,14 @@ const PAUSE_MS = 50;
 export function createBusyRetry({
   timeoutMs,
   isBusy,
+  onSuccess = () => {},
+  toError = (error) => error,
 }: {
   timeoutMs: number;
   isBusy: (error: unknown) => boolean;
+  onSuccess?: () => void;
+  /** Maps the errors that callers get. */
+  toError?: (error: unknown) => unknown;
 }) {
   let waiting: Waiting[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -30,10 +35,11 @@ export function createBusyRetry({
     } catch (error) {
       if (!isBusy(error)) {
         waiting.shift();
-        first.reject(error);
+        first.reject(toError(error));
       } else {
         const now = performance.now();
-        for (const { reject } of waiting.filter(({ until }) => until <= now)) reject(error);
+        for (const { reject } of waiting.filter(({ until }) => until <= now))
+          reject(toError(error));
         waiting = waiting.filter(({ until }) => until > now);
         return scheduleRetry(PAUSE_MS);
       }
@@ -49,9 +55,10 @@ export function createBusyRetry({
       return new Promise((resolve, reject) => {
         if (waiting.length === 0) {
           try {
-            return resolve(work());
+            resolve(work());
+            return onSuccess();
           } catch (error) {
-            if (!isBusy(error) || timeoutMs <= 0) return reject(error);
+            if (!isBusy(error) || timeoutMs <= 0) return reject(toError(error));
           }
         }
         const until = performance.now() + timeoutMs;

@@ -8,8 +8,10 @@ import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { createListeners } from "../listeners.ts";
 import { migrate } from "../migrations.ts";
+import type { OutageLog } from "../outage-log.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Verb } from "../sql.ts";
+import { StorageUnavailable } from "../storage-unavailable.ts";
 import type { Store } from "../store.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
@@ -34,6 +36,8 @@ export const dialect: Dialect = {
 export interface SqliteOptions {
   /** How long a verb waits for the lock of another process. */
   busyTimeoutMs?: number;
+  /** Gets the result of every call. */
+  outages?: OutageLog;
   /** Injected by benchmarks that measure reads without the cache. */
   cache?: StoreCache;
 }
@@ -89,6 +93,11 @@ export function restrictPermissions(file: string): void {
 export const isBusy = (error: unknown): boolean =>
   error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
 
+/** The file is locked, the disk is full, or it fails. */
+const isUnavailable = (error: unknown): error is Error & { code: string } =>
+  error instanceof Database.SqliteError &&
+  /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL)/.test(error.code);
+
 /** Blocks the thread between the attempts; used only before the hub serves requests. */
 export function retryWhileBusy(work: () => void, timeoutMs: number): void {
   const deadline = performance.now() + timeoutMs;
@@ -105,7 +114,7 @@ export function retryWhileBusy(work: () => void, timeoutMs: number): void {
 }
 
 export function openSqlite(file: string, options: SqliteOptions = {}): Store {
-  const { busyTimeoutMs = 10_000 } = options;
+  const { busyTimeoutMs = 10_000, outages = { failed() {}, succeeded() {} } } = options;
   const db = connect(file, options);
   const statements = new Map<string, Database.Statement>();
   const prepare = (sql: string) => {
@@ -150,7 +159,17 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
   }
 
   // Two queues, so that readers do not wait while only writers are blocked.
-  const retryOptions = { timeoutMs: busyTimeoutMs, isBusy };
+  const retryOptions = {
+    timeoutMs: busyTimeoutMs,
+    isBusy,
+    onSuccess: outages.succeeded,
+    toError(error: unknown) {
+      if (!isUnavailable(error)) return error;
+      const unavailable = new StorageUnavailable(`${error.message} (${error.code})`);
+      outages.failed(unavailable);
+      return unavailable;
+    },
+  };
   const reading = createBusyRetry(retryOptions);
   const writing = createBusyRetry(retryOptions);
 

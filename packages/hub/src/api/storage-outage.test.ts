@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { StorageUnavailable } from "../store/storage-unavailable.ts";
+import { createApp } from "./app.ts";
+
+const createFailing = (error: Error) => {
+  const errors: unknown[] = [];
+  const app = createApp({
+    checkReady: () => Promise.reject(error),
+    metrics: { contentType: "text/plain", text: () => Promise.reject(error) },
+    home: () => Promise.reject(error),
+    isStopping: () => false,
+    onError: (thrown) => errors.push(thrown),
+  });
+  app.get("/api/anything", () => Promise.reject(error));
+  return { app, errors };
+};
+
+it.each(["/", "/readyz", "/metrics", "/api/anything"])(
+  "%s responds with 503 and Retry-After while the database is unavailable",
+  async (path) => {
+    const { app, errors } = createFailing(new StorageUnavailable("connection refused"));
+    const response = await app.request(path);
+    expect(response.status).toBe(503);
+    expect(response.headers.get("retry-after")).toBe("5");
+    expect(await response.json()).toMatchObject({ code: "storage_unavailable" });
+    expect(errors).toEqual([]);
+  },
+);
+
+it("responds with 500 to any other error, and reports it", async () => {
+  const bug = new Error("a bug");
+  const { app, errors } = createFailing(bug);
+  expect((await app.request("/api/anything")).status).toBe(500);
+  expect(errors).toEqual([bug]);
+});

@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { logError } from "./log-error.ts";
+
+it("logs no other properties of an error, nor of its cause", () => {
+  const cause = Object.assign(new Error("terminated"), { code: "57P01", client: { secretKey: 7 } });
+  const logged = logError(new TypeError("failed", { cause }));
+  expect(logged).toEqual({
+    type: "TypeError",
+    message: "failed",
+    stack: expect.stringContaining("TypeError: failed"),
+    cause: { type: "Error", message: "terminated", code: "57P01", stack: expect.any(String) },
+  });
+  expect(JSON.stringify(logged)).not.toContain("secretKey");
+});
+
+it("logs values that are not errors", () => {
+  expect([logError("text"), logError(undefined), logError({ secretKey: 7 })]).toEqual([
+    "text",
+    undefined,
+    "[object Object]",
+  ]);
+});
