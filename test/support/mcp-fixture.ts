@@ -21,8 +21,10 @@ import { createHostCheck } from "../../packages/hub/src/api/host-check.ts";
 import { addInboxRoutes } from "../../packages/hub/src/api/inbox-routes.ts";
 import { createInbox } from "../../packages/hub/src/inbox/inbox.ts";
 import { createOpenStreams } from "../../packages/hub/src/mcp/open-streams.ts";
+import { readCall } from "../../packages/hub/src/mcp/read-call.ts";
 import { createResourceChanges } from "../../packages/hub/src/mcp/resource-changes.ts";
 import { resourceSubscriptions } from "../../packages/hub/src/mcp/resource-subscriptions.ts";
+import { serveCall } from "../../packages/hub/src/mcp/serve-call.ts";
 import { createSessions } from "../../packages/hub/src/mcp/sessions.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import { createAuthorizer } from "../../packages/hub/src/tenants/authorizer.ts";
@@ -202,8 +204,16 @@ export async function startMcpFixture(): Promise<{
   addInboxRoutes(app, {
     inbox: createInbox({ store, now: Date.now }),
     mcp: {
-      serve: async (request, access, reserveBytes) =>
-        (await sessions.serve(request, { access, reserveBytes })) ?? handler.fetch(request),
+      async serve(given, access, reserveBytes) {
+        const call = await readCall(given);
+        if (call instanceof Response) return call;
+        const { request, body } = call;
+        const requestContext = { access, reserveBytes, body };
+        return (
+          (await sessions.serve(request, requestContext)) ??
+          serveCall(handler, request, requestContext)
+        );
+      },
       close: handler.close,
     },
     authorizeRequest: createAuthorizeRequest({ authorizer, checkHost }),

@@ -7,6 +7,7 @@ import type { DeliveryOutcome } from "./deliver/delivery.ts";
 import type { TrustedProxy } from "./ingest/addresses.ts";
 import type { IngestObservation } from "./ingest/ingest-log.ts";
 import type { MakeHmacKey, Sha256Hex } from "./lib/hmac.ts";
+import type { BodyLimits } from "./lib/limits.ts";
 import type { Log } from "./lib/log.ts";
 import type { Timers } from "./lib/timers.ts";
 import type { WebFetch } from "./lib/web-fetch.ts";
@@ -65,6 +66,10 @@ export interface HubSettings {
   host: string;
   port: number;
   publicUrl: string | undefined;
+  /** More names under which clients reach the hub. */
+  hosts?: readonly string[];
+  /** The limits of JSON bodies; undefined: the defaults. */
+  limits?: BodyLimits | undefined;
   /** Whether other machines can reach the hub. */
   isPublic: boolean;
   /** `single`: one tenant, "local". `github`: one tenant for each account that installs the GitHub App. */

@@ -74,6 +74,7 @@ export function createHubAgents(options: HubAgentsOptions) {
       authorizer,
       events: context,
       version,
+      limits: settings.limits,
       onError,
     });
   });
@@ -91,6 +92,7 @@ export function createHubAgents(options: HubAgentsOptions) {
       calls,
       authorizer,
       version,
+      limits: settings.limits,
       keepRunsMs: Math.floor(keepRunsMs),
       onError,
     });

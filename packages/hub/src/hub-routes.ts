@@ -53,6 +53,7 @@ export function createHubRoutes(options: HubRoutesOptions) {
   const app = createApp({
     checkReady: options.checkReady,
     metrics: ports.metrics,
+    checkHost: agents.checkHost,
     isStopping: () => closing.aborted,
     home: options.home,
     onError: options.onError,
@@ -68,7 +69,7 @@ export function createHubRoutes(options: HubRoutesOptions) {
     apps: agents.appServers,
   });
   const routes = apiRoutes(options);
-  mountRoutes(app, routes, agents.authorizeRequest);
+  mountRoutes(app, routes, agents.authorizeRequest, settings.limits);
   addOpenApiRoute(app, {
     routes: [...describedRoutes, ...routes],
     version: settings.version,

@@ -4,11 +4,13 @@ import { methodNotAllowed } from "hono/method-not-allowed";
 import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
 import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 import { type HomePage, homePage } from "./home.ts";
-import { problemResponse, storageUnavailable } from "./problem-response.ts";
+import type { HostCheck } from "./host-check.ts";
+import { deniedResponse, problemResponse, storageUnavailable } from "./problem-response.ts";
 
 export interface AppOptions {
   /** Rejects if the database cannot be written. */
   checkReady: () => Promise<void>;
+  checkHost: HostCheck;
   metrics: { contentType: string; text(): Promise<string> };
   /** `isLocal`: the request comes from this machine, as far as its headers show. */
   home: (isLocal: boolean) => Promise<HomePage>;
@@ -18,6 +20,7 @@ export interface AppOptions {
 
 export function createApp({
   checkReady,
+  checkHost,
   metrics,
   home,
   isStopping,
@@ -39,6 +42,12 @@ export function createApp({
   );
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
+  // Against DNS rebinding. Browsers always send the header; probes over HTTP/1.0 may omit it.
+  app.use(async (c, next) => {
+    const host = c.req.header("host");
+    const denied = host === undefined ? undefined : checkHost(host);
+    return denied ? deniedResponse(denied) : next();
+  });
   app.get("/readyz", async (c) => {
     if (isStopping())
       return problemResponse(

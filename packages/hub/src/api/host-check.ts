@@ -1,11 +1,14 @@
 import { isLoopback } from "../ingest/addresses.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
+import { MAX_HOST_LENGTH } from "../lib/limits.ts";
 import { Denied } from "../tenants/authorizer.ts";
 
 export interface HostCheckOptions {
   host: string;
   port: number;
   publicUrl: string | undefined;
+  /** More names of the hub. */
+  hosts?: readonly string[] | undefined;
 }
 
 /** Checks the `Host` and `Origin` headers of a request. */
@@ -23,7 +26,7 @@ export function createHostCheck(options: HostCheckOptions): HostCheck {
 const WRONG_HOST = new Denied(
   421,
   "wrong_host",
-  "The Host header does not name this hub. Set SIGNALBOX_PUBLIC_URL to the address that you use.",
+  "The Host header does not name this hub. Set SIGNALBOX_PUBLIC_URL to the address that you use, or add its name to SIGNALBOX_HOSTS.",
 );
 /**
  * Browsers do not send tokens by themselves, but pages of other sites must not be able to guess
@@ -39,8 +42,12 @@ const FOREIGN_ORIGIN = new Denied(
  * Whether a `Host` header names this hub. In a DNS rebinding attack the header holds the attacker's
  * name; IP addresses, loopback names and the hub's public name are accepted.
  */
-function createIsHubHost({ host, publicUrl }: HostCheckOptions): (header: string) => boolean {
-  const names = new Set([host.toLowerCase()]);
+function createIsHubHost({
+  host,
+  publicUrl,
+  hosts = [],
+}: HostCheckOptions): (header: string) => boolean {
+  const names = new Set([host, ...hosts].map((name) => name.toLowerCase()));
   if (publicUrl !== undefined) names.add(new URL(publicUrl).hostname.toLowerCase());
   const cache = new BoundedMap<string, boolean>(100);
   const isHub = (header: string): boolean => {
@@ -50,6 +57,7 @@ function createIsHubHost({ host, publicUrl }: HostCheckOptions): (header: string
     );
   };
   return (header) => {
+    if (header.length > MAX_HOST_LENGTH) return false;
     const result = cache.get(header) ?? isHub(header);
     cache.set(header, result);
     return result;

@@ -17,6 +17,12 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
     host: settings.host,
     port: settings.port,
     publicUrl: settings.publicUrl,
+    hosts: settings.hosts,
+    limits: {
+      bodyBytes: settings.maxBodyMegabytes * 1024 * 1024,
+      importBytes: Math.max(settings.maxImportMegabytes, settings.maxBodyMegabytes) * 1024 * 1024,
+      values: settings.maxValues,
+    },
     isPublic: settings.isPublic,
     tenancy: settings.tenancy,
     adminToken: settings.token,

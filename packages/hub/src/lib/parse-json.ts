@@ -10,31 +10,31 @@ export function parseJson(
   field: string,
   maxValues = DEFAULT_BODY_LIMITS.values,
 ): Json {
-  const value = parseWithinLimits(text, field, maxValues);
-  // U+0000 must be escaped in JSON, so most bodies need no traversal.
-  if (text.includes("\\u0000")) assertNoNul(value, field);
-  return value;
-}
-
-export function parseWithinLimits(text: string, field: string, maxValues: number): Json {
-  if (hasMoreValues(text, maxValues))
-    throw new RequestError(
-      "invalid",
-      field,
-      `has more than ${maxValues} values, which is the limit; send less at a time`,
-    );
+  assertValueCount(text, field, maxValues);
   let value: Json;
   try {
     value = JSON.parse(text) as Json;
   } catch (error) {
     throw new RequestError("invalid", field, `is not valid JSON: ${(error as Error).message}`);
   }
-  assertShape(value, field, MAX_DEPTH);
+  assertShape(value, field);
+  // U+0000 must be escaped in JSON, so most bodies need no traversal.
+  if (text.includes("\\u0000")) assertNoNul(value, field);
   return value;
 }
 
-/** Its recursion ends at the limit of nesting, so that deep values cannot overflow the stack. */
-function assertShape(value: Json, field: string, levels: number): void {
+/** Must be called before the text is parsed. */
+export function assertValueCount(text: string, field: string, maxValues: number): void {
+  if (hasMoreValues(text, maxValues))
+    throw new RequestError(
+      "invalid",
+      field,
+      `has more than ${maxValues} values, which is the limit; send less at a time`,
+    );
+}
+
+/** Checks the nesting, and the fields of each object. Its recursion ends at the limit of nesting, so that deep values cannot overflow the stack. */
+export function assertShape(value: Json, field: string, levels = MAX_DEPTH): void {
   if (typeof value !== "object" || value === null) return;
   const members = Array.isArray(value) ? value : Object.values(value);
   if (members.length === 0) return;

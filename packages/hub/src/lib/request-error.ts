@@ -35,6 +35,10 @@ export class RequestError extends Error {
   }
 }
 
+/** The message with the field. The message of several errors names each field itself. */
+export const messageWithField = ({ errors, field, message }: RequestError): string =>
+  errors.length > 1 ? message : `${field}: ${message}`;
+
 /**
  * One error for all invalid fields. It lists the first of them, and counts the others: `total` is the
  * number of all, if `errors` has only the first.

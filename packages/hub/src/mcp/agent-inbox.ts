@@ -1,7 +1,7 @@
 /** The inbox tools for `Agent` nodes: they see the events of the run's tenant only. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import { RequestError } from "../lib/request-error.ts";
+import { messageWithField, RequestError } from "../lib/request-error.ts";
 import type { Explainer } from "../runs/explain.ts";
 import type { InboxTools } from "../runs/node-services.ts";
 import type { Access } from "../tenants/authorizer.ts";
@@ -76,7 +76,7 @@ export function createAgentInbox({ inbox, triggers, onError }: AgentInboxOptions
           text: whole,
         };
       } catch (error) {
-        if (error instanceof RequestError) return failure(`${error.field}: ${error.message}`);
+        if (error instanceof RequestError) return failure(messageWithField(error));
         return failure(unexpectedError(error, onError));
       }
     },

@@ -11,6 +11,7 @@ import {
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
+import type { BodyLimits } from "../lib/limits.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
@@ -22,6 +23,7 @@ import { createAppTools } from "./app-tools.ts";
 import { trackUnread } from "./back-pressure.ts";
 import { listCursor } from "./list-cursor.ts";
 import { createOpenStreams } from "./open-streams.ts";
+import { readCall } from "./read-call.ts";
 import { type RequestContext, requestContextOf } from "./request-context.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { isClientError } from "./sdk-errors.ts";
@@ -37,6 +39,7 @@ export interface AppServersOptions {
   calls: Pick<ToolCalls, "call" | "follow" | "resultError">;
   authorizer: Pick<Authorizer, "watch">;
   version: string;
+  limits?: BodyLimits | undefined;
   /** How long ended runs are kept; undefined: forever. */
   keepRunsMs?: number | undefined;
   now?: () => number;
@@ -66,6 +69,7 @@ export function createAppServers({
   calls,
   authorizer,
   version,
+  limits,
   keepRunsMs,
   now = Date.now,
   onError = () => {},
@@ -168,16 +172,19 @@ export function createAppServers({
   return {
     async serve(request, slug, access, reserveBytes) {
       const app = await findApp(access, slug);
+      const call = await readCall(request, limits);
+      if (call instanceof Response) return call;
       const requestContext: RequestContext = {
         access: { ...access, tenants: [app.tenant] },
         reserveBytes,
         app,
+        body: call.body,
       };
       return trackUnread(
         requestContext.access,
-        (await listenHandler.serve(request, requestContext)) ??
-          (await sessions.serve(request, requestContext)) ??
-          (await serveCall(handler, request, requestContext)),
+        (await listenHandler.serve(call.request, requestContext)) ??
+          (await sessions.serve(call.request, requestContext)) ??
+          (await serveCall(handler, call.request, requestContext)),
       );
     },
     async close() {

@@ -8,18 +8,19 @@ import {
   type McpHttpHandler,
   ProtocolError,
   ProtocolErrorCode,
-  Server,
 } from "@modelcontextprotocol/server";
 import { eventsCapability } from "../deliver/events-draft.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
-import { RequestError } from "../lib/request-error.ts";
+import type { BodyLimits } from "../lib/limits.ts";
+import { messageWithField, RequestError } from "../lib/request-error.ts";
 import type { Explainer } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
 import { type Access, type Authorizer, allows } from "../tenants/authorizer.ts";
 import { errorResult } from "./app-results.ts";
 import { addEventsDraft } from "./events/add-events-draft.ts";
 import type { EventsContext } from "./events/context.ts";
+import { HubServer } from "./hub-server.ts";
 import {
   getInboxPrompt,
   inboxPrompts,
@@ -30,6 +31,7 @@ import {
 } from "./inbox-resources.ts";
 import { inboxTools } from "./inbox-tools.ts";
 import { createOpenStreams } from "./open-streams.ts";
+import { readCall } from "./read-call.ts";
 import { requestContextOf } from "./request-context.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { resourceSubscriptions } from "./resource-subscriptions.ts";
@@ -57,6 +59,7 @@ export interface InboxServerOptions {
   /** Enables the draft of MCP Events. */
   events?: EventsContext | undefined;
   version: string;
+  limits?: BodyLimits | undefined;
   onError?: (error: unknown) => void;
 }
 
@@ -74,13 +77,14 @@ export function createInboxServer({
   authorizer,
   events,
   version,
+  limits,
   onError = () => {},
 }: InboxServerOptions): InboxServer {
   const allTools = [...inboxTools, ...moreTools];
   const tools = new Map(allTools.map((tool) => [tool.name, tool]));
   /** `subscribe`: whether the client can get notifications, in a session or by `subscriptions/listen`. */
-  function createServer({ subscribe }: { subscribe: boolean }): Server {
-    const server = new Server(
+  function createServer({ subscribe }: { subscribe: boolean }): HubServer {
+    const server = new HubServer(
       { name: "signalbox", title: "Signalbox", version },
       {
         capabilities: {
@@ -194,17 +198,19 @@ export function createInboxServer({
   }
 
   function messageFor(error: unknown): string {
-    if (error instanceof RequestError) return `${error.field}: ${error.message}`;
+    if (error instanceof RequestError) return messageWithField(error);
     return unexpectedError(error, onError);
   }
 
   return {
     async serve(request, access, reserveBytes) {
-      const requestContext = { access, reserveBytes };
+      const call = await readCall(request, limits);
+      if (call instanceof Response) return call;
+      const requestContext = { access, reserveBytes, body: call.body };
       return (
-        (await listenHandler.serve(request, requestContext)) ??
-        (await sessions.serve(request, requestContext)) ??
-        serveCall(handler, request, requestContext)
+        (await listenHandler.serve(call.request, requestContext)) ??
+        (await sessions.serve(call.request, requestContext)) ??
+        serveCall(handler, call.request, requestContext)
       );
     },
     async close() {

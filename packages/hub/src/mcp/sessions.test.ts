@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Notice } from "../store/sql.ts";
 import type { Access } from "../tenants/authorizer.ts";
 import { createOpenStreams } from "./open-streams.ts";
+import { readCall } from "./read-call.ts";
 import { createResourceChanges, INBOX_URI } from "./resource-changes.ts";
 import { resourceSubscriptions } from "./resource-subscriptions.ts";
 import { createSessions, type SessionsOptions } from "./sessions.ts";
@@ -49,8 +50,12 @@ function setup(limits: Partial<SessionsOptions> = {}) {
       },
       ...(message ? { body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }) } : {}),
     });
-  const serve = (one: Request, access = ada) =>
-    sessions.serve(one, { access, reserveBytes: async () => {} });
+  const serve = async (one: Request, access = ada) => {
+    const call = await readCall(one);
+    if (call instanceof Response) return call;
+    const { body } = call;
+    return sessions.serve(call.request, { access, reserveBytes: async () => {}, body });
+  };
   const send = async (session: string, method = "ping", params = {}, access = ada) => {
     const response = await serve(request("POST", session, { method, params }), access);
     await response?.text();

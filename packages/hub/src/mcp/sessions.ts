@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Access } from "../tenants/authorizer.ts";
 import { isStream, type OpenStream, type OpenStreams, observeStream } from "./open-streams.ts";
-import { isSameAccess, peekBody, type RequestContext, toAuthInfo } from "./request-context.ts";
+import { isSameAccess, type RequestContext, toAuthInfo } from "./request-context.ts";
 import type { ResourceChanges, Watch } from "./resource-changes.ts";
 import { type SessionResponses, trackResponses } from "./session-responses.ts";
 
@@ -154,7 +154,10 @@ export function createSessions({
       session.usedAt = now();
     };
     const response = await session.transport
-      .handleRequest(request, { authInfo: toAuthInfo(requestContext) })
+      .handleRequest(request, {
+        authInfo: toAuthInfo(requestContext),
+        ...(requestContext.body !== undefined && { parsedBody: requestContext.body }),
+      })
       .catch((error: unknown) => {
         done();
         throw error;
@@ -202,14 +205,10 @@ export function createSessions({
     async serve(request, requestContext) {
       const isPost = request.method === "POST";
       // Only 2026-07-28 requests have this header, and that protocol has no sessions.
-      if (
-        isPost &&
-        !request.headers.has("mcp-method") &&
-        isInitializeRequest(await peekBody(request))
-      )
+      if (isPost && !request.headers.has("mcp-method") && isInitializeRequest(requestContext.body))
         return open(request, requestContext);
       const id = request.headers.get("mcp-session-id");
-      if (id === null || !(await isLegacyRequest(request))) return undefined;
+      if (id === null || !(await isLegacyRequest(request, requestContext.body))) return undefined;
       const session = find(id, requestContext);
       if (!session) return notFound();
       return request.method === "GET"

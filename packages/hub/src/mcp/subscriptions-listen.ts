@@ -11,8 +11,9 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { isStream, type OpenStream, type OpenStreams } from "./open-streams.ts";
-import { MAX_OPENING_BYTES, peekBody, type RequestContext, toAuthInfo } from "./request-context.ts";
+import type { RequestContext } from "./request-context.ts";
 import type { ResourceChanges, Watch } from "./resource-changes.ts";
+import { serveCall } from "./serve-call.ts";
 
 export interface ListenOptions {
   createServer: McpServerFactory;
@@ -62,7 +63,7 @@ export function createListenHandler({
       // The SDK rejects a request if its header and its body name different methods.
       if (request.headers.get("mcp-method") !== "subscriptions/listen") return undefined;
       const { access } = requestContext;
-      const { uris, eventOf } = watched(await peekBody(request), requestContext);
+      const { uris, eventOf } = watched(requestContext.body, requestContext);
       let watch: Watch | undefined;
       let stream: OpenStream | undefined;
       const bus: ServerEventBus = {
@@ -82,11 +83,10 @@ export function createListenHandler({
         legacy: "reject",
         bus,
         maxSubscriptions: openOfToken < maxPerToken && open.size < maxTotal ? 1 : 0,
-        maxRequestBodySize: MAX_OPENING_BYTES,
         onerror: onError,
       });
       open.set(handler, access.token); // before the await, so that concurrent requests are counted
-      const response = await handler.fetch(request, { authInfo: toAuthInfo(requestContext) });
+      const response = await serveCall(handler, request, requestContext);
       if (!isStream(response)) {
         open.delete(handler);
         return response;

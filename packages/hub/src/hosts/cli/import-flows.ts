@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { Json } from "@signalbox/rules/json.ts";
-import { parseJson } from "../../lib/parse-json.ts";
 import type { ImportReport } from "../../apps/import-app.ts";
 import type { ImportedFlow, ImportPolicy } from "../../apps/import-flows.ts";
 import { type AppFile, readFlowFile } from "../../legacy/read-flow-file.ts";
+import { parseJson } from "../../lib/parse-json.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import { truncate } from "../../lib/truncate.ts";
 import { loadSettings } from "../node/load-settings.ts";

@@ -10,7 +10,7 @@ import {
   subscribeParams,
   unsubscribeParams,
 } from "../../deliver/events-draft.ts";
-import { RequestError } from "../../lib/request-error.ts";
+import { messageWithField, RequestError } from "../../lib/request-error.ts";
 import { toProtocolError } from "../app-results.ts";
 import { backPressureOf } from "../back-pressure.ts";
 import { requestContextOf } from "../request-context.ts";
@@ -69,7 +69,7 @@ function toEventsError(error: unknown, onError: (error: unknown) => void): Error
   if (error instanceof EventsError) return error;
   if (error instanceof RequestError) {
     const code = error.code === "busy" ? CODES.exhausted : CODES.invalidParams;
-    return new ProtocolError(code, `${error.field}: ${error.message}`);
+    return new ProtocolError(code, messageWithField(error));
   }
   return toProtocolError(error, onError);
 }

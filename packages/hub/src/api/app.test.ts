@@ -1,0 +1,40 @@
+import { expect, it } from "vitest";
+import { createApp } from "./app.ts";
+import { createHostCheck } from "./host-check.ts";
+
+const app = createApp({
+  checkReady: async () => {},
+  checkHost: createHostCheck({
+    host: "127.0.0.1",
+    port: 4747,
+    publicUrl: undefined,
+    hosts: ["Signalbox"],
+  }),
+  metrics: { contentType: "text/plain", text: async () => "" },
+  home: async () => ({
+    version: "1",
+    url: "http://127.0.0.1:4747",
+    webhookUrl: "",
+    unsigned: false,
+    storage: "",
+    pending: null,
+    newest: null,
+  }),
+  isStopping: () => false,
+});
+const get = async (path: string, headers: Record<string, string>) =>
+  (await app.request(path, { headers })).status;
+
+it.each(["/", "/metrics", "/readyz"])("%s checks the Host header", async (path) => {
+  expect(await get(path, { host: "127.0.0.1:4747" })).toBe(200);
+  expect(await get(path, { host: "signalbox:4747" })).toBe(200);
+  expect(await get(path, {})).toBe(200);
+  expect(await get(path, { host: "evil.example" })).toBe(421);
+  expect(await get(path, { host: `${"x".repeat(300)}.127.0.0.1` })).toBe(421);
+});
+
+it("/healthz does not check it; unknown routes do", async () => {
+  expect(await get("/healthz", { host: "evil.example" })).toBe(200);
+  expect(await get("/nothing", { host: "evil.example" })).toBe(421);
+  expect(await get("/nothing", { host: "localhost" })).toBe(404);
+});

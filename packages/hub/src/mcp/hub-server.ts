@@ -1,0 +1,45 @@
+import {
+  type JSONRPCRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Result,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { firstIssues } from "@signalbox/rules/flows/issues.ts";
+import type { z } from "zod";
+import { MAX_PROBLEMS } from "../lib/limits.ts";
+import { messageWithField, validationError } from "../lib/request-error.ts";
+
+export type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
+
+/** Reports params that the schema of a method rejects as -32602; the SDK would report -32603. */
+export class HubServer extends Server {
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    return super._wrapHandler(method, (request, context) => {
+      try {
+        return handler(request, context);
+      } catch (error) {
+        // The SDK validates before it calls our handler, and throws a plain error synchronously.
+        if (error instanceof ProtocolError || !(error instanceof Error)) throw error;
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
+          `Invalid params for ${method}: ${messageWithField(toValidationError(error))}`,
+        );
+      }
+    });
+  }
+}
+
+/** The message of a `ZodError` is a JSON list of its issues. */
+function toValidationError({ message }: Error) {
+  try {
+    const { issues, total } = firstIssues(
+      { issues: JSON.parse(message) as z.core.$ZodIssue[] },
+      MAX_PROBLEMS,
+    );
+    return validationError(issues, total);
+  } catch {
+    return validationError([{ path: "params", message }]);
+  }
+}

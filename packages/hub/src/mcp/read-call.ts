@@ -1,0 +1,69 @@
+/**
+ * Reads the body of a request to an MCP server, once and within the limits, before the schemas of the
+ * SDK read it. The SDK itself would clone the request for each of its readers.
+ */
+import { readRequestBody } from "@modelcontextprotocol/server";
+import { isObject, type Json } from "@signalbox/rules/json.ts";
+import { type BodyLimits, DEFAULT_BODY_LIMITS } from "../lib/limits.ts";
+import { assertShape, assertValueCount } from "../lib/parse-json.ts";
+import { RequestError } from "../lib/request-error.ts";
+
+/** The maximum size of a request that opens a session or a stream. */
+const MAX_OPENING_BYTES = 64 * 1024;
+
+interface Call {
+  /** Its body has been read if `body` is defined. */
+  request: Request;
+  /** Undefined if there is none, or if it is not JSON; the SDK then rejects the request. */
+  body: Json | undefined;
+}
+
+/** Returns a response if the body exceeds a limit. */
+export async function readCall(
+  request: Request,
+  limits: BodyLimits = DEFAULT_BODY_LIMITS,
+): Promise<Call | Response> {
+  const { headers, method, url, signal } = request;
+  // Other methods have no body that means anything.
+  if (method !== "POST") return { request, body: undefined };
+  const isListen = headers.get("mcp-method") === "subscriptions/listen";
+  const maxBytes = isListen ? MAX_OPENING_BYTES : limits.bodyBytes;
+  const text = await readText(request, maxBytes);
+  if (text === undefined) return tooLarge(maxBytes);
+  try {
+    assertValueCount(text, "The body", limits.values);
+    const body = parse(text);
+    if (body === undefined)
+      return { request: new Request(url, { method, headers, signal, body: text }), body };
+    assertShape(body, "The body");
+    if (text.length > MAX_OPENING_BYTES && isObject(body) && body.method === "initialize")
+      return tooLarge(MAX_OPENING_BYTES);
+    return { request, body };
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    return jsonRpcError(400, -32600, `Invalid Request: ${error.field} ${error.message}`);
+  }
+}
+
+/** Undefined if there are more than `maxBytes`. */
+async function readText(request: Request, maxBytes: number): Promise<string | undefined> {
+  const length = Number(request.headers.get("content-length") ?? Number.NaN);
+  // With a known length, the host reads the body without a stream, which is faster.
+  if (length <= maxBytes) return request.text();
+  const read = await readRequestBody(request, maxBytes);
+  return read.tooLarge ? undefined : read.text;
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+const tooLarge = (maxBytes: number): Response =>
+  jsonRpcError(413, -32000, `Payload Too Large: Request body must not exceed ${maxBytes} bytes`);
+
+const jsonRpcError = (status: number, code: number, message: string): Response =>
+  Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status });
