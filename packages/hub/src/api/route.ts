@@ -24,6 +24,7 @@ export interface RouteRequest<Query, Body> {
   /** Empty if the route is shared by all tenants. */
   tenant: string;
   param(name: string): string;
+  header(name: string): string | null;
   query: Query;
   body: Body;
   /** The revision in `If-Match`; undefined if the route does not support it. */
@@ -137,6 +138,7 @@ export function mountRoutes(
             access,
             tenant,
             param: (name) => c.req.param(name) ?? "",
+            header: (name) => c.req.header(name) ?? null,
             query: parse(route.query ?? noQuery, query, "query") as never,
             body: parse(route.body, body, "body") as never,
             ifMatch: route.ifMatch ? parseIfMatch(c.req.header("if-match")) : undefined,

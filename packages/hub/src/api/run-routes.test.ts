@@ -50,7 +50,7 @@ it("returns 202 with the state of the run when the wait times out", async () => 
     calls: {
       start: async () => ({ id: "r", ended: new Promise<Run>(() => {}) }),
     } as unknown as ToolCalls,
-    store: { getRun: async () => run } as never,
+    store: { previewRun: async () => run } as never,
     now: () => 0,
     authorizer,
     closing: new AbortController().signal,
@@ -89,7 +89,7 @@ it("streams the whole run first, then its changes, and reads the store only as f
   const app = new Hono();
   const routes = runRoutes({
     calls: { follow } as unknown as ToolCalls,
-    store: { getRun: async () => run } as never,
+    store: { previewRun: async () => run } as never,
     now: () => 0,
     authorizer,
     closing: new AbortController().signal,
@@ -110,6 +110,36 @@ it("streams the whole run first, then its changes, and reads the store only as f
   await aborted.promise;
 });
 
+it("returns a whole value, or a range of it, and reserves its bytes before it is read", async () => {
+  const key = { tenant: "acme", run: "r", field: "output" };
+  const order: unknown[] = [];
+  const store = {
+    measureValue: async (given: object) => {
+      order.push(given);
+      return "nth" in given && given.nth === 9 ? undefined : 12;
+    },
+    readValue: async (given: object) => {
+      order.push(given);
+      return '"0123456789"';
+    },
+  };
+  const app = new Hono();
+  const routes = runRoutes({ store } as never);
+  const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
+  mountRoutes(app, routes, async () => access);
+  const whole = await app.request("/api/runs/r/output");
+  expect(await whole.json()).toBe("0123456789");
+  const headers = { range: "bytes=1-4" };
+  const part = await app.request("/api/runs/r/steps/3/input", { headers });
+  expect([part.status, await part.text()]).toEqual([206, "0123"]);
+  const step = { ...key, nth: 3, field: "input" };
+  expect(order).toEqual([key, key, step, step]);
+  for (const nth of ["9", "x", "-1"]) {
+    const missing = await app.request(`/api/runs/r/steps/${nth}/output`);
+    expect(missing.status).toBe(404);
+  }
+});
+
 it("ends a stream when its token is revoked, and stops watching the token", async () => {
   const run = { id: "r", status: "running", created_at: 0, started_at: 0, finished_at: null };
   async function* follow(_tenant: string, _run: string, signal: AbortSignal) {
@@ -120,7 +150,7 @@ it("ends a stream when its token is revoked, and stops watching the token", asyn
   let watching = 0;
   const routes = runRoutes({
     calls: { follow } as unknown as ToolCalls,
-    store: { getRun: async () => run } as never,
+    store: { previewRun: async () => run } as never,
     now: () => 0,
     authorizer: {
       watch(_, onRevoked) {

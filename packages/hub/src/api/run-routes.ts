@@ -1,4 +1,7 @@
-/** Runs: start, list, get, follow, cancel, retry. */
+/**
+ * Runs: start, list, get, follow, cancel, retry. Large values are returned as previews, except the
+ * output of a run to the caller that has waited for it.
+ */
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -7,6 +10,7 @@ import type { Store } from "../store/store.ts";
 import { type Authorizer, allows } from "../tenants/authorizer.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { streamRun } from "./run-stream.ts";
+import { runValueRoutes } from "./run-value-routes.ts";
 import {
   cursorFor,
   limitQuery,
@@ -40,7 +44,12 @@ export interface RunRoutes {
 const MAX_WAIT_MS = 50_000;
 
 export function runRoutes(options: RunRoutes): Route[] {
-  return [startRoute(options), ...readRoutes(options), ...controlRoutes(options)];
+  return [
+    startRoute(options),
+    ...readRoutes(options),
+    ...runValueRoutes(options.store),
+    ...controlRoutes(options),
+  ];
 }
 
 const assertFound = (run: Run | undefined, id: string): Run => {
@@ -86,10 +95,10 @@ function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoute
         if (run)
           return { json: allows(access, "admin") ? await withSteps(store, run) : viewRun(run) };
         await stored;
-        return { status: 202, json: viewRun(assertFound(await store.getRun(tenant, id), id)) };
+        return { status: 202, json: viewRun(assertFound(await store.previewRun(tenant, id), id)) };
       }
       const id = await calls.queue(call);
-      return { status: 202, json: viewRun(assertFound(await store.getRun(tenant, id), id)) };
+      return { status: 202, json: viewRun(assertFound(await store.previewRun(tenant, id), id)) };
     },
   });
 }
@@ -119,13 +128,15 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
     defineRoute({
       method: "get",
       path: "/api/runs/:run",
-      summary: "Get a run with its steps",
+      summary:
+        "Get a run with its steps; `{ $preview, bytes }` replaces each value above 16 KiB, and above 512 bytes if the steps have more than 2 MiB",
       tag,
       scope: "admin",
       response: { status: 200, schema: runWithSteps },
       async handle({ tenant, param }) {
         const id = param("run");
-        return { json: await withSteps(store, assertFound(await store.getRun(tenant, id), id)) };
+        const run = assertFound(await store.previewRun(tenant, id), id);
+        return { json: await withSteps(store, run) };
       },
     }),
     defineRoute({
@@ -138,7 +149,7 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
       response: { status: 200, type: "text/event-stream" },
       async handle({ access, tenant, param, signal }) {
         const id = param("run");
-        assertFound(await store.getRun(tenant, id), id);
+        assertFound(await store.previewRun(tenant, id), id);
         return streamRun(async function* (disconnected) {
           const revoked = new AbortController();
           const stopWatching = authorizer.watch(access, () => revoked.abort());
@@ -167,7 +178,7 @@ function controlRoutes({ store, now }: RunRoutes): Route[] {
         const id = param("run");
         const run = await store.cancelRun(tenant, id, now());
         if (run) return { status: 202, json: viewRun(run) };
-        const ended = assertFound(await store.getRun(tenant, id), id);
+        const ended = assertFound(await store.previewRun(tenant, id), id);
         throw new RequestError("conflict", "run", `${describeEnd(ended)}; it cannot be cancelled.`);
       },
     }),
@@ -180,7 +191,7 @@ function controlRoutes({ store, now }: RunRoutes): Route[] {
       response: { status: 202, schema: runView },
       async handle({ tenant, param }) {
         const id = param("run");
-        const before = assertFound(await store.getRun(tenant, id), id);
+        const before = assertFound(await store.previewRun(tenant, id), id);
         const run = await store.retryRun(tenant, id, now());
         if (!run)
           throw new RequestError(

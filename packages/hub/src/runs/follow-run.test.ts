@@ -17,7 +17,7 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
   const store = {
     enableStepNotices: async (_tenant: string, _run: string, until: number) =>
       void announced.push(until),
-    getRun: async () =>
+    previewRun: async () =>
       state.status === "deleted" ? undefined : ({ id: "r", status: state.status } as Run),
     async listSteps(_tenant: string, _run: string, since?: StepsSince) {
       reads.push(since);

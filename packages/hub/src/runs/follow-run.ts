@@ -15,7 +15,7 @@ export interface RunChange {
 }
 
 export interface FollowRunOptions {
-  store: Pick<Store, "enableStepNotices" | "getRun" | "listSteps" | "subscribe">;
+  store: Pick<Store, "enableStepNotices" | "previewRun" | "listSteps" | "subscribe">;
   timers: Pick<Timers, "now" | "after">;
 }
 
@@ -60,7 +60,7 @@ export async function* followRun(
       }
       // A run that is retried right after its end would otherwise be followed with stale steps.
       const isLast = hasEnded;
-      const run = await store.getRun(tenant, id);
+      const run = await store.previewRun(tenant, id);
       if (!run) return;
       const steps = position.advance(await store.listSteps(tenant, id, position.since()));
       yield { run, steps };

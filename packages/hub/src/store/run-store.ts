@@ -147,6 +147,21 @@ export interface Step {
 }
 
 /**
+ * Reads return this in place of a large value: the beginning of its JSON, and the size of all of it.
+ * `readValue` returns the value.
+ */
+export type Preview = { $preview: string; bytes: number };
+
+/** The input or output of a run, or of one of its steps. */
+export interface ValueKey {
+  tenant: string;
+  run: string;
+  /** The number of the step; undefined for the values of the run itself. */
+  nth?: number | undefined;
+  field: "input" | "output";
+}
+
+/**
  * The steps that a reader already has: every step up to the number `after`. The steps in `open` had
  * not ended when they were read, and may have changed.
  */
@@ -260,12 +275,22 @@ export interface RunStore {
   /** Returns the worker's runs to the queue, so that other workers can claim them immediately. */
   releaseRuns(worker: string, now: number): Promise<void>;
   getRun(tenant: string, id: string): Promise<Run | undefined>;
+  /** Like `getRun`, with a `Preview` in place of a large input or output. */
+  previewRun(tenant: string, id: string): Promise<Run | undefined>;
   findRun(tenant: string, key: string): Promise<Run | undefined>;
+  /** With a `Preview` in place of each large input or output. */
   listRuns(query: RunQuery): Promise<Run[]>;
   /** Counts the runs of each status whose id is at least `since`. Each count stops at `max`. */
   countRuns(tenant: string, since: string, max: number): Promise<Record<RunStatus, number>>;
-  /** Sorted by `nth`. With `since`, returns only steps that are new or may have changed. */
+  /**
+   * Sorted by `nth`, with a `Preview` in place of each large input or output. With `since`, returns
+   * only steps that are new or may have changed.
+   */
   listSteps(tenant: string, run: string, since?: StepsSince): Promise<Step[]>;
+  /** The size of a value as JSON in UTF-8; undefined if there is no such run or step. */
+  measureValue(key: ValueKey): Promise<number | undefined>;
+  /** A value as JSON. */
+  readValue(key: ValueKey): Promise<string | undefined>;
   /** Enables `run_steps` notices for this run until `until`. */
   enableStepNotices(tenant: string, run: string, until: number): Promise<void>;
   /**

@@ -60,6 +60,62 @@ export function runProgressContract(it: It): void {
     expect(await statusOf(store, claimed)).toBe("running");
   });
 
+  it("returns large values as previews, and each whole value on request", async ({ store }) => {
+    const input = { text: "a".repeat(20_000) };
+    await store.queueRuns([sampleRun({ input })]);
+    const [claimed] = await claimExactly(store, 1);
+    const { id } = claimed.run;
+    const output = ["ü".repeat(20_000)];
+    const bytes = 40_004;
+    const small = "x".repeat(600);
+    const steps = [
+      sampleStep({ output }),
+      sampleStep({ nth: 2, node_id: "b", input: small, output: small }),
+    ];
+    await save(store, [claimed], { steps, next: { status: "succeeded", output } });
+    const preview = { $preview: `["${"ü".repeat(198)}`, bytes };
+    const inputPreview = { $preview: expect.stringMatching(/^\{"text":"a+$/), bytes: 20_011 };
+    const previews = { input: inputPreview, output: preview };
+    expect(await store.getRun("acme", id)).toMatchObject({ input, output });
+    expect(await store.previewRun("acme", id)).toMatchObject({ id, ...previews });
+    expect(await store.previewRun("umbrella", id)).toBeUndefined();
+    expect(await store.listRuns({ tenant: "acme", limit: 1 })).toMatchObject([previews]);
+    const listed = [{ ...nth(steps, 0), output: preview }, nth(steps, 1)];
+    expect(await store.listSteps("acme", id)).toEqual(listed);
+    expect(await store.listSteps("acme", id, { after: 1, open: [1] })).toEqual(listed);
+
+    const key = { tenant: "acme", run: id, field: "output" } as const;
+    for (const whole of [key, { ...key, nth: 1 }]) {
+      expect(await store.measureValue(whole)).toBe(bytes);
+      expect(JSON.parse((await store.readValue(whole)) ?? "")).toEqual(output);
+    }
+    expect(await store.readValue({ ...key, nth: 2, field: "input" })).toBe(`"${small}"`);
+    for (const none of [
+      { ...key, tenant: "umbrella" },
+      { ...key, tenant: "umbrella", nth: 1 },
+      { ...key, nth: 3 },
+      { ...key, run: "unknown" },
+    ]) {
+      expect(await store.measureValue(none)).toBeUndefined();
+      expect(await store.readValue(none)).toBeUndefined();
+    }
+  });
+
+  it("returns shorter previews of a run with many large values", async ({ store }) => {
+    const claimed = await claimOne(store);
+    const text = "x".repeat(15_000);
+    const steps = Array.from({ length: 150 }, (_, at) =>
+      sampleStep({ nth: at + 1, node_id: `n${at}`, output: text }),
+    );
+    await save(store, [claimed], { steps });
+    const listed = await store.listSteps("acme", claimed.run.id);
+    expect(listed).toHaveLength(150);
+    expect(listed[149]).toMatchObject({
+      input: { a: 1 },
+      output: { $preview: `"${"x".repeat(199)}`, bytes: 15_002 },
+    });
+  });
+
   it("ends a run, and rejects further progress of it", async ({ store }) => {
     await store.queueRuns(sampleRuns(3));
     const [succeeding, failing, cancelled] = await claimExactly(store, 3);

@@ -235,16 +235,12 @@ export function* readGraph(
   return graph;
 }
 
-export function* readSteps(
-  dialect: Dialect,
-  runs: readonly string[],
-  columns = STEP_FIELDS,
-): Verb<Map<string, Step[]>> {
+export function* readSteps(dialect: Dialect, runs: readonly string[]): Verb<Map<string, Step[]>> {
   const steps = new Map<string, Step[]>();
   for (const { list, params } of inLists(runs, dialect, 0))
     for (const { run_id, ...row } of yield* query<
       { run_id: string } & Parameters<typeof toStep>[0]
-    >(`SELECT run_id, ${columns} FROM steps WHERE run_id IN ${list} ORDER BY nth`, params)) {
+    >(`SELECT run_id, ${STEP_FIELDS} FROM steps WHERE run_id IN ${list} ORDER BY nth`, params)) {
       const own = steps.get(run_id) ?? [];
       own.push(toStep(row));
       steps.set(run_id, own);

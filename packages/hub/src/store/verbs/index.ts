@@ -77,6 +77,9 @@ import {
   listRuns,
   listSteps,
   listVerdicts,
+  measureValue,
+  previewRun,
+  readValue,
   sweepRuns,
 } from "./read-runs.ts";
 import {
@@ -235,6 +238,9 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   nextDue: reads(nextDue),
   releaseRuns: writes((worker, now) => releaseRuns(dialect, worker, now)),
   getRun: reads(getRun),
+  previewRun: reads(previewRun),
+  measureValue: reads(measureValue),
+  readValue: reads(readValue),
   findRun: reads(findRun),
   listRuns: reads(listRuns),
   countRuns: reads(countRuns),

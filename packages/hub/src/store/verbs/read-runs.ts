@@ -7,16 +7,21 @@ import {
   type Step,
   type StepsSince,
   type StoredVerdict,
+  type ValueKey,
 } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
-import { readSteps } from "./claim-runs.ts";
 import {
+  MAX_WHOLE_TOTAL,
   RUN_FIELDS,
+  RUN_PREVIEW_FIELDS,
+  type RunPreviewRow,
   type RunRow,
-  STEP_FIELDS_WITH_LOG,
-  type StepRow,
+  STEP_PREVIEW_FIELDS,
+  STEP_SMALL_PREVIEW_FIELDS,
+  type StepPreviewRow,
   toRun,
-  toStep,
+  toRunPreview,
+  toStepPreview,
 } from "./run-rows.ts";
 
 export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
@@ -25,6 +30,14 @@ export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
     [id, tenant],
   );
   return row && toRun(row);
+}
+
+export function* previewRun(tenant: string, id: string): Verb<Run | undefined> {
+  const row = yield* first<RunPreviewRow>(
+    `SELECT ${RUN_PREVIEW_FIELDS} FROM runs WHERE id = ? AND tenant_id = ?`,
+    [id, tenant],
+  );
+  return row && toRunPreview(row);
 }
 
 export function* findRun(tenant: string, key: string): Verb<Run | undefined> {
@@ -50,11 +63,11 @@ export function* listRuns(wanted: RunQuery): Verb<Run[]> {
       conditions.push(condition);
       params.push(value);
     }
-  const rows = yield* query<RunRow>(
-    `SELECT ${RUN_FIELDS} FROM runs WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`,
+  const rows = yield* query<RunPreviewRow>(
+    `SELECT ${RUN_PREVIEW_FIELDS} FROM runs WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`,
     [...params, wanted.limit],
   );
-  return rows.map(toRun);
+  return rows.map(toRunPreview);
 }
 
 export function* countRuns(
@@ -79,13 +92,47 @@ export function* listSteps(
   run: string,
   since?: StepsSince,
 ): Verb<Step[]> {
-  if (!(yield* getRun(tenant, run))) return [];
-  if (!since) return (yield* readSteps(dialect, [run], STEP_FIELDS_WITH_LOG)).get(run) ?? [];
-  const select = `SELECT ${STEP_FIELDS_WITH_LOG} FROM steps WHERE run_id = ? AND nth`;
-  const rows = yield* query<StepRow>(`${select} > ?`, [run, since.after]);
+  const bytes = yield* first<{ total: number | null }>(
+    "SELECT (SELECT sum(octet_length(input) + octet_length(output)) FROM steps WHERE run_id = ?) AS total " +
+      "FROM runs WHERE id = ? AND tenant_id = ?",
+    [run, run, tenant],
+  );
+  if (!bytes) return [];
+  const isLarge = Number(bytes.total ?? 0) > MAX_WHOLE_TOTAL;
+  const fields = isLarge ? STEP_SMALL_PREVIEW_FIELDS : STEP_PREVIEW_FIELDS;
+  const select = `SELECT ${fields} FROM steps WHERE run_id = ?`;
+  if (!since)
+    return (yield* query<StepPreviewRow>(`${select} ORDER BY nth`, [run])).map(toStepPreview);
+  const rows = yield* query<StepPreviewRow>(`${select} AND nth > ?`, [run, since.after]);
   for (const { list, params } of inLists(since.open, dialect, 1))
-    rows.push(...(yield* query<StepRow>(`${select} IN ${list}`, [run, ...params])));
-  return rows.map(toStep).sort((a, b) => a.nth - b.nth);
+    rows.push(...(yield* query<StepPreviewRow>(`${select} AND nth IN ${list}`, [run, ...params])));
+  return rows.map(toStepPreview).sort((a, b) => a.nth - b.nth);
+}
+
+export function* measureValue(key: ValueKey): Verb<number | undefined> {
+  const found = yield* readColumn<number>(key, `octet_length(${key.field})`);
+  return found === undefined ? undefined : Number(found);
+}
+
+export const readValue = (key: ValueKey): Verb<string | undefined> =>
+  readColumn<string>(key, key.field);
+
+function* readColumn<Value>(
+  { tenant, run, nth }: ValueKey,
+  column: string,
+): Verb<Value | undefined> {
+  const found =
+    nth === undefined
+      ? yield* first<{ value: Value }>(
+          `SELECT ${column} AS value FROM runs WHERE id = ? AND tenant_id = ?`,
+          [run, tenant],
+        )
+      : yield* first<{ value: Value }>(
+          `SELECT ${column} AS value FROM steps WHERE run_id = ? AND nth = ? ` +
+            "AND EXISTS (SELECT 1 FROM runs WHERE id = ? AND tenant_id = ?)",
+          [run, nth, run, tenant],
+        );
+  return found?.value;
 }
 
 export function* listVerdicts(tenant: string, event: string): Verb<StoredVerdict[]> {

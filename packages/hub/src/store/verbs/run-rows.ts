@@ -1,5 +1,5 @@
 /** The rows of runs and steps. */
-import type { Run, Step } from "../run-store.ts";
+import type { Preview, Run, Step } from "../run-store.ts";
 import type { Value } from "../sql.ts";
 
 type JsonColumn = "chain" | "input" | "output" | "error" | "gathered";
@@ -67,7 +67,51 @@ export const toStep = (row: StepRow): Step => ({
   log: row.log ? JSON.parse(row.log) : [],
 });
 
+/** Larger values are read as previews. */
+const MAX_WHOLE_BYTES = 16 * 1024;
+/** Above this total, a run's values are read as previews from `MAX_SMALL_BYTES` on. */
+export const MAX_WHOLE_TOTAL = 2 * 1024 * 1024;
+const MAX_SMALL_BYTES = 512;
+const PREVIEW_CHARACTERS = 200;
+
+/** The text of a column, or its beginning if it is large; and its size. */
+const previewOf = (column: string, max: number) =>
+  `CASE WHEN octet_length(${column}) > ${max} THEN substr(${column}, 1, ${PREVIEW_CHARACTERS}) ELSE ${column} END AS ${column}, ` +
+  `CASE WHEN octet_length(${column}) > ${max} THEN octet_length(${column}) END AS ${column}_bytes`;
+
+const withPreviews = (fields: string, max = MAX_WHOLE_BYTES): string =>
+  fields
+    .split(", ")
+    .map((field) => (field === "input" || field === "output" ? previewOf(field, max) : field))
+    .join(", ");
+
+type Previewed<Row> = Row & { input_bytes: number | null; output_bytes: number | null };
+
+/** Replaces large values by `Preview`s. */
+const previewed = <Row extends Record<"input" | "output", string>>({
+  input_bytes,
+  output_bytes,
+  ...row
+}: Previewed<Row>) => ({
+  ...row,
+  input: previewText(row.input, input_bytes),
+  output: previewText(row.output, output_bytes),
+});
+
+const previewText = (text: string, bytes: number | null): string =>
+  bytes === null
+    ? text
+    : JSON.stringify({ $preview: text.toWellFormed(), bytes } satisfies Preview);
+
+export type RunPreviewRow = Previewed<RunRow>;
+export type StepPreviewRow = Previewed<StepRow>;
+export const toRunPreview = (row: RunPreviewRow): Run => toRun(previewed(row) as RunRow);
+export const toStepPreview = (row: StepPreviewRow): Step => toStep(previewed(row) as StepRow);
+
 export const STEP_FIELDS_WITH_LOG = `${STEP_FIELDS}, log`;
+export const RUN_PREVIEW_FIELDS = withPreviews(RUN_FIELDS);
+export const STEP_PREVIEW_FIELDS = withPreviews(STEP_FIELDS_WITH_LOG);
+export const STEP_SMALL_PREVIEW_FIELDS = withPreviews(STEP_FIELDS_WITH_LOG, MAX_SMALL_BYTES);
 export const STEP_COLUMNS = ["run_id", ...STEP_FIELDS_WITH_LOG.split(", ")];
 
 export const stepValues = (run: string, step: Step): Value[] => [

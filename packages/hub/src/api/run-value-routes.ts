@@ -1,0 +1,50 @@
+/** The whole inputs and outputs of runs and steps, of which other routes return previews. */
+
+import { utf8 } from "../lib/hmac.ts";
+import { RequestError } from "../lib/request-error.ts";
+import type { ValueKey } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+import { rangeResponse } from "./range.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const FIELDS = ["input", "output"] as const;
+
+export const runValueRoutes = (store: Pick<Store, "measureValue" | "readValue">): Route[] =>
+  FIELDS.flatMap((field) => [
+    valueRoute(store, field, `/api/runs/:run/${field}`, `Get the whole ${field} of a run`),
+    valueRoute(
+      store,
+      field,
+      `/api/runs/:run/steps/:nth/${field}`,
+      `Get the whole ${field} of a step`,
+    ),
+  ]);
+
+const valueRoute = (
+  store: Pick<Store, "measureValue" | "readValue">,
+  field: ValueKey["field"],
+  path: string,
+  summary: string,
+): Route =>
+  defineRoute({
+    method: "get",
+    path,
+    summary: `${summary}, or a part of it with Range`,
+    tag: "runs",
+    scope: "admin",
+    response: { status: 200, type: "application/json" },
+    async handle({ tenant, param, header, reserveBytes }) {
+      const run = param("run");
+      const nth = path.includes(":nth") ? param("nth") : undefined;
+      const what = nth === undefined ? `run ${run}` : `step ${nth} of the run ${run}`;
+      const notFound = () => new RequestError("not_found", "run", `There is no ${what}.`);
+      if (nth !== undefined && !/^\d{1,9}$/.test(nth)) throw notFound();
+      const key = { tenant, run, nth: nth === undefined ? undefined : Number(nth), field };
+      const bytes = await store.measureValue(key);
+      if (bytes === undefined) throw notFound();
+      await reserveBytes(bytes);
+      const text = await store.readValue(key);
+      if (text === undefined) throw notFound();
+      return rangeResponse(utf8(text), "application/json", header("range"));
+    },
+  });
