@@ -9,6 +9,7 @@ const createFailing = (error: Error) => {
     metrics: { contentType: "text/plain", text: () => Promise.reject(error) },
     home: () => Promise.reject(error),
     isStopping: () => false,
+    checkHost: () => undefined,
     onError: (thrown) => errors.push(thrown),
   });
   app.get("/api/anything", () => Promise.reject(error));

@@ -33,7 +33,7 @@ export async function attemptNode(
   const node = execution.node(id);
   const definition = execution.definition(id);
   if (!definition) return unknownType(node);
-  const { run, services } = execution;
+  const { run, services, effects } = execution;
   const key = idempotencyKey(run.id, id, context.frame.iteration);
   const calls = createCalls(execution, context, { key, attempt: number });
   const attempted = await attempt({
@@ -49,7 +49,8 @@ export async function attemptNode(
     evaluate: services.evaluate,
     budget: execution.budget,
     record: parts.record,
-    callTool: (call, caller) => services.callTool(run, call, { ...caller, key }),
+    callTool: (call, caller) =>
+      effects.perform(() => services.callTool(run, call, { ...caller, key })),
     listTools: (connection, caller) => services.listTools(run, connection, caller),
     onProgress: (progress) => execution.onProgress({ ...progress, node_id: id }),
     context: {
@@ -77,15 +78,16 @@ export async function attemptNode(
 type Calls = "emit" | "callFlow" | "inbox";
 
 function nodeContext(execution: Execution, { frame }: FrameContext, id: string, attempt: number) {
-  const { run, services, timers } = execution;
+  const { run, services, timers, effects } = execution;
   const slugOf = (other: string) => execution.node(other).slug;
   const inputs = nodeInputs(execution.layout, frame, id, slugOf);
   return {
     input: inputs.length === 1 ? (inputs[0]?.output ?? null) : bySlug(inputs),
     inputs,
     run: { id: run.id, flowId: run.flow_id, nodeId: id, slug: slugOf(id), attempt },
-    fetch: services.fetch,
-    model: services.model,
+    fetch: effects.guard(services.fetch),
+    model: (...call: Parameters<typeof services.model>) =>
+      effects.perform(() => services.model(...call)),
     newNonce: services.newNonce,
     now: timers.now,
   };
@@ -93,7 +95,7 @@ function nodeContext(execution: Execution, { frame }: FrameContext, id: string, 
 
 /** The services of one attempt that depend on the run. */
 function createCalls(
-  { run, services, acquireSlot }: Execution,
+  { run, services, acquireSlot, effects }: Execution,
   { signal }: FrameContext,
   step: Pick<Caller, "key" | "attempt">,
 ) {
@@ -101,14 +103,15 @@ function createCalls(
   const caller = () => ({ ...step, abandoned: abandoned.signal });
   let hasCalled = false;
   const provided: Pick<NodeContext<JsonObject>, Calls> = {
-    emit: (event) => services.emit(run, event, caller()),
-    callFlow(call) {
-      hasCalled = true;
-      return services.callFlow(run, call, caller());
-    },
+    emit: (event) => effects.perform(() => services.emit(run, event, caller())),
+    callFlow: (call) =>
+      effects.perform(() => {
+        hasCalled = true;
+        return services.callFlow(run, call, caller());
+      }),
     inbox: {
       listTools: services.inbox.listTools,
-      callTool: (call) => services.inbox.callTool(run, call, signal),
+      callTool: (call) => effects.perform(() => services.inbox.callTool(run, call, signal)),
     },
   };
   return {

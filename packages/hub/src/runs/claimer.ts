@@ -1,5 +1,6 @@
 /** Claims due runs while there are free slots. */
 import { type ClaimLoop, createClaimLoop } from "../lib/claim-loop.ts";
+import { type Instant, instant } from "../lib/elapsed.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -14,24 +15,26 @@ export interface ClaimerOptions {
   /** Renews the leases of this process that have expired, so that it does not claim its own runs. */
   renewExpired(): Promise<void>;
   /** Resolves when this process no longer executes the run. */
-  execute(run: ClaimedRun): Promise<void>;
+  execute(run: ClaimedRun, since: Instant): Promise<void>;
   onError(error: unknown): void;
 }
 
 export function createClaimer(options: ClaimerOptions): ClaimLoop {
   const { store, worker, leaseMs, timers, slots, renewExpired, execute, onError } = options;
-  return createClaimLoop<ClaimedRun>({
+  return createClaimLoop<{ claimed: ClaimedRun; since: Instant }>({
     timers,
     free: slots.free,
     async claim(limit) {
       await renewExpired();
-      const now = timers.now();
-      return store.claimRuns({ worker, now, until: now + leaseMs }, limit);
+      const since = instant(timers);
+      const { now } = since;
+      const runs = await store.claimRuns({ worker, now, until: now + leaseMs }, limit);
+      return runs.map((claimed) => ({ claimed, since }));
     },
     nextDue: store.nextDue,
-    begin(run) {
-      const release = slots.occupy(run.run.id);
-      return execute(run).finally(release);
+    begin({ claimed, since }) {
+      const release = slots.occupy(claimed.run.id);
+      return execute(claimed, since).finally(release);
     },
     onRequested: slots.admitWaiting,
     onError,

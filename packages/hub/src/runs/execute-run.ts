@@ -11,6 +11,7 @@ import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, Run, RunError, RunProgress } from "../store/run-store.ts";
+import { createEffects, type Effects } from "./effects.ts";
 import { defaultPort, type Execution } from "./execution.ts";
 import { flowSecrets } from "./flow-secrets.ts";
 import { createLayout } from "./frame.ts";
@@ -44,6 +45,8 @@ export interface ExecuteOptions {
   timers: Timers;
   /** The reason is `"cancelled"`, or `"stopping"` if another worker is to continue the run. */
   signal: AbortSignal;
+  /** The lease of the run, by which other workers know that this process executes it. */
+  lease: { isFresh(): boolean; holds(): Promise<boolean> };
   acquireSlot: Execution["acquireSlot"];
   onProgress: Execution["onProgress"];
   /** Called with errors of the store that do not end the execution. */
@@ -77,13 +80,19 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   const interrupted = Promise.withResolvers<Ending | "stopped">();
   const interrupt = (next: Next) => interrupted.resolve({ steps: [], next });
   const aborting = new AbortController();
-  const execution = createExecution(options, (due_at) => interrupt({ status: "waiting", due_at }));
-  const { stepLog, suspension } = execution;
-  const onAbort = () => {
-    if (signal.reason === "cancelled") return interrupt({ status: "cancelled" });
+  const stop = () => {
     interrupted.resolve("stopped");
     // Immediately, so that a node that fails because the hub stops is not recorded as failed.
     aborting.abort(LEASE_RELEASED);
+  };
+  const execution = createExecution(options, {
+    suspend: (due_at) => interrupt({ status: "waiting", due_at }),
+    effects: createEffects({ ...options, signal: aborting.signal, onLost: stop }),
+  });
+  const { stepLog, suspension } = execution;
+  const onAbort = () => {
+    if (signal.reason === "cancelled") return interrupt({ status: "cancelled" });
+    stop();
   };
   signal.addEventListener("abort", onAbort, { once: true });
   const { limit, left } = remainingTime(options, execution);
@@ -116,7 +125,10 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   }
 }
 
-function createExecution(options: ExecuteOptions, suspend: (due: number) => void): Execution {
+function createExecution(
+  options: ExecuteOptions,
+  { suspend, effects }: { suspend: (due: number) => void; effects: Effects },
+): Execution {
   const { claimed, registry, services, timers, stepTimeoutMs, suspendAfterMs } = options;
   const { run, graph } = claimed;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
@@ -139,6 +151,7 @@ function createExecution(options: ExecuteOptions, suspend: (due: number) => void
     stepTimeoutMs,
     onProgress: options.onProgress,
     acquireSlot: options.acquireSlot,
+    effects,
   };
 }
 

@@ -5,6 +5,7 @@ import type { Scope } from "@signalbox/rules/flows/render.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Run } from "../store/run-store.ts";
+import type { Effects } from "./effects.ts";
 import type { Frame, Layout } from "./frame.ts";
 import { nodeParts } from "./node-parts.ts";
 import type { NodeServices } from "./node-services.ts";
@@ -33,6 +34,8 @@ export interface Execution {
   onProgress: (progress: NodeProgress) => void;
   /** Resolves when the run may continue after it has waited for a called run. */
   acquireSlot: () => Promise<void>;
+  /** Checks the lease before each effect. */
+  effects: Effects;
 }
 
 /** A frame with its local variables and the enclosing frame. */

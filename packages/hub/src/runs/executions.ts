@@ -1,13 +1,19 @@
 /** Executes claimed runs, and can abort each of them. */
+import type { Instant } from "../lib/elapsed.ts";
 import type { ClaimedRun } from "../store/run-store.ts";
 import type { DeferredStart } from "./deferred-start.ts";
 import { type Executed, type ExecuteOptions, executeRun } from "./execute-run.ts";
+import type { Leases } from "./leases.ts";
 import { observeSteps, type RunMetrics } from "./run-metrics.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 
 export interface ExecutionsOptions {
-  shared: Omit<ExecuteOptions, "claimed" | "signal" | "acquireSlot" | "onProgress" | "onError">;
+  shared: Omit<
+    ExecuteOptions,
+    "claimed" | "signal" | "lease" | "acquireSlot" | "onProgress" | "onError"
+  >;
   metrics: RunMetrics;
+  leases: Pick<Leases, "begin" | "end" | "isFresh" | "holds">;
   acquireSlot(run: string): Promise<void>;
   onProgress(run: string, progress: NodeProgress): void;
   onStarted(): void;
@@ -17,8 +23,11 @@ export interface ExecutionsOptions {
 }
 
 export interface Executions {
-  /** Resolves when this process no longer executes the run; never rejects. */
-  execute(run: ClaimedRun, deferred?: DeferredStart): Promise<void>;
+  /**
+   * Resolves when this process no longer executes the run; never rejects. `since`: when the claim was
+   * requested.
+   */
+  execute(run: ClaimedRun, since: Instant, deferred?: DeferredStart): Promise<void>;
   has(run: string): boolean;
   ids(): string[];
   cancel(run: string): void;
@@ -27,16 +36,22 @@ export interface Executions {
 }
 
 export function createExecutions(options: ExecutionsOptions): Executions {
-  const { shared, metrics, acquireSlot, onProgress, onStarted, onFinished, onError } = options;
+  const { shared, metrics, leases, acquireSlot, onProgress, onStarted, onFinished, onError } =
+    options;
   const active = new Map<string, AbortController>();
   const pending = new Set<Promise<void>>();
 
-  const executeClaimed = async (claimed: ClaimedRun, deferred?: DeferredStart): Promise<void> => {
+  const executeClaimed = async (
+    claimed: ClaimedRun,
+    since: Instant,
+    deferred?: DeferredStart,
+  ): Promise<void> => {
     const { id } = claimed.run;
     const controller = new AbortController();
     // An earlier execution of this run has lost its lease and can no longer save steps.
     active.get(id)?.abort("stopping");
     active.set(id, controller);
+    leases.begin(id, since);
     onStarted();
     let result: Executed | "error" = "error";
     try {
@@ -45,6 +60,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
         save: deferred?.save ?? observeSteps(shared.save, claimed, metrics),
         claimed,
         signal: controller.signal,
+        lease: { isFresh: () => leases.isFresh(id), holds: () => leases.holds(id) },
         acquireSlot: () => acquireSlot(id),
         onProgress: (progress) => onProgress(id, progress),
         onError,
@@ -53,14 +69,17 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       onError(error);
     } finally {
       await deferred?.close();
-      if (active.get(id) === controller) active.delete(id);
+      if (active.get(id) === controller) {
+        active.delete(id);
+        leases.end(id);
+      }
       onFinished(claimed, result);
     }
   };
 
   return {
-    execute(run, deferred) {
-      const finished = executeClaimed(run, deferred).finally(() => pending.delete(finished));
+    execute(run, since, deferred) {
+      const finished = executeClaimed(run, since, deferred).finally(() => pending.delete(finished));
       pending.add(finished);
       return finished;
     },

@@ -4,6 +4,7 @@ import type { Store } from "../store/store.ts";
 import { createClaimer } from "./claimer.ts";
 import type { ExecuteOptions } from "./execute-run.ts";
 import { createExecutions } from "./executions.ts";
+import { createLeases } from "./leases.ts";
 import { createProgressCommit } from "./progress-commit.ts";
 import { DEFAULT_RUN_BYTES } from "./run-budget.ts";
 import { observeEnds, type RunMetrics } from "./run-metrics.ts";
@@ -28,7 +29,8 @@ export interface RunnerPartsOptions
 
 export function createRunnerParts(options: RunnerPartsOptions) {
   const { store, timers, worker, leaseMs, concurrency, onError } = options;
-  const leases = { store, worker, leaseMs, timers, onError };
+  const claims = { store, worker, leaseMs, timers, onError };
+  const leases = createLeases(claims);
   const slots = createSlots({ concurrency, isExecuting: (id) => executions.has(id) });
   const waiters = createWaiters({ store, timers, onError });
   const save = createProgressCommit({ store, timers });
@@ -45,6 +47,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
     metrics: options.metrics,
     acquireSlot: slots.acquireSlot,
     onProgress: (run, progress) => listeners.get(run)?.(progress),
+    leases,
     onStarted: () => heartbeat.start(),
     onFinished({ run: { id, parent_run } }, result) {
       if (!executions.has(id)) slots.abandon(id);
@@ -57,15 +60,14 @@ export function createRunnerParts(options: RunnerPartsOptions) {
     onError,
   });
   const heartbeat = createHeartbeat({
-    ...leases,
+    ...claims,
     held: executions.ids,
-    async renew(runs, lease) {
-      const { cancel } = await store.renewRuns({ worker, ...lease }, runs);
-      for (const run of cancel) executions.cancel(run);
+    async renew(runs) {
+      for (const run of await leases.renew(runs)) executions.cancel(run);
     },
   });
   const claimer = createClaimer({
-    ...leases,
+    ...claims,
     slots,
     renewExpired: heartbeat.renewExpired,
     execute: executions.execute,

@@ -3,6 +3,7 @@
  * starts here. Both are equally durable. The claimer claims due runs while there are free slots,
  * executions walk the graphs, the heartbeat renews leases, and waiters resolve when runs have ended.
  */
+import { type Instant, instant } from "../lib/elapsed.ts";
 import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run } from "../store/run-store.ts";
 import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
@@ -72,7 +73,7 @@ export function createRunner(options: RunnerOptions): Runner {
     tenant: string,
     id: string,
     claimed: ClaimedRun | undefined,
-    { signal, onProgress }: StartOptions,
+    { signal, onProgress, since }: StartOptions & { since: Instant },
     deferred?: DeferredStart,
   ): Promise<Started> => {
     // The hub may have begun to stop while the run was being stored.
@@ -89,10 +90,11 @@ export function createRunner(options: RunnerOptions): Runner {
       const remove = () => void listeners.delete(id);
       ended.then(remove, remove);
     }
-    if (claimed) void executions.execute(claimed, deferred);
+    if (claimed) void executions.execute(claimed, since, deferred);
     return { id, stored, ended };
   };
   const startDeferred = async (run: ImmediateRun, given: StartOptions): Promise<Started> => {
+    const since = instant(timers);
     const { now } = newLease();
     const claimed = await store.prepareRun(run, { ...newLease(), now });
     assertOpen();
@@ -103,7 +105,7 @@ export function createRunner(options: RunnerOptions): Runner {
       save: observeSteps(save, claimed, defaulted.metrics),
       timers,
     });
-    return begin(run.tenant, run.id, claimed, given, deferred);
+    return begin(run.tenant, run.id, claimed, { ...given, since }, deferred);
   };
   const registerCall = (caller: string, { id, ended }: Started, signal?: AbortSignal) => {
     const removeCall = slots.addCall(caller, id);
@@ -118,19 +120,21 @@ export function createRunner(options: RunnerOptions): Runner {
     async start(run, given = {}) {
       assertOpen();
       if (given.deferred) return startDeferred(run, given);
+      const since = instant(timers);
       const claimed = await store.startRun(run, newLease());
       const existing = claimed ? undefined : await store.findRun(run.tenant, run.key ?? "");
-      const started = await begin(run.tenant, existing?.id ?? run.id, claimed, given);
+      const started = await begin(run.tenant, existing?.id ?? run.id, claimed, { ...given, since });
       if (run.parent_run !== undefined) registerCall(run.parent_run, started, given.signal);
       return started;
     },
     async startInLane(run, given = {}) {
       assertOpen();
+      const since = instant(timers);
       const result = await store.startInLane(run, newLease());
       if (result.outcome === "full") return "full";
       return result.outcome === "started"
-        ? begin(run.tenant, run.id, result.claimed, given)
-        : begin(run.tenant, result.id, undefined, given);
+        ? begin(run.tenant, run.id, result.claimed, { ...given, since })
+        : begin(run.tenant, result.id, undefined, { ...given, since });
     },
     queue: (runs) => store.queueRuns(runs),
     follow: (tenant, run, signal) =>

@@ -264,10 +264,13 @@ export interface RunStore {
   claimRuns(lease: RunLease, limit: number): Promise<ClaimedRun[]>;
   /**
    * Extends the leases of those `runs` that `worker` still holds: also expired ones, if no other
-   * worker has claimed the run. Returns the runs for which a
+   * worker has claimed the run. Returns these runs as `held`, and those of them for which a
    * cancellation was requested. The leases of the worker's other runs are not extended.
    */
-  renewRuns(lease: RunLease, runs: readonly string[]): Promise<{ cancel: string[] }>;
+  renewRuns(
+    lease: RunLease,
+    runs: readonly string[],
+  ): Promise<{ cancel: string[]; held: string[] }>;
   /** `lost`: the progress was not saved, because the claim is no longer valid or the run has ended. */
   saveProgress(batch: RunProgress[]): Promise<("saved" | "lost")[]>;
   /** The time when the next run is due or the next lease expires; null if there is neither. */

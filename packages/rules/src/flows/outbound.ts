@@ -18,6 +18,8 @@ export interface OutboundRequest {
   signal?: AbortSignal;
   /** How many redirects to follow. With 0, a redirect is returned as the response. */
   redirects?: number;
+  /** Called when the connection is open, right before the first bytes are sent. If it throws, none are. */
+  beforeSend?: () => void;
   /** By default only https is allowed, also after a redirect. */
   allowHttp?: boolean;
 }

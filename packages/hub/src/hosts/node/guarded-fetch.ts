@@ -31,7 +31,12 @@ export function createGuardedFetch({ ca, ...options }: GuardedFetchOptions): Gua
       for (let followed = 0; ; followed += 1) {
         stop.signal.throwIfAborted();
         const addresses = await unlessStopped(stop.signal, checkedAddresses(bareHost(hop.url)));
-        const exchange = await openPinned(hop, addresses, { signal: stop.signal, ca });
+        const exchange = await openPinned(hop, addresses, {
+          signal: stop.signal,
+          ca,
+          // Only the first hop: a check that fails later could not undo it.
+          beforeSend: followed === 0 ? request.beforeSend : undefined,
+        });
         try {
           const { status, headers } = exchange;
           const next = redirects > 0 ? nextHop(hop, status, headers, { allowHttp }) : undefined;

@@ -16,6 +16,13 @@ export interface PinnedExchange {
   close(): void;
 }
 
+export interface PinnedOptions {
+  signal: AbortSignal;
+  ca: string | undefined;
+  /** Called when the connection is open. If it throws, nothing is sent. */
+  beforeSend: (() => void) | undefined;
+}
+
 /** How long one of several addresses may take to connect before the next is tried. */
 const ATTEMPT_MS = 1_000;
 
@@ -26,7 +33,7 @@ const ATTEMPT_MS = 1_000;
 export async function openPinned(
   { method, url, headers, body }: Hop,
   addresses: readonly string[],
-  { signal, ca }: { signal: AbortSignal; ca: string | undefined },
+  { signal, ca, beforeSend }: PinnedOptions,
 ): Promise<PinnedExchange> {
   const host = bareHost(url);
   const isTls = url.protocol === "https:";
@@ -68,7 +75,17 @@ export async function openPinned(
     // This listener stays attached: a late error without a listener would crash the process.
     request.on("error", (error) => reject(isHandshaking ? tlsFailure(error, url) : error));
     request.once("close", () => reject(new Error("the connection was closed")));
-    request.end(body);
+    // Nothing is sent before `end`, but the socket connects meanwhile.
+    request.once("socket", (socket) =>
+      socket.once(isTls ? "secureConnect" : "connect", () => {
+        try {
+          beforeSend?.();
+          request.end(body);
+        } catch (error) {
+          request.destroy(error as Error);
+        }
+      }),
+    );
   });
 
   const decoder = decoderFor(method, response);

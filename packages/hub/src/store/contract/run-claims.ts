@@ -301,19 +301,22 @@ export function runClaimsContract(it: It): void {
     await claim(store, { by: "bob", limit: 1 });
     const now = START + LEASE - 1;
     const all = ids([one, two, three]);
-    expect(await store.renewRuns(lease("ada", now), all)).toEqual({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", now), all)).toMatchObject({ cancel: [] });
     // bob has not renewed his run, so it can be claimed.
     expect(runIds(await claim(store, { by: "cy", now: START + LEASE }))).toEqual([three.id]);
     await store.cancelRun("acme", two.id, now);
-    expect(await store.renewRuns(lease("ada", now + 1), all)).toEqual({ cancel: [two.id] });
-    expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", now + 1), all)).toMatchObject({ cancel: [two.id] });
+    // Another worker has claimed bob's run: he no longer holds it.
+    expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({ cancel: [], held: [] });
+    const { held } = await store.renewRuns(lease("ada", now + 1), all);
+    expect(held.sort()).toEqual(ids([one, two]).sort());
     expect(await store.getRun("acme", three.id)).toMatchObject({ worker: "cy", claims: 2 });
     // A worker keeps a run whose lease has expired, until another worker claims it.
     const expired = now + 1 + LEASE;
-    expect(await store.renewRuns(lease("ada", expired), [one.id])).toEqual({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", expired), [one.id])).toMatchObject({ cancel: [] });
     const claimed = await claim(store, { by: "dee", now: expired });
     expect(runIds(claimed).sort()).toEqual([two.id, three.id].sort());
-    expect(await store.renewRuns(lease("ada", expired + 1), all)).toEqual({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", expired + 1), all)).toMatchObject({ cancel: [] });
     expect(await store.getRun("acme", two.id)).toMatchObject({ worker: "dee" });
   });
 
@@ -326,8 +329,8 @@ export function runClaimsContract(it: It): void {
     await store.cancelRun("acme", nth(runs, 0).id, START);
     await store.cancelRun("acme", nth(runs, 249).id, START);
     const now = START + LEASE - 1;
-    expect(await store.renewRuns(lease("ada", now), [])).toEqual({ cancel: [] });
-    expect(await store.renewRuns(lease("ada", now), ids(renewed))).toEqual({
+    expect(await store.renewRuns(lease("ada", now), [])).toMatchObject({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", now), ids(renewed))).toMatchObject({
       cancel: [nth(runs, 249).id],
     });
     // The lease of the omitted run expires. The same worker can claim it again.

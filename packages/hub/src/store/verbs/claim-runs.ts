@@ -252,17 +252,20 @@ export function* renewRuns(
   dialect: Dialect,
   { worker, until }: RunLease,
   runs: readonly string[],
-): Verb<{ cancel: string[] }> {
+): Verb<{ cancel: string[]; held: string[] }> {
   const cancel: string[] = [];
+  const held: string[] = [];
   for (const { list, params } of inLists([...runs].sort(), dialect, 2))
     for (const { id, cancel_asked } of yield* query<{ id: string; cancel_asked: number }>(
       `WITH held AS MATERIALIZED (SELECT id FROM runs WHERE id IN ${list} AND worker = ? ` +
         `AND status = 'running' ORDER BY id${dialect.forUpdate}) ` +
         "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM held) RETURNING id, cancel_asked",
       [...params, worker, until],
-    ))
+    )) {
+      held.push(id);
       if (cancel_asked === 1) cancel.push(id);
-  return { cancel };
+    }
+  return { cancel, held };
 }
 
 export function* releaseRuns(dialect: Dialect, worker: string, now: number): Verb<void> {

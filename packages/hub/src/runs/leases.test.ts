@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { instant } from "../lib/elapsed.ts";
+import { createTestTimers } from "../lib/test-timers.ts";
+import { createLeases } from "./leases.ts";
+
+function open() {
+  const timers = createTestTimers(1_000_000);
+  const state = { held: ["a", "b"], renewals: 0 };
+  const leases = createLeases({
+    store: {
+      async renewRuns(_, runs) {
+        state.renewals += 1;
+        return { cancel: [], held: runs.filter((run) => state.held.includes(run)) };
+      },
+    },
+    timers,
+    worker: "w",
+    leaseMs: 1_000,
+  });
+  leases.begin("a", instant(timers));
+  return { timers, state, leases };
+}
+
+test("needs no renewal while the lease is fresh", async () => {
+  const { timers, state, leases } = open();
+  timers.advance(700);
+  expect(await leases.holds("a")).toBe(true);
+  expect(state.renewals).toBe(0);
+});
+
+test("renews an old lease before an effect, and notices that another worker has the run", async () => {
+  const { timers, state, leases } = open();
+  timers.advance(5_000); // the process was stopped
+  expect(leases.isFresh("a")).toBe(false);
+  expect(await leases.holds("a")).toBe(true);
+  expect([leases.isFresh("a"), state.renewals]).toEqual([true, 1]);
+  timers.advance(5_000);
+  state.held = [];
+  expect(await leases.holds("a")).toBe(false);
+});
+
+test("counts the time while the machine was suspended, and ignores a clock that is set back", () => {
+  const { timers, leases } = open();
+  timers.stepClock(5_000); // only the wall clock advances during a suspension
+  expect(leases.isFresh("a")).toBe(false);
+  leases.begin("a", instant(timers));
+  timers.stepClock(-3_600_000);
+  timers.advance(900);
+  expect(leases.isFresh("a")).toBe(false);
+});
+
+test("counts from the request of the claim, not from its result", async () => {
+  const { timers, leases } = open();
+  const since = instant(timers);
+  timers.advance(2_000);
+  leases.begin("b", since);
+  expect(leases.isFresh("b")).toBe(false);
+  leases.end("b");
+  await leases.renew(["a", "b"]);
+  expect([leases.isFresh("a"), leases.isFresh("b")]).toEqual([true, false]);
+});
