@@ -1,3 +1,10 @@
-/** The token of an `Authorization: Bearer …` header; undefined if the header has another form. */
-export const bearerToken = (authorization: string | null | undefined): string | undefined =>
-  /^bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+import { MAX_TOKEN_LENGTH } from "./limits.ts";
+
+/**
+ * The token of an `Authorization: Bearer …` header; undefined if the header has another form. A token
+ * that is too long becomes empty, which no token is: it must not fill caches.
+ */
+export function bearerToken(authorization: string | null | undefined): string | undefined {
+  const token = /^bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+  return token !== undefined && token.length > MAX_TOKEN_LENGTH ? "" : token;
+}

@@ -223,3 +223,21 @@ describe("watch", () => {
     expect(onRevoked).toHaveBeenCalledTimes(1);
   });
 });
+
+it("rejects a token that is too long without a query, and without caching it", async () => {
+  const { authorize, add, queries } = await setup();
+  const long = "x".repeat(15_000);
+  await add(long);
+  expect(await authorize(`Bearer ${long}`)).toMatchObject({ status: 401, code: "token_unknown" });
+  expect(queries()).toBe(0);
+});
+
+it("keeps valid tokens in its cache while others are guessed", async () => {
+  const { authorize, add, queries } = await setup();
+  await add("good");
+  await authorize("Bearer good");
+  for (let at = 0; at < 10_001; at += 1) await authorize(`Bearer guess-${at}`);
+  const before = queries();
+  expect(await authorize("Bearer good")).toMatchObject({ token: "good" });
+  expect(queries()).toBe(before);
+});

@@ -77,8 +77,14 @@ interface Watch {
   onRevoked(): void;
 }
 
+interface CachedToken {
+  until: number;
+  token: Promise<Token | undefined>;
+}
+
 const CACHE_MS = 1_000;
 const CACHED_TOKENS = 10_000;
+const CACHED_UNKNOWN = 1_000;
 
 export function createAuthorizer({
   store,
@@ -87,20 +93,29 @@ export function createAuthorizer({
   recheckMs = 2_000,
   onError = () => {},
 }: AuthorizerOptions): Authorizer {
-  const cache = new BoundedMap<string, { until: number; token: Promise<Token | undefined> }>(
-    CACHED_TOKENS,
-  );
+  const cache = new BoundedMap<string, CachedToken>(CACHED_TOKENS);
+  /** A separate cache, so that guessed tokens evict no valid one. */
+  const unknown = new BoundedMap<string, CachedToken>(CACHED_UNKNOWN);
   const watches = new Map<string, Set<Watch>>();
   let timer: ReturnType<typeof setInterval> | undefined;
   let rechecking = false;
 
   /** Concurrent requests with one token share a query; a failed query is not cached. */
   const findToken = (secret: string): Promise<Token | undefined> => {
-    const cached = cache.get(secret);
+    const cached = cache.get(secret) ?? unknown.get(secret);
     if (cached && cached.until > now()) return cached.token;
     const token = sha256Hex(secret).then(store.findToken);
-    cache.set(secret, { until: now() + CACHE_MS, token });
-    token.catch(() => cache.delete(secret));
+    const entry = { until: now() + CACHE_MS, token };
+    unknown.delete(secret);
+    cache.set(secret, entry);
+    token.then(
+      (found) => {
+        if (found) return;
+        cache.delete(secret);
+        unknown.set(secret, entry);
+      },
+      () => cache.delete(secret),
+    );
     return token;
   };
 
@@ -136,7 +151,7 @@ export function createAuthorizer({
     async authorize(authorization, { scope, tenant, needsTenant = true } = {}) {
       const secret = bearerToken(authorization);
       if (secret === undefined) return unauthorized("missing");
-      const token = await findToken(secret);
+      const token = secret === "" ? undefined : await findToken(secret);
       if (!token) return unauthorized("unknown");
       if (token.revoked_at !== null) return unauthorized("revoked");
       if (token.expires_at !== null && token.expires_at <= now()) return unauthorized("expired");

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
@@ -11,18 +12,19 @@ function open(
 ) {
   const stream = new PassThrough();
   let continued = false;
-  const response = {
+  const response = Object.assign(new EventEmitter(), {
+    destroyed: false,
     writeContinue: () => {
       continued = true;
     },
-  };
+  });
   const body = readBody(
     stream as unknown as IncomingMessage,
     response as unknown as ServerResponse,
     (name) => (headers[name] === undefined ? [] : [headers[name]]),
     limit,
   );
-  return { stream, body, isContinued: () => continued };
+  return { stream, body, response, isContinued: () => continued };
 }
 
 it("returns all chunks, in order", async () => {
@@ -96,4 +98,61 @@ it("returns the rejection of an aborted body", async () => {
   stream.write("x");
   stream.emit(BODY_ABORTED, rejection("request_timeout", "Too slow."));
   expect(await body).toMatchObject({ reason: "request_timeout" });
+});
+
+it("joins large bodies, whatever their chunks and their announced length", async () => {
+  const readBody = createBodyReader(createBodyBudget(10_000_000));
+  const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, at) => at % 251));
+  for (const headers of [{}, { "content-length": "300000" }]) {
+    const { stream, body } = open(readBody, { limit: 1_000_000, headers });
+    for (let at = 0; at < bytes.length; at += 70_001) stream.write(bytes.subarray(at, at + 70_001));
+    stream.end();
+    expect(bytes.equals((await body) as Uint8Array)).toBe(true);
+  }
+});
+
+const afterData = () => new Promise((resolve) => setImmediate(resolve));
+
+it("counts a large body until its response is complete", async () => {
+  const budget = createBodyBudget(200_000);
+  const readBody = createBodyReader(budget);
+  const { stream, body, response } = open(readBody, { limit: 200_000 });
+  stream.end("x".repeat(150_000));
+  expect(await body).toHaveLength(150_000);
+  expect(budget.reserve(60_000, 0)).toMatchObject({ reason: "busy" });
+  response.emit("close");
+  expect(budget.reserve(200_000, 0)).toBeUndefined();
+});
+
+it("does not hold the bytes of a rejected body", async () => {
+  const budget = createBodyBudget(150_000);
+  const readBody = createBodyReader(budget);
+  const { stream, body } = open(readBody, { limit: 1_000_000 });
+  stream.write("x".repeat(100_000));
+  await afterData();
+  stream.write("x".repeat(100_000));
+  expect(await body).toMatchObject({ reason: "busy" });
+  expect(budget.reserve(150_000, 0)).toBeUndefined();
+});
+
+it("keeps a part of the budget for small bodies", () => {
+  const budget = createBodyBudget(8_000_000);
+  expect(budget.reserve(7_000_000, 0)).toBeUndefined();
+  expect(budget.reserve(300_000, 0)).toMatchObject({ reason: "busy" });
+  expect(budget.reserve(100_000, 300_000)).toMatchObject({ reason: "busy" });
+  expect(budget.reserve(200_000, 0)).toBeUndefined();
+});
+
+it("takes memory for the bytes that have arrived, not for the announced length", async () => {
+  const readBody = createBodyReader(createBodyBudget(1_000_000_000));
+  const before = process.memoryUsage().arrayBuffers;
+  const opened = Array.from({ length: 50 }, () =>
+    open(readBody, { limit: 25_000_000, headers: { "content-length": "25000000" } }),
+  );
+  for (const { stream } of opened) stream.write(Buffer.alloc(1_000));
+  await afterData();
+  for (const { stream } of opened) stream.write(Buffer.alloc(1_000));
+  await afterData();
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(5_000_000);
+  for (const { stream } of opened) stream.destroy();
 });

@@ -64,7 +64,7 @@ export async function startHub({
   requestTimeoutMs = 30_000,
   stopTimeoutMs = 10_000,
   lingerMs = 1_000,
-  bodyBudgetBytes = 512 * 1024 * 1024,
+  bodyBudgetBytes = 256 * 1024 * 1024,
   sweepEveryMs,
 }: StartOptions): Promise<RunningHub> {
   const outages = createOutageLog({ log, timers: systemTimers });
