@@ -5,7 +5,6 @@ import { createApp } from "./app.ts";
 const createFailing = (error: Error) => {
   const errors: unknown[] = [];
   const app = createApp({
-    checkHost: () => undefined,
     checkReady: () => Promise.reject(error),
     metrics: { contentType: "text/plain", text: () => Promise.reject(error) },
     home: () => Promise.reject(error),

@@ -40,6 +40,7 @@ export const MAX_HOST_LENGTH = 260;
 /** What a client of a WebSocket may send. */
 export const SOCKET_LIMITS = {
   messageBytes: 4 * KIB,
-  /** Above it, the connection is closed with 1008. */
-  framesPerSecond: 20,
+  /** Above one of these, the connection is closed with 1008. */
+  frames: { perSecond: 20, burst: 100 },
+  bytes: { perSecond: 16 * KIB, burst: 64 * KIB },
 } as const;

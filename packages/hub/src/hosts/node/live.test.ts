@@ -414,26 +414,65 @@ describe("clients that never read", () => {
     }
   });
 
-  it("cannot exhaust the memory with pings", async () => {
+  it("is disconnected when it floods the hub with pings, which are not parsed", async () => {
     const url = await serve();
     const client = stuckSocket(url);
+    client.on("error", () => {});
     await expect.poll(() => sockets.size).toBe(1);
-    const ping = (opcode: number) => {
-      const frame = Buffer.alloc(10);
-      // An empty mask, then "ping".
-      frame.set([0x80 | opcode, 0x80 | 4, 0, 0, 0, 0, ...Buffer.from("ping")]);
-      return frame;
-    };
-    const flood = Buffer.concat(
-      Array.from({ length: 50_000 }, (_, at) => ping(at % 2 ? 0x1 : 0x9)),
-    );
     const [serverSocket] = sockets;
-    for (let round = 0; round < 12; round += 1) {
-      if (!client.write(flood)) await once(client, "drain");
-      expect(serverSocket?.writableLength).toBeLessThan(200_000);
-    }
-    await expect.poll(() => serverSocket?.bytesRead).toBeGreaterThan(12 * flood.length);
-    expect(serverSocket?.writableLength).toBeLessThan(200_000);
+    const flood = Buffer.concat(
+      Array.from({ length: 50_000 }, (_, at) => frame(at % 2 ? 0x81 : 0x89, "ping")),
+    );
+    for (let round = 0; round < 12; round += 1) client.write(flood);
+    client.resume();
+    await expect.poll(() => sockets.size).toBe(0);
+    expect(serverSocket?.bytesRead).toBeLessThan(flood.length);
+  });
+});
+
+/** A frame of a client, with an empty mask. */
+const frame = (head: number, text: string) =>
+  Buffer.from([head, 0x80 | text.length, 0, 0, 0, 0, ...Buffer.from(text)]);
+
+describe("a WebSocket client is disconnected with 1008 when it sends", () => {
+  it.each([
+    ["101 empty pings", Array(101).fill(frame(0x89, "")), /20 frames per second/],
+    ["101 pongs", Array(101).fill(frame(0x8a, "")), /20 frames per second/],
+    ["101 messages", Array(101).fill(frame(0x81, "x")), /20 frames per second/],
+    [
+      "endless fragments",
+      [frame(0x01, ""), ...Array(30_000).fill(frame(0x00, ""))],
+      /16384 bytes per second/,
+    ],
+  ])("%s", async (_, frames, reason) => {
+    const url = await serve();
+    const client = stuckSocket(url);
+    let received = "";
+    client.setEncoding("latin1").on("data", (text: string) => {
+      received += text;
+    });
+    client.on("error", () => {});
+    client.resume();
+    await expect.poll(() => received).toContain("101 Switching");
+    client.write(Buffer.concat(frames as Buffer[]));
+    await expect.poll(() => received).toMatch(reason);
+    expect(received).toContain("\x03\xf0"); // 1008
+    await expect.poll(() => sockets.size).toBe(0);
+  });
+
+  it("a message above 4 KiB, with 1009", async () => {
+    const { socket, closed } = openSocket(await serve(), ACME_EVENTS);
+    await once(socket, "open");
+    socket.send("x".repeat(4 * 1024 + 1));
+    expect(await closed).toBe(1009);
+  });
+
+  it("but not when it sends a ping each second, or some at a time", async () => {
+    const { socket, messages } = openSocket(await serve(), ACME_EVENTS);
+    await once(socket, "open");
+    for (let at = 0; at < 50; at += 1) socket.send("ping");
+    await expect.poll(() => messages.filter(({ pong }) => pong !== undefined)).toHaveLength(50);
+    expect(socket.readyState).toBe(WebSocket.OPEN);
   });
 });
 

@@ -12,6 +12,8 @@ import {
   type LiveStreams,
   liveUnavailable,
 } from "../../api/live-streams.ts";
+import { createAllowance } from "../../lib/allowance.ts";
+import { SOCKET_LIMITS } from "../../lib/limits.ts";
 import { socketEncoder } from "../../stream/message-encoder.ts";
 import { createSseConnections } from "./sse-connection.ts";
 
@@ -22,7 +24,11 @@ export interface LiveTransportOptions {
 
 export function createLiveTransport({ streams, onError }: LiveTransportOptions) {
   const toSse = createSseConnections();
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024, autoPong: false });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: SOCKET_LIMITS.messageBytes,
+    autoPong: false,
+  });
 
   return {
     async sse(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -55,14 +61,16 @@ export function createLiveTransport({ streams, onError }: LiveTransportOptions) 
       }
       sockets.handleUpgrade(request, socket, head, (client) => {
         const connection = socketConnection(client);
+        const isAllowed = limitFrames(client, socket);
         // A client that does not read gets no pongs, which would accumulate in memory.
         client.on("message", (data) => {
-          if (String(data) === "ping" && !connection.isFull())
+          if (isAllowed() && String(data) === "ping" && !connection.isFull())
             client.send(`{"pong":${Date.now()}}`);
         });
         client.on("ping", (data) => {
-          if (!connection.isFull()) client.pong(data);
+          if (isAllowed() && !connection.isFull()) client.pong(data);
         });
+        client.on("pong", isAllowed);
         // Invalid frames are the client's error; the close code reports it.
         client.on("error", () => {});
         streams.follow(subscription, connection).catch((error: unknown) => {
@@ -71,6 +79,32 @@ export function createLiveTransport({ streams, onError }: LiveTransportOptions) 
         });
       });
     },
+  };
+}
+
+/**
+ * Disconnects a client that sends more than the limits. Returns a function that counts one frame, and
+ * whether it may be handled. Bytes are limited too: no event reports the fragments of a message.
+ */
+function limitFrames(client: WebSocket, socket: Duplex): () => boolean {
+  const now = () => performance.now();
+  const frames = createAllowance(SOCKET_LIMITS.frames, now);
+  const bytes = createAllowance(SOCKET_LIMITS.bytes, now);
+  let isOver = false;
+  const disconnect = (limit: string) => {
+    isOver = true;
+    client.close(1008, `The limit is ${limit} per second.`);
+    // Otherwise everything that the client still sends would be parsed until it closes in turn.
+    client.pause();
+    socket.end(() => socket.destroy());
+  };
+  socket.on("data", (chunk: Buffer) => {
+    if (!isOver && !bytes.take(chunk.byteLength))
+      disconnect(`${SOCKET_LIMITS.bytes.perSecond} bytes`);
+  });
+  return () => {
+    if (!isOver && !frames.take(1)) disconnect(`${SOCKET_LIMITS.frames.perSecond} frames`);
+    return !isOver;
   };
 }
 
