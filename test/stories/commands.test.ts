@@ -283,11 +283,16 @@ describe("the CLI", () => {
       runCli(["source", "add", "generic", ...args], {
         env: { SIGNALBOX_DATA: data, SIGNALBOX_SOURCE_SECRET: secret },
       });
-    const given = await add("hidden", "--json");
+    const given = await add("hidden-and-long", "--json");
     expect(JSON.parse(given.stdout)).toEqual({ id: expect.any(String), url: expect.any(String) });
-    const printed = await add("hidden");
+    const printed = await add("hidden-and-long");
     expect(printed.stdout).toMatch(/Secret +from the environment/);
     expect(printed.stdout).not.toMatch(/hidden|shown once/);
+    const short = await add("x");
+    expect([short.code, short.stderr]).toEqual([
+      expect.any(Number),
+      expect.stringMatching(/secret.*must have at least 12 characters/s),
+    ]);
     const empty = await add(" ");
     expect([empty.code, empty.stderr]).toEqual([
       2,

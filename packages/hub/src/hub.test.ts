@@ -156,7 +156,7 @@ test("shows the newest events on the start page only to this machine, and never 
   };
   expect(await startPage({})).toContain("A red lamp");
   expect(await startPage({}, { "sec-fetch-site": "none" })).toContain("A red lamp");
-  const secret = { GITHUB_WEBHOOK_SECRET: "x" };
+  const secret = { GITHUB_WEBHOOK_SECRET: "long enough!" };
   for (const [env, headers] of [
     [{ ...secret, HOST: "0.0.0.0" }, {}],
     [{ ...secret, SIGNALBOX_PUBLIC_URL: "https://hub.example" }, {}],

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Source, Store } from "../store/store.ts";
+import { MIN_SECRET_LENGTH, SHORT_SECRET } from "../tenants/secret-length.ts";
 import {
   checkConfig,
   type createSources,
@@ -36,7 +37,7 @@ const withSecret = sourceView.extend({
 
 const name = z.string().trim().min(1, "must not be empty").max(200);
 const config = z.record(z.string(), z.json(), "must be an object");
-const secret = z.string("must be a string").min(1, "must not be empty").max(4096);
+const secret = z.string("must be a string").min(MIN_SECRET_LENGTH, SHORT_SECRET).max(4096);
 
 export interface SourceRoutes {
   store: Pick<Store, "listSources" | "putSource" | "deleteSource">;

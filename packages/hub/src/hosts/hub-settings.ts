@@ -1,6 +1,7 @@
 /** Derives the hub's settings from the operator's, and checks that they are safe. */
 import type { HubSettings } from "../host-ports.ts";
 import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
+import { isShortSecret, SHORT_SECRET } from "../tenants/secret-length.ts";
 import { type Settings, SettingsError } from "./settings.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -53,10 +54,11 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
   };
 }
 
-/** Throws if a public hub would accept unsigned webhooks, or has no secret, or if the token is too short. */
+/** Throws if a public hub would accept unsigned webhooks, or has no secret or a short one, or if the token is too short. */
 export function assertSafe(settings: Settings, storedSecrets: number): void {
   assertAdminToken(settings);
   if (!settings.isPublic) return;
+  assertLongSecrets(settings);
   if (settings.allowUnsigned)
     throw new SettingsError(
       "--allow-unsigned is for hubs that only this machine can reach, but this one is public " +
@@ -67,6 +69,16 @@ export function assertSafe(settings: Settings, storedSecrets: number): void {
       `This hub is public (${publicBy(settings).join(", ")}), but has no webhook secret, so it cannot tell a real webhook from a forged one. ` +
         `Set GITHUB_WEBHOOK_SECRET (or the secret of another source), or make the hub local: ${makeLocal(settings).join(", and ")}.`,
     );
+}
+
+/** A public hub rejects a short secret; a local one warns, see `warnOfShortSecrets`. */
+function assertLongSecrets({ secrets, origins }: Settings): void {
+  for (const { name, env, from } of origins) {
+    const source = /^secrets\.(.+)$/.exec(name)?.[1];
+    if (source === undefined || !secrets[source]?.some(isShortSecret)) continue;
+    const where = from === "file" ? `"${name}" in signalbox.config.json` : env;
+    throw new SettingsError(`Each secret of ${where} ${SHORT_SECRET}`);
+  }
 }
 
 const isPublicHost = ({ host }: Settings): boolean => !isLoopback(host);

@@ -155,8 +155,11 @@ describe("a hub", () => {
       assertSafe(read({ env: { HOST: "0.0.0.0" }, flags: { "allow-unsigned": true } }), 0),
     ).toThrow(/--allow-unsigned is for hubs that only this machine/);
     expect(() =>
-      assertSafe(read({ env: { HOST: "0.0.0.0", GITHUB_WEBHOOK_SECRET: "s" } }), 0),
+      assertSafe(read({ env: { HOST: "0.0.0.0", GITHUB_WEBHOOK_SECRET: "long enough!" } }), 0),
     ).not.toThrow();
+    expect(() =>
+      assertSafe(read({ env: { HOST: "0.0.0.0", GITHUB_WEBHOOK_SECRET: "long enough!,x" } }), 0),
+    ).toThrow(/Each secret of GITHUB_WEBHOOK_SECRET must have at least 12 characters/);
     expect(() => assertSafe(read({ env: { HOST: "0.0.0.0" } }), 1)).not.toThrow();
     expect(() => assertSafe(read(), 0)).not.toThrow();
   });

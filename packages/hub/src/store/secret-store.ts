@@ -9,4 +9,6 @@ export interface SecretStore {
   getSecrets(tenant: string, names: readonly string[]): Promise<Record<string, string>>;
   /** False if there is no secret of that name. */
   deleteSecret(tenant: string, name: string): Promise<boolean>;
+  /** The newest encrypted value of each kind, to check the key. */
+  sampleSealed(): Promise<{ kind: string; sealed: string }[]>;
 }

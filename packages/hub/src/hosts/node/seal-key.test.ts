@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
@@ -32,6 +32,22 @@ it("rejects an invalid key file, and never replaces it", () => {
   writeFileSync(file, "c2hvcnQ=\n");
   expect(() => sealKey(undefined, data)).toThrow(/does not contain a key of 32 bytes in base64/);
   expect(readFileSync(file, "utf8")).toBe("c2hvcnQ=\n");
+});
+
+it("makes a key file readable by its owner only", () => {
+  const data = tempFolder();
+  const key = sealKey(undefined, data);
+  chmodSync(join(data, "key"), 0o644);
+  expect(sealKey(undefined, data)).toEqual(key);
+  expect(statSync(join(data, "key")).mode & 0o777).toBe(0o600);
+});
+
+it("creates no key if secrets are stored that another key has encrypted", () => {
+  const data = join(tempFolder(), "new");
+  expect(() => sealKey(undefined, data, { create: false })).toThrow(
+    /key is missing.*Restore the file from a backup, or set SIGNALBOX_KEY/,
+  );
+  expect(readdirSync(data)).toEqual([]);
 });
 
 it("returns the same key in processes that start together", async () => {

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import {
+  chmodSync,
   closeSync,
   fsyncSync,
   linkSync,
@@ -7,6 +8,7 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -14,11 +16,21 @@ import { KEY_BYTES } from "../../lib/seal.ts";
 import { SettingsError } from "../settings.ts";
 
 /** The key that encrypts stored secrets: from SIGNALBOX_KEY, or a file created on the first start. */
-export function sealKey(given: string | undefined, dataFolder: string): Uint8Array {
+export function sealKey(
+  given: string | undefined,
+  dataFolder: string,
+  { create = true } = {},
+): Uint8Array {
   if (given !== undefined) return Buffer.from(given, "base64");
   const file = join(dataFolder, "key");
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
-  const text = readKey(file) ?? createKey(file);
+  const found = readKey(file);
+  if (found === undefined && !create)
+    throw new SettingsError(
+      `${file} is missing, but the database contains secrets that it encrypted. Restore the file from a backup, or set SIGNALBOX_KEY. If the key is lost, start once with --accept-lost-key, and enter the secrets again.`,
+    );
+  restrictMode(file);
+  const text = found ?? createKey(file);
   const key = Buffer.from(text, "base64");
   if (key.byteLength === KEY_BYTES) return key;
   throw new SettingsError(
@@ -34,6 +46,20 @@ function readKey(file: string): string | undefined {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
+  }
+}
+
+/** A backup tool may have restored the file with other permissions. */
+function restrictMode(file: string): void {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
+  if ((mode & 0o077) === 0) return;
+  try {
+    chmodSync(file, 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
+    throw new SettingsError(
+      `Other users can read ${file}, which belongs to another user. Change its owner, or its mode: chmod 600.`,
+    );
   }
 }
 

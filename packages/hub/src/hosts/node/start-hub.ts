@@ -7,12 +7,14 @@ import { createHub, type Hub } from "../../hub.ts";
 import { CALLBACK_SOURCE } from "../../ingest/ingest-log.ts";
 import { bringsEvents } from "../../ingest/receive-request.ts";
 import { sources } from "../../ingest/sources/index.ts";
+import { createSeal } from "../../lib/seal.ts";
 import { createOutageLog } from "../../store/outage-log.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
+import { assertOpens, warnOfShortSecrets } from "./check-seal.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
 import { nodeHmacKey, nodeSha256Hex } from "./hmac.ts";
@@ -94,11 +96,19 @@ export async function startHub({
     const localToken = randomSecret("sbx_local_");
     const storedSecrets = await countSecrets(store);
     assertSafe(settings, storedSecrets);
+    const sealed = await store.sampleSealed();
+    const { acceptLostKey } = settings;
+    const key = sealKey(settings.key, settings.data, {
+      create: sealed.length === 0 || acceptLostKey,
+    });
+    const seal = createSeal(key);
+    await assertOpens(seal, sealed, { acceptLostKey, log });
+    await warnOfShortSecrets(settings, { store, seal, log });
     const resolved = {
       ...hubSettings(settings, storedSecrets),
       version,
       localToken,
-      sealKey: sealKey(settings.key, settings.data),
+      sealKey: key,
       bodyBudgetBytes,
       sweepEveryMs,
     };

@@ -29,4 +29,11 @@ export function secretsContract(it: It): void {
     expect(await store.getSecrets("acme", ["TOKEN"])).toEqual({});
     expect(await store.listSecretNames("acme")).toEqual([]);
   });
+
+  it("are sampled, the newest of each kind, to check the key", async ({ store }) => {
+    expect(await store.sampleSealed()).toEqual([]);
+    await store.putSecret("acme", "OLD", "sealed 1", START);
+    await store.putSecret("acme", "NEW", "sealed 2", START + 1);
+    expect(await store.sampleSealed()).toEqual([{ kind: "secrets of flows", sealed: "sealed 2" }]);
+  });
 }

@@ -92,7 +92,7 @@ import {
 import { saveProgress } from "./run-progress.ts";
 import { fireSchedules, listSchedules, nextScheduleDue } from "./schedules.ts";
 import { searchEvents } from "./search-events.ts";
-import { deleteSecret, getSecrets, listSecretNames, putSecret } from "./secrets.ts";
+import { deleteSecret, getSecrets, listSecretNames, putSecret, sampleSealed } from "./secrets.ts";
 import {
   addSourceSecret,
   deleteSource,
@@ -257,6 +257,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listSecretNames: reads(listSecretNames),
   getSecrets: reads((tenant, names) => getSecrets(dialect, tenant, names)),
   deleteSecret: writes(deleteSecret),
+  sampleSealed: reads(sampleSealed),
   createConnection: writes((connection, at) => createConnection(dialect, connection, at)),
   updateConnection: writes((tenant, id, change, at) =>
     updateConnection(dialect, tenant, id, change, at),

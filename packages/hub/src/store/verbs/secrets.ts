@@ -41,3 +41,22 @@ export function* deleteSecret(tenant: string, name: string): Verb<boolean> {
   );
   return deleted !== undefined;
 }
+
+/** The encrypted columns, and a column by which the newest row is found. */
+const SEALED = [
+  { kind: "webhook secrets", table: "source_secrets", column: "sealed", order: "created_at" },
+  { kind: "secrets of flows", table: "secrets", column: "sealed", order: "updated_at" },
+  { kind: "connections", table: "connections", column: "sealed", order: "id" },
+  { kind: "subscriptions", table: "subscriptions", column: "secret", order: "updated_at" },
+];
+
+export function* sampleSealed(): Verb<{ kind: string; sealed: string }[]> {
+  const samples: { kind: string; sealed: string }[] = [];
+  for (const { kind, table, column, order } of SEALED) {
+    const newest = yield* first<{ sealed: string }>(
+      `SELECT ${column} AS sealed FROM ${table} WHERE ${column} IS NOT NULL ORDER BY ${order} DESC LIMIT 1`,
+    );
+    if (newest) samples.push({ kind, sealed: newest.sealed });
+  }
+  return samples;
+}

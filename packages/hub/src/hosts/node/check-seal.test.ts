@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { createSeal } from "../../lib/seal.ts";
+import type { Source } from "../../store/store.ts";
+import { readSettings } from "../settings.ts";
+import { assertOpens, warnOfShortSecrets } from "./check-seal.ts";
+
+const seal = createSeal(new Uint8Array(32).fill(1));
+const other = createSeal(new Uint8Array(32).fill(2));
+
+function createLog() {
+  const lines: string[] = [];
+  return { lines, log: { warn: (line: unknown) => void lines.push(String(line)) } };
+}
+
+it("accepts a key that opens what is stored, and a database without secrets", async () => {
+  const { lines, log } = createLog();
+  const options = { acceptLostKey: false, log };
+  await assertOpens(seal, [], options);
+  await assertOpens(seal, [{ kind: "webhook secrets", sealed: await seal.seal("x") }], options);
+  expect(lines).toEqual([]);
+});
+
+it("rejects a key that opens nothing, unless the key is lost", async () => {
+  const { lines, log } = createLog();
+  const sealed = [{ kind: "webhook secrets", sealed: await other.seal("x") }];
+  await expect(assertOpens(seal, sealed, { acceptLostKey: false, log })).rejects.toThrow(
+    /does not open the secrets in its database \(webhook secrets\).*SIGNALBOX_KEY.*--accept-lost-key/,
+  );
+  expect(lines).toEqual([]);
+  await assertOpens(seal, sealed, { acceptLostKey: true, log });
+  expect(lines).toHaveLength(1);
+});
+
+it("warns if some secrets were encrypted with another key", async () => {
+  const { lines, log } = createLog();
+  const sealed = [
+    { kind: "webhook secrets", sealed: await seal.seal("x") },
+    { kind: "connections", sealed: await other.seal("x") },
+  ];
+  await assertOpens(seal, sealed, { acceptLostKey: false, log });
+  expect(lines).toEqual([expect.stringContaining("some of the stored secrets: connections")]);
+});
+
+it("warns of short secrets, which keep working", async () => {
+  const { lines, log } = createLog();
+  const settings = readSettings({
+    flags: {},
+    env: { GITHUB_WEBHOOK_SECRET: "long enough for this, x" },
+    file: {},
+  });
+  const endpoint = async (id: string, secret: string) =>
+    ({ id, kind: "stripe", secrets: [{ sealed: await seal.seal(secret) }] }) as Source;
+  const stored = [await endpoint("a", "0123456789ab"), await endpoint("b", "y")];
+  await warnOfShortSecrets(settings, { store: { listSources: async () => stored }, seal, log });
+  expect(lines).toEqual([
+    "the webhook secret of github, stripe (endpoint b) must have at least 12 characters, since a short secret can be guessed. Create one with: openssl rand -hex 32",
+  ]);
+});
