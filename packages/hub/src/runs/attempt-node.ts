@@ -4,11 +4,13 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type AttemptResult, attempt, unknownType } from "./attempt.ts";
 import { type Execution, type FrameContext, templateScope } from "./execution.ts";
 import { nodeInputs } from "./frame.ts";
+import { loadForNode } from "./load-outputs.ts";
 import { maskValue } from "./mask-value.ts";
 import type { Caller } from "./node-services.ts";
 import type { Parts } from "./record-part.ts";
 import type { RunBudget } from "./run-budget.ts";
 import { RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
+import type { LoadedOutputs } from "./stored-output.ts";
 
 type Each = Extract<NodeResult, { each: unknown }>["each"];
 
@@ -36,11 +38,13 @@ export async function attemptNode(
   const { run, services, effects } = execution;
   const key = idempotencyKey(run.id, id, context.frame.iteration);
   const calls = createCalls(execution, context, { key, attempt: number });
+  const loading = loadForNode(execution, context, id);
+  const loaded = loading instanceof Promise ? await loading : loading;
   const attempted = await attempt({
     tenant: run.tenant,
     node,
     definition,
-    scope: templateScope(execution, context),
+    scope: templateScope(execution, context, loaded),
     signal: context.signal,
     secrets: execution.secrets,
     flowSecrets: execution.flowSecrets,
@@ -54,7 +58,7 @@ export async function attemptNode(
     listTools: (connection, caller) => services.listTools(run, connection, caller),
     onProgress: (progress) => execution.onProgress({ ...progress, node_id: id }),
     context: {
-      ...nodeContext(execution, context, id, number),
+      ...nodeContext(execution, context, id, number, loaded),
       idempotencyKey: key,
       ...calls.services,
       ...(resumed && { resumed }),
@@ -77,10 +81,16 @@ export async function attemptNode(
 
 type Calls = "emit" | "callFlow" | "inbox";
 
-function nodeContext(execution: Execution, { frame }: FrameContext, id: string, attempt: number) {
+function nodeContext(
+  execution: Execution,
+  { frame }: FrameContext,
+  id: string,
+  attempt: number,
+  loaded: LoadedOutputs,
+) {
   const { run, services, timers, effects } = execution;
   const slugOf = (other: string) => execution.node(other).slug;
-  const inputs = nodeInputs(execution.layout, frame, id, slugOf);
+  const inputs = nodeInputs(execution.layout, frame, id, slugOf, loaded);
   return {
     input: inputs.length === 1 ? (inputs[0]?.output ?? null) : bySlug(inputs),
     inputs,

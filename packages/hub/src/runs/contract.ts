@@ -6,6 +6,7 @@ import { budgetContract } from "./contract/budget.ts";
 import { deferredContract } from "./contract/deferred.ts";
 import { executionContract } from "./contract/execution.ts";
 import { createFixture, type Fixture } from "./contract/fixture.ts";
+import { largeOutputsContract } from "./contract/large-outputs.ts";
 import { loopsContract } from "./contract/loops.ts";
 import { partsContract } from "./contract/parts.ts";
 import { recoveryContract } from "./contract/recovery.ts";
@@ -32,6 +33,7 @@ export function runnerContract(
     recoveryContract(it);
     deferredContract(it);
     budgetContract(it);
+    largeOutputsContract(it);
   });
   describe(`the parts of a step on ${backend}`, () => partsContract(it));
   describe(`an agent on ${backend}`, () => agentsContract(it));

@@ -56,7 +56,7 @@ export function createDeferredStart(options: DeferredStartOptions): DeferredStar
   };
   const save: SaveProgress = async (progress, { canWait = false } = {}) => {
     collect(progress.steps);
-    if (!isStored && canWait) return "saved";
+    if (!isStored && canWait) return "delayed";
     try {
       return await commit(progress);
     } catch (error) {

@@ -8,9 +8,9 @@ import { graphOf } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
-import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { ClaimedRun, Run, RunError, RunProgress } from "../store/run-store.ts";
+import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "../store/run-store.ts";
 import { createEffects, type Effects } from "./effects.ts";
 import { defaultPort, type Execution } from "./execution.ts";
 import { flowSecrets } from "./flow-secrets.ts";
@@ -42,6 +42,7 @@ export interface ExecuteOptions {
   secrets: (tenant: string, names: readonly string[]) => Promise<Record<string, string>>;
   /** Loads the value of `{{ trigger }}`. */
   loadInput: (run: Run) => Promise<JsonObject>;
+  loadOutput: (run: string, step: StepRef) => Promise<Json>;
   timers: Timers;
   /** The reason is `"cancelled"`, or `"stopping"` if another worker is to continue the run. */
   signal: AbortSignal;
@@ -142,6 +143,7 @@ function createExecution(
     definition,
     trigger: {},
     stepLog: createStepLog(options),
+    loadOutput: (step) => options.loadOutput(run.id, step),
     budget: createRunBudget(options.maxRunBytes, claimed.bytes),
     suspension: createSuspension({ timers, suspendAfterMs, suspend }),
     services,

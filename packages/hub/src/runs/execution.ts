@@ -4,13 +4,14 @@ import { ERROR_PORT, type NodeDefinition } from "@signalbox/rules/flows/node-typ
 import type { Scope } from "@signalbox/rules/flows/render.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { Run } from "../store/run-store.ts";
+import type { Run, StepRef } from "../store/run-store.ts";
 import type { Effects } from "./effects.ts";
 import type { Frame, Layout } from "./frame.ts";
 import { nodeParts } from "./node-parts.ts";
 import type { NodeServices } from "./node-services.ts";
 import type { RunBudget } from "./run-budget.ts";
 import type { StepLog } from "./step-log.ts";
+import { type LoadedOutputs, StoredOutput } from "./stored-output.ts";
 import type { Suspension } from "./suspension.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 
@@ -23,6 +24,8 @@ export interface Execution {
   trigger: JsonObject;
   stepLog: StepLog;
   budget: RunBudget;
+  /** Loads the output of a step that is stored. */
+  loadOutput(step: StepRef): Promise<Json>;
   suspension: Suspension;
   services: NodeServices;
   secrets: (names: readonly string[]) => Promise<Record<string, string>>;
@@ -54,12 +57,21 @@ export function defaultPort({ node, definition }: Execution, id: string): string
   return first === ERROR_PORT ? "" : first;
 }
 
-export function templateScope(execution: Execution, { outer, frame, locals }: FrameContext): Scope {
+/** Without the stored outputs that are not in `loaded`. */
+export function templateScope(
+  execution: Execution,
+  { outer, frame, locals }: FrameContext,
+  loaded: LoadedOutputs,
+): Scope {
   const outerScope = outer
-    ? templateScope(execution, outer)
+    ? templateScope(execution, outer, loaded)
     : { trigger: execution.trigger, nodes: {} };
   const nodes: Record<string, Json> = outerScope.nodes;
   for (const [id, state] of frame.states)
-    if (state.status === "done") nodes[execution.node(id).slug] = state.output;
+    if (state.status === "done") {
+      const { output } = state;
+      const value = output instanceof StoredOutput ? loaded.get(output) : output;
+      if (value !== undefined) nodes[execution.node(id).slug] = value;
+    }
   return { ...outerScope, ...locals };
 }

@@ -8,6 +8,7 @@ import {
   frameResult,
   type NodeState,
   nodeInputs,
+  resultNodes,
 } from "./frame.ts";
 
 /** Parses edges such as `a > b`; nodes whose name begins with `each` are loops. */
@@ -142,12 +143,8 @@ describe("loops", () => {
 describe("frameResult", () => {
   const result = (layout: ReturnType<typeof layoutOf>, ports: Record<string, string> = {}) => {
     const { frame } = walk(layout, ports);
-    return frameResult(
-      layout,
-      frame,
-      (id) => `the_${id}`,
-      (id) => id.startsWith("return"),
-    );
+    const results = resultNodes(layout, frame, (id) => id.startsWith("return"));
+    return frameResult(results, (id) => `the_${id}`);
   };
 
   test("is the output of the Return node that was reached", () => {

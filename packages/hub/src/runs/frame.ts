@@ -6,8 +6,16 @@ import { type Graph, reachableFrom, reachableThrough } from "@signalbox/rules/fl
 import type { FlowEdge } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeInput } from "@signalbox/rules/flows/node-type.ts";
 import type { Json } from "@signalbox/rules/json.ts";
+import { type LoadedOutputs, NONE_LOADED, StoredOutput } from "./stored-output.ts";
 
-export type NodeState = { status: "done"; port: string; output: Json } | { status: "skipped" };
+export type NodeState =
+  | {
+      status: "done";
+      port: string;
+      /** An instance of `StoredOutput` if only the store has the value. */
+      output: Json | StoredOutput;
+    }
+  | { status: "skipped" };
 
 /** The nodes that are reachable from a trigger, divided into the main frame and the loop bodies. */
 export interface Layout {
@@ -95,40 +103,63 @@ const stateOf = (frame: Frame, id: string): NodeState | undefined =>
 const isFollowed = (edge: FlowEdge, state: NodeState): boolean =>
   state.status === "done" && state.port === edge.sourceHandle;
 
+/** The states of the nodes that have an edge to this node. */
+export const incomingStates = (
+  { graph }: Layout,
+  frame: Frame,
+  id: string,
+): (NodeState | undefined)[] => graph.incoming(id).map(({ source }) => stateOf(frame, source));
+
+const outputValue = (output: Json | StoredOutput, loaded: LoadedOutputs): Json =>
+  output instanceof StoredOutput ? (loaded.get(output) ?? null) : output;
+
 /** The outputs that reach a node, in the order of its edges. */
 export function nodeInputs(
   { graph }: Layout,
   frame: Frame,
   id: string,
   slugOf: (id: string) => string,
+  loaded: LoadedOutputs = NONE_LOADED,
 ): NodeInput[] {
   return graph.incoming(id).flatMap((edge) => {
     const state = stateOf(frame, edge.source);
     return state?.status === "done" && isFollowed(edge, state)
-      ? [{ slug: slugOf(edge.source), port: edge.targetHandle, output: state.output }]
+      ? [
+          {
+            slug: slugOf(edge.source),
+            port: edge.targetHandle,
+            output: outputValue(state.output, loaded),
+          },
+        ]
       : [];
   });
 }
 
-/**
- * The output of the result node if it has run; otherwise of the last node. If there are several last
- * nodes, an object of their outputs by slug.
- */
-export function frameResult(
+/** The result node if it has run; otherwise the last nodes. */
+export function resultNodes(
   { graph }: Layout,
   frame: Frame,
-  slugOf: (id: string) => string,
   isResult: (id: string) => boolean,
-): Json {
+): { id: string; output: Json | StoredOutput }[] {
   const done = [...frame.nodes].flatMap((id) => {
     const state = frame.states.get(id);
     return state?.status === "done" ? [{ id, output: state.output }] : [];
   });
   const returned = done.find(({ id }) => isResult(id));
-  if (returned) return returned.output;
+  if (returned) return [returned];
   const ran = new Set(done.map(({ id }) => id));
-  const last = done.filter(({ id }) => !graph.outgoing(id).some(({ target }) => ran.has(target)));
-  const [only] = last;
-  if (last.length <= 1) return only?.output ?? null;
-  return Object.fromEntries(last.map(({ id, output }) => [slugOf(id), output]));
+  return done.filter(({ id }) => !graph.outgoing(id).some(({ target }) => ran.has(target)));
+}
+
+/** The output of the result node. If there are several last nodes, an object of their outputs by slug. */
+export function frameResult(
+  results: ReturnType<typeof resultNodes>,
+  slugOf: (id: string) => string,
+  loaded: LoadedOutputs = NONE_LOADED,
+): Json {
+  const [only] = results;
+  if (results.length <= 1) return only ? outputValue(only.output, loaded) : null;
+  return Object.fromEntries(
+    results.map(({ id, output }) => [slugOf(id), outputValue(output, loaded)]),
+  );
 }

@@ -1,5 +1,6 @@
 import type { Execution } from "./execution.ts";
 import type { Frame } from "./frame.ts";
+import { StoredOutput } from "./stored-output.ts";
 
 /** Restores a frame from the recorded steps. */
 export function openFrame(
@@ -15,7 +16,11 @@ export function openFrame(
       .findLast(({ status }) => status === "done" || status === "skipped");
     if (last?.status === "skipped") frame.states.set(id, { status: "skipped" });
     else if (last)
-      frame.states.set(id, { status: "done", port: last.port ?? "", output: last.output });
+      frame.states.set(id, {
+        status: "done",
+        port: last.port ?? "",
+        output: last.omitted ? new StoredOutput(last) : last.output,
+      });
   }
   return frame;
 }

@@ -7,14 +7,19 @@ import type { Timers } from "../lib/timers.ts";
 import type { RunProgress } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 
-/** `lost`: another worker holds the run, or the run has ended. */
+/**
+ * `lost`: another worker holds the run, or the run has ended. `delayed`: the steps are stored later;
+ * see deferred-start.ts.
+ */
+export type Saved = "saved" | "lost" | "delayed";
+
 export type SaveProgress = (
   progress: RunProgress,
   options?: {
     /** Only nodes without effects depend on the steps, so that they may be saved later. */
     canWait?: boolean;
   },
-) => Promise<"saved" | "lost">;
+) => Promise<Saved>;
 
 export interface ProgressCommitOptions {
   store: Pick<Store, "saveProgress" | "isDataError">;

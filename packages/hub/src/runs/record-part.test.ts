@@ -1,9 +1,10 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { expect, test } from "vitest";
 import { createMask } from "../lib/mask.ts";
-import type { Step } from "../store/run-store.ts";
+import type { Step, StepRef } from "../store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import { createParts } from "./record-part.ts";
+import { createRunBudget } from "./run-budget.ts";
 import { ExecutionAborted, RunFailed, type StepRecord } from "./step-records.ts";
 
 /** The parts of a node `a` in the iteration `each:0`, with a step log in memory. */
@@ -17,6 +18,8 @@ function open({
   const attempt = new AbortController();
   const execution = {
     timers: { now: () => 5 },
+    budget: createRunBudget(Infinity, 0),
+    loadOutput: async ({ item, attempt }: StepRef) => `the output of ${item} ${attempt}`,
     stepLog: {
       recorded: (item: string) => recorded.filter((step) => step.item === item),
       async write(steps: readonly StepRecord[]) {
@@ -38,6 +41,13 @@ function open({
       parts.record({ part, input, work, mask: createMask([]), signal: attempt.signal }),
   };
 }
+
+test("the output of a recorded part is loaded if it is large", async () => {
+  const { record } = open({
+    recorded: [{ item: "each:0#one", status: "done", attempt: 3, output: null, omitted: true }],
+  });
+  expect(await record("one", async () => "again")).toBe("the output of each:0#one 3");
+});
 
 test("a recorded part is not repeated, whatever its attempt was", async () => {
   const { record, records } = open({

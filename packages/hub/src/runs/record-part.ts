@@ -37,11 +37,11 @@ interface RecordOptions {
   signal: AbortSignal;
 }
 
-type PartRecord = Pick<Step, "status" | "attempt" | "output">;
+type PartRecord = Pick<Step, "status" | "attempt" | "output" | "omitted">;
 
 /** The parts of one step. They are kept from one attempt to the next. */
 export function createParts(
-  { stepLog, timers, budget }: Execution,
+  { stepLog, timers, budget, loadOutput }: Execution,
   { frame, signal: run }: FrameContext,
   node_id: string,
 ): Parts {
@@ -71,7 +71,10 @@ export function createParts(
       const item = partItem(frame.iteration, part);
       const known = recordsOf(item);
       const recorded = known.findLast(({ status }) => status === "done");
-      if (recorded) return recorded.output;
+      if (recorded) {
+        const { omitted, attempt } = recorded;
+        return omitted ? loadOutput({ node_id, item, attempt }) : recorded.output;
+      }
       signal.throwIfAborted();
       if (open.has(item)) throw new Error(`The part ${part} of this step is already running.`);
 

@@ -41,6 +41,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
       runTimeoutMs: 24 * 3_600_000,
       suspendAfterMs: 2_000,
       maxRunBytes: DEFAULT_RUN_BYTES,
+      loadOutput: store.loadOutput,
       ...options,
       save,
     },

@@ -75,6 +75,27 @@ describe("a runner", () => {
     expect(maxAlive).toBeLessThan(1_000);
   });
 
+  inFixture("keeps no large outputs in memory that no node reads", async (f) => {
+    const slugs = Array.from({ length: 30 }, (_, at) => `n${at}`);
+    const make = await f.publish(
+      [start, ...slugs.map((slug) => probe(slug, { value: "x".repeat(1_000), times: 100 }))],
+      edges(["start", ...slugs].join(" > ")),
+    );
+    const outputs: WeakRef<object>[] = [];
+    let maxAlive = 0;
+    const store = withSavedSteps(f.store, ({ status, output }) => {
+      if (status !== "done" || !Array.isArray(output)) return;
+      outputs.push(new WeakRef(output));
+      collectGarbage();
+      const alive = outputs.filter((ref) => ref.deref() !== undefined).length;
+      maxAlive = Math.max(maxAlive, alive);
+    });
+    const { ended } = await f.openRunner({ store, timers }).start(make());
+    expect((await ended).status).toBe("succeeded");
+    expect(outputs).toHaveLength(30);
+    expect(maxAlive).toBeLessThan(10);
+  });
+
   inFixture(
     "starts a pure node during the write of its start, and any other node after it",
     async (f) => {

@@ -8,7 +8,7 @@
 import { backoffMs } from "../lib/backoff.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, RunError, RunProgress, Step } from "../store/run-store.ts";
-import { CannotBeSaved, type SaveProgress } from "./progress-commit.ts";
+import { CannotBeSaved, type Saved, type SaveProgress } from "./progress-commit.ts";
 import { ExecutionAborted, RunFailed, type StepRecord, stopped } from "./step-records.ts";
 
 export interface StepLogOptions {
@@ -24,13 +24,13 @@ export interface StepLogOptions {
 export interface StepLog {
   /** The attempts at a step that were recorded before the run was claimed. */
   recorded(iteration: string, node: string): readonly Step[];
-  /** Throws `ExecutionAborted` if another worker holds the run, or the run has ended. */
-  write(steps: readonly StepRecord[], options?: Parameters<SaveProgress>[1]): Promise<void>;
+  /**
+   * Returns whether the steps, and all that were written before, are stored: a deferred run may be
+   * stored later. Throws `ExecutionAborted` if another worker holds the run, or the run has ended.
+   */
+  write(steps: readonly StepRecord[], options?: Parameters<SaveProgress>[1]): Promise<boolean>;
   /** Records the last steps together with the run's next status. If the run ends, open steps fail. */
-  close(
-    steps: readonly StepRecord[],
-    next: NonNullable<RunProgress["next"]>,
-  ): Promise<"saved" | "lost">;
+  close(steps: readonly StepRecord[], next: NonNullable<RunProgress["next"]>): Promise<Saved>;
 }
 
 const MAX_STEPS = 100_000;
@@ -60,7 +60,7 @@ export function createStepLog(options: StepLogOptions): StepLog {
   const save = async (
     progress: RunProgress,
     { canWait = false }: Parameters<SaveProgress>[1] = {},
-  ): Promise<"saved" | "lost"> => {
+  ): Promise<Saved> => {
     for (let failures = 1; ; failures += 1) {
       try {
         const outcome = await options.save(progress, { canWait });
@@ -107,6 +107,7 @@ export function createStepLog(options: StepLogOptions): StepLog {
         throw new RunFailed(replaced.error, replaced.steps);
       });
       if (outcome === "lost") throw new ExecutionAborted();
+      return outcome === "saved";
     },
     async close(steps, next) {
       if (closed) return "lost";

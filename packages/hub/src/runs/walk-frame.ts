@@ -5,7 +5,9 @@
  */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Execution, FrameContext } from "./execution.ts";
-import { advance, type Frame, frameResult } from "./frame.ts";
+import { advance, type Frame, frameResult, resultNodes } from "./frame.ts";
+import { jsonBytes } from "./json-bytes.ts";
+import { loadOutputs } from "./load-outputs.ts";
 import { runIterations } from "./run-iterations.ts";
 import { runNode } from "./run-node.ts";
 import {
@@ -17,6 +19,7 @@ import {
   type StepRecord,
   skipped,
 } from "./step-records.ts";
+import { NONE_LOADED, StoredOutput } from "./stored-output.ts";
 
 /** Records `before` with the first step. Returns the result and the steps that are not recorded yet. */
 export async function walkFrame(
@@ -27,6 +30,8 @@ export async function walkFrame(
   const { stepLog, suspension, layout, timers } = execution;
   const { frame, signal } = context;
   const ended: StepRecord[] = [...before];
+  /** Steps with large outputs that may not be stored yet. */
+  const large: StepRecord[] = [];
   let active = 0;
   let failure: { error: unknown } | undefined;
   let settled = Promise.withResolvers<void>();
@@ -60,15 +65,35 @@ export async function walkFrame(
     if (active === 0) {
       const isResult = (id: string) => execution.definition(id)?.kind === "result";
       const slugOf = (id: string) => execution.node(id).slug;
-      return { steps, output: frameResult(layout, frame, slugOf, isResult) };
+      const results = resultNodes(layout, frame, isResult);
+      const stored = results.flatMap(({ output }) =>
+        output instanceof StoredOutput ? [output] : [],
+      );
+      const loaded = stored.length === 0 ? NONE_LOADED : await loadOutputs(execution, stored);
+      return { steps, output: frameResult(results, slugOf, loaded) };
     }
     const isPure = (id: string) => execution.definition(id)?.isPure ?? false;
     const canWait = next.ready.every(isPure);
     const written = steps.length > 0 ? stepLog.write(steps, { canWait }) : undefined;
     for (const id of next.ready) if (isPure(id)) void start(id);
-    await written;
+    for (const step of steps) if (isLarge(step)) large.push(step);
+    if ((await written) && large.length > 0) evict(frame, large.splice(0));
     for (const id of next.ready) if (!isPure(id)) void start(id);
     await suspension.idle(() => settled.promise);
+  }
+}
+
+/** Larger outputs are not kept in memory after they are stored. */
+const MAX_KEPT_BYTES = 64 * 1024;
+
+const isLarge = ({ status, output }: StepRecord): boolean =>
+  status === "done" && jsonBytes(output, MAX_KEPT_BYTES) > MAX_KEPT_BYTES;
+
+function evict(frame: Frame, steps: readonly StepRecord[]): void {
+  for (const step of steps) {
+    const state = frame.states.get(step.node_id);
+    if (step.item === frame.iteration && state?.status === "done" && state.output === step.output)
+      frame.states.set(step.node_id, { ...state, output: new StoredOutput(step, step.output) });
   }
 }
 

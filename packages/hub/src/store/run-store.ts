@@ -139,6 +139,8 @@ export interface Step {
   port: string | null;
   input: Json;
   output: Json;
+  /** Set in a `ClaimedRun` if the output is large. It is null then; `loadOutput` returns it. */
+  omitted?: true;
   error: RunError | null;
   /** The console output of the node's code. Not loaded (empty) in a `ClaimedRun`. */
   log: LogLine[];
@@ -169,6 +171,9 @@ export interface StepsSince {
   after: number;
   open: readonly number[];
 }
+
+/** Identifies a step of a run. */
+export type StepRef = Pick<Step, "node_id" | "item" | "attempt">;
 
 /** A run with the data that a worker needs to execute it. */
 export interface ClaimedRun {
@@ -290,6 +295,8 @@ export interface RunStore {
    * only steps that are new or may have changed.
    */
   listSteps(tenant: string, run: string, since?: StepsSince): Promise<Step[]>;
+  /** The output of a step of a run that the caller has claimed. Rejects if there is none. */
+  loadOutput(run: string, step: StepRef): Promise<Json>;
   /** The size of a value as JSON in UTF-8; undefined if there is no such run or step. */
   measureValue(key: ValueKey): Promise<number | undefined>;
   /** A value as JSON. */

@@ -176,6 +176,22 @@ export function runClaimsContract(it: It): void {
     expect((await store.getRun("acme", poison.id))?.status).not.toBe("failed");
   });
 
+  it("returns a claimed run without the large values of its ended steps", async ({ store }) => {
+    await store.queueRuns([sampleRun()]);
+    const [first] = await claimExactly(store, 1);
+    const text = "x".repeat(20_000);
+    const large = { input: text, output: { text } };
+    const open = sampleStep({ nth: 2, node_id: "b", status: "waiting", ...large });
+    await save(store, [first], { steps: [sampleStep(large), open] });
+    const [again] = await claimExactly(store, 1, { now: START + LEASE });
+    expect(again.steps).toEqual([sampleStep({ input: null, output: null, omitted: true }), open]);
+    expect(again.bytes).toBe(2 * (20_002 + 20_011));
+    const { id } = first.run;
+    const step = { node_id: "start", item: "", attempt: 1 };
+    expect(await store.loadOutput(id, step)).toEqual({ text });
+    await expect(store.loadOutput(id, { ...step, attempt: 2 })).rejects.toThrow("has no step");
+  });
+
   it("counts a claim whose steps cannot be loaded, and gives the run up", async ({
     store,
     sql,

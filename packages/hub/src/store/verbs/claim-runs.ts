@@ -1,5 +1,6 @@
 /** Leases of runs: workers claim, renew and release them. */
-import type { ClaimedRun, RunLease, Step } from "../run-store.ts";
+import type { Json } from "@signalbox/rules/json.ts";
+import type { ClaimedRun, RunLease, Step, StepRef } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
@@ -15,7 +16,14 @@ import {
   saveSchedule,
   scheduleTenant,
 } from "./run-queues.ts";
-import { RUN_FIELDS, type RunRow, STEP_FIELDS, toRun, toStep } from "./run-rows.ts";
+import {
+  CLAIMED_STEP_FIELDS,
+  type ClaimedStepRow,
+  RUN_FIELDS,
+  type RunRow,
+  toClaimedStep,
+  toRun,
+} from "./run-rows.ts";
 
 /** The maximum number of queries per tenant in one claim: a query may return runs that must be held. */
 const MAX_PASSES = 5;
@@ -238,14 +246,24 @@ export function* readGraph(
 export function* readSteps(dialect: Dialect, runs: readonly string[]): Verb<Map<string, Step[]>> {
   const steps = new Map<string, Step[]>();
   for (const { list, params } of inLists(runs, dialect, 0))
-    for (const { run_id, ...row } of yield* query<
-      { run_id: string } & Parameters<typeof toStep>[0]
-    >(`SELECT run_id, ${STEP_FIELDS} FROM steps WHERE run_id IN ${list} ORDER BY nth`, params)) {
+    for (const { run_id, ...row } of yield* query<{ run_id: string } & ClaimedStepRow>(
+      `SELECT run_id, ${CLAIMED_STEP_FIELDS} FROM steps WHERE run_id IN ${list} ORDER BY nth`,
+      params,
+    )) {
       const own = steps.get(run_id) ?? [];
-      own.push(toStep(row));
+      own.push(toClaimedStep(row));
       steps.set(run_id, own);
     }
   return steps;
+}
+
+export function* loadOutput(run: string, { node_id, item, attempt }: StepRef): Verb<Json> {
+  const found = yield* first<{ output: string }>(
+    "SELECT output FROM steps WHERE run_id = ? AND node_id = ? AND item = ? AND attempt = ?",
+    [run, node_id, item, attempt],
+  );
+  if (!found) throw new Error(`The run ${run} has no step ${node_id} ${item} ${attempt}.`);
+  return JSON.parse(found.output);
 }
 
 export function* renewRuns(

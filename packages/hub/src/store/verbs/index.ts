@@ -26,7 +26,7 @@ import {
   markProcessed,
   releaseEvents,
 } from "./claim-events.ts";
-import { claimRuns, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
+import { claimRuns, loadOutput, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
 import {
   dropFormerServers,
   finishConnection,
@@ -239,6 +239,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   releaseRuns: writes((worker, now) => releaseRuns(dialect, worker, now)),
   getRun: reads(getRun),
   previewRun: reads(previewRun),
+  loadOutput: reads(loadOutput),
   measureValue: reads(measureValue),
   readValue: reads(readValue),
   findRun: reads(findRun),

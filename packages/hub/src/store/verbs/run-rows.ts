@@ -67,6 +67,24 @@ export const toStep = (row: StepRow): Step => ({
   log: row.log ? JSON.parse(row.log) : [],
 });
 
+/**
+ * A worker loads larger outputs only for the nodes that read them, and needs the inputs of open steps
+ * only.
+ */
+const MAX_CLAIMED_BYTES = 16 * 1024;
+const isOmitted = `octet_length(output) > ${MAX_CLAIMED_BYTES} AND status = 'done'`;
+export const CLAIMED_STEP_FIELDS = STEP_FIELDS.replace(
+  "input, output",
+  `CASE WHEN octet_length(input) > ${MAX_CLAIMED_BYTES} AND status NOT IN ('running', 'waiting') THEN 'null' ELSE input END AS input, ` +
+    `CASE WHEN ${isOmitted} THEN 'null' ELSE output END AS output, ` +
+    `CASE WHEN ${isOmitted} THEN 1 ELSE 0 END AS omitted`,
+);
+export type ClaimedStepRow = Omit<StepRow, "omitted"> & { omitted: number };
+export const toClaimedStep = ({ omitted, ...row }: ClaimedStepRow): Step => ({
+  ...toStep(row),
+  ...(omitted === 1 && { omitted: true }),
+});
+
 /** Larger values are read as previews. */
 const MAX_WHOLE_BYTES = 16 * 1024;
 /** Above this total, a run's values are read as previews from `MAX_SMALL_BYTES` on. */

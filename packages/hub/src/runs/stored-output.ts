@@ -1,0 +1,26 @@
+/**
+ * Large outputs that are stored are not kept in memory: the frame keeps only their keys. They are
+ * loaded for the nodes that read them. See docs/decisions/0020-outputs-by-reference.md.
+ */
+import type { Json } from "@signalbox/rules/json.ts";
+import type { StepRef } from "../store/run-store.ts";
+
+export class StoredOutput {
+  readonly step: StepRef;
+  readonly #value: WeakRef<object> | undefined;
+
+  /** `value` is returned without a read until it is garbage-collected. */
+  constructor({ node_id, item, attempt }: StepRef, value?: Json) {
+    this.step = { node_id, item, attempt };
+    if (typeof value === "object" && value !== null) this.#value = new WeakRef(value);
+  }
+
+  cached(): Json | undefined {
+    return this.#value?.deref() as Json | undefined;
+  }
+}
+
+/** The values of the stored outputs that were loaded for one node. */
+export type LoadedOutputs = ReadonlyMap<StoredOutput, Json>;
+
+export const NONE_LOADED: LoadedOutputs = new Map();

@@ -1,0 +1,37 @@
+/**
+ * The nodes whose outputs a node can read: by templates in its config, and by `nodes` in its code. Code
+ * is not parsed: if it may read other nodes than those that it names, the answer is `all`.
+ */
+import type { FlowNode } from "./model.ts";
+import type { NodeDefinition } from "./node-type.ts";
+import { partsOf } from "./parts-of.ts";
+import { referencesIn } from "./references.ts";
+
+export type ReferencedNodes = ReadonlySet<string> | "all";
+
+/** `nodes.slug`, and `nodes["slug"]` or, in JSONata, nodes.`slug`. */
+const NAMED =
+  /(?<![\w$])nodes\s*(?:\.\s*(?:([A-Za-z_]\w*)|`([^`\\]*)`)|\[\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\])/g;
+
+/** Can read variables without their names. */
+const INDIRECT = {
+  javascript: /\\|\b(?:globalThis|eval|Function|this|arguments|constructor)\b/,
+  jsonata:
+    /\\|\*|%|\$(?![A-Za-z])|\$(?:eval|lookup|each|keys|spread|sift|merge|map|filter|string)\b/,
+};
+
+export function referencedNodes(
+  node: Pick<FlowNode, "parameters">,
+  definition: Pick<NodeDefinition, "code"> | undefined,
+): ReferencedNodes {
+  const slugs = new Set(referencesIn(partsOf(node).config).map(({ root }) => root));
+  if (!definition?.code) return slugs;
+  const { field, language } = definition.code;
+  const code = node.parameters[field];
+  if (typeof code !== "string") return "all";
+  if (INDIRECT[language].test(code)) return "all";
+  const named = [...code.matchAll(NAMED)];
+  if (named.length !== (code.match(/nodes/g) ?? []).length) return "all";
+  for (const [, ...names] of named) slugs.add(names.find((name) => name !== undefined) ?? "");
+  return slugs;
+}
