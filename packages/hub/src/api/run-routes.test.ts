@@ -177,4 +177,13 @@ it("ends a stream when its token is revoked, and stops watching the token", asyn
   const cancelled = await open();
   await cancelled?.cancel();
   expect(watching).toBe(0);
+
+  // Also if the client does not read.
+  const unread = (await app.request("/api/runs/r/stream")).body;
+  await expect.poll(() => watching).toBe(1);
+  revoke();
+  await expect.poll(() => watching).toBe(0);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of unread ?? []) chunks.push(chunk);
+  expect(chunks).toHaveLength(1);
 });

@@ -150,8 +150,8 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
       async handle({ access, tenant, param, signal }) {
         const id = param("run");
         assertFound(await store.previewRun(tenant, id), id);
+        const revoked = new AbortController();
         return streamRun(async function* (disconnected) {
-          const revoked = new AbortController();
           const stopWatching = authorizer.watch(access, () => revoked.abort());
           const stopped = AbortSignal.any([signal, closing, disconnected, revoked.signal]);
           try {
@@ -159,7 +159,7 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
           } finally {
             stopWatching();
           }
-        });
+        }, revoked.signal);
       },
     }),
   ];

@@ -6,17 +6,39 @@
 import type { RunChange } from "../runs/follow-run.ts";
 import { viewRun, viewStep } from "./views.ts";
 
-/** `follow` must end when its signal is aborted. */
-export function streamRun(follow: (signal: AbortSignal) => AsyncGenerator<RunChange>): Response {
+/**
+ * `follow` must end when its signal is aborted. `stopped` ends the stream even if the client does not
+ * read.
+ */
+export function streamRun(
+  follow: (signal: AbortSignal) => AsyncGenerator<RunChange>,
+  stopped: AbortSignal,
+): Response {
   const disconnected = new AbortController();
   const changes = follow(disconnected.signal);
   const encoder = new TextEncoder();
   let last: string | undefined;
+  let isClosed = false;
   const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      const close = () => {
+        if (isClosed) return;
+        isClosed = true;
+        controller.close();
+        disconnected.abort();
+        void changes.return(undefined);
+      };
+      stopped.addEventListener("abort", close, { once: true });
+      if (stopped.aborted) close();
+    },
     async pull(controller) {
       for (;;) {
         const { done, value } = await changes.next();
-        if (done) return controller.close();
+        if (isClosed) return;
+        if (done) {
+          isClosed = true;
+          return controller.close();
+        }
         const data = JSON.stringify(last === undefined ? viewAll(value) : viewChanges(value));
         if (data === last) continue;
         last = data;
@@ -24,6 +46,7 @@ export function streamRun(follow: (signal: AbortSignal) => AsyncGenerator<RunCha
       }
     },
     async cancel() {
+      isClosed = true;
       disconnected.abort();
       await changes.return(undefined); // runs its `finally` blocks if no `next` is pending
     },

@@ -1,8 +1,10 @@
 /** Runs one node until it succeeds or fails, with its retries and waits. */
 import { errorOutput } from "@signalbox/rules/flows/errors.ts";
+import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { ERROR_PORT, type Resumed } from "@signalbox/rules/flows/node-type.ts";
 import { attemptNode, type NodeFailed, type RunIterations } from "./attempt-node.ts";
 import { defaultPort, type Execution, type FrameContext } from "./execution.ts";
+import { textBytes } from "./json-bytes.ts";
 import { nodeParts } from "./node-parts.ts";
 import { createParts } from "./record-part.ts";
 import {
@@ -81,8 +83,16 @@ export async function runNode(
     }
     const { port = defaultPort(execution, id), output } = result;
     frame.states.set(id, { status: "done", port, output });
-    return [...interrupted, done(key, { port, output, input, log }, timers.now())];
+    const kept = keptLog(execution, log);
+    return [...interrupted, done(key, { port, output, input, log: kept }, timers.now())];
   }
+}
+
+/** The console output, without which a step is still complete; empty if it exceeds the limit of the run. */
+function keptLog({ budget }: Execution, log: LogLine[]): LogLine[] {
+  if (log.length === 0) return log;
+  const bytes = log.reduce((sum, { text }) => sum + textBytes(text) + 30, 0);
+  return budget.take(bytes, "output") ? [] : log;
 }
 
 /** Schedules a retry, or continues at the error port. Throws `RunFailed` if neither is possible. */
@@ -97,7 +107,7 @@ function handleFailure(
   const { settings } = nodeParts(execution.node(key.node_id));
   const retries = settings.retries ?? execution.definition(key.node_id)?.retries;
   const retryAt = nextRetry(requested, failures, retries, now);
-  const step = failed(key, { input, error, log, retryAt }, now);
+  const step = failed(key, { input, error, log: keptLog(execution, log), retryAt }, now);
   if (retryAt !== undefined) return { steps: [...unrecorded, step], retryAt };
   const port = errorPort(execution, key.node_id, settings.continueOnError === true);
   if (port === undefined) throw new RunFailed(error, [...unrecorded, step]);

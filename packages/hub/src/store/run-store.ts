@@ -180,7 +180,7 @@ export interface ClaimedRun {
   run: Run;
   graph: FlowGraph;
   steps: Step[];
-  /** The total size of the values that are stored with the steps. */
+  /** The total size of the inputs, outputs and logs that are stored with the steps. */
   bytes: number;
 }
 

@@ -216,7 +216,7 @@ function* readBytes(dialect: Dialect, runs: readonly string[]): Verb<Map<string,
   const bytes = new Map<string, number>();
   for (const { list, params } of inLists(runs, dialect, 0))
     for (const row of yield* query<{ run_id: string; bytes: number }>(
-      "SELECT run_id, sum(octet_length(input) + octet_length(output)) AS bytes FROM steps " +
+      "SELECT run_id, sum(octet_length(input) + octet_length(output) + coalesce(octet_length(log), 0)) AS bytes FROM steps " +
         `WHERE run_id IN ${list} GROUP BY run_id`,
       params,
     ))
