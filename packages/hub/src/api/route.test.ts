@@ -51,6 +51,29 @@ describe("a route", () => {
     );
   });
 
+  it("rejects a list by its length before it reads the items", async () => {
+    const answer = await put(`{"name":"x","list":${JSON.stringify(Array(1_001).fill("x"))}}`);
+    expect(answer.status).toBe(400);
+    expect((await answer.json()).errors).toEqual([
+      { path: "list", message: "must have at most 1000 items, but has 1001" },
+    ]);
+  });
+
+  it("lists 20 problems and counts the others", async () => {
+    const answer = await put(`{"name":"x","list":${JSON.stringify(Array(1_000).fill("x"))}}`);
+    const { errors, detail } = await answer.json();
+    expect(errors).toHaveLength(20);
+    expect(detail).toMatch(/^list\.0: .*; and 980 more$/);
+  });
+
+  it("has the limit of its kind of body", async () => {
+    const body = `{"name":"${"x".repeat(2 * 1024 * 1024)}"}`;
+    const send = (hasFlows: boolean) =>
+      appOf([{ ...echo, hasFlows }]).request("/api/things/a", { method: "PUT", body });
+    expect((await send(false)).status).toBe(413);
+    expect((await send(true)).status).toBe(200);
+  });
+
   it("rejects ?tenant=* unless it allows it", async () => {
     const ask = (everyTenant: boolean) =>
       appOf([{ ...echo, everyTenant }], ["*"]).request("/api/things/a?tenant=*", {

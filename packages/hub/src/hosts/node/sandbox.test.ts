@@ -357,6 +357,14 @@ describe("JSONata", () => {
     expect(await jsonata(code, { a: 1, list: [1, 2] })).toEqual({ log: [], output });
   });
 
+  it("builds an object with 150 fields", async () => {
+    const fields = Array.from({ length: 150 }, (_, at) => `"f${at}": $string(input.list[$ > 1])`);
+    const { output } = (await jsonata(`{ ${fields.join(", ")} }`, { list: [1, 2] })) as {
+      output: Json;
+    };
+    expect(Object.values(output ?? {})).toEqual(Array(150).fill("2"));
+  });
+
   it.each([
     ["input.(", "at character"],
     ["function($x) { $x }", "returns a function"],
