@@ -46,6 +46,7 @@ export function createHubAgents(options: HubAgentsOptions) {
   const authorizer = createAuthorizer({
     store: options.tokens,
     now: timers.now,
+    monotonic: timers.monotonic,
     everyTenant: settings.tenancy === "single" ? [LOCAL_TENANT] : undefined,
     onError,
   });

@@ -80,16 +80,23 @@ export function createHubPipeline(options: HubPipelineOptions) {
     unseal: seal.unseal,
     makeHmacKey,
     now,
+    monotonic: timers.monotonic,
   });
-  const callbackTokens = createCallbackTokens({ store, sha256Hex, now });
-  const limitRate = () => createRateLimit({ failuresPerSecond: settings.rateLimit, now });
+  const callbackTokens = createCallbackTokens({
+    store,
+    sha256Hex,
+    now,
+    monotonic: timers.monotonic,
+  });
+  const limitRate = () =>
+    createRateLimit({ failuresPerSecond: settings.rateLimit, now: timers.monotonic });
   const pipeline = createPipeline({
     matcher,
     commit: counted,
     onTripped,
     observe,
     endpoints,
-    tenancy: tenant === undefined ? createGithubTenancy(store, now) : undefined,
+    tenancy: tenant === undefined ? createGithubTenancy(store, now, timers.monotonic) : undefined,
     isGithubAddress: settings.githubAddressesOnly ? githubAddresses(options) : undefined,
     rateLimit: limitRate(),
     callbackTokens,
@@ -156,7 +163,7 @@ function githubAddresses({ ports, settings }: HubPipelineOptions): (address: str
   const ranges = createGithubRanges({
     apiUrl: settings.githubApiUrl,
     fetch: ports.fetch,
-    now: ports.timers.now,
+    now: ports.timers.monotonic,
     onError: (error) =>
       ports.log.warn(
         { err: error },

@@ -21,7 +21,7 @@ export interface LiveStreamsOptions {
   feed: Feed;
   authorizeRequest: AuthorizeRequest;
   authorizer: Pick<Authorizer, "watch">;
-  timers: Pick<Timers, "now" | "after">;
+  timers: Pick<Timers, "now" | "monotonic" | "after">;
   onError: (error: unknown) => void;
   heartbeatMs?: number;
   /** How often connections are checked for clients that stopped reading. */
@@ -126,7 +126,7 @@ export function createLiveStreams({
     });
     const stopStallCheck = repeat(timers, stallCheckMs, () => {
       for (const { fullSince, close } of clients)
-        if (fullSince !== undefined && now() - fullSince > stallMs)
+        if (fullSince !== undefined && timers.monotonic() - fullSince > stallMs)
           close(TOO_SLOW, "too slow; resume after your cursor");
     });
     stopTimers = () => {
@@ -228,7 +228,7 @@ export function createLiveStreams({
           truncated: (tenant, reason) => send(encoder.truncated(tenant, reason)),
           isFull() {
             if (!connection.isFull()) return false;
-            client.fullSince ??= now();
+            client.fullSince ??= timers.monotonic();
             return true;
           },
         },

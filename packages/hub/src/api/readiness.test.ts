@@ -10,7 +10,7 @@ function setUp(options: { timeoutMs?: number } = {}) {
     result: (): Promise<void> => Promise.resolve(),
   };
   const readiness = createReadiness({
-    timers: { now: () => state.now, after: systemTimers.after },
+    timers: { monotonic: () => state.now, after: systemTimers.after },
     check: () => {
       state.checks += 1;
       return state.result();

@@ -10,7 +10,7 @@ import { withTimeout } from "../lib/with-timeout.ts";
 export interface ReadinessOptions {
   /** Rejects if the database cannot be written to. */
   check: () => Promise<void>;
-  timers: Pick<Timers, "now" | "after">;
+  timers: Pick<Timers, "monotonic" | "after">;
   /** Called for every check that fails. */
   onError?: (error: unknown) => void;
   cacheMs?: number;
@@ -26,7 +26,7 @@ export function createReadiness({
   failureForMs = 5_000,
   timeoutMs = 5_000,
 }: ReadinessOptions) {
-  const { now } = timers;
+  const now = timers.monotonic;
   let failure: { error: unknown; at: number } | undefined;
   let cached: { result: Promise<void>; until: number } | undefined;
 

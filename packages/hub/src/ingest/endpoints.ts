@@ -31,6 +31,8 @@ export interface EndpointsOptions {
   unseal: (sealed: string) => Promise<string>;
   makeHmacKey: MakeHmacKey;
   now: () => number;
+  /** The clock of the cache, which is never set back. */
+  monotonic?: () => number;
 }
 
 const CACHE_MS = 5_000;
@@ -45,7 +47,7 @@ export interface Endpoints {
 }
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
-  const { store, tenant, secrets, unseal, makeHmacKey, now } = options;
+  const { store, tenant, secrets, unseal, makeHmacKey, now, monotonic = now } = options;
   const definitions = new Map(options.sources.map((source) => [source.id, source]));
 
   const shared = new Map<string, Endpoint>();
@@ -98,9 +100,9 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       if (!KEY.test(key) || !definitions.has(kind)) return undefined;
       const name = `${kind}/${key}`;
       for (const entry of [cached.get(name), unknown.get(name)])
-        if (entry && entry.until > now()) return entry.endpoint;
+        if (entry && entry.until > monotonic()) return entry.endpoint;
       return load(kind, key).then((endpoint) => {
-        const until = now() + CACHE_MS;
+        const until = monotonic() + CACHE_MS;
         if (endpoint) cached.set(name, { until, endpoint });
         else unknown.set(name, { until, endpoint });
         return endpoint;

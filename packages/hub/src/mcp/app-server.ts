@@ -133,8 +133,11 @@ export function createAppServers({
       listChanged: era === "modern",
     });
   const handler = createMcpHandler(forRequest, { onerror });
-  const changes = createResourceChanges(store, now, (notice) =>
-    notice.topic === "tools" ? { tenant: notice.tenant, uris: [toolsOf(notice.app)] } : undefined,
+  const changes = createResourceChanges(
+    store,
+    () => performance.now(),
+    (notice) =>
+      notice.topic === "tools" ? { tenant: notice.tenant, uris: [toolsOf(notice.app)] } : undefined,
   );
   const watched = ({ app }: RequestContext) => new Set([toolsOf((app as StoredApp).slug)]);
   const streams = createOpenStreams(authorizer);
@@ -157,7 +160,7 @@ export function createAppServers({
     }),
     changes,
     streams,
-    now,
+    now: () => performance.now(),
   });
 
   /** Throws if several of the caller's tenants have an app with this slug. */

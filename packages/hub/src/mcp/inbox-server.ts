@@ -157,7 +157,7 @@ export function createInboxServer({
     ({ era }) => createServer({ subscribe: era === "modern" }),
     { onerror },
   );
-  const changes = createResourceChanges(store, Date.now);
+  const changes = createResourceChanges(store, () => performance.now());
   const streams = createOpenStreams(authorizer);
   const listenHandler = createListenHandler({
     createServer: () => createServer({ subscribe: true }),
@@ -172,7 +172,7 @@ export function createInboxServer({
     ),
     changes,
     streams,
-    now: Date.now,
+    now: () => performance.now(),
   });
 
   /** Hides the messages of unexpected errors, which the SDK would send to the client. */

@@ -74,8 +74,8 @@ function setup(limits: Partial<SessionsOptions> = {}) {
     await response?.text();
     return response?.headers.get("mcp-session-id") ?? undefined;
   };
-  const stream = async (session = "") => {
-    const response = (await serve(request("GET", session))) as Response;
+  const stream = async (session = "", access = ada) => {
+    const response = (await serve(request("GET", session), access)) as Response;
     return (response.body as ReadableStream<Uint8Array>).getReader();
   };
   const stored = () => notify({ topic: "events", tenant: "acme", seq: 1 });
@@ -108,6 +108,22 @@ describe("sessions", () => {
     await readers[0]?.cancel();
     expect(await open()).toBeDefined();
     expect(await send(second)).toBe(404);
+  });
+
+  it("are shared fairly by the tenants: many tokens of one do not take those of another", async () => {
+    const { send, open, stream } = setup({ maxPerToken: 2, maxTotal: 6 });
+    const umbrella: Access = { ...ada, token: "umbrella", tenants: ["umbrella"] };
+    const own = (await open(umbrella)) ?? "";
+    const tokens = Array.from({ length: 5 }, (_, at): Access => ({ ...ada, token: `t${at}` }));
+    for (const token of [...tokens, ...tokens]) {
+      const session = (await open(token)) ?? "";
+      if (session) await stream(session, token);
+    }
+    expect(await send(own, "ping", {}, umbrella)).toBe(200);
+    // All others are in use, but their tenant has more than its share.
+    const second = (await open(umbrella)) ?? "";
+    expect(await send(second, "ping", {}, umbrella)).toBe(200);
+    expect(await send(own, "ping", {}, umbrella)).toBe(200);
   });
 
   it("stay within the limit when many are opened concurrently", async () => {

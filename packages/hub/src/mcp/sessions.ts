@@ -10,6 +10,7 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import { itemToEnd, ownerOfAccess } from "../lib/fair-share.ts";
 import type { Access } from "../tenants/authorizer.ts";
 import { isStream, type OpenStream, type OpenStreams, observeStream } from "./open-streams.ts";
 import { isSameAccess, type RequestContext, toAuthInfo } from "./request-context.ts";
@@ -25,7 +26,10 @@ export interface SessionsOptions {
   now: () => number;
   /** Must return ids that cannot be guessed. */
   newId?: () => string;
-  /** The maximum per token and in total. At a limit, the least recently used idle session is evicted. */
+  /**
+   * The maximum per token and in total. At a limit, the least recently used idle session is evicted. In
+   * total each tenant has a fair share: a tenant with more sessions than others loses one first.
+   */
   maxPerToken?: number;
   maxTotal?: number;
   /** A session without a request or an open stream ends after this time. */
@@ -91,17 +95,26 @@ export function createSessions({
 
   const end = (session: Session) => void session.server.close();
 
-  /** Evicts idle sessions to stay within the limits with one more; false if all are in use. */
-  function evictIdle(token: string): boolean {
+  /** Evicts sessions to stay within the limits with one more; false if none can be evicted. */
+  function evict({ token, tenants }: Access): boolean {
     for (const session of sessions.values()) if (isExpired(session)) end(session);
-    const fits = (limit: number, counts: (session: Session) => boolean) => {
-      const counted = [...sessions.values()].filter(counts);
-      if (counted.length < limit) return true;
-      const idle = counted.find(isIdle);
+    const all = [...sessions.values()];
+    const ofToken = all.filter(({ access }) => access.token === token);
+    if (ofToken.length >= maxPerToken) {
+      const idle = ofToken.find(isIdle);
       if (idle) end(idle);
       return idle !== undefined;
-    };
-    return fits(maxPerToken, ({ access }) => access.token === token) && fits(maxTotal, () => true);
+    }
+    if (all.length < maxTotal) return true;
+    // Otherwise the tokens of one tenant could take the sessions of all others.
+    const owner = ownerOfAccess({ tenants });
+    const evicted = itemToEnd(all, {
+      owner,
+      ownerOf: ({ access }) => ownerOfAccess(access),
+      isIdle,
+    });
+    if (evicted) end(evicted);
+    return evicted !== undefined;
   }
 
   async function open(
@@ -109,7 +122,7 @@ export function createSessions({
     requestContext: RequestContext,
   ): Promise<Response | undefined> {
     const { access } = requestContext;
-    if (!evictIdle(access.token)) return undefined;
+    if (!evict(access)) return undefined;
     const id = newId();
     const server = createServer(requestContext);
     const transport = new WebStandardStreamableHTTPServerTransport({

@@ -10,6 +10,8 @@ import {
   type ServerEventBus,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { itemToEnd, ownerOfAccess } from "../lib/fair-share.ts";
+import type { Access } from "../tenants/authorizer.ts";
 import { isStream, type OpenStream, type OpenStreams } from "./open-streams.ts";
 import type { RequestContext } from "./request-context.ts";
 import type { ResourceChanges, Watch } from "./resource-changes.ts";
@@ -25,6 +27,11 @@ export interface ListenOptions {
   /** The maximum number of open streams per token and in total. */
   maxPerToken?: number;
   maxTotal?: number;
+}
+
+interface Listener {
+  access: Access;
+  end(): void;
 }
 
 interface Watched {
@@ -55,8 +62,22 @@ export function createListenHandler({
   maxPerToken = 64,
   maxTotal = 1_024,
 }: ListenOptions): ListenHandler {
-  /** The token of each open stream, by its handler. */
-  const open = new Map<object, string>();
+  /** The open streams, by their handlers. */
+  const open = new Map<object, Listener>();
+  /** Whether one more stream may open. A tenant with more streams than others loses one first. */
+  const hasCapacity = (access: Access): boolean => {
+    const listeners = [...open.values()];
+    if (listeners.filter((one) => one.access.token === access.token).length >= maxPerToken)
+      return false;
+    if (listeners.length < maxTotal) return true;
+    const ended = itemToEnd(listeners, {
+      owner: ownerOfAccess(access),
+      ownerOf: (one) => ownerOfAccess(one.access),
+      isIdle: () => false,
+    });
+    ended?.end();
+    return ended !== undefined;
+  };
 
   return {
     async serve(request, requestContext) {
@@ -78,14 +99,17 @@ export function createListenHandler({
           return watch.stop;
         },
       };
-      const openOfToken = [...open.values()].filter((token) => token === access.token).length;
       const handler = createMcpHandler(createServer, {
         legacy: "reject",
         bus,
-        maxSubscriptions: openOfToken < maxPerToken && open.size < maxTotal ? 1 : 0,
+        maxSubscriptions: hasCapacity(access) ? 1 : 0,
         onerror: onError,
       });
-      open.set(handler, access.token); // before the await, so that concurrent requests are counted
+      const end = () => {
+        open.delete(handler);
+        void handler.close();
+      };
+      open.set(handler, { access, end }); // before the await, so that concurrent requests are counted
       const response = await serveCall(handler, request, requestContext);
       if (!isStream(response)) {
         open.delete(handler);
@@ -94,7 +118,7 @@ export function createListenHandler({
       stream = streams.track(response, {
         request,
         access,
-        end: () => void handler.close(),
+        end,
         onDrain: () => watch?.resume(),
         onEnd: () => void open.delete(handler),
       });

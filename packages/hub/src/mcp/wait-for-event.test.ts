@@ -180,3 +180,23 @@ it("rejects if a payload cannot be read", async () => {
   await append([2]);
   expect(await waiting).toMatchObject({ seq: 2 });
 });
+
+it("shares the waits fairly: a tenant with most of them loses one first", async () => {
+  const { wait, expectFollowers, append } = await setup({ maxTotal: 3 });
+  const many = ["a", "b", "c"].map((token) => wait({}, token).catch((error: unknown) => error));
+  await expectFollowers(3);
+  const other = wait({}, "eve", ["umbrella"]);
+  expect(await many[0]).toMatchObject({
+    code: "busy",
+    message: expect.stringMatching(/other tenants have fewer waits/),
+  });
+  await expectFollowers(4);
+  await expect(wait({}, "d")).rejects.toMatchObject({
+    code: "busy",
+    message: expect.stringMatching(/3 concurrent waits, which is the limit/),
+  });
+  await append([1], "umbrella");
+  expect(await other).toMatchObject({ number: 1 });
+  await append([2]);
+  expect(await Promise.all(many.slice(1))).toMatchObject([{ number: 2 }, { number: 2 }]);
+});

@@ -5,6 +5,7 @@
 
 import { type Path, parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import { itemToEnd, ownerOfAccess } from "../lib/fair-share.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { EventRow } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
@@ -27,8 +28,9 @@ export interface WaitsOptions {
   inbox: Pick<Inbox, "readPayload">;
   feed: Pick<Feed, "follow">;
   authorizer: Pick<Authorizer, "recheck" | "watch">;
-  /** The maximum number of concurrent waits of one token. */
+  /** The maximum number of concurrent waits of one token, and in total. */
   maxPerToken?: number;
+  maxTotal?: number;
 }
 
 export interface Waits {
@@ -41,11 +43,18 @@ export interface Waits {
 const PROGRESS_MS = 5_000;
 
 interface OpenWait {
+  access: Access;
   end(reason: RequestError): void;
   ended: Promise<unknown>;
 }
 
-export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: WaitsOptions): Waits {
+export function createWaits({
+  inbox,
+  feed,
+  authorizer,
+  maxPerToken = 100,
+  maxTotal = 2_000,
+}: WaitsOptions): Waits {
   const open = new Map<string, Set<OpenWait>>();
   const payloads = createSharedPayloads(inbox.readPayload);
   let closed = false;
@@ -62,7 +71,7 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
     const followers = new Set<Follower>();
     let ended = false;
 
-    /** Each tenant has its ofToken follower, so that a busy tenant does not delay the others. */
+    /** Each tenant has its own follower, so that a busy tenant does not delay the others. */
     const followTenant = async (tenant: string) => {
       let checking = false;
       const check = async (event: EventRow) => {
@@ -90,10 +99,10 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
       follower.resume(); // a check that ended before the follower was assigned did not resume it
     };
 
-    const started = Date.now();
+    const started = performance.now();
     const timer = setTimeout(resolve, wait.timeoutMs, undefined);
     const progressTimer = setInterval(() => {
-      const seconds = Math.round((Date.now() - started) / 1_000);
+      const seconds = Math.round((performance.now() - started) / 1_000);
       wait.progress(seconds, wait.timeoutMs / 1_000, "still waiting");
     }, PROGRESS_MS);
     const stopWatching = authorizer.watch(wait.access, () => reject(noLongerValid()));
@@ -115,6 +124,20 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
     }
   }
 
+  /** Ends a wait of the tenant with the most waits if the total is reached. */
+  function reserve(access: Access): void {
+    const all = [...open.values()].flatMap((waits) => [...waits]);
+    if (all.length < maxTotal) return;
+    const ended = itemToEnd(all, {
+      owner: ownerOfAccess(access),
+      ownerOf: (one) => ownerOfAccess(one.access),
+      isIdle: () => false,
+    });
+    if (!ended) throw tooMany(`the hub has ${maxTotal} concurrent waits, which is the limit`);
+    open.get(ended.access.token)?.delete(ended);
+    ended.end(tooMany("the wait was ended, because other tenants have fewer waits"));
+  }
+
   return {
     async wait(wait) {
       const { token } = wait.access;
@@ -126,9 +149,14 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
           "wait_for_event",
           `this token has ${maxPerToken} concurrent waits, which is the limit; wait until one ends`,
         );
+      reserve(wait.access);
       const found = Promise.withResolvers<EventRow | undefined>();
       const ended = follow(wait, found);
-      const openWait: OpenWait = { end: found.reject, ended: ended.catch(() => {}) };
+      const openWait: OpenWait = {
+        access: wait.access,
+        end: found.reject,
+        ended: ended.catch(() => {}),
+      };
       open.set(token, ofToken.add(openWait));
       try {
         return await ended;
@@ -150,6 +178,8 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
   };
 }
 
+const tooMany = (message: string) =>
+  new RequestError("busy", "wait_for_event", `${message}; try again later`);
 const noLongerValid = () => new RequestError("forbidden", "token", "is no longer valid");
 const stopping = () =>
   new RequestError("busy", "wait_for_event", "the hub is stopping; try again later");

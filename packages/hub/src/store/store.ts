@@ -479,6 +479,14 @@ export interface SubscriptionStore {
   putVerification(principal: string, url: string, at: number): Promise<void>;
 }
 
+export interface HealthStore {
+  /** Writes one row. Rejects if the disk is full or the database is read-only. */
+  checkWritable(at: number): Promise<void>;
+  /** Stores the time by which the sweeper has removed data. */
+  noteSweep(at: number): Promise<void>;
+  lastSweep(): Promise<number | undefined>;
+}
+
 export interface Store
   extends EventStore,
     TenantStore,
@@ -487,10 +495,9 @@ export interface Store
     RunStore,
     ScheduleStore,
     SecretStore,
-    ConnectionStore {
+    ConnectionStore,
+    HealthStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";
-  /** Writes one row. Rejects if the disk is full or the database is read-only. */
-  checkWritable(at: number): Promise<void>;
   /**
    * Calls the listener for each notice of this process or another replica. Returns a function that
    * unsubscribes.

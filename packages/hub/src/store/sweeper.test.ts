@@ -15,7 +15,8 @@ const swept = (given: Partial<SweepResult> = {}): SweepResult => ({
   ...given,
 });
 
-function start(results: (SweepResult | Error)[]) {
+function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_000) {
+  const noted: number[] = [];
   const sweeps: Retention[] = [];
   const sweptRuns: number[] = [];
   const sweptFlows: number[] = [];
@@ -27,6 +28,10 @@ function start(results: (SweepResult | Error)[]) {
     retention,
     keepRunsMs: 30,
     store: {
+      lastSweep: async () => lastSweep,
+      async noteSweep(at) {
+        noted.push(at);
+      },
       async sweepRuns(endedBefore) {
         sweptRuns.push(endedBefore);
         return sweptRuns.length === 1 ? 500 : 0;
@@ -47,10 +52,10 @@ function start(results: (SweepResult | Error)[]) {
       counts[reason] = (counts[reason] ?? 0) + count;
     },
     log: { warn: note, error: note },
-    timers: { ...systemTimers, now: () => 1_000 },
+    timers: { ...systemTimers, now: () => time },
     random: () => 0.5,
   });
-  return { sweeps, sweptRuns, sweptFlows, logged, counts, stop };
+  return { noted, sweeps, sweptRuns, sweptFlows, logged, counts, stop };
 }
 
 it("sweeps every minute, with the retention from its options", async () => {
@@ -111,4 +116,17 @@ it("tries again after a failure, but not after a stop", async () => {
   stop();
   await vi.advanceTimersByTimeAsync(600_000);
   expect(sweeps).toHaveLength(2);
+});
+
+it("does not remove events by a clock that is 100 days ahead of the last sweep", async () => {
+  const day = 24 * 3_600_000;
+  const { noted, sweeps, sweptRuns, logged, stop } = start([], 900 * day, 1_000 * day);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(noted).toHaveLength(1));
+  for (const at of [sweeps[0]?.now, noted[0], (sweptRuns[0] ?? 0) + 30]) {
+    expect(at).toBeGreaterThanOrEqual(900 * day);
+    expect(at).toBeLessThan(901 * day);
+  }
+  expect(logged).toEqual([expect.stringContaining("retention ignores it for an hour")]);
+  stop();
 });

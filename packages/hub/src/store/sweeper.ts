@@ -4,16 +4,18 @@
  */
 import type { Log } from "../lib/log.ts";
 import type { Timers } from "../lib/timers.ts";
+import { createBelievedTime } from "./believed-time.ts";
 import { isStorageUnavailable } from "./storage-unavailable.ts";
 import type { Retention, Store } from "./store.ts";
 
 const BATCH = 500;
+const DAY_MS = 24 * 3_600_000;
 const REASONS = ["processed", "expired", "overflow"] as const;
 
 export type SweepReason = (typeof REASONS)[number];
 
 export interface SweeperOptions {
-  store: Pick<Store, "sweep" | "sweepRuns" | "sweepFlows">;
+  store: Pick<Store, "sweep" | "sweepRuns" | "sweepFlows" | "noteSweep" | "lastSweep">;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
   /** How long ended runs and deleted flows are kept. */
   keepRunsMs: number;
@@ -35,7 +37,7 @@ export function startSweeper({
   everyMs = 60_000,
   random = Math.random,
 }: SweeperOptions): () => void {
-  const { now } = timers;
+  let believedTime: (() => number) | undefined;
   const yieldToEventLoop = () => new Promise<void>((resolve) => timers.defer(resolve));
   let stopped = false;
   let cancel = () => {};
@@ -43,6 +45,16 @@ export function startSweeper({
   const sweep = async () => {
     const total = { processed: 0, expired: 0, overflow: 0 };
     try {
+      believedTime ??= createBelievedTime({
+        timers,
+        lastSeen: await store.lastSweep(),
+        onJump: (aheadMs) =>
+          log.warn(
+            { days: Math.round(aheadMs / DAY_MS) },
+            "the clock is ahead of the time when this database was last used: retention ignores it for an hour. Correct the clock if it is wrong",
+          ),
+      });
+      const now = believedTime;
       for (let more = true; more && !stopped; ) {
         const swept = await store.sweep({ now: now(), ...retention, limit: BATCH });
         for (const reason of REASONS) {
@@ -56,6 +68,7 @@ export function startSweeper({
       for (const sweepBatch of [store.sweepRuns, store.sweepFlows])
         while (!stopped && (await sweepBatch(now() - keepRunsMs, BATCH)) > 0)
           await yieldToEventLoop();
+      await store.noteSweep(now());
     } catch (error) {
       if (!isStorageUnavailable(error))
         log.error({ err: error }, "retention failed; it will be tried again");

@@ -241,3 +241,14 @@ it("keeps valid tokens in its cache while others are guessed", async () => {
   expect(await authorize("Bearer good")).toMatchObject({ token: "good" });
   expect(queries()).toBe(before);
 });
+
+it("rejects a revoked token within a second of real time, although the clock is set back", async () => {
+  let elapsed = 0;
+  const { authorize, add, revoke, advance } = await setup({ monotonic: () => elapsed });
+  await add("ada");
+  expect(await authorize("Bearer ada")).toMatchObject({ token: "ada" });
+  revoke("ada");
+  advance(-3_600_000);
+  elapsed += 1_001;
+  expect(await authorize("Bearer ada")).toMatchObject({ code: "token_revoked" });
+});

@@ -51,6 +51,8 @@ export interface Requirement {
 export interface AuthorizerOptions {
   store: Pick<Store, "findToken" | "getToken">;
   now: () => number;
+  /** The clock of the cache. The wall clock can be set back, and revoked tokens would stay valid. */
+  monotonic?: () => number;
   /** The tenants of a token for `*`; if undefined, its requests must name a tenant. */
   everyTenant: readonly string[] | undefined;
   /** How often the tokens of `watch` are checked again. */
@@ -89,6 +91,7 @@ const CACHED_UNKNOWN = 1_000;
 export function createAuthorizer({
   store,
   now,
+  monotonic = now,
   everyTenant,
   recheckMs = 2_000,
   onError = () => {},
@@ -103,9 +106,9 @@ export function createAuthorizer({
   /** Concurrent requests with one token share a query; a failed query is not cached. */
   const findToken = (secret: string): Promise<Token | undefined> => {
     const cached = cache.get(secret) ?? unknown.get(secret);
-    if (cached && cached.until > now()) return cached.token;
+    if (cached && cached.until > monotonic()) return cached.token;
     const token = sha256Hex(secret).then(store.findToken);
-    const entry = { until: now() + CACHE_MS, token };
+    const entry = { until: monotonic() + CACHE_MS, token };
     unknown.delete(secret);
     cache.set(secret, entry);
     token.then(

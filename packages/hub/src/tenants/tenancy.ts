@@ -22,6 +22,7 @@ const CACHE_MS = 60_000;
 export function createGithubTenancy(
   store: Pick<Store, "findInstallation" | "putInstallation">,
   now: () => number,
+  monotonic = now,
 ): Tenancy {
   const cache = new BoundedMap<string, { tenant: string; until: number }>(50_000);
   /** Counts changes of installations: rows that were read before a change are not cached. */
@@ -46,19 +47,20 @@ export function createGithubTenancy(
     const { id, account, about } = installation;
     const { tenant, removed_at } = await put(installation);
     changes += 1;
-    if (removed_at === null) cache.set(id, { tenant, until: now() + CACHE_MS });
+    if (removed_at === null) cache.set(id, { tenant, until: monotonic() + CACHE_MS });
     else cache.delete(id);
     return removed_at === null || about.change === "removed" ? account.id : undefined;
   }
 
   async function find({ id, account }: Installation): Promise<string | undefined> {
     const cached = cache.get(id);
-    if (cached && cached.until > now()) return cached.tenant;
+    if (cached && cached.until > monotonic()) return cached.tenant;
     const changesBefore = changes;
     const found =
       (await fromStore(store.findInstallation(id))) ?? (account && (await put({ id, account })));
     if (!found || found.removed_at !== null) return undefined;
-    if (changes === changesBefore) cache.set(id, { tenant: found.tenant, until: now() + CACHE_MS });
+    if (changes === changesBefore)
+      cache.set(id, { tenant: found.tenant, until: monotonic() + CACHE_MS });
     return found.tenant;
   }
 

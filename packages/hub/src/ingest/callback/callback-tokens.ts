@@ -25,6 +25,8 @@ export interface CallbackTokensOptions {
   store: Pick<ConnectionStore, "findCallbackToken"> & Pick<Store, "subscribe">;
   sha256Hex: Sha256Hex;
   now: () => number;
+  /** The clock of the cache, which is never set back. */
+  monotonic?: () => number;
 }
 
 interface Entry {
@@ -38,7 +40,7 @@ const CACHE_MS = 5_000;
 const FORMAT = new RegExp(`^${CALLBACK_TOKEN_PREFIX}[\\w-]{43}$`);
 
 export function createCallbackTokens(options: CallbackTokensOptions): CallbackTokens {
-  const { store, sha256Hex, now } = options;
+  const { store, sha256Hex, now, monotonic = now } = options;
   const cached = new BoundedMap<string, Entry>(10_000);
   /** A separate cache, so that guessed tokens evict no valid one. */
   const unknown = new BoundedMap<string, Entry>(1_000);
@@ -59,7 +61,7 @@ export function createCallbackTokens(options: CallbackTokensOptions): CallbackTo
     const token = found && { ...found, hash };
     // After an invalidation, the result may be outdated.
     if (invalidations === before) {
-      const entry = { until: now() + CACHE_MS, token };
+      const entry = { until: monotonic() + CACHE_MS, token };
       if (token) cached.set(hash, entry);
       else {
         cached.delete(hash);
@@ -80,7 +82,7 @@ export function createCallbackTokens(options: CallbackTokensOptions): CallbackTo
 
   const findBy = (hash: string): MaybePromise<CallbackToken | undefined> => {
     const entry = cached.get(hash) ?? unknown.get(hash);
-    return entry && entry.until > now()
+    return entry && entry.until > monotonic()
       ? unexpired(entry.token)
       : (loading.get(hash) ?? load(hash)).then(unexpired);
   };

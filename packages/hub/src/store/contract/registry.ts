@@ -187,5 +187,9 @@ export function registryContract(it: It): void {
   it("accepts repeated checks that the database is writable", async ({ store }) => {
     await store.checkWritable(START);
     await store.checkWritable(START + 1);
+    expect(await store.lastSweep()).toBeUndefined();
+    await store.noteSweep(START);
+    await store.noteSweep(START + 2);
+    expect(await store.lastSweep()).toBe(START + 2);
   });
 }

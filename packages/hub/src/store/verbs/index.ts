@@ -7,8 +7,8 @@ import type { FlowStore } from "../flow-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
 import type { SecretStore } from "../secret-store.ts";
-import { type Dialect, query, type Verb } from "../sql.ts";
-import type { EventStore, SubscriptionStore, TenantStore } from "../store.ts";
+import { type Dialect, first, query, type Verb } from "../sql.ts";
+import type { EventStore, HealthStore, SubscriptionStore, TenantStore } from "../store.ts";
 import { createStoreCache } from "../store-cache.ts";
 import { appendEvents } from "./append-events.ts";
 import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
@@ -128,6 +128,19 @@ function* checkWritable(at: number): Verb<void> {
   );
 }
 
+/** The rows of `health`: 1 is the readiness check, 2 the sweeper. */
+function* noteSweep(at: number): Verb<void> {
+  yield* query(
+    "INSERT INTO health (id, checked_at) VALUES (2, ?) ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at",
+    [at],
+  );
+}
+
+function* lastSweep(): Verb<number | undefined> {
+  return (yield* first<{ checked_at: number }>("SELECT checked_at FROM health WHERE id = 2"))
+    ?.checked_at;
+}
+
 type Verbs = EventStore &
   TenantStore &
   SubscriptionStore &
@@ -135,7 +148,8 @@ type Verbs = EventStore &
   RunStore &
   ScheduleStore &
   SecretStore &
-  ConnectionStore & { checkWritable(at: number): Promise<void> };
+  ConnectionStore &
+  HealthStore;
 
 /** The verbs, typed by the interfaces that they implement. */
 export type VerbTable = {
@@ -289,6 +303,8 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   rejectCallbackToken: writes((token) => rejectCallbackToken(dialect, token)),
   findCallbackToken: reads(findCallbackToken),
   checkWritable: writes(checkWritable),
+  noteSweep: writes(noteSweep),
+  lastSweep: reads(lastSweep),
 });
 
 /** Turns the table into methods that return promises; `run` executes one verb. */

@@ -1,0 +1,57 @@
+import { expect, it } from "vitest";
+import { createTestTimers } from "../lib/test-timers.ts";
+import { createBelievedTime } from "./believed-time.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const START = 1_000 * DAY;
+
+function open(lastSeen?: number) {
+  const timers = createTestTimers(START);
+  const jumps: number[] = [];
+  const now = createBelievedTime({ timers, lastSeen, onJump: (ahead) => jumps.push(ahead) });
+  return { timers, jumps, now };
+}
+
+it("follows the clock", () => {
+  const { timers, jumps, now } = open();
+  timers.advance(40 * DAY);
+  expect(now()).toBe(START + 40 * DAY);
+  timers.stepClock(HOUR); // such as a correction by NTP
+  expect(now()).toBe(START + 40 * DAY + HOUR);
+  expect(jumps).toEqual([]);
+});
+
+it("does not believe a jump of 100 days, until it has lasted for an hour", () => {
+  const { timers, jumps, now } = open();
+  timers.advance(60_000);
+  expect(now()).toBe(START + 60_000);
+  timers.stepClock(100 * DAY);
+  timers.advance(60_000);
+  expect(now()).toBe(START + 120_000);
+  timers.advance(HOUR - 1);
+  expect(now()).toBe(START + 120_000 + HOUR - 1);
+  expect(jumps).toEqual([100 * DAY]);
+  timers.advance(1);
+  expect(now()).toBe(timers.now());
+});
+
+it("believes the clock again when it is corrected", () => {
+  const { timers, jumps, now } = open();
+  timers.stepClock(100 * DAY);
+  now();
+  timers.stepClock(-100 * DAY);
+  expect(now()).toBe(START);
+  timers.stepClock(-HOUR);
+  expect(now()).toBe(START - HOUR);
+  timers.stepClock(100 * DAY);
+  expect(now()).toBe(START - HOUR);
+  expect(jumps).toHaveLength(2);
+});
+
+it("compares with the time that an earlier process has seen", () => {
+  expect(open(START - 10 * HOUR).now()).toBe(START);
+  const { jumps, now } = open(START - 100 * DAY);
+  expect(now()).toBe(START - 100 * DAY);
+  expect(jumps).toEqual([100 * DAY]);
+});
