@@ -3,7 +3,9 @@
  * cost of claiming, saving and listing does not depend on the backlog.
  */
 import type { Dialect, Verb } from "../sql.ts";
+import { createStoreCache } from "../store-cache.ts";
 import { loadLoopGuard, type PlannedEvent } from "../verbs/breakers.ts";
+import { claimRuns } from "../verbs/claim-runs.ts";
 import { verbTable } from "../verbs/index.ts";
 import { intents, publication, setDraft } from "./flow-sample.ts";
 import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
@@ -71,11 +73,15 @@ function* countRuns(dialect: Dialect, event: PlannedEvent): Verb<void> {
   for (const run of event.runs) guard.count(run);
   yield* guard.save();
 }
+function* claimAndLoad(dialect: Dialect): Verb<void> {
+  const load = yield* claimRuns(dialect, createStoreCache(), lease, 10);
+  yield* load();
+}
 const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
 
 // biome-ignore format: a table
 export const runPlanCases: RunPlanCase[] = [
-  { what: "claiming runs", verb: (d) => verbTable(d).claimRuns.run(lease, 10), indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps", ...EVENT_STATUS] },
+  { what: "claiming runs", verb: claimAndLoad, indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps", ...EVENT_STATUS] },
   { what: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
   { what: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
   { what: "the time of the next due run", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
@@ -97,6 +103,8 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "runs by status", verb: (d) => verbTable(d).listRuns.run({ ...list, status: "failed" }), indexes: ["runs_status"] },
   { what: "runs of an event", verb: (d) => verbTable(d).listRuns.run({ ...list, event: "id-7" }), indexes: ["run_events", "runs"] },
   { what: "the steps of a run", verb: (d) => verbTable(d).listSteps.run(tenant, RUNNING), indexes: ["runs", "steps"] },
+  { what: "a value of a step", verb: (d) => verbTable(d).readValue.run({ tenant, run: RUNNING, nth: 1, field: "output" }), indexes: ["runs", "steps"] },
+  { what: "the output of a step", verb: (d) => verbTable(d).loadOutput.run(RUNNING, { node_id: "", item: "", attempt: 1 }), indexes: ["steps"] },
   { what: "the verdicts of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7"), indexes: ["verdicts"] },
   { what: "triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7"), indexes: ["triggers_event"] },
   { what: "all event triggers", verb: (d) => verbTable(d).listEventTriggers.run(tenant, 50), indexes: ["triggers_event"] },

@@ -128,9 +128,9 @@ function* readColumn<Value>(
           [run, tenant],
         )
       : yield* first<{ value: Value }>(
-          `SELECT ${column} AS value FROM steps WHERE run_id = ? AND nth = ? ` +
-            "AND EXISTS (SELECT 1 FROM runs WHERE id = ? AND tenant_id = ?)",
-          [run, nth, run, tenant],
+          `SELECT ${column} AS value FROM steps ` +
+            "WHERE run_id = (SELECT id FROM runs WHERE id = ? AND tenant_id = ?) AND nth = ?",
+          [run, tenant, nth],
         );
   return found?.value;
 }
