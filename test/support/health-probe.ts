@@ -30,7 +30,7 @@ const PROBE = `
   ask();
 `;
 
-export interface HealthProbe {
+interface HealthProbe {
   /** Ends the measurement, reports it, and expects that it is within the limits. */
   expectHealthy(limits?: { maxMegabytes?: number }): Promise<void>;
 }
