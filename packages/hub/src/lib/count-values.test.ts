@@ -1,6 +1,7 @@
+import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { hasMoreValues } from "./count-values.ts";
+import { hasMoreValues, isTextDeeperThan } from "./count-values.ts";
 
 function countValues(value: unknown): number {
   if (typeof value !== "object" || value === null) return 1;
@@ -28,4 +29,16 @@ it("stops at the limit", () => {
   const begun = performance.now();
   expect(hasMoreValues(text, 50_000)).toBe(true);
   expect(performance.now() - begun).toBeLessThan(200);
+});
+
+it("finds the nesting of JSON", () => {
+  const json = fc.tuple(fc.jsonValue(), fc.constantFrom(undefined, 2), fc.nat(6));
+  fc.assert(
+    fc.property(json, ([value, indent, depth]) => {
+      const text = JSON.stringify(value, null, indent);
+      expect(isTextDeeperThan(depth, text)).toBe(isDeeperThan(depth, JSON.parse(text)));
+    }),
+  );
+  expect(isTextDeeperThan(1, '[[ ], "[[["]')).toBe(false);
+  expect(isTextDeeperThan(1, "[[ 1 ]]")).toBe(true);
 });

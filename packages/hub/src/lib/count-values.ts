@@ -1,4 +1,4 @@
-/** Counts the values in a JSON text without parsing it. */
+/** Counts the values in a JSON text, and their nesting, without parsing it. */
 
 const SPACE = 0x20;
 const QUOTE = 0x22;
@@ -23,6 +23,19 @@ export function hasMoreValues(text: string, limit: number): boolean {
       values += 1;
       if (values > limit) return true;
     }
+  }
+  return false;
+}
+
+/** Whether a value of valid JSON is inside more than `depth` arrays and objects. */
+export function isTextDeeperThan(depth: number, text: string): boolean {
+  let levels = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isClosing(code)) levels -= 1;
+    else if (levels > depth && code > SPACE) return true;
+    else if (code === QUOTE) at = endOfString(text, at);
+    else if (isOpening(code)) levels += 1;
   }
   return false;
 }

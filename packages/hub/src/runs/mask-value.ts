@@ -1,7 +1,7 @@
 import type { Json } from "@signalbox/rules/json.ts";
+import { jsonBytes, textBytes } from "@signalbox/rules/json-bytes.ts";
 import type { Mask } from "../lib/mask.ts";
 import type { RunError } from "../store/run-store.ts";
-import { jsonBytes, textBytes } from "./json-bytes.ts";
 import type { RunBudget } from "./run-budget.ts";
 
 export const MAX_VALUE_MB = 16;

@@ -2,9 +2,9 @@
 import { errorOutput } from "@signalbox/rules/flows/errors.ts";
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { ERROR_PORT, type Resumed } from "@signalbox/rules/flows/node-type.ts";
+import { textBytes } from "@signalbox/rules/json-bytes.ts";
 import { attemptNode, type NodeFailed, type RunIterations } from "./attempt-node.ts";
 import { defaultPort, type Execution, type FrameContext } from "./execution.ts";
-import { textBytes } from "./json-bytes.ts";
 import { nodeParts } from "./node-parts.ts";
 import { createParts } from "./record-part.ts";
 import {

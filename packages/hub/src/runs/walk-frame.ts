@@ -4,9 +4,9 @@
  * starts during it, because running it again after a crash has no effect.
  */
 import type { Json } from "@signalbox/rules/json.ts";
+import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import { advance, type Frame, frameResult, resultNodes } from "./frame.ts";
-import { jsonBytes } from "./json-bytes.ts";
 import { loadOutputs } from "./load-outputs.ts";
 import { runIterations } from "./run-iterations.ts";
 import { runNode } from "./run-node.ts";

@@ -1,19 +1,24 @@
 /** The evaluators of all languages. They enforce no deadline; the worker pool does. */
 
 import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
-import type {
-  Program,
-  SerializedEvaluation,
-  SerializedResult,
+import {
+  MAX_OUTPUT_DEPTH,
+  outputTooDeep,
+  type Program,
+  type SerializedEvaluation,
+  type SerializedResult,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
+import { runSelect } from "@signalbox/rules/flows/select.ts";
 import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { runFilters } from "@signalbox/rules/match/filter.ts";
+import { isTextDeeperThan } from "../lib/count-values.ts";
 import { checkSyntax, type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
 
 type Language = Program["language"];
 type Evaluator<Name extends Language> = (
-  evaluation: Extract<SerializedEvaluation, { language: Name }>,
+  evaluation: Extract<SerializedEvaluation, { language: Name }> & { data: string },
   host: JavaScriptHost,
 ) => Promise<SerializedResult>;
 
@@ -26,6 +31,7 @@ const evaluators: { [Name in Language]: Evaluator<Name> } = {
   "jsonata-analysis": async ({ expressions }) => succeeded(expressions.map(analyzeExpression)),
   "json-schema": async ({ data }) =>
     succeeded((JSON.parse(data) as SchemaCheck[]).map((check) => validateInProcess(check) ?? null)),
+  select: async ({ data, ...selection }) => runSelect(selection, JSON.parse(data)),
 };
 
 const succeeded = (output: unknown): SerializedResult => ({
@@ -33,8 +39,21 @@ const succeeded = (output: unknown): SerializedResult => ({
   output: JSON.stringify(output),
 });
 
-export const evaluateSerialized = (
+const decoder = new TextDecoder();
+
+export async function evaluateSerialized(
   evaluation: SerializedEvaluation,
   host: JavaScriptHost,
-): Promise<SerializedResult> =>
-  (evaluators[evaluation.language] as Evaluator<Language>)(evaluation, host);
+): Promise<SerializedResult> {
+  const { data } = evaluation;
+  const result = await (evaluators[evaluation.language] as Evaluator<Language>)(
+    { ...evaluation, data: typeof data === "string" ? data : decoder.decode(data) },
+    host,
+  );
+  // The caller checks the depth of a small output when it has parsed it.
+  const isTooDeep =
+    "output" in result &&
+    result.output.length > LARGE_BYTES &&
+    isTextDeeperThan(MAX_OUTPUT_DEPTH, result.output);
+  return isTooDeep ? { log: result.log, ...outputTooDeep } : result;
+}

@@ -31,7 +31,9 @@ export interface JavaScriptHost {
   engine: WebAssembly.Module;
 }
 
-type JavaScriptEvaluation = Extract<SerializedEvaluation, { language: "javascript" }>;
+type JavaScriptEvaluation = Extract<SerializedEvaluation, { language: "javascript" }> & {
+  data: string;
+};
 type WasmMemory = NonNullable<CustomizeVariantOptions["wasmMemory"]>;
 
 /** TypeScript declares WebAssembly only in its DOM library. */

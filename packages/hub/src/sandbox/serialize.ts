@@ -10,20 +10,23 @@ import {
   type SerializedResult,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
-import type { Json } from "@signalbox/rules/json.ts";
+import { LargeJson, parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
 
-/** Undefined if the data exceeds the limit, which exists because parsing cannot be interrupted. */
+/** Undefined if the data exceed the limit, which exists because parsing cannot be interrupted. */
 function serialize({ data, ...program }: Evaluation): SerializedEvaluation | undefined {
-  const text = JSON.stringify(data);
-  return text.length > MAX_DATA_CHARACTERS ? undefined : { ...program, data: text };
+  const serialized = data instanceof Uint8Array ? data : writeJson(data);
+  return serialized.length > MAX_DATA_CHARACTERS ? undefined : { ...program, data: serialized };
 }
 
 function deserialize(result: SerializedResult): EvaluationResult {
   if ("error" in result) return result;
-  const output = JSON.parse(result.output) as Json;
-  return isDeeperThan(MAX_OUTPUT_DEPTH, output)
-    ? { log: result.log, ...outputTooDeep }
-    : { log: result.log, output };
+  const { log, parts } = result;
+  const output = parseUnlessLarge(result.output);
+  // The worker has checked the depth of a large output.
+  if (!(output instanceof LargeJson) && isDeeperThan(MAX_OUTPUT_DEPTH, output))
+    return { log, ...outputTooDeep };
+  if (!parts) return { log, output };
+  return { log, output, parts: parts.map((part) => part && parseUnlessLarge(part)) };
 }
 
 /** Calls `evaluate` with the serialized evaluation, and deserializes its result. */

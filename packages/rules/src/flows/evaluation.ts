@@ -4,7 +4,8 @@
  * and ends within its limits. On a host with threads it does not block the event loop. If a program
  * fails, the promise resolves with an error.
  */
-import type { Json } from "../json.ts";
+import type { MaybeLarge, MixedJson } from "../large-json.ts";
+import type { Selection } from "./select.ts";
 
 /** To add a language, add a member here and its evaluator in the hub's sandbox/evaluators.ts. */
 export type Program =
@@ -15,20 +16,24 @@ export type Program =
   | { language: "jsonata-filters"; expressions: readonly string[] }
   | { language: "jsonata-analysis"; expressions: readonly string[] }
   /** The data are the checks of validate-schema.ts. */
-  | { language: "json-schema" };
+  | { language: "json-schema" }
+  /** Reads values of the data, so that large data need not be parsed here. They are the `parts`. */
+  | ({ language: "select" } & Selection);
 
 interface Limits {
   /** Limits the evaluation itself; time in the queue does not count. */
   timeoutMs: number;
 }
 
-export type Evaluation = Program & Limits & { data: Json };
+/** Bytes are JSON in UTF-8. */
+export type Evaluation = Program & Limits & { data: MixedJson | Uint8Array };
 
 type EvaluationErrorCode =
   | "code_failed"
   | "code_timeout"
   | "code_out_of_memory"
-  | "output_too_large";
+  | "output_too_large"
+  | "selection_too_large";
 
 interface EvaluationError {
   error: EvaluationErrorCode;
@@ -42,7 +47,10 @@ export interface LogLine {
   text: string;
 }
 
-export type EvaluationResult = { log: LogLine[] } & ({ output: Json } | EvaluationError);
+export type EvaluationResult = { log: LogLine[] } & (
+  | { output: MaybeLarge; parts?: readonly (MaybeLarge | undefined)[] }
+  | EvaluationError
+);
 
 export interface EvaluationCaller {
   /** Evaluations are queued per tenant, and the queues are served round robin. */
@@ -58,9 +66,16 @@ export type Evaluate = (
   caller: EvaluationCaller,
 ) => Promise<EvaluationResult>;
 
-/** An evaluation as it is sent to a thread: data and output are JSON text, so no object is shared. */
-export type SerializedEvaluation = Program & Limits & { data: string };
-export type SerializedResult = { log: LogLine[] } & ({ output: string } | EvaluationError);
+/** An evaluation as it is sent to a worker: data and output are JSON text, so no object is shared. */
+export type SerializedEvaluation = Program & Limits & { data: string | Uint8Array };
+export type SerializedResult = { log: LogLine[] } & (
+  | {
+      output: string;
+      /** Other results of the program, each as JSON text: a large one need not be parsed to be used. */
+      parts?: readonly (string | undefined)[];
+    }
+  | EvaluationError
+);
 
 /** Larger than any payload that a source accepts. */
 export const MAX_DATA_CHARACTERS = 32_000_000;

@@ -1,5 +1,6 @@
 /** Renders templates. */
 import type { Json, JsonObject } from "../json.ts";
+import { memberOf } from "../json-member.ts";
 import { isWithin } from "../match/path.ts";
 import { Permanent } from "./errors.ts";
 import { writePath } from "./issues.ts";
@@ -75,7 +76,7 @@ function resolve(reference: Reference, scope: Scope, secrets: Secrets): Json | u
   let value = lookUp(root, scope, secrets);
   let reached = 0;
   while (value !== undefined && reached < path.length)
-    value = member(value, path[reached++] as string | number);
+    value = memberOf(value, path[reached++] as string | number);
   if (value !== undefined || optional) return value;
   const whole = writeReference(reference);
   const missing = writeReference({ root, path: path.slice(0, reached) });
@@ -91,11 +92,4 @@ function lookUp(root: string, scope: Scope, secrets: Secrets): Json | undefined 
   if (root === "trigger" || root === "item" || root === "index") return scope[root];
   if (root === "secrets") return secrets;
   return Object.hasOwn(scope.nodes, root) ? scope.nodes[root] : undefined;
-}
-
-/** Own properties only. */
-function member(value: Json, step: string | number): Json | undefined {
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
-  if (Array.isArray(value)) return /^\d+$/.test(String(step)) ? value[Number(step)] : undefined;
-  return value[step];
 }

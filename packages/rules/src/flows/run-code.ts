@@ -1,5 +1,6 @@
 /** Runs the program of a `Code` or `Transform` node. */
 import type { JsonObject } from "../json.ts";
+import { parsed } from "../large-json.ts";
 import { Permanent } from "./errors.ts";
 import type { Evaluation } from "./evaluation.ts";
 import type { NodeContext, NodeResult } from "./node-type.ts";
@@ -13,7 +14,7 @@ export async function runCode(
 ): Promise<NodeResult> {
   const result = await context.evaluate({ ...program, data: variables(context) } as Evaluation);
   for (const line of result.log) context.log(line);
-  if ("output" in result) return { output: result.output };
+  if ("output" in result) return { output: parsed(result.output) };
   const { error, message } = result;
   throw new Permanent(
     error === "code_failed" ? `The code failed: ${message}` : `The code ${message}.`,

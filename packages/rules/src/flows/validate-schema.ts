@@ -6,6 +6,7 @@
  */
 import { format, type Schema, Validator } from "@cfworker/json-schema";
 import type { Json, JsonSchema } from "../json.ts";
+import { type MaybeLarge, parsed } from "../large-json.ts";
 import type { Evaluation, EvaluationResult } from "./evaluation.ts";
 import { isDeeperThan } from "./model.ts";
 import { describeErrors, type SchemaError } from "./schema-errors.ts";
@@ -135,5 +136,5 @@ async function validateInSandbox(
   return errors;
 }
 
-const readErrors = (output: Json): (SchemaError | undefined)[] =>
-  (output as unknown as (SchemaError | null)[]).map((error) => error ?? undefined);
+const readErrors = (output: MaybeLarge): (SchemaError | undefined)[] =>
+  (parsed(output) as unknown as (SchemaError | null)[]).map((error) => error ?? undefined);

@@ -1,5 +1,6 @@
 import type { Evaluation, EvaluationCaller } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { afterAll, describe, expect, it } from "vitest";
 import { createSandbox } from "./sandbox.ts";
 
@@ -469,5 +470,34 @@ describe("the sandbox's processes", () => {
     await closing.close();
     expect((await both).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     await expect(closing.evaluate({ ...work, code: "return 1" }, acme)).rejects.toThrow("stopping");
+  });
+});
+
+describe("large data", () => {
+  const values = Array.from({ length: 100_000 }, (_, id) => ({ id }));
+  const text = JSON.stringify(values);
+  const paths = [[99_999, "id"], [100_000], []];
+  const select = { language: "select", paths, timeoutMs: 5_000, maxBytes: 8_000_000 } as const;
+
+  it.each([
+    ["text", new LargeJson(text)],
+    ["bytes", new TextEncoder().encode(text)],
+  ])("are sent as %s, and a large result is not parsed", async (_, data) => {
+    const result = await sandbox.evaluate({ ...select, data }, acme);
+    expect(result).toMatchObject({ parts: [99_999, undefined, { text }] });
+  });
+
+  it("are part of the data", async () => {
+    const code = "return [trigger.length, nodes]";
+    const data = { input: null, trigger: new LargeJson(text), nodes: { a: new LargeJson(text) } };
+    const javascript = { language: "javascript", timeoutMs: 2_000, memoryMb: 128 } as const;
+    const result = await sandbox.evaluate({ ...javascript, code, data }, acme);
+    expect(result).toEqual({ log: [], output: new LargeJson(`[100000,{"a":${text}}]`) });
+  });
+
+  it("must not be nested deeper than small ones", async () => {
+    const expression = `[${"[".repeat(250)}1${"]".repeat(250)}, $pad("", 300000)]`;
+    const jsonata = { language: "jsonata", timeoutMs: 2_000, expression, data: null } as const;
+    expect(await sandbox.evaluate(jsonata, acme)).toMatchObject({ error: "output_too_large" });
   });
 });

@@ -1,5 +1,5 @@
-import type { Json } from "@signalbox/rules/json.ts";
 import { expect, test } from "vitest";
+import type { Json } from "./json.ts";
 import { jsonBytes } from "./json-bytes.ts";
 
 test("estimates the size of a value as JSON", () => {

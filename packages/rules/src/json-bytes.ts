@@ -1,5 +1,5 @@
 /** The size of values as JSON in UTF-8, approximately and without serializing them. */
-import type { Json } from "@signalbox/rules/json.ts";
+import type { Json } from "./json.ts";
 
 const encoder = new TextEncoder();
 
