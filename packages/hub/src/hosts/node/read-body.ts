@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BodyBudget } from "../../ingest/body-budget.ts";
 import { incompleteBody, tooLarge } from "../../ingest/incoming-request.ts";
 import type { Rejection } from "../../ingest/ingest-outcome.ts";
+import { createGrowingBytes } from "./growing-bytes.ts";
 
 /** Emitted on a request whose body will not be complete, with the rejection to send. */
 export const BODY_ABORTED = "bodyAborted";
@@ -25,15 +26,14 @@ export function createBodyReader(budget: BodyBudget) {
     if (header("expect").length > 0) response.writeContinue();
 
     return new Promise((resolve) => {
-      let buffer: Buffer = EMPTY;
-      let size = 0;
+      const bytes = createGrowingBytes(length);
       let finished = false;
-      // The listeners stay attached: removing them costs more than one more call. They must not
-      // reference the bytes of a finished body.
+      // The listeners stay attached: removing them costs more than one more call.
       const finish = (result: Uint8Array | Rejection) => {
         if (finished) return;
         finished = true;
-        buffer = EMPTY;
+        const { size } = bytes;
+        bytes.free();
         if (size > SMALL_BODY && result instanceof Uint8Array && !response.destroyed)
           response.once("close", () => budget.release(size));
         else budget.release(size);
@@ -42,35 +42,18 @@ export function createBodyReader(budget: BodyBudget) {
       const onClose = () => finish(incompleteBody());
       request.on("data", (chunk: Buffer) => {
         if (finished) return; // read and discarded, so that the client can read the response
-        const total = size + chunk.byteLength;
-        const rejected = total > limit ? tooLarge(limit) : budget.reserve(chunk.byteLength, size);
-        if (rejected) return finish(rejected);
-        buffer = append(buffer, size, chunk, length);
-        size = total;
+        const { size } = bytes;
+        const rejected =
+          size + chunk.byteLength > limit
+            ? tooLarge(limit)
+            : budget.reserve(chunk.byteLength, size);
+        if (rejected) finish(rejected);
+        else bytes.append(chunk);
       });
-      request.on("end", () => finish(size === buffer.length ? buffer : buffer.subarray(0, size)));
+      request.on("end", () => !finished && finish(bytes.end()));
       request.on("close", onClose);
       request.on("error", onClose);
       request.on(BODY_ABORTED, finish);
     });
   };
-}
-
-const EMPTY = Buffer.alloc(0);
-
-/**
- * Appends to the first `size` bytes of a buffer, which grows as the body arrives: the announced length
- * is only a claim. A list of chunks would take twice the memory when they are joined, and leave
- * fragments that the allocator does not return to the operating system.
- */
-function append(buffer: Buffer, size: number, chunk: Buffer, length: number): Buffer {
-  if (size === 0) return chunk;
-  const total = size + chunk.byteLength;
-  let target = buffer;
-  if (total > buffer.length) {
-    target = Buffer.allocUnsafeSlow(Math.max(total, Math.min(2 * total, length)));
-    buffer.copy(target, 0, 0, size);
-  }
-  chunk.copy(target, size);
-  return target;
 }
