@@ -7,21 +7,28 @@ import { findText } from "./find-text.ts";
 /** The maximum length of a pattern. A longer one matches nothing. */
 export const GLOB_LENGTH = 1000;
 
-export function matchesGlob(text: string, pattern: string): boolean {
-  if (pattern.length > GLOB_LENGTH) return false;
+/** Returns the test of a pattern. Compiling takes time, so a pattern is compiled once for all texts. */
+export function compileGlob(pattern: string): (text: string) => boolean {
+  if (pattern.length > GLOB_LENGTH) return () => false;
   const [first = "", ...others] = pattern.split("*");
   const last = others.pop();
-  if (last === undefined) return text.length === first.length && matchesAt(text, first, 0);
-  const end = text.length - last.length;
-  if (end < first.length || !matchesAt(text, first, 0) || !matchesAt(text, last, end)) return false;
-  const middle = text.slice(0, end);
-  let from = first.length;
-  for (const piece of others) {
-    const at = findPiece(middle, piece, from);
-    if (at < 0) return false;
-    from = at + piece.length;
-  }
-  return true;
+  if (last === undefined)
+    return (text) => text.length === first.length && matchesAt(text, first, 0);
+  const pieces = others.filter((piece) => piece !== "").map(compilePiece);
+  const minLength = pattern.length - others.length - 1;
+  return (text) => {
+    const end = text.length - last.length;
+    if (text.length < minLength || !matchesAt(text, first, 0) || !matchesAt(text, last, end))
+      return false;
+    const middle = text.slice(0, end);
+    let from = first.length;
+    for (const { length, find } of pieces) {
+      const at = find(middle, from);
+      if (at < 0) return false;
+      from = at + length;
+    }
+    return true;
+  };
 }
 
 function matchesAt(text: string, piece: string, from: number): boolean {
@@ -30,18 +37,22 @@ function matchesAt(text: string, piece: string, from: number): boolean {
   return true;
 }
 
-/** The first index at which the piece, the text between two stars, matches. */
-function findPiece(text: string, piece: string, from: number): number {
-  if (!piece.includes("?")) return findText(text, piece, from);
-  if (/^\?*$/.test(piece)) return from + piece.length <= text.length ? from : -1;
-  return findWithWildcards(text, piece, from);
+/** Returns the first index at which a piece, the text between two stars, matches; -1 if there is none. */
+type FindPiece = (text: string, from: number) => number;
+
+function compilePiece(piece: string): { length: number; find: FindPiece } {
+  const { length } = piece;
+  if (!piece.includes("?")) return { length, find: (text, from) => findText(text, piece, from) };
+  if (/^\?*$/.test(piece))
+    return { length, find: (text, from) => (from + length <= text.length ? from : -1) };
+  return { length, find: compileWildcards(piece) };
 }
 
 /**
  * The shift-and algorithm: bit i of `matches` is set if the first i + 1 characters of the piece match
  * the text that ends at `at`. Each character of the text takes one step per 32 characters of the piece.
  */
-function findWithWildcards(text: string, piece: string, from: number): number {
+function compileWildcards(piece: string): FindPiece {
   const words = Math.ceil(piece.length / 32);
   const wildcards = new Int32Array(words);
   const positions = new Map<number, Int32Array>();
@@ -52,19 +63,21 @@ function findWithWildcards(text: string, piece: string, from: number): number {
     if (!positions.has(character)) positions.set(character, wildcards.slice());
     setBit(positions.get(character) as Int32Array, at);
   }
-  const matches = new Int32Array(words);
   const lastBit = 1 << ((piece.length - 1) & 31);
-  for (let at = from; at < text.length; at++) {
-    const allowed = positions.get(text.charCodeAt(at)) ?? wildcards;
-    let carry = 1;
-    for (let word = 0; word < words; word++) {
-      const before = matches[word] as number;
-      matches[word] = ((before << 1) | carry) & (allowed[word] as number);
-      carry = before >>> 31;
+  return (text, from) => {
+    const matches = new Int32Array(words);
+    for (let at = from; at < text.length; at++) {
+      const allowed = positions.get(text.charCodeAt(at)) ?? wildcards;
+      let carry = 1;
+      for (let word = 0; word < words; word++) {
+        const before = matches[word] as number;
+        matches[word] = ((before << 1) | carry) & (allowed[word] as number);
+        carry = before >>> 31;
+      }
+      if ((matches[words - 1] as number) & lastBit) return at + 1 - piece.length;
     }
-    if ((matches[words - 1] as number) & lastBit) return at + 1 - piece.length;
-  }
-  return -1;
+    return -1;
+  };
 }
 
 const setBit = (bits: Int32Array, at: number): void => {

@@ -1,7 +1,7 @@
 /** The comparison operators of triggers, conditions and forms. */
 import type { Json } from "../json.ts";
 import { includesText } from "./find-text.ts";
-import { matchesGlob } from "./glob.ts";
+import { compileGlob } from "./glob.ts";
 import { isOneOf, numberOf, same } from "./same.ts";
 
 export const operators = [
@@ -39,11 +39,11 @@ export function holds(op: Operator, data: readonly Json[], wanted: Json): boolea
     case "starts_with":
       return isScalar(wanted) && anyText(data, (text) => text.startsWith(String(wanted)));
     case "glob":
-      return isScalar(wanted) && anyText(data, (text) => matchesGlob(text, String(wanted)));
+      return isScalar(wanted) && anyText(data, compileGlob(String(wanted)));
     case "gt":
-      return each(data).some((datum) => (order(datum, wanted) ?? 0) > 0);
+      return isOrdered(data, wanted, (difference) => difference > 0);
     case "lt":
-      return each(data).some((datum) => (order(datum, wanted) ?? 0) < 0);
+      return isOrdered(data, wanted, (difference) => difference < 0);
     case "exists":
       // Senders write null for an absent value, such as an assignee.
       return data.some((datum) => datum !== null) === (wanted !== false && wanted !== "false");
@@ -69,11 +69,21 @@ const anyText = (data: readonly Json[], test: (text: string) => boolean): boolea
 
 const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/i;
 
-/** The difference of two numbers or times; undefined if they are not comparable. */
-function order(a: Json, b: Json): number | undefined {
-  const [left, right] = [numberOf(a) ?? timeOf(a), numberOf(b) ?? timeOf(b)];
-  return left === undefined || right === undefined ? undefined : left - right;
+/** Numbers and times are comparable; other values are not. */
+function isOrdered(
+  data: readonly Json[],
+  wanted: Json,
+  test: (difference: number) => boolean,
+): boolean {
+  const right = orderOf(wanted);
+  if (right === undefined) return false;
+  return each(data).some((datum) => {
+    const left = orderOf(datum);
+    return left !== undefined && test(left - right);
+  });
 }
+
+const orderOf = (value: Json): number | undefined => numberOf(value) ?? timeOf(value);
 
 function timeOf(value: Json): number | undefined {
   if (typeof value !== "string" || !TIME.test(value)) return undefined;
