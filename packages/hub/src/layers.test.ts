@@ -9,8 +9,8 @@ import { expect, it } from "vitest";
 const LAYERS = [
   "lib",
   "store",
-  "sandbox",
   "ingest",
+  "sandbox",
   "tenants",
   "inbox",
   "stream",

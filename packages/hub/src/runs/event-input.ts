@@ -1,5 +1,6 @@
 /** An event as the input of a run: the value of `{{ trigger }}`. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import type { Run } from "../store/run-store.ts";
 import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
@@ -16,7 +17,7 @@ type SeenEvent = Pick<
   "id" | "source" | "source_id" | "external_id" | "type" | "received_at"
 >;
 
-const eventInput = (event: SeenEvent, data: Json): JsonObject => ({
+export const eventInput = <Data extends MaybeLarge>(event: SeenEvent, data: Data) => ({
   id: event.id,
   source: event.source,
   external_id: event.external_id,
@@ -46,14 +47,25 @@ export const chainFrom = ({ chain, flow_id }: Pick<Run, "chain" | "flow_id">): s
   flow_id,
 ];
 
-/** Loads a stored event with its payload. */
+/** Finds a stored event with its payload, which `loadPayload` reads. */
+export async function findEvent(
+  store: Pick<Store, "getEvent" | "getPayload">,
+  tenant: string,
+  id: string,
+): Promise<{ event: EventRow; payload: Payload } | undefined> {
+  const event = await store.getEvent(tenant, id);
+  const payload = event && (await store.getPayload(tenant, event.seq));
+  return payload && { event, payload };
+}
+
+/** Loads a stored event with its parsed payload. */
 export async function loadEvent(
   store: Pick<Store, "getEvent" | "getPayload">,
   tenant: string,
   id: string,
 ): Promise<{ event: EventRow; payload: Payload; input: JsonObject } | undefined> {
-  const event = await store.getEvent(tenant, id);
-  const payload = event && (await store.getPayload(tenant, event.seq));
-  if (!payload) return undefined;
-  return { event, payload, input: eventInput(event, dataOf(event.source, payload)) };
+  const found = await findEvent(store, tenant, id);
+  if (!found) return undefined;
+  const { event, payload } = found;
+  return { ...found, input: eventInput(event, dataOf(event.source, payload)) };
 }

@@ -13,16 +13,25 @@ import { runSelect } from "@signalbox/rules/flows/select.ts";
 import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { runFilters } from "@signalbox/rules/match/filter.ts";
+import { readPayload } from "../ingest/sources/read-payload.ts";
 import { isTextDeeperThan } from "../lib/count-values.ts";
 import { checkSyntax, type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
 
 type Language = Program["language"];
-type Evaluator<Name extends Language> = (
-  evaluation: Extract<SerializedEvaluation, { language: Name }> & { data: string },
+type Evaluator<Name extends Language, Data = string> = (
+  evaluation: Extract<SerializedEvaluation, { language: Name }> & { data: Data },
   host: JavaScriptHost,
 ) => Promise<SerializedResult>;
 
-const evaluators: { [Name in Language]: Evaluator<Name> } = {
+/** Their data are the body of a payload, which need not be JSON. */
+type BodyLanguage = "payload";
+
+const bodyEvaluators: { [Name in BodyLanguage]: Evaluator<Name, Uint8Array> } = {
+  payload: async ({ payload, data: body }) =>
+    succeeded(readPayload(payload.source, { ...payload, body })),
+};
+
+const evaluators: { [Name in Exclude<Language, BodyLanguage>]: Evaluator<Name> } = {
   javascript: runJavaScript,
   "javascript-syntax": checkSyntax,
   jsonata: ({ expression, data }) => runJsonata(expression, JSON.parse(data)),
@@ -41,15 +50,26 @@ const succeeded = (output: unknown): SerializedResult => ({
 
 const decoder = new TextDecoder();
 
+const isBodyLanguage = (language: Language): language is BodyLanguage => language in bodyEvaluators;
+
+function evaluate(
+  evaluation: SerializedEvaluation,
+  host: JavaScriptHost,
+): Promise<SerializedResult> {
+  const { language, data } = evaluation;
+  if (isBodyLanguage(language)) {
+    const evaluator = bodyEvaluators[language] as Evaluator<Language, Uint8Array>;
+    return evaluator({ ...evaluation, data: data as Uint8Array }, host);
+  }
+  const text = typeof data === "string" ? data : decoder.decode(data);
+  return (evaluators[language] as Evaluator<Language>)({ ...evaluation, data: text }, host);
+}
+
 export async function evaluateSerialized(
   evaluation: SerializedEvaluation,
   host: JavaScriptHost,
 ): Promise<SerializedResult> {
-  const { data } = evaluation;
-  const result = await (evaluators[evaluation.language] as Evaluator<Language>)(
-    { ...evaluation, data: typeof data === "string" ? data : decoder.decode(data) },
-    host,
-  );
+  const result = await evaluate(evaluation, host);
   // The caller checks the depth of a small output when it has parsed it.
   const isTooDeep =
     "output" in result &&

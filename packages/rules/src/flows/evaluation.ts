@@ -18,14 +18,23 @@ export type Program =
   /** The data are the checks of validate-schema.ts. */
   | { language: "json-schema" }
   /** Reads values of the data, so that large data need not be parsed here. They are the `parts`. */
-  | ({ language: "select" } & Selection);
+  | ({ language: "select" } & Selection)
+  /** The data are the body of a stored payload; the output is its JSON. */
+  | { language: "payload"; payload: PayloadFormat };
+
+/** How the body of an event's payload is read. */
+export interface PayloadFormat {
+  source: string;
+  content_type: string;
+  headers: Record<string, string>;
+}
 
 interface Limits {
   /** Limits the evaluation itself; time in the queue does not count. */
   timeoutMs: number;
 }
 
-/** Bytes are JSON in UTF-8. */
+/** Bytes are JSON in UTF-8, or the body of a payload. */
 export type Evaluation = Program & Limits & { data: MixedJson | Uint8Array };
 
 type EvaluationErrorCode =

@@ -1,0 +1,49 @@
+/** Loads the payload of an event as JSON, like `readPayload`. Large JSON is not parsed. */
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { LARGE_BYTES, LargeJson, type MaybeLarge } from "@signalbox/rules/large-json.ts";
+import type { MaybePromise } from "../../lib/hmac.ts";
+import type { Payload } from "../../store/store.ts";
+import { FORM, mediaType } from "../decode.ts";
+import { STRUCTURED } from "./cloudevents-format.ts";
+import { readPayload } from "./read-payload.ts";
+
+interface StoredPayload {
+  tenant: string;
+  source: string;
+  payload: Payload;
+}
+
+const TIMEOUT_MS = 10_000;
+const decoder = new TextDecoder();
+
+/** Returns no promise if the payload is small, or is JSON. */
+export function loadPayload(
+  evaluate: Evaluate,
+  { tenant, source, payload }: StoredPayload,
+): MaybePromise<MaybeLarge> {
+  const { content_type, headers, body } = payload;
+  if (body.byteLength <= LARGE_BYTES) return readPayload(source, payload);
+  // It was valid JSON when the event was stored.
+  if (isJson(source, content_type)) return new LargeJson(decoder.decode(body));
+  return convert(evaluate, tenant, { source, content_type, headers }, body);
+}
+
+function isJson(source: string, contentType: string): boolean {
+  const type = mediaType(contentType);
+  return source === "cloudevents" ? type === STRUCTURED : type !== FORM;
+}
+
+async function convert(
+  evaluate: Evaluate,
+  tenant: string,
+  payload: { source: string } & Omit<Payload, "body">,
+  data: Uint8Array,
+): Promise<MaybeLarge> {
+  const signal = new AbortController().signal;
+  const result = await evaluate(
+    { language: "payload", payload, data, timeoutMs: TIMEOUT_MS },
+    { tenant, signal },
+  );
+  if ("output" in result) return result.output;
+  throw new Error(`The payload cannot be read: reading it ${result.message}.`);
+}
