@@ -3,20 +3,45 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
+/**
+ * `freeze`: keeps this and later responses of the connection until `resume`.
+ * `mute`: forwards this response, and no later one of the connection.
+ */
+type Fault = "freeze" | "mute";
+
 export async function startFreezableProxy(target: string) {
   const { port, hostname } = new URL(target);
   const sockets = new Set<Socket>();
+  const held: (() => void)[] = [];
   let isFrozen = false;
+  let faultOf: (response: Buffer) => Fault | undefined = () => undefined;
+
   const server = createServer((client) => {
     const upstream = connect(Number(port), hostname);
+    let isMute = false;
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
     ] as const) {
       sockets.add(from);
       from.on("error", () => {}).on("close", () => to.destroy());
-      if (!isFrozen) from.pipe(to);
+      if (isFrozen) from.pause();
     }
+    client.on("data", (chunk) => upstream.write(chunk));
+    upstream.on("data", (chunk) => {
+      if (isMute) return;
+      const fault = faultOf(chunk);
+      if (fault === "freeze") {
+        upstream.pause();
+        held.push(() => {
+          client.write(chunk);
+          upstream.resume();
+        });
+        return;
+      }
+      client.write(chunk);
+      isMute = fault === "mute";
+    });
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = new URL(target);
@@ -30,14 +55,33 @@ export async function startFreezableProxy(target: string) {
   });
   return {
     url: url.href,
+    /** Freezes the open connections only. */
+    freezeOpen() {
+      for (const socket of sockets) socket.pause();
+    },
     freeze() {
       isFrozen = true;
-      for (const socket of sockets) socket.unpipe().pause();
+      this.freezeOpen();
     },
-    /** Drops the frozen connections, and forwards new ones. */
+    /** Drops all connections, and forwards new ones. */
     thaw() {
       isFrozen = false;
       drop();
+    },
+    /** The first response that contains the text causes the fault in its connection. */
+    onResponse(text: string, fault: Fault): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      faultOf = (response) => {
+        if (!response.includes(text)) return undefined;
+        faultOf = () => undefined;
+        resolve();
+        return fault;
+      };
+      return promise;
+    },
+    /** Forwards the responses that `freeze` has kept. */
+    resume() {
+      for (const forward of held.splice(0)) forward();
     },
   };
 }

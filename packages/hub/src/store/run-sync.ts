@@ -21,6 +21,7 @@ const NO_ROWS: Row[] = [];
 function execute(sql: SyncSql, operation: Operation, notices: Notice[]): Row[] {
   switch (operation.kind) {
     case "query":
+    case "execute":
       return sql.query(operation.sql, operation.params);
     case "insert":
       sql.insert(operation);
@@ -28,6 +29,8 @@ function execute(sql: SyncSql, operation: Operation, notices: Notice[]): Row[] {
     case "notify":
       notices.push(operation.notice);
       return NO_ROWS;
+    case "all":
+      return operation.operations.map((one) => execute(sql, one, notices)) as unknown as Row[];
   }
 }
 

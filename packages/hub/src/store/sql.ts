@@ -13,8 +13,12 @@ export type Row = Record<string, unknown>;
 /** What a verb yields: one request to its backend. */
 export type Operation =
   | { kind: "query"; sql: string; params: readonly Value[] }
+  /** A statement without rows. The backend need not wait for it before it sends the next one. */
+  | { kind: "execute"; sql: string; params: readonly Value[] }
   | ({ kind: "insert" } & Insert)
-  | { kind: "notify"; notice: Notice };
+  | { kind: "notify"; notice: Notice }
+  /** Its rows are those of each operation: `Row[][]`. */
+  | { kind: "all"; operations: readonly Operation[] };
 
 export interface Insert {
   table: string;
@@ -83,6 +87,26 @@ export function* first<Result = Row>(
   params: readonly Value[] = [],
 ): Verb<Result | undefined> {
   return (yield* query<Result>(sql, params))[0];
+}
+
+/** Runs a statement whose rows are not needed. */
+export function* execute(sql: string, params: readonly Value[] = []): Verb<void> {
+  yield { kind: "execute", sql, params };
+}
+
+/** Runs two verbs that do not depend on each other: in order, but in one round trip per step. */
+export function* both<One, Two>(one: Verb<One>, two: Verb<Two>): Verb<[One, Two]> {
+  let ofOne = one.next([]);
+  let ofTwo = two.next([]);
+  while (!ofOne.done && !ofTwo.done) {
+    const operations = [ofOne.value, ofTwo.value];
+    const rows = (yield { kind: "all", operations }) as unknown as [Row[], Row[]];
+    ofOne = one.next(rows[0]);
+    ofTwo = two.next(rows[1]);
+  }
+  while (!ofOne.done) ofOne = one.next(yield ofOne.value);
+  while (!ofTwo.done) ofTwo = two.next(yield ofTwo.value);
+  return [ofOne.value, ofTwo.value];
 }
 
 /** Empty if the table does not exist. */

@@ -5,7 +5,7 @@ import { connectionPlanCases, FILL_CONNECTIONS } from "../contract/connection-qu
 import { FILL_EVENTS, planCases } from "../contract/query-plans.ts";
 import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../contract/run-query-plans.ts";
 import { nth } from "../contract/sample.ts";
-import type { Row, Verb } from "../sql.ts";
+import type { Operation, Row, Verb } from "../sql.ts";
 import { openPostgres } from "./postgres.ts";
 import { dialect, statements, types } from "./postgres-statement.ts";
 
@@ -53,12 +53,14 @@ async function explainVerb(
   accessesOf: (plan: Plan) => Iterable<string> = accesses,
 ): Promise<string[]> {
   const used: string[] = [];
-  let rows: Row[] = [];
-  for (;;) {
-    const { done, value: operation } = verb.next(rows);
-    if (done) return used;
-    rows = [];
-    if (operation.kind === "notify") continue;
+  const explain = async (operation: Operation): Promise<Row[]> => {
+    if (operation.kind === "notify") return [];
+    if (operation.kind === "all") {
+      const rows: unknown[] = [];
+      for (const one of operation.operations) rows.push(await explain(one));
+      return rows as Row[];
+    }
+    let rows: Row[] = [];
     for (const { text, values } of statements(operation)) {
       const explained = await client.query<{ "QUERY PLAN": [{ Plan: Plan }] }>({
         text: `EXPLAIN (FORMAT JSON) ${text}`,
@@ -67,7 +69,10 @@ async function explainVerb(
       used.push(...accessesOf(nth(explained.rows, 0)["QUERY PLAN"][0].Plan));
       rows = (await client.query<Row>({ text, values })).rows;
     }
-  }
+    return rows;
+  };
+  for (let next = verb.next([]); ; next = verb.next(await explain(next.value)))
+    if (next.done) return used;
 }
 
 describe("on PostgreSQL", () => {

@@ -26,6 +26,9 @@ import type { ClaimedRun, NewRun, Run, RunProgress } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { openPostgres } from "./postgres.ts";
 
+/** A transaction that waits for a lock for so long is in a deadlock. It is not repeated. */
+const ONCE = { lockTimeoutMs: 15_000, maxAttempts: 1 };
+
 let admin: pg.Client;
 let one: Store;
 let two: Store;
@@ -35,12 +38,12 @@ beforeEach(async () => {
   const url = await createDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
-  // The store retries a detected deadlock, which would hide it. With this timeout, the call fails: the
-  // lock timeout of the store (10 s) expires first.
+  // The store retries a detected deadlock, which would hide it. With this setting and `ONCE`, the call
+  // fails: the lock timeout expires first.
   await admin.query(
     `ALTER DATABASE ${admin.escapeIdentifier(new URL(url).pathname.slice(1))} SET deadlock_timeout = '60s'`,
   );
-  [one, two] = await Promise.all([openPostgres(url), openPostgres(url)]);
+  [one, two] = await Promise.all([openPostgres(url, ONCE), openPostgres(url, ONCE)]);
 });
 
 afterEach(async () => {

@@ -27,9 +27,9 @@ export interface Statement {
 
 /** A query is one statement. An insert of many rows is split at the maximum number of parameters. */
 export function* statements(
-  operation: Exclude<Operation, { kind: "notify" }>,
+  operation: Extract<Operation, { kind: "query" | "execute" | "insert" }>,
 ): Generator<Statement> {
-  if (operation.kind === "query") {
+  if (operation.kind !== "insert") {
     yield { text: numbered(operation.sql), values: operation.params as Value[] };
     return;
   }

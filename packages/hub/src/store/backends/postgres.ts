@@ -6,7 +6,7 @@ import pg from "pg";
 import { createListeners } from "../listeners.ts";
 import { migrate } from "../migrations.ts";
 import type { OutageLog } from "../outage-log.ts";
-import type { Notice, Row, Verb } from "../sql.ts";
+import type { Notice, Verb } from "../sql.ts";
 import { StorageUnavailable } from "../storage-unavailable.ts";
 import type { Store } from "../store.ts";
 import { createStoreCache, type StoreCache } from "../store-cache.ts";
@@ -19,17 +19,21 @@ import {
   isQueryTimeout,
   messageOf,
   toStorageError,
-  VerbFailed,
 } from "./postgres-errors.ts";
 import { CLOSE_TIMEOUT_MS, commitSql, destroySocket, listen } from "./postgres-listen.ts";
 import { createPing } from "./postgres-ping.ts";
+import { createPipeline } from "./postgres-pipeline.ts";
 import { createPulse, type Operation } from "./postgres-pulse.ts";
-import { dialect, statements, types } from "./postgres-statement.ts";
+import { dialect, types } from "./postgres-statement.ts";
 
 export interface PostgresOptions {
   poolSize?: number;
   /** A statement fails after this time, and its connection is closed. */
   queryTimeoutMs?: number;
+  /** Must be shorter than `IDLE_MS`: the waiting transactions of a frozen replica then end first. */
+  lockTimeoutMs?: number;
+  /** How often a transaction is tried that the server ends because of a lock or a conflict. */
+  maxAttempts?: number;
   /** Called with errors of connections that no call waits for. */
   onError?: (error: Error) => void;
   /** Gets the result of every call. */
@@ -42,8 +46,7 @@ export interface PostgresOptions {
  * A replica that freezes in a transaction holds locks. The server ends its transaction after this
  * time, so that the other replicas wait about a second.
  */
-const LOCK_MS = 1_000;
-const CONFLICT_ATTEMPTS = 5;
+const IDLE_MS = 1_000;
 
 /** A migration takes longer than other transactions, and the replicas that start wait for it. */
 const MIGRATION_SETTINGS =
@@ -54,6 +57,8 @@ export async function openPostgres(
   {
     poolSize = 10,
     queryTimeoutMs = 30_000,
+    lockTimeoutMs = 750,
+    maxAttempts = 5,
     onError = () => {},
     outages = { failed() {}, succeeded() {} },
     cache = createStoreCache(),
@@ -72,7 +77,8 @@ export async function openPostgres(
     max: poolSize,
     types,
     application_name: "signalbox",
-    options: `-c idle_in_transaction_session_timeout=${LOCK_MS} -c lock_timeout=${LOCK_MS}`,
+    pipeline: true,
+    options: `-c idle_in_transaction_session_timeout=${IDLE_MS} -c lock_timeout=${lockTimeoutMs}`,
   });
   // The pool replaces a broken idle connection, and a broken connection in use fails its verb. Both
   // need a listener for `error`: without one, the process would crash.
@@ -101,26 +107,28 @@ export async function openPostgres(
     for (let attempt = 1; ; attempt += 1) {
       const client = await pool.connect();
       let broken: Error | undefined;
-      let isCommitting = false;
       try {
         if (isAbandoned()) throw new StorageUnavailable("the request was given up");
+        const pipeline = createPipeline(client);
         const notices: Notice[] = [];
-        if (!writes) return await runVerb(client, verb(), notices);
-        await client.query(settings === undefined ? "BEGIN" : `BEGIN; ${settings}`);
-        const result = await runVerb(client, verb(), notices);
-        isCommitting = true;
-        await client.query(commitSql(notices));
+        if (!writes) return await pipeline.run(verb(), notices);
+        pipeline.send(settings === undefined ? "BEGIN" : `BEGIN; ${settings}`);
+        const result = await pipeline.run(verb(), notices);
+        await pipeline.query(commitSql(notices));
         commitListeners.notify(notices);
         return result;
       } catch (error) {
-        const cause = endedBy.get(client) ?? error;
-        if (isQueryTimeout(error) || cause !== error) broken = error as Error;
+        // After a timeout the driver itself ends the connection.
+        const ended = isQueryTimeout(error) ? error : endedBy.get(client);
+        const cause = ended ?? error;
+        if (ended) broken = error as Error;
         else if (writes)
           await client.query("ROLLBACK").catch((failed: Error) => {
             broken = failed;
           });
-        const isUndone = isLockTimeout(error) || (isIdleTimeout(cause) && !isCommitting);
-        if (!(isConflict(error) || isUndone) || attempt >= CONFLICT_ATTEMPTS) throw cause;
+        // All of these roll back: the server does not time out a transaction that it is committing.
+        const isUndone = isConflict(error) || isLockTimeout(error) || isIdleTimeout(cause);
+        if (!isUndone || attempt >= maxAttempts) throw cause;
       } finally {
         client.release(broken);
       }
@@ -175,28 +183,4 @@ interface RunOptions {
   writes: boolean;
   /** Statements that follow `BEGIN`. */
   settings?: string;
-}
-
-async function runVerb<Result>(
-  client: pg.ClientBase,
-  verb: Verb<Result>,
-  notices: Notice[],
-): Promise<Result> {
-  let rows: Row[] = [];
-  for (;;) {
-    const { done, value } = advance(verb, rows);
-    if (done) return value;
-    rows = [];
-    if (value.kind === "notify") notices.push(value.notice);
-    else
-      for (const statement of statements(value)) rows = (await client.query<Row>(statement)).rows;
-  }
-}
-
-function advance<Result>(verb: Verb<Result>, rows: Row[]): ReturnType<Verb<Result>["next"]> {
-  try {
-    return verb.next(rows);
-  } catch (error) {
-    throw new VerbFailed("A verb failed.", { cause: error });
-  }
 }

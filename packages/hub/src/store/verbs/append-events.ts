@@ -2,10 +2,22 @@
  * Stores a batch of requests in one transaction. It locks the row of each tenant first. Therefore
  * `seq` follows the order of the commits (once event N is visible, no event before N can appear), the
  * quota is exact, and two replicas cannot store the same webhook twice.
+ *
+ * On PostgreSQL it holds the rows for one round trip: the lock with the search for duplicates, then
+ * all inserts with the commit.
  */
 import { createPacker, PACK_COLUMNS, type Packed } from "../packs.ts";
 import type { TrippedTrigger } from "../run-store.ts";
-import { type Dialect, insert, keyRows, notify, query, type Value, type Verb } from "../sql.ts";
+import {
+  both,
+  type Dialect,
+  insert,
+  keyRows,
+  notify,
+  query,
+  type Value,
+  type Verb,
+} from "../sql.ts";
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../store.ts";
 import type { PlannedEvent } from "./breakers.ts";
 import { storePlans } from "./event-plans.ts";
@@ -40,8 +52,10 @@ export function* appendEvents(
   if (filled.length === 0) return batch.map(() => ({ outcome: "duplicate", events: [] }));
   const tenants = filled.map(({ tenant }) => tenant);
   const at = filled[0]?.events[0]?.received_at as number;
-  const heads = yield* lockOrCreateTenants(dialect, tenants, at);
-  const known = yield* findKnown(dialect, filled);
+  const [heads, known] = yield* both(
+    lockOrCreateTenants(dialect, tenants, at),
+    findKnown(dialect, filled),
+  );
   const growths = new Map<string, Growth>();
   const events: Value[][] = [];
   const packer = createPacker(dialect);

@@ -1,5 +1,14 @@
 /** Agents claim events, release them, and mark them as processed. */
-import { type Dialect, first, inLists, notify, query, type Value, type Verb } from "../sql.ts";
+import {
+  type Dialect,
+  execute,
+  first,
+  inLists,
+  notify,
+  query,
+  type Value,
+  type Verb,
+} from "../sql.ts";
 import type {
   Claim,
   ClaimResult,
@@ -90,17 +99,17 @@ export function* notifyChanged(tenant: string, ids: readonly string[]): Verb<voi
 /** Subtracts events that are no longer pending from the stored counts. */
 export function* decrementPending(tenant: string, events: readonly { type: string }[]): Verb<void> {
   if (events.length === 0) return;
-  yield* query("UPDATE tenants SET pending = pending - ? WHERE id = ?", [events.length, tenant]);
+  yield* execute("UPDATE tenants SET pending = pending - ? WHERE id = ?", [events.length, tenant]);
   const types = new Map<string, number>();
   for (const { type } of events) types.set(type, (types.get(type) ?? 0) + 1);
   for (const [type, count] of types)
-    yield* query("UPDATE pending_types SET count = count - ? WHERE tenant_id = ? AND type = ?", [
+    yield* execute("UPDATE pending_types SET count = count - ? WHERE tenant_id = ? AND type = ?", [
       count,
       tenant,
       type,
     ]);
   // Senders can invent types: the table must not keep every type that ever occurred.
-  yield* query("DELETE FROM pending_types WHERE tenant_id = ? AND count = 0", [tenant]);
+  yield* execute("DELETE FROM pending_types WHERE tenant_id = ? AND count = 0", [tenant]);
 }
 
 /** Claims events with an expired lease first, then unclaimed events, each oldest first. */

@@ -3,7 +3,7 @@
  * of the tenants, so that no other transaction adds runs.
  */
 import type { NewRun, RunError } from "../run-store.ts";
-import { type Dialect, inLists, query, type Verb } from "../sql.ts";
+import { type Dialect, execute, inLists, query, type Verb } from "../sql.ts";
 import { notifyEnded } from "./notify-ended.ts";
 import { ADMIT, type Schedule, scheduleTenant } from "./run-queues.ts";
 import type { RunRow } from "./run-rows.ts";
@@ -75,7 +75,7 @@ export function* replaceWaiting(
     const capacity = max - (yield* count("= 'running'", tenant, lane, max));
     const superseded = waiting.slice(capacity).filter(({ claims }) => claims === 0);
     for (const { list, params } of inLists(superseded.map(idOf), dialect, 2))
-      yield* query(
+      yield* execute(
         `UPDATE runs SET status = 'cancelled', error = ?, finished_at = ? WHERE id IN ${list}`,
         [JSON.stringify(replacedBy(id)), at, ...params],
       );
@@ -86,7 +86,7 @@ export function* replaceWaiting(
     // A run that ends concurrently cannot admit these runs, since it skips locked rows.
     const held = waiting.filter((run) => run.status === "held" && !superseded.includes(run));
     for (const { list, params } of inLists(held.map(idOf), dialect, 0))
-      yield* query(`UPDATE runs SET ${ADMIT} WHERE id IN ${list}`, params);
+      yield* execute(`UPDATE runs SET ${ADMIT} WHERE id IN ${list}`, params);
     if (held.length > 0) scheduleTenant(schedule, tenant, at);
   }
   return replaced;

@@ -9,7 +9,16 @@ import type {
   RunLease,
   RunProgress,
 } from "../run-store.ts";
-import { type Dialect, first, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
+import {
+  type Dialect,
+  execute,
+  first,
+  insert,
+  keyRows,
+  query,
+  type Value,
+  type Verb,
+} from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import type { LoopGuard } from "./breakers.ts";
 import { hydrate, readGraph } from "./claim-runs.ts";
@@ -261,7 +270,7 @@ function gatherInto(pending: PendingRun, { input, event_id, at, depth, chain = [
 }
 
 function* saveGathered({ id, depth, chain, gathered, count }: PendingRun): Verb<void> {
-  yield* query(
+  yield* execute(
     "UPDATE runs SET gathered = ?, gathered_count = ?, depth = ?, chain = ? WHERE id = ?",
     [JSON.stringify(gathered), count, depth, JSON.stringify(chain), id],
   );

@@ -1,5 +1,5 @@
 /** The trigger status of an event: the combined status of the runs that it started or was gathered into. */
-import { type Dialect, inLists, insert, query, type Value, type Verb } from "../sql.ts";
+import { type Dialect, execute, inLists, insert, query, type Value, type Verb } from "../sql.ts";
 import { notifyChanged } from "./claim-events.ts";
 
 export function* linkEvents(
@@ -44,7 +44,7 @@ export function* updateEventStatus(
   for (const { list, params } of inLists([...events].sort(), dialect, 0)) {
     // Locked before the runs are counted: if two runs end concurrently, the second one counts the first.
     if (dialect.forUpdate)
-      yield* query(
+      yield* execute(
         `SELECT id FROM events WHERE id IN ${list} ORDER BY id${dialect.forUpdate}`,
         params,
       );
@@ -69,5 +69,5 @@ export function* markEventsPending(
 ): Verb<void> {
   const events = new Set(runs.flatMap(({ event_id }) => (event_id == null ? [] : [event_id])));
   for (const { list, params } of inLists([...events].sort(), dialect, 0))
-    yield* query(`UPDATE events SET trigger_status = 'pending' WHERE id IN ${list}`, params);
+    yield* execute(`UPDATE events SET trigger_status = 'pending' WHERE id IN ${list}`, params);
 }

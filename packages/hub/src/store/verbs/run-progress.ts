@@ -1,6 +1,15 @@
 /** Saves the progress of runs: their steps, and their end or suspension. */
 import { openStepError, type RunProgress, type Step } from "../run-store.ts";
-import { type Dialect, inLists, insert, notify, query, type Value, type Verb } from "../sql.ts";
+import {
+  type Dialect,
+  execute,
+  inLists,
+  insert,
+  notify,
+  query,
+  type Value,
+  type Verb,
+} from "../sql.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
@@ -81,7 +90,7 @@ export function* saveProgress(
       "started_at = excluded.started_at, finished_at = excluded.finished_at",
   );
   for (const { list, params } of inLists([...progressed].sort(), dialect, 0))
-    yield* query(`UPDATE runs SET idle_claims = 0 WHERE id IN ${list}`, params);
+    yield* execute(`UPDATE runs SET idle_claims = 0 WHERE id IN ${list}`, params);
   if (callers.size > 0) yield* propagateProgress(dialect, callers);
   yield* release(dialect, released);
   yield* notifySteps([...followed]);
@@ -150,7 +159,7 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
   const schedule: Schedule = new Map();
   for (const { row, next, now } of released) {
     if (next.status === "waiting" || next.status === "queued") {
-      yield* query(
+      yield* execute(
         "UPDATE runs SET status = ?, due_at = ?, worker = NULL, idle_claims = 0 WHERE id = ?",
         [next.status, next.due_at, row.id],
       );
@@ -158,7 +167,7 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
     } else {
       const output = next.status === "succeeded" ? next.output : null;
       const error = next.status === "failed" ? next.error : null;
-      yield* query(
+      yield* execute(
         "UPDATE runs SET status = ?, output = ?, error = ?, finished_at = ?, worker = NULL WHERE id = ?",
         [next.status, JSON.stringify(output), JSON.stringify(error), now, row.id],
       );

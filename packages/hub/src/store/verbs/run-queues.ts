@@ -6,7 +6,7 @@
  * id. Only a claim goes from queues to runs, and it skips locked rows. A transaction that holds a queue never
  * waits for a run. Therefore no deadlock is possible.
  */
-import { type Dialect, first, insert, notify, query, type Verb } from "../sql.ts";
+import { type Dialect, execute, first, insert, notify, type Verb } from "../sql.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /** The time at which each tenant's queue has to be served. */
@@ -83,7 +83,7 @@ export function* rescheduleTenant(tenant: string, now: number): Verb<void> {
     [tenant],
   );
   const due = next?.due_at ?? null;
-  yield* query("UPDATE queues SET due_at = ? WHERE tenant_id = ?", [
+  yield* execute("UPDATE queues SET due_at = ? WHERE tenant_id = ?", [
     due === null ? null : Math.max(due, now),
     tenant,
   ]);

@@ -1,0 +1,133 @@
+/** Locks of a replica that has stopped, and a database that does not respond. */
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { startFreezableProxy } from "../../../../../test/support/freezable-proxy.ts";
+import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { sampleRun } from "../contract/run-sample.ts";
+import { allEvents, appendEvents, sampleEvent } from "../contract/sample.ts";
+import type { Store } from "../store.ts";
+import { openPostgres, type PostgresOptions } from "./postgres.ts";
+
+let url: string;
+let stores: Store[];
+
+beforeEach(async () => {
+  url = await createDatabase(inject("postgresUrl"));
+  stores = [];
+});
+
+afterEach(async () => {
+  for (const store of stores) await store.close();
+});
+
+async function open(at = url, options: PostgresOptions = {}): Promise<Store> {
+  const store = await openPostgres(at, options);
+  stores.push(store);
+  return store;
+}
+
+describe("a replica that freezes in a transaction", () => {
+  test("delays the others by about a second, and repeats its transaction when it wakes up", async () => {
+    const proxy = await startFreezableProxy(url);
+    const [frozen, other] = [await open(proxy.url), await open()];
+    await appendEvents(other, [sampleEvent()]);
+    const hasLocked = proxy.onResponse("triggers_rev", "freeze"); // the row of its tenant
+    const appended = appendEvents(frozen, [sampleEvent()]);
+    await hasLocked;
+    const started = performance.now();
+    expect(await appendEvents(other, [sampleEvent()])).toEqual([2]);
+    expect(performance.now() - started).toBeLessThan(5_000); // 1 s on a machine that is not busy
+    proxy.resume();
+    expect(await appended).toEqual([3]);
+  });
+
+  test("holds the rows only until it has sent the rest of its transaction", async () => {
+    const proxy = await startFreezableProxy(url);
+    const [frozen, other] = [await open(proxy.url), await open()];
+    await appendEvents(other, [sampleEvent()]);
+    const event = sampleEvent();
+    const reasons = [{ on: "active" as const, holds: true, message: "the trigger is active" }];
+    const verdict = { flow_id: "a flow", node_id: "start", version: 1, matched: true, reasons };
+    const plan = { verdicts: [verdict], runs: [sampleRun({ event_id: event.id })] };
+    // The response to its last read. The inserts and the commit get no response.
+    const isMute = proxy.onResponse("external_id", "mute");
+    const appended = frozen
+      .appendEvents(
+        [{ tenant: "acme", events: [event], plan: { revision: 0, events: [plan] } }],
+        null,
+      )
+      .catch((error: unknown) => error);
+    await isMute;
+    await vi.waitFor(async () => expect(await allEvents(other)).toHaveLength(2), 60_000);
+    expect(await other.listVerdicts("acme", event.id)).toHaveLength(1);
+    proxy.thaw();
+    expect(await appended).toMatchObject({ code: "storage_unavailable" });
+  });
+});
+
+test("a transaction waits for a lock for a few seconds at most", async () => {
+  const store = await open();
+  await appendEvents(store, [sampleEvent()]);
+  const locking = new pg.Client({ connectionString: url });
+  await locking.connect();
+  await locking.query("BEGIN; SELECT * FROM tenants FOR UPDATE");
+  await expect(appendEvents(store, [sampleEvent()])).rejects.toMatchObject({
+    code: "storage_unavailable",
+    message: "another process has locked the rows for too long",
+  });
+  await locking.end();
+  expect(await appendEvents(store, [sampleEvent()])).toEqual([2]);
+});
+
+describe("a database that stops responding", () => {
+  test("fails the waiting call, and later calls use another connection", async () => {
+    const proxy = await startFreezableProxy(url);
+    const store = await open(proxy.url, { queryTimeoutMs: 300 });
+    await appendEvents(store, [sampleEvent()]);
+    proxy.freezeOpen();
+    const error = await appendEvents(store, [sampleEvent()]).catch((error: unknown) => error);
+    expect(error).toMatchObject({
+      code: "storage_unavailable",
+      message: "the database did not respond in time",
+    });
+    expect(store.isDataError(error)).toBe(false);
+    await vi.waitFor(
+      async () => expect(await appendEvents(store, [sampleEvent()])).toHaveLength(1),
+      60_000,
+    );
+  });
+
+  test("fails every call within about two seconds, and later ones immediately", async () => {
+    const proxy = await startFreezableProxy(url);
+    const store = await open(proxy.url);
+    await appendEvents(store, [sampleEvent()]);
+    proxy.freeze();
+    const started = performance.now();
+    const calls = [appendEvents(store, [sampleEvent()]), store.pendingStatus("acme")];
+    const results = await Promise.allSettled(calls);
+    expect(performance.now() - started).toBeLessThan(5_000); // 2 s on a machine that is not busy
+    for (const result of results)
+      expect(result).toMatchObject({ reason: { code: "storage_unavailable" } });
+    const next = performance.now();
+    await expect(store.pendingStatus("acme")).rejects.toMatchObject({
+      code: "storage_unavailable",
+    });
+    expect(performance.now() - next).toBeLessThan(500);
+    proxy.thaw();
+    await vi.waitFor(
+      async () => expect(await appendEvents(store, [sampleEvent()])).toHaveLength(1),
+      60_000,
+    );
+  });
+
+  test("does not prevent the store from closing", async () => {
+    const proxy = await startFreezableProxy(url);
+    const store = await openPostgres(proxy.url);
+    await appendEvents(store, [sampleEvent()]);
+    proxy.freezeOpen();
+    const stuck = appendEvents(store, [sampleEvent()]).catch((error: unknown) => error);
+    await new Promise((resolve) => setImmediate(resolve)); // the call has a connection now
+    await store.close();
+    expect(await stuck).toBeInstanceOf(Error);
+  });
+});

@@ -1,0 +1,81 @@
+/**
+ * Executes the statements of a verb on one connection. It waits only for rows that the verb reads: all
+ * statements in between, and the commit, are sent together. So a transaction takes few round trips,
+ * and holds its locks for a short time.
+ */
+import type pg from "pg";
+import type { Notice, Operation, Row, Verb } from "../sql.ts";
+import { VerbFailed } from "./postgres-errors.ts";
+import { type Statement, statements } from "./postgres-statement.ts";
+
+export interface Pipeline {
+  /** Does not wait. If the statement fails, the next `query` or `run` throws its error. */
+  send(statement: Statement | string): void;
+  /** Throws the error of the first statement that failed. */
+  query(statement: Statement | string): Promise<Row[]>;
+  /** Its last statements may not be executed yet. */
+  run<Result>(verb: Verb<Result>, notices: Notice[]): Promise<Result>;
+}
+
+/** The client must be in the driver's pipeline mode. */
+export function createPipeline(client: pg.ClientBase): Pipeline {
+  let failure: Error | undefined;
+
+  const query = (statement: Statement | string): Promise<Row[]> =>
+    new Promise((resolve, reject) => {
+      // Statements that the driver cannot serialize fail here. They are unknown to the server, which
+      // would commit without them.
+      if (failure) return reject(failure);
+      const done = (error: Error | null, result?: pg.QueryResult<Row>) => {
+        if (error) failure ??= error;
+        // After an error the server executes COMMIT as ROLLBACK, without an error.
+        if (failure) reject(failure);
+        else resolve(result?.rows ?? []);
+      };
+      if (typeof statement === "string") client.query(statement, done);
+      else client.query(statement.text, statement.values, done);
+    });
+  const send = (statement: Statement | string): void => void query(statement).catch(() => {});
+
+  const perform = (operation: Operation, notices: Notice[]): Promise<Row[]> | Row[] => {
+    switch (operation.kind) {
+      case "query": {
+        const [statement] = statements(operation);
+        return query(statement as Statement);
+      }
+      case "execute":
+      case "insert":
+        for (const statement of statements(operation)) send(statement);
+        return [];
+      case "notify":
+        notices.push(operation.notice);
+        return [];
+      case "all":
+        return Promise.all(operation.operations.map((one) => perform(one, notices))) as Promise<
+          unknown[]
+        > as Promise<Row[]>;
+    }
+  };
+
+  return {
+    send,
+    query,
+    async run(verb, notices) {
+      let rows: Row[] = [];
+      for (;;) {
+        const { done, value } = advance(verb, rows);
+        if (done) return value;
+        const performed = perform(value, notices);
+        rows = performed instanceof Promise ? await performed : performed;
+      }
+    },
+  };
+}
+
+function advance<Result>(verb: Verb<Result>, rows: Row[]): ReturnType<Verb<Result>["next"]> {
+  try {
+    return verb.next(rows);
+  } catch (error) {
+    throw new VerbFailed("A verb failed.", { cause: error });
+  }
+}
