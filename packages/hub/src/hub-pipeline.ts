@@ -10,6 +10,7 @@ import { createIngestLog, type IngestObservation } from "./ingest/ingest-log.ts"
 import { createRateLimit } from "./ingest/rate-limit.ts";
 import { createSendSample } from "./ingest/send-sample.ts";
 import { sources } from "./ingest/sources/index.ts";
+import { DEFAULT_BODY_LIMITS } from "./lib/limits.ts";
 import type { Seal } from "./lib/seal.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";
 import { createMatcher } from "./runs/matcher.ts";
@@ -102,6 +103,8 @@ export function createHubPipeline(options: HubPipelineOptions) {
     callbackTokens,
     tokenRateLimit: limitRate(),
     allowUnsigned: settings.allowUnsigned,
+    evaluate: ports.evaluate,
+    maxValues: (settings.limits ?? DEFAULT_BODY_LIMITS).webhookValues,
     newId,
     now,
   });

@@ -34,6 +34,8 @@ async function receive(options: Partial<PipelineOptions>, key?: string) {
     callbackTokens: { find: () => undefined },
     tokenRateLimit: UNLIMITED,
     allowUnsigned: false,
+    evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+    maxValues: 1_000_000,
     newId: () => "1",
     now: () => 0,
     observe: (observation) => observed.push(observation),

@@ -47,6 +47,8 @@ function createReceiver(store: Store) {
     callbackTokens: { find: () => undefined },
     tokenRateLimit: UNLIMITED,
     allowUnsigned: false,
+    evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+    maxValues: 1_000_000,
     newId,
     now: Date.now,
   });

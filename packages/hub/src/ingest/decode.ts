@@ -1,5 +1,6 @@
 /** Decodes a request body into a JSON object, or into a rejection that names the error. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { hasMoreValues } from "../lib/count-values.ts";
 import { isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
 
 export const FORM = "application/x-www-form-urlencoded";
@@ -23,7 +24,12 @@ export function decodeText(bytes: Uint8Array): string | Rejection {
   }
 }
 
-export function decodeJson(text: string): { value: Json } | Rejection {
+export function decodeJson(text: string, maxValues?: number): { value: Json } | Rejection {
+  if (maxValues !== undefined && hasMoreValues(text, maxValues))
+    return rejection(
+      "too_many_values",
+      `The body has more than ${maxValues} values, which is the limit. Send less in one webhook, or raise SIGNALBOX_MAX_WEBHOOK_VALUES.`,
+    );
   if (nestsDeeperThan(text, MAX_DEPTH))
     return rejection("too_deep", `The body is nested deeper than ${MAX_DEPTH} levels.`);
   try {
@@ -36,6 +42,7 @@ export function decodeJson(text: string): { value: Json } | Rejection {
 export interface DecodeOptions {
   /** Rejects a form without the field `payload`. */
   requiresFormPayload?: boolean;
+  maxValues?: number | undefined;
 }
 
 export function decodeObject(
@@ -46,7 +53,7 @@ export function decodeObject(
   const text = decodeText(bytes);
   if (typeof text !== "string") return text;
   if (contentType === FORM) return decodeForm(text, options);
-  const json = decodeJson(text);
+  const json = decodeJson(text, options.maxValues);
   return isRejection(json) ? json : asObject(json.value);
 }
 
@@ -59,7 +66,7 @@ export function asObject(value: Json): { object: JsonObject } | Rejection {
 /** A form contains the event as JSON in its field `payload`, or its fields are the event. */
 export function decodeForm(
   text: string,
-  { requiresFormPayload = false }: DecodeOptions = {},
+  { requiresFormPayload = false, maxValues }: DecodeOptions = {},
 ): { object: JsonObject } | Rejection {
   const fields = new URLSearchParams(text);
   const payload = fields.get("payload");
@@ -67,7 +74,7 @@ export function decodeForm(
     return requiresFormPayload
       ? rejection("missing_field", "The form lacks the field payload with the event as JSON.")
       : { object: Object.fromEntries(fields) };
-  const json = decodeJson(payload);
+  const json = decodeJson(payload, maxValues);
   return isRejection(json) ? json : asObject(json.value);
 }
 

@@ -12,6 +12,8 @@ export interface VerifiedRequest {
   headerNames(): Iterable<string>;
   bytes: Uint8Array;
   config: Record<string, unknown>;
+  /** The maximum number of values in the body; undefined if its size limits them. */
+  maxValues?: number;
 }
 
 /** A verified request with its parsed body. */

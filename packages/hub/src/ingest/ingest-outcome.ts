@@ -15,6 +15,7 @@ const rejections = {
   rate_limited: [429, "Too many requests"],
   unsupported_media_type: [415, "Unsupported content type"],
   body_too_large: [413, "Body too large"],
+  too_many_values: [413, "Too many values"],
   body_incomplete: [400, "Body incomplete"],
   busy: [503, "Busy"],
   token_missing: [401, "Token missing"],

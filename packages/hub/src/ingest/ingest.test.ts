@@ -6,6 +6,7 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type MakeHmacKey, toBase64, utf8, webHmacKey } from "../lib/hmac.ts";
 import { createIds } from "../lib/ids.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { createEndpoints } from "./endpoints.ts";
@@ -63,6 +64,8 @@ function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
       makeHmacKey: given.makeHmacKey ?? webHmacKey,
       now: () => now,
     }),
+    evaluate: testEvaluate,
+    maxValues: 1_000_000,
     tenancy: undefined,
     isGithubAddress(address) {
       calls.push("address");

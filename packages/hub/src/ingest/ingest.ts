@@ -6,22 +6,19 @@
  * failure limit. Above it, requests of the same address are still accepted if they are signed, since
  * senders can share an address. The quota and duplicates are checked later, by the transaction that stores the events.
  */
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import type { AppendRequest, NewEvent } from "../store/store.ts";
 import { checkContentType, checkMethod, checkUnsigned } from "./check-request.ts";
-import {
-  canBeSigned,
-  checkSentAt,
-  checkSignature,
-  checkSignatureHeaders,
-} from "./check-signature.ts";
-import { MAX_ID, MAX_TYPE, textProblem } from "./check-text.ts";
+import { canBeSigned, checkSignature, checkSignatureHeaders } from "./check-signature.ts";
 import { mediaType } from "./decode.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
+import { createHeaderReader } from "./header-reader.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { type IngestOutcome, isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
 import { type RateLimit, UNLIMITED } from "./rate-limit.ts";
-import { sanitizeSummary } from "./sanitize-summary.ts";
-import type { DecodedEvent, SourceDefinition, Tenancy } from "./source.ts";
+import { readLargeWebhook, readWebhook } from "./read-webhook.ts";
+import type { SourceDefinition, Tenancy } from "./source.ts";
 
 export interface IngestOptions {
   endpoints: Endpoints;
@@ -31,6 +28,10 @@ export interface IngestOptions {
   rateLimit: RateLimit;
   /** True only on a hub that no other machine can reach. */
   allowUnsigned: boolean;
+  /** Reads large bodies. */
+  evaluate: Evaluate;
+  /** The maximum number of values in a large body. */
+  maxValues: number;
   newId: () => string;
   now: () => number;
 }
@@ -45,7 +46,17 @@ export interface AcceptedRequest {
 }
 
 export function createIngest(options: IngestOptions) {
-  const { endpoints, tenancy, isGithubAddress, rateLimit, allowUnsigned, newId, now } = options;
+  const {
+    endpoints,
+    tenancy,
+    isGithubAddress,
+    rateLimit,
+    allowUnsigned,
+    evaluate,
+    maxValues,
+    newId,
+    now,
+  } = options;
 
   return async function ingest(request: IncomingRequest): Promise<AcceptedRequest | IngestOutcome> {
     const source = endpoints.source(request.source);
@@ -73,12 +84,7 @@ export function createIngest(options: IngestOptions) {
     const failUnsigned = (rejected: Rejection): Rejection =>
       admission === "suspect" ? tooManyFailures : fail(rejected);
 
-    let repeated: string | undefined;
-    const header = (name: string): string | undefined => {
-      const values = request.header(name);
-      if (values.length > 1) repeated ??= name;
-      return values[0];
-    };
+    const { header, repeated } = createHeaderReader(request.header);
 
     if (admission === "suspect" && request.key !== undefined && !canBeSigned(source, header))
       return tooManyFailures;
@@ -105,26 +111,38 @@ export function createIngest(options: IngestOptions) {
     const badSignature = isSigned
       ? await checkSignature(endpoint, { header, body: bytes, now: now() })
       : undefined;
-    if (badSignature) return fail(repeated ? repeatedHeader(repeated) : badSignature);
-    if (repeated) return repeatedHeader(repeated);
+    const unclear = repeated();
+    if (badSignature) return fail(unclear ?? badSignature);
+    if (unclear) return unclear;
 
-    const decoded = source.decode({
-      contentType: mediaType(header("content-type") ?? ""),
-      header,
-      headerNames: request.headerNames,
-      bytes,
-      config: endpoint.config,
-    });
-    if (repeated) return repeatedHeader(repeated);
-    if (!Array.isArray(decoded)) return decoded;
-    for (const event of decoded) {
-      const expired = isSigned ? checkSentAt(source, event.body, now()) : undefined;
-      if (expired) return fail(expired);
-      const invalid = checkEvent(event);
-      if (invalid) return invalid;
-    }
+    const reading = { isSigned, now: now() };
+    const { config } = endpoint;
+    const contentType = mediaType(header("content-type") ?? "");
+    const isLarge = bytes.byteLength > LARGE_BYTES;
+    const read = isLarge
+      ? await readLargeWebhook(
+          evaluate,
+          {
+            ...reading,
+            source: source.id,
+            contentType,
+            headers: publicHeaders(request, endpoint),
+            config,
+            maxValues,
+          },
+          { bytes, queue: endpoint.tenant ?? sample?.tenant ?? endpoint.id },
+        )
+      : readWebhook(
+          source,
+          { contentType, header, headerNames: request.headerNames, bytes, config },
+          reading,
+        );
+    const ambiguous = repeated();
+    if (ambiguous) return ambiguous;
+    if ("outcome" in read) return isReplay(read) ? fail(read) : read;
 
-    const tenant = endpoint.tenant ?? sample?.tenant ?? (await tenantOf(endpoint, decoded));
+    const tenant =
+      endpoint.tenant ?? sample?.tenant ?? (await tenancy?.resolve(read.installation()));
     if (tenant === undefined)
       return rejection(
         "unknown_tenant",
@@ -133,19 +151,19 @@ export function createIngest(options: IngestOptions) {
 
     const received = now();
     const headers = storedHeaders(endpoint, header);
-    const contentType = header("content-type") ?? "";
-    const events = decoded.map(
-      (event): NewEvent => ({
+    const storedType = header("content-type") ?? "";
+    const events = read.events.map(
+      ({ type, externalId, summary, part, headers: own }): NewEvent => ({
         id: newId(),
         source: source.id,
         source_id: endpoint.id,
-        external_id: event.externalId,
-        type: event.type,
+        external_id: externalId,
+        type,
         received_at: received,
-        ...sanitizeSummary(source.summarize(event.type, event.body)),
-        content_type: event.part?.contentType ?? contentType,
-        headers: event.headers ? { ...headers, ...event.headers } : headers,
-        body: event.part?.bytes ?? bytes,
+        ...summary,
+        content_type: part?.contentType ?? storedType,
+        headers: own ? { ...headers, ...own } : headers,
+        body: part ? bytes.subarray(part.start, part.end) : bytes,
       }),
     );
     return {
@@ -154,17 +172,11 @@ export function createIngest(options: IngestOptions) {
       appendRequest: {
         tenant,
         events,
-        data: decoded.map(({ body }) => body),
-        skipQuota:
-          request.key === undefined &&
-          decoded.every(({ type, body }) => source.skipsQuota(type, body)),
+        ...(read.data && { data: read.data }),
+        skipQuota: request.key === undefined && read.skipsQuota(),
       },
     };
   };
-
-  async function tenantOf({ source }: Endpoint, [event]: DecodedEvent[]) {
-    return event && tenancy?.resolve(source.installation(event.type, event.body));
-  }
 }
 
 export const tooManyRequests = rejection(
@@ -193,25 +205,23 @@ const keyRequired = ({ id, title }: SourceDefinition): Rejection =>
     `On this hub every GitHub account is a tenant, and webhooks from ${title} do not identify one: send them to an endpoint with a key. \`npx signalbox source add ${id} --tenant ACCOUNT_ID\` creates one.`,
   );
 
-export const repeatedHeader = (name: string): Rejection =>
-  rejection("duplicate_header", `The header ${name} occurs more than once.`);
+/** A signed time that is missing or too old counts as a failed signature. */
+const isReplay = (outcome: IngestOutcome): outcome is Rejection =>
+  isRejection(outcome) && /^signature_/.test(outcome.reason);
 
-/** Checks the type and the delivery id. */
-function checkEvent({ type, externalId, inHeaders = [] }: DecodedEvent): Rejection | undefined {
-  const checkText = (part: "type" | "externalId", name: string, text: string, max: number) => {
-    const problem = textProblem(text, max);
-    return problem === undefined
-      ? undefined
-      : rejection(
-          inHeaders.includes(part) ? "invalid_header" : "invalid_field",
-          `The ${name} ${problem}.`,
-        );
-  };
-  return (
-    checkText("type", "event type", type, MAX_TYPE) ??
-    checkText("externalId", "delivery id", externalId ?? "", MAX_ID)
+const CREDENTIALS: readonly string[] = ["authorization", "proxy-authorization", "cookie"];
+
+/** The headers without credentials, which the sandbox must not get. */
+const publicHeaders = (
+  request: IncomingRequest,
+  { scheme }: Endpoint,
+): Record<string, readonly string[]> =>
+  Object.fromEntries(
+    request
+      .headerNames()
+      .filter((name) => !CREDENTIALS.includes(name) && !scheme.credentials.includes(name))
+      .map((name) => [name, request.header(name)]),
   );
-}
 
 function storedHeaders(
   { scheme, source }: Endpoint,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { memberRange } from "./json-text.ts";
+import { memberRange, toByteRanges } from "./json-text.ts";
 
 function member(text: string, name = "data"): string | undefined {
   const found = memberRange(text, name);
@@ -31,6 +31,24 @@ it("finds the same value as JSON.parse", () => {
     fc.property(object, spaces, fc.jsonValue(), (rest, indent, data) => {
       const text = JSON.stringify({ ...rest, data }, undefined, indent);
       expect(JSON.parse(member(text) ?? "")).toEqual(JSON.parse(text).data);
+    }),
+  );
+});
+
+it.each(["", "\ufeff"])("converts ranges of a text to ranges of its bytes after %j", (mark) => {
+  const word = fc.string({ unit: "grapheme" });
+  fc.assert(
+    fc.property(fc.array(word), (words) => {
+      const text = words.join("");
+      let end = 0;
+      const ranges = words.map((one) => {
+        const start = end;
+        end += one.length;
+        return { start, end };
+      });
+      const bytes = Buffer.from(mark + text);
+      const found = toByteRanges(ranges, text, bytes);
+      expect(found.map((one) => bytes.subarray(one.start, one.end).toString())).toEqual(words);
     }),
   );
 });

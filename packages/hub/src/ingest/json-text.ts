@@ -1,4 +1,5 @@
 /** Finds values in the text of valid JSON, without serializing parsed values again. */
+import { utf8 } from "../lib/hmac.ts";
 
 /** The index of the quote that closes the string which opens at `opening`. */
 export function endOfString(text: string, opening: number): number {
@@ -17,6 +18,24 @@ function isEscaped(text: string, at: number): boolean {
 export interface TextRange {
   start: number;
   end: number;
+}
+
+/** Converts ranges of a text, in order and apart, to ranges of the UTF-8 bytes that it was decoded from. */
+export function toByteRanges(
+  ranges: readonly TextRange[],
+  text: string,
+  bytes: Uint8Array,
+): readonly TextRange[] {
+  // In plain ASCII, positions in the text are positions in the bytes.
+  if (text.length === bytes.byteLength) return ranges;
+  let position = 0;
+  let byte = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0; // a byte order mark
+  const advance = (end: number): number => {
+    byte += utf8(text.slice(position, end)).byteLength;
+    position = end;
+    return byte;
+  };
+  return ranges.map(({ start, end }) => ({ start: advance(start), end: advance(end) }));
 }
 
 /**

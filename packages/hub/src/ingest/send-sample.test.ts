@@ -60,6 +60,8 @@ function createSender(
     isGithubAddress: () => false,
     rateLimit: { admit: () => "rejected", fail() {} },
     allowUnsigned: false,
+    evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+    maxValues: 1_000_000,
     newId,
     now,
   });

@@ -50,6 +50,8 @@ export interface SignatureScheme {
   reads: string;
   /** The headers that are stored with the payload, so that it can be verified again. */
   headers: readonly string[];
+  /** The headers that contain the secret itself. */
+  credentials: readonly string[];
   /** Converts a secret to the bytes of the HMAC key. */
   keyBytes(secret: string): Uint8Array;
   /** Returns whether the request has the headers of the scheme. Otherwise `verify` returns "missing". */
@@ -84,6 +86,7 @@ function hmacScheme(options: HmacOptions): SignatureScheme {
     covers: "body",
     reads: options.headers.join(", "),
     headers: options.headers,
+    credentials: [],
     keyBytes: options.keyBytes ?? utf8,
     isPresent: (header) => options.headers.every((name) => header(name)),
     verify(request, key) {
@@ -229,6 +232,7 @@ export function sharedToken({
     covers: "credential",
     reads: name,
     headers: [], // the header is the secret, so it is never stored
+    credentials: [name],
     keyBytes: utf8,
     isPresent: (header) => Boolean(header(name)),
     async verify(request, key) {
@@ -275,6 +279,7 @@ const combine = (schemes: Schemes, verify: SignatureScheme["verify"]): Signature
   covers: schemes[0].covers,
   reads: schemes.map((scheme) => scheme.reads).join(" or "),
   headers: schemes.flatMap((scheme) => scheme.headers),
+  credentials: schemes.flatMap((scheme) => scheme.credentials),
   keyBytes: schemes[0].keyBytes,
   isPresent: (header) => schemes.some((scheme) => scheme.isPresent(header)),
   verify,

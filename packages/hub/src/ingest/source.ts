@@ -15,8 +15,8 @@ export interface DecodedEvent {
   type: string;
   externalId: string | null;
   body: JsonObject;
-  /** Set if the event is only one part of the request's body. */
-  part?: { bytes: Uint8Array; contentType: string };
+  /** Set if the event is only one part of the request's body, from one byte to another. */
+  part?: { start: number; end: number; contentType: string };
   /** Which of these values came from headers, so that an error names the header and not a field. */
   inHeaders?: readonly ("type" | "externalId")[];
   /** Headers that are part of the event. They are stored in addition to `SourceDefinition.headers`. */
@@ -158,7 +158,8 @@ function decodeOneEvent(
   request: VerifiedRequest,
 ): DecodedEvent[] | IngestOutcome {
   const { requiresFormPayload = false, eventType, externalId } = options;
-  const decoded = decodeObject(request.contentType, request.bytes, { requiresFormPayload });
+  const { contentType, bytes, maxValues } = request;
+  const decoded = decodeObject(contentType, bytes, { requiresFormPayload, maxValues });
   if (isRejection(decoded)) return decoded;
   const parsed = { ...request, body: decoded.object };
   const control = options.control?.(parsed);

@@ -13,12 +13,15 @@ export interface BodyLimits {
   importBytes: number;
   /** The number of values in a JSON body: numbers, texts, arrays, objects and so on. */
   values: number;
+  /** The number of values in a large body of a webhook. The sandbox parses it. */
+  webhookValues: number;
 }
 
 export const DEFAULT_BODY_LIMITS: BodyLimits = {
   bodyBytes: MIB,
   importBytes: 8 * MIB,
   values: 50_000,
+  webhookValues: 1_000_000,
 };
 
 /** Larger JSON is not parsed in the thread that serves requests, but in the sandbox. */

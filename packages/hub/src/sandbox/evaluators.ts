@@ -7,12 +7,16 @@ import {
   type Program,
   type SerializedEvaluation,
   type SerializedResult,
+  type WebhookToRead,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
 import { runSelect } from "@signalbox/rules/flows/select.ts";
 import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { runFilters } from "@signalbox/rules/match/filter.ts";
+import { readInSandbox } from "../ingest/read-webhook.ts";
+import type { SourceDefinition } from "../ingest/source.ts";
+import { sources } from "../ingest/sources/index.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import { isTextDeeperThan } from "../lib/count-values.ts";
 import { checkSyntax, type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
@@ -24,11 +28,18 @@ type Evaluator<Name extends Language, Data = string> = (
 ) => Promise<SerializedResult>;
 
 /** Their data are the body of a payload, which need not be JSON. */
-type BodyLanguage = "payload";
+type BodyLanguage = "payload" | "webhook";
 
 const bodyEvaluators: { [Name in BodyLanguage]: Evaluator<Name, Uint8Array> } = {
   payload: async ({ payload, data: body }) =>
     succeeded(readPayload(payload.source, { ...payload, body })),
+  webhook: async ({ webhook, data }) => succeeded(readInSandbox(sourceOf(webhook), webhook, data)),
+};
+
+const sourceOf = ({ source }: WebhookToRead): SourceDefinition => {
+  const found = sources.find(({ id }) => id === source);
+  if (!found) throw new Error(`There is no source ${source}.`);
+  return found;
 };
 
 const evaluators: { [Name in Exclude<Language, BodyLanguage>]: Evaluator<Name> } = {

@@ -20,13 +20,26 @@ export type Program =
   /** Reads values of the data, so that large data need not be parsed here. They are the `parts`. */
   | ({ language: "select" } & Selection)
   /** The data are the body of a stored payload; the output is its JSON. */
-  | { language: "payload"; payload: PayloadFormat };
+  | { language: "payload"; payload: PayloadFormat }
+  /** The data are the body of a webhook; the output is what ingest/read-webhook.ts returns. */
+  | { language: "webhook"; webhook: WebhookToRead };
 
 /** How the body of an event's payload is read. */
 export interface PayloadFormat {
   source: string;
   content_type: string;
   headers: Record<string, string>;
+}
+
+/** A webhook whose signature is valid, without its body. */
+export interface WebhookToRead {
+  source: string;
+  contentType: string;
+  headers: Record<string, readonly string[]>;
+  config: Record<string, unknown>;
+  isSigned: boolean;
+  now: number;
+  maxValues: number;
 }
 
 interface Limits {

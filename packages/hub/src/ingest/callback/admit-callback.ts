@@ -8,8 +8,9 @@
 import { bearerToken } from "../../lib/bearer-token.ts";
 import { checkContentEncoding } from "../check-request.ts";
 import { MAX_ID, textProblem } from "../check-text.ts";
+import { repeatedHeader } from "../header-reader.ts";
 import type { IncomingRequest } from "../incoming-request.ts";
-import { type AcceptedRequest, repeatedHeader, tooManyRequests } from "../ingest.ts";
+import { type AcceptedRequest, tooManyRequests } from "../ingest.ts";
 import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";
 import type { RateLimit } from "../rate-limit.ts";
 import { toEvent } from "./callback-event.ts";

@@ -4,7 +4,7 @@ import { utf8 } from "../../lib/hmac.ts";
 import { MAX_ID, MAX_TYPE, textProblem } from "../check-text.ts";
 import { asObject, decodeJson, decodeText } from "../decode.ts";
 import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";
-import { memberRange } from "../json-text.ts";
+import { memberRange, toByteRanges } from "../json-text.ts";
 
 export interface Callback {
   type: string;
@@ -57,11 +57,8 @@ export function parseCallback(bytes: Uint8Array): Callback | Rejection {
 function bytesOfData(bytes: Uint8Array, text: string): Uint8Array {
   const found = memberRange(text, "data");
   if (!found) return EMPTY;
-  const { start, end } = found;
-  // In plain ASCII, positions in the text are positions in the bytes.
-  return bytes.byteLength === text.length
-    ? bytes.subarray(start, end)
-    : utf8(text.slice(start, end));
+  const [range = found] = toByteRanges([found], text, bytes);
+  return bytes.subarray(range.start, range.end);
 }
 
 const invalid = (name: string, problem: string): Rejection =>

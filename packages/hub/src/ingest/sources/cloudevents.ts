@@ -1,8 +1,8 @@
 /** https://cloudevents.io: the three modes of the HTTP binding 1.0, and the webhook handshake. */
-import { utf8 } from "../../lib/hmac.ts";
 import { decodeJson, decodeObject, decodeText } from "../decode.ts";
 import type { VerifiedRequest } from "../extractor.ts";
 import { type IngestOutcome, isRejection, rejection } from "../ingest-outcome.ts";
+import { type TextRange, toByteRanges } from "../json-text.ts";
 import { bearer } from "../signatures.ts";
 import { type DecodedEvent, defineSource } from "../source.ts";
 import {
@@ -92,13 +92,13 @@ function decodeBatch({ bytes }: VerifiedRequest): DecodedEvent[] | IngestOutcome
       `The batch contains ${json.value.length} events; the limit is ${MAX_BATCH}.`,
     );
   if (json.value.length === 0) return { outcome: "pong" }; // allowed by the specification
-  const texts = jsonElements(text);
+  const ranges = toByteRanges(jsonElements(text), text, bytes);
   const events: DecodedEvent[] = [];
   for (const [index, value] of json.value.entries()) {
     const event = checkEvent(value, `event ${index} of the batch`);
     if (isRejection(event)) return event;
-    const part = { bytes: utf8(texts[index] ?? ""), contentType: STRUCTURED };
-    events.push(decodedEvent(event, { part }));
+    const range = ranges[index] as TextRange;
+    events.push(decodedEvent(event, { part: { ...range, contentType: STRUCTURED } }));
   }
   return events;
 }

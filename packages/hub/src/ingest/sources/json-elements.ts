@@ -1,13 +1,18 @@
-import { endOfString } from "../json-text.ts";
+import { endOfString, type TextRange } from "../json-text.ts";
 
 /**
- * Splits the valid JSON text of an array into the texts of its elements. Stringifying the parsed
- * elements instead would change numbers that JavaScript cannot represent.
+ * Where the elements of an array are in its valid JSON text. Stringifying the parsed elements instead
+ * would change numbers that JavaScript cannot represent.
  */
-export function jsonElements(text: string): string[] {
-  const elements: string[] = [];
+export function jsonElements(text: string): TextRange[] {
+  const elements: TextRange[] = [];
   let depth = 0;
   let start = 0;
+  const add = (end: number) => {
+    const element = text.slice(start, end);
+    const from = start + (element.length - element.trimStart().length);
+    elements.push({ start: from, end: from + element.trim().length });
+  };
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];
     if (character === '"') at = endOfString(text, at);
@@ -16,11 +21,12 @@ export function jsonElements(text: string): string[] {
       if (depth === 1) start = at + 1;
     } else if (character === "]" || character === "}") {
       depth -= 1;
-      if (depth === 0) elements.push(text.slice(start, at).trim());
+      if (depth === 0) add(at);
     } else if (character === "," && depth === 1) {
-      elements.push(text.slice(start, at).trim());
+      add(at);
       start = at + 1;
     }
   }
-  return elements.length === 1 && elements[0] === "" ? [] : elements;
+  const [first] = elements;
+  return elements.length === 1 && first?.start === first?.end ? [] : elements;
 }
