@@ -3,12 +3,11 @@
  * code). Meanwhile another process probes `/healthz`; its slowest response shows whether a program
  * blocks other requests.
  */
-import { fork } from "node:child_process";
 import { createHmac, randomUUID } from "node:crypto";
-import { once } from "node:events";
+import { startHealthProbe } from "../test/support/start-health-probe.ts";
 import { createToken } from "./agent-hub.ts";
 import type { Benchmark } from "./benchmark.ts";
-import { makeFolder, removeFolder, stopProcess, trackProcess } from "./cleanup.ts";
+import { makeFolder, removeFolder } from "./cleanup.ts";
 import { findCli, startHub } from "./hub-process.ts";
 import { SECRET } from "./signed-deliveries.ts";
 import { figure, table } from "./table.ts";
@@ -106,7 +105,7 @@ export const hostile: Benchmark = async ({ hub: path, reportProgress }) => {
   const data = makeFolder();
   const token = createToken(cli, data, "admin");
   const hub = await startHub({ cli, name: "hub", data });
-  const probe = trackProcess(fork(new URL("./health-probe.ts", import.meta.url)));
+  const probe = startHealthProbe(`http://127.0.0.1:${hub.port}`);
   const api = async (method: string, route: string, body?: unknown): Promise<unknown> => {
     const response = await fetch(`http://127.0.0.1:${hub.port}${route}`, {
       method,
@@ -119,18 +118,16 @@ export const hostile: Benchmark = async ({ hub: path, reportProgress }) => {
   const rows: { test: Case; worstMs: number; seconds: number; result: string }[] = [];
   try {
     await api("POST", "/api/apps", { slug: "hostile", name: "Hostile" });
-    probe.send({ port: hub.port });
     for (const test of CASES) {
       reportProgress(`hostile: ${test.kind}, ${test.name}`);
       const startedAt = performance.now();
-      probe.send("reset");
+      await probe.report();
       const result = await run(test, api, hub.port);
-      probe.send("report");
-      const [worstMs] = (await once(probe, "message")) as [number];
+      const worstMs = Math.max(...(await probe.report()).latencies);
       rows.push({ test, worstMs, seconds: (performance.now() - startedAt) / 1000, result });
     }
   } finally {
-    await stopProcess(probe);
+    probe.stop();
     await hub.stop();
     removeFolder(data);
   }

@@ -1,17 +1,17 @@
 /** No run freezes or kills the hub: what it stores is limited, and what others read of it is short. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
-import { edge, intent, node } from "../support/flow-samples.ts";
+import {
+  eventOf468Megabytes,
+  runBeyondItsBudget,
+  runOf58Megabytes,
+  TRIGGER,
+} from "../support/attacks/large-runs.ts";
 import { probeHealth } from "../support/health-probe.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-const TRIGGER = "intent Go";
-const large = (id: string) => node(id, "Code", { code: 'return "x".repeat(3_900_000)' });
-const chain = (ids: readonly string[]) => ids.map((id, at) => edge(ids[at - 1] ?? TRIGGER, id));
-
-const publish = async (api: Api, nodes: object[], ids: readonly string[]): Promise<string> => {
+const publish = async (api: Api, flow: object): Promise<string> => {
   await api.call("POST", "/api/apps", { slug: "desk", name: "Desk" });
-  const flow = { name: "Large", nodes: [intent("Go"), ...nodes], edges: chain(ids) };
   const { id } = (await api.expect(201, "POST", "/api/apps/desk/flows", flow)).json;
   await api.expect(200, "POST", `/api/flows/${id}/publish`);
   return id;
@@ -28,8 +28,7 @@ const waitForEnd = (api: Api, id: string) =>
 describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s", (backend) => {
   it("fails at the step that exceeds its budget", async () => {
     const api = await startApi(backend);
-    const ids = Array.from({ length: 60 }, (_, at) => `n${at}`);
-    const flow = await publish(api, ids.map(large), ids);
+    const flow = await publish(api, runBeyondItsBudget());
     const probe = probeHealth(api.hub, `60 outputs of 3.9 MB on ${backend}`);
     const { json } = await waitForEnd(api, await start(api, flow));
     expect(json).toMatchObject({ status: "failed", error: { code: "run_too_large" } });
@@ -40,10 +39,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
 
   it("is returned as previews, and each value as a whole or in ranges", async () => {
     const api = await startApi(backend);
-    const ids = Array.from({ length: 15 }, (_, at) => `n${at}`);
-    const end = node("end", "Return", { value: "short" });
-    const flow = await publish(api, [...ids.map(large), end], [...ids, "end"]);
-    const id = await start(api, flow);
+    const id = await start(api, await publish(api, runOf58Megabytes()));
     await waitForEnd(api, id);
     const probe = probeHealth(api.hub, `reads of a run of 58 MB on ${backend}`);
     // Ten streams that are never read.
@@ -67,9 +63,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
 
   it("cannot emit an event that is too large to be read", async () => {
     const api = await startApi(backend);
-    const data = Object.fromEntries(Array.from({ length: 120 }, (_, at) => [`f${at}`, "{{ n0 }}"]));
-    const emit = node("emit", "EmitEvent", { type: "large", data });
-    const flow = await publish(api, [large("n0"), emit], ["n0", "emit"]);
+    const flow = await publish(api, eventOf468Megabytes());
     const probe = probeHealth(api.hub, `an event of 468 MB on ${backend}`);
     const { json } = await waitForEnd(api, await start(api, flow));
     expect(json).toMatchObject({

@@ -1,0 +1,24 @@
+/** Measures `/healthz` of a hub from another process. */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { HealthReport } from "./health-probe-process.ts";
+
+export interface HealthProbe {
+  /** The responses since the last report. */
+  report(): Promise<HealthReport>;
+  stop(): void;
+}
+
+export function startHealthProbe(url: string): HealthProbe {
+  const file = fileURLToPath(new URL("health-probe-process.ts", import.meta.url));
+  const child = fork(file, [url], { execArgv: [], serialization: "advanced" });
+  return {
+    async report() {
+      child.send("report");
+      const [report] = (await once(child, "message")) as [HealthReport];
+      return report;
+    },
+    stop: () => void child.kill("SIGKILL"),
+  };
+}
