@@ -6,6 +6,8 @@ export interface Options {
   quick: boolean;
   /** Path of a built CLI to measure instead of this checkout's. */
   hub: string | undefined;
+  /** The duration of a benchmark that has no fixed one. */
+  minutes: number | undefined;
   /** Shows the current activity on the terminal. */
   reportProgress(text: string): void;
 }

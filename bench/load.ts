@@ -19,6 +19,8 @@ export interface LoadPlan {
    * loop).
    */
   rate: number | undefined;
+  /** Whether the report contains every latency and the ids of all acknowledged deliveries. */
+  record?: boolean;
 }
 
 export interface LoadReport {
@@ -36,12 +38,19 @@ export interface LoadReport {
   cpuSeconds: number;
   /** Milliseconds. */
   latency: { p50: number; p90: number; p99: number; max: number };
+  record?: {
+    /** Sorted milliseconds. */
+    latencies: Float64Array;
+    /** The first fields of the delivery ids of all 2xx responses. */
+    acknowledged: Uint32Array;
+  };
 }
 
 const GRACE_MS = 15_000;
 
 function run(plan: LoadPlan): Promise<LoadReport> {
   const latencies = new Float64Array(plan.requests);
+  const acknowledged: number[] = [];
   const statuses: Record<string, number> = {};
   let sent = 0;
   let completed = 0;
@@ -64,8 +73,12 @@ function run(plan: LoadPlan): Promise<LoadReport> {
       sent += 1;
     }
 
-    function onResponse(connection: Connection, status: string, dueAt: number): void {
+    function onResponse(
+      connection: Connection,
+      { status, dueAt, id }: { status: string; dueAt: number; id: number },
+    ): void {
       const now = performance.now();
+      if (plan.record && status.startsWith("2")) acknowledged.push(id);
       latencies[completed] = now - dueAt;
       completed += 1;
       statuses[status] = (statuses[status] ?? 0) + 1;
@@ -132,6 +145,9 @@ function run(plan: LoadPlan): Promise<LoadReport> {
           p99: percentile(sorted, 0.99),
           max: percentile(sorted, 1),
         },
+        ...(plan.record && {
+          record: { latencies: sorted, acknowledged: Uint32Array.from(acknowledged) },
+        }),
       });
     }
 
@@ -144,7 +160,7 @@ function run(plan: LoadPlan): Promise<LoadReport> {
           else if (mayStart()) send(connection, performance.now());
           else close(connection);
         },
-        response: (status, dueAt) => onResponse(connection, status, dueAt),
+        response: (response) => onResponse(connection, response),
         broken: () => onBroken(connection),
       });
       connections.add(connection);
@@ -162,10 +178,15 @@ interface Connection {
 function openConnection(
   port: number,
   templates: LoadPlan["templates"],
-  on: { ready(): void; response(status: string, dueAt: number): void; broken(): void },
+  on: {
+    ready(): void;
+    response(response: { status: string; dueAt: number; id: number }): void;
+    broken(): void;
+  },
 ): Connection {
   let next = 0;
   let dueAt = 0;
+  let id = 0;
   let read = "";
   let ended = false;
   const socket: Socket = connect({
@@ -181,7 +202,7 @@ function openConnection(
         if (!isComplete(read)) return true;
         const status = read.slice(9, 12);
         read = "";
-        on.response(status, dueAt);
+        on.response({ status, dueAt, id });
         return true;
       },
     },
@@ -195,7 +216,8 @@ function openConnection(
       dueAt = at;
       const { request, idAt } = templates[next % templates.length] as LoadPlan["templates"][number];
       next += 1;
-      writeHex(request, idAt, nextTick());
+      id = nextTick();
+      writeHex(request, idAt, id);
       socket.write(request);
     },
     end() {

@@ -27,7 +27,8 @@ interface Variant {
   issue: number;
 }
 
-export function makePayloads(): Buffer[] {
+/** With the id of a GitHub App's installation, if one is given. */
+export function makePayloads(installation?: number): Buffer[] {
   const example = nearestExample();
   return Array.from({ length: PAYLOADS }, (_, at) => {
     const random = randomFrom(at);
@@ -37,7 +38,9 @@ export function makePayloads(): Buffer[] {
       person: Math.floor(random() * PEOPLE),
       issue: 1 + Math.floor(random() * 9_999),
     };
-    return Buffer.from(JSON.stringify(vary(example, "", variant)));
+    const payload = vary(example, "", variant) as { [key: string]: Json };
+    if (installation !== undefined) payload.installation = { id: installation };
+    return Buffer.from(JSON.stringify(payload));
   });
 }
 

@@ -42,6 +42,16 @@ export function residentBytes(pid: number): number {
   return Number(kilobytes) * 1024;
 }
 
+/** Resident memory of the running child processes in bytes. Shared pages count for each. */
+export function residentBytesOfChildren(pid: number): number {
+  const children = execFileSync("ps", ["-A", "-o", "ppid=,rss="], { encoding: "utf8" });
+  return children
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number))
+    .reduce((sum, [parent, kilobytes = 0]) => sum + (parent === pid ? kilobytes * 1024 : 0), 0);
+}
+
 function readStat(
   pid: number,
 ): { parent: number; self: number; endedChildren: number } | undefined {

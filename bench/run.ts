@@ -15,6 +15,7 @@ import { memory } from "./memory.ts";
 import { parts } from "./parts.ts";
 import { profile } from "./profile.ts";
 import { reads } from "./reads.ts";
+import { soak } from "./soak.ts";
 import { start } from "./start.ts";
 import { figure } from "./table.ts";
 
@@ -28,6 +29,7 @@ const benchmarks: Record<string, Benchmark> = {
   memory,
   start,
   hostile,
+  soak,
   parts,
   profile,
 };
@@ -44,6 +46,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   memory       memory of the hub during 200,000 deliveries
   start        time to the first response, memory of an idle hub
   hostile      /healthz while hostile expressions, schemas and code of flow authors run
+  soak         all attacks on the hub's limits at once, beside 200 webhooks per second
   parts        CPU of a webhook, split into HMAC, parsing and storage
   profile      CPU profile of the hub at concurrency 64
   all          ${inAll.join(", ")}
@@ -52,7 +55,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   --json       print the results as JSON instead of tables
   --backend B  sqlite or postgres; the default is both
   --hub FILE   measure this built cli.js instead of this checkout
-  --minutes N  abort after this time (60)
+  --minutes N  abort after this time (60); for soak, the time of the attacks (10)
 
 Results are also written to bench/results/NAME.json. docs/benchmarks.md explains them.`;
 
@@ -64,28 +67,30 @@ const { values: flags, positionals } = parseArgs({
     help: { type: "boolean", short: "h", default: false },
     backend: { type: "string" },
     hub: { type: "string" },
-    minutes: { type: "string", default: "60" },
+    minutes: { type: "string" },
   },
 });
 const backends = (["sqlite", "postgres"] as const).filter(
   (backend: Backend) => flags.backend === undefined || flags.backend === backend,
 );
+const minutes = flags.minutes === undefined ? undefined : Number(flags.minutes);
 const names = positionals.includes("all") ? inAll : positionals;
 const isValid =
   backends.length > 0 &&
   names.length > 0 &&
   names.every((name) => Object.hasOwn(benchmarks, name)) &&
-  Number(flags.minutes) > 0;
+  (minutes === undefined || minutes > 0);
 if (flags.help || !isValid) {
   console.log(usage);
   process.exit(flags.help ? 0 : 2);
 }
 
 cleanUpOnExit();
+const abortMinutes = names.includes("soak") ? 60 + 2 * (minutes ?? 10) : (minutes ?? 60);
 setTimeout(() => {
-  console.error(`Aborted after ${flags.minutes} minutes.`);
+  console.error(`Aborted after ${abortMinutes} minutes.`);
   process.exit(1);
-}, Number(flags.minutes) * 60_000);
+}, abortMinutes * 60_000);
 
 const machine = describeMachine();
 const reportProgress = (text: string) => {
@@ -99,6 +104,7 @@ for (const name of names) {
     quick: flags.quick,
     backends,
     hub: flags.hub,
+    minutes,
     reportProgress,
   });
   reportProgress("");

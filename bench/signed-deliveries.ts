@@ -4,23 +4,34 @@ import { makePayloads } from "./payloads.ts";
 
 export const SECRET = "a-secret-for-benchmarks-only";
 
-let signed: { body: Buffer; signature: string }[] | undefined;
+interface SignedPayload {
+  body: Buffer;
+  signature: string;
+}
 
-function signedPayloads() {
-  signed ??= makePayloads().map((body) => ({
+const signed = new Map<number | undefined, SignedPayload[]>();
+
+function signedPayloads(installation: number | undefined): SignedPayload[] {
+  const cached = signed.get(installation);
+  if (cached) return cached;
+  const payloads = makePayloads(installation).map((body) => ({
     body,
     signature: createHmac("sha256", SECRET).update(body).digest("hex"),
   }));
-  return signed;
+  signed.set(installation, payloads);
+  return payloads;
 }
 
 /** Signed GitHub webhooks. Delivery ids are unique for every call and every request. */
-export function signedDeliveries(port: number): Pick<LoadPlan, "port" | "templates"> {
+export function signedDeliveries(
+  port: number,
+  installation?: number,
+): Pick<LoadPlan, "port" | "templates"> {
   // UUID version 1, as GitHub uses: the load generator sets the time field, the rest is random per call.
   const id = `00000000-3c5e-11f0-${randomUUID().slice(19)}`;
   return {
     port,
-    templates: signedPayloads().map(({ body, signature }) => {
+    templates: signedPayloads(installation).map(({ body, signature }) => {
       const head = [
         "POST /webhooks/github HTTP/1.1",
         `Host: 127.0.0.1:${port}`,

@@ -1,0 +1,53 @@
+/**
+ * Repeats one attack of soak-attacks.ts until it is told to stop. Runs with a low priority: attackers
+ * would use other machines, and here they must not take the hub's CPU.
+ */
+import { setPriority } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Attack, type AttackTarget, attacks, NICENESS } from "./soak-attacks.ts";
+
+export interface AttackReport {
+  strikes: number;
+  /** The number of requests by outcome. */
+  outcomes: Record<string, number>;
+  slowestMs: number;
+}
+
+export type AttackerCommand = AttackTarget | "start" | "stop";
+export type AttackerMessage = "prepared" | AttackReport;
+
+const report: AttackReport = { strikes: 0, outcomes: {}, slowestMs: 0 };
+const count = (outcome: string | number) => {
+  report.outcomes[outcome] = (report.outcomes[outcome] ?? 0) + 1;
+};
+let isStopped = false;
+const { promise: started, resolve: start } = Promise.withResolvers<void>();
+const send = (message: AttackerMessage) => process.send?.(message);
+
+async function run({ strikesPerMinute, prepare }: Attack, target: AttackTarget): Promise<void> {
+  const strike = await prepare(target);
+  send("prepared");
+  await started;
+  while (!isStopped) {
+    const startedAt = performance.now();
+    await strike().then(
+      (outcomes) => outcomes.forEach(count),
+      (error: Error) => count((error.cause as Error | undefined)?.message ?? error.message),
+    );
+    const tookMs = performance.now() - startedAt;
+    report.strikes += 1;
+    report.slowestMs = Math.max(report.slowestMs, tookMs);
+    const pauseUntil = startedAt + 60_000 / strikesPerMinute;
+    while (!isStopped && performance.now() < pauseUntil) await sleep(50);
+  }
+  send(report);
+}
+
+setPriority(NICENESS);
+const attack = attacks[process.argv[2] as string] as Attack;
+process.on("message", (command: AttackerCommand) => {
+  if (command === "stop") isStopped = true;
+  else if (command === "start") start();
+  else void run(attack, command);
+});
+process.on("disconnect", () => process.exit());

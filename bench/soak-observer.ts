@@ -1,0 +1,67 @@
+/** Observes a hub during a part of `soak`: the responses of `/healthz`, and its memory. */
+import { startHealthProbe } from "../test/support/start-health-probe.ts";
+import type { HubProcess } from "./hub-process.ts";
+import { residentBytes, residentBytesOfChildren } from "./process-stats.ts";
+import { median, sorted } from "./statistics.ts";
+
+export interface Observation {
+  /** Sorted milliseconds of the responses of `/healthz`. */
+  health: Float64Array;
+  healthFailures: number;
+  /** Resident bytes of the hub. */
+  memory: { median: number; peak: number; last: number };
+  /** Peak of the resident bytes of all sandbox processes. */
+  workerPeak: number;
+}
+
+export interface Observer {
+  /** What was observed since the last call. */
+  take(): Promise<Observation>;
+  isAlive(): boolean;
+  stop(): void;
+}
+
+const SAMPLE_MS = 500;
+
+export function observeHub({ port, pid }: HubProcess): Observer {
+  const probe = startHealthProbe(`http://127.0.0.1:${port}`);
+  let memory: number[] = [];
+  let workers: number[] = [];
+  const isAlive = () => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+  const sample = () => {
+    if (!isAlive()) return;
+    memory.push(residentBytes(pid));
+    workers.push(residentBytesOfChildren(pid));
+  };
+  const sampling = setInterval(sample, SAMPLE_MS);
+  return {
+    isAlive,
+    async take() {
+      sample();
+      const [resident, ofWorkers] = [memory, workers];
+      memory = [];
+      workers = [];
+      const { latencies, failed } = await probe.report();
+      return {
+        health: latencies.sort(),
+        healthFailures: failed,
+        memory: {
+          median: median(resident),
+          peak: sorted(resident).at(-1) ?? Number.NaN,
+          last: resident.at(-1) ?? Number.NaN,
+        },
+        workerPeak: sorted(ofWorkers).at(-1) ?? Number.NaN,
+      };
+    },
+    stop() {
+      clearInterval(sampling);
+      probe.stop();
+    },
+  };
+}

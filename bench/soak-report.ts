@@ -1,0 +1,169 @@
+/** The tables and goals of `soak`. */
+import type { Backend, Goal, Result } from "./benchmark.ts";
+import type { LoadReport } from "./load.ts";
+import type { AttackReport } from "./soak-attacker.ts";
+import { attacks as allAttacks, attackRequestsPerSecond, NICENESS } from "./soak-attacks.ts";
+import type { Observation } from "./soak-observer.ts";
+import type { StoredCheck } from "./soak-stored.ts";
+import { percentile } from "./statistics.ts";
+import { figure, megabytes, percent, table } from "./table.ts";
+
+/** Webhooks per second of the signed load. */
+export const RATE = 200;
+const GOAL_HEALTH_MS = 150;
+const GOAL_BYTES = 2 ** 30;
+const GOAL_GROWTH = 0.2;
+
+/** A part of the soak; without load at the end. */
+export interface Part extends Observation {
+  name: string;
+  load: LoadReport | undefined;
+}
+
+export interface Soak {
+  backend: Backend;
+  parts: Part[];
+  attacks: Map<string, AttackReport>;
+  restSeconds: number;
+  isAlive: boolean;
+  /** The last lines of the log of a hub that died. */
+  lastLog: Record<string, unknown>[];
+  keptSession: boolean;
+  stored: StoredCheck;
+}
+
+const isAttacked = ({ name }: Part) => name.startsWith("attacks");
+const merge = (lists: Float64Array[]) =>
+  Float64Array.from(lists.flatMap((list) => [...list])).sort();
+
+export function reportSoak(soaks: Soak[]): Result {
+  const goals = soaks.flatMap(goalsOf);
+  return {
+    tables: soaks.flatMap(tablesOf),
+    goals,
+    valid: soaks.every(({ isAlive, stored }) => isAlive && isStoredOnce(stored)),
+    data: soaks.map(({ parts, attacks, ...rest }) => ({
+      ...rest,
+      attackRequestsPerSecond,
+      parts: parts.map(({ health, load, ...part }) => ({
+        ...part,
+        healthP99: percentile(health, 0.99),
+        healthWorst: percentile(health, 1),
+        load: load && { ...load, record: undefined },
+      })),
+      attacks: Object.fromEntries(attacks),
+    })),
+  };
+}
+
+const isStoredOnce = ({ acknowledged, missing, doubled }: StoredCheck) =>
+  acknowledged > 0 && missing === 0 && doubled === 0;
+
+function goalsOf({ backend, parts, isAlive, keptSession, stored, restSeconds }: Soak): Goal[] {
+  const attacked = parts.filter(isAttacked);
+  const loads = attacked.flatMap(({ load }) => load ?? []);
+  const accepted = loads.reduce((sum, load) => sum + load.accepted, 0);
+  const refused = loads.reduce((sum, load) => sum + load.completed - load.accepted, 0);
+  const failures = loads.reduce((sum, load) => sum + load.failures, 0);
+  const latencies = merge(loads.flatMap(({ record }) => record?.latencies ?? []));
+  const health = merge(attacked.map((part) => part.health));
+  const peak = Math.max(...attacked.map(({ memory }) => memory.peak));
+  const reference = attacked[0]?.memory.median ?? Number.NaN;
+  const rest = parts.at(-1)?.memory.last ?? Number.NaN;
+  const goal = (what: string, met: boolean, found: string) => ({
+    what: `${backend}: ${what}`,
+    met,
+    found,
+  });
+  return [
+    goal("the hub lives", isAlive, isAlive ? "yes" : "it ended"),
+    goal(
+      "every acknowledged webhook is stored exactly once",
+      isStoredOnce(stored),
+      `${figure(stored.acknowledged)} acknowledged, ${stored.missing} missing, ${stored.doubled} stored twice`,
+    ),
+    goal(
+      `every webhook is acknowledged during the attacks`,
+      refused + failures === 0,
+      `${figure(accepted)} acknowledged (p50 ${figure(percentile(latencies, 0.5))} ms, p99 ${figure(percentile(latencies, 0.99))} ms), ${refused} refused, ${failures} without a response`,
+    ),
+    goal(
+      `p99 of /healthz during the attacks at most ${GOAL_HEALTH_MS} ms`,
+      percentile(health, 0.99) <= GOAL_HEALTH_MS,
+      `${figure(percentile(health, 0.99))} ms, worst ${figure(percentile(health, 1))} ms`,
+    ),
+    goal("an idle session of another tenant stays open", keptSession, keptSession ? "yes" : "no"),
+    goal(
+      `RSS of the hub at most ${megabytes(GOAL_BYTES)} during the attacks`,
+      peak <= GOAL_BYTES,
+      `peak ${megabytes(peak)}`,
+    ),
+    goal(
+      `RSS ${restSeconds} s after the attacks at most ${percent(GOAL_GROWTH)} above their first part`,
+      rest <= reference * (1 + GOAL_GROWTH),
+      `${megabytes(reference)}, then ${megabytes(rest)}`,
+    ),
+  ];
+}
+
+function tablesOf({ backend, parts, attacks, lastLog }: Soak): Result["tables"] {
+  return [
+    {
+      title: `Soak, ${backend}: ${RATE} signed webhooks of 10 KB per second beside all attacks`,
+      text: table(
+        [
+          "part",
+          "acknowledged",
+          "refused",
+          "failed",
+          "p50 ms",
+          "p99 ms",
+          "/healthz p99 ms",
+          "worst",
+          "RSS median",
+          "peak",
+          "last",
+          "workers' peak",
+        ],
+        parts.map(({ name, load, health, memory, workerPeak }) => [
+          name,
+          load ? figure(load.accepted) : "",
+          load ? figure(load.completed - load.accepted) : "",
+          load ? figure(load.failures) : "",
+          load ? figure(load.latency.p50) : "",
+          load ? figure(load.latency.p99) : "",
+          figure(percentile(health, 0.99)),
+          figure(percentile(health, 1)),
+          megabytes(memory.median),
+          megabytes(memory.peak),
+          megabytes(memory.last),
+          megabytes(workerPeak),
+        ]),
+      ),
+    },
+    {
+      title: `Attacks, ${backend}: at most ${figure(attackRequestsPerSecond)} requests per second in total, processes with niceness ${NICENESS}`,
+      text: table(
+        ["attack", "strikes", "at most/min", "requests each", "slowest s", "outcomes"],
+        [...attacks].map(([name, { strikes, slowestMs, outcomes }]) => [
+          name,
+          figure(strikes),
+          figure(allAttacks[name]?.strikesPerMinute ?? Number.NaN),
+          figure(allAttacks[name]?.requests ?? Number.NaN),
+          figure(slowestMs / 1000),
+          Object.entries(outcomes)
+            .map(([outcome, count]) => `${count} × ${outcome}`)
+            .join(", "),
+        ]),
+      ),
+    },
+    ...(lastLog.length > 0
+      ? [
+          {
+            title: "Last lines of the log",
+            text: lastLog.map((line) => JSON.stringify(line)).join("\n"),
+          },
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,110 @@
+/**
+ * `npm run bench -- soak`: all attacks of soak-attacks.ts in parallel, in a loop, by tokens and
+ * webhooks of one tenant, beside signed webhooks of another tenant at a fixed rate. At the end, each
+ * acknowledged webhook must be stored exactly once.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { createDatabase, startPostgres } from "../test/support/postgres.ts";
+import type { Backend, Benchmark, Options } from "./benchmark.ts";
+import { makeFolder, removeFolder } from "./cleanup.ts";
+import { findCli, type HubProcess, startHub } from "./hub-process.ts";
+import type { LoadReport } from "./load.ts";
+import { type Load, startLoad } from "./load-process.ts";
+import { signedDeliveries } from "./signed-deliveries.ts";
+import { startAttackers } from "./soak-attackers.ts";
+import { observeHub } from "./soak-observer.ts";
+import { type Part, RATE, reportSoak, type Soak } from "./soak-report.ts";
+import { acknowledgedIds, checkStored } from "./soak-stored.ts";
+import { createTenants, SOAK_SETTINGS, VICTIM } from "./soak-tenants.ts";
+
+const CONNECTIONS = 32;
+const DEFAULT_MINUTES = 10;
+
+export const soak: Benchmark = async (options) => {
+  const cli = findCli(options.hub);
+  const load = startLoad();
+  const soaks: Soak[] = [];
+  for (const backend of options.backends)
+    soaks.push(await soakBackend(options, backend, cli, load));
+  return reportSoak(soaks);
+};
+
+async function soakBackend(
+  options: Options,
+  backend: Backend,
+  cli: string,
+  load: Load,
+): Promise<Soak> {
+  const { quick, reportProgress } = options;
+  const seconds = (options.minutes ?? (quick ? 1 : DEFAULT_MINUTES)) * 60;
+  const postgres = backend === "postgres" ? await startPostgres() : undefined;
+  const databaseUrl = postgres && (await createDatabase(postgres.url));
+  const data = makeFolder();
+  const hub = await startHub({
+    cli,
+    name: backend,
+    data,
+    env: SOAK_SETTINGS,
+    ...(databaseUrl !== undefined && { databaseUrl }),
+  });
+  const observer = observeHub(hub);
+  const acknowledged = new Set<string>();
+  const parts: Part[] = [];
+  const addLoad = async (name: string, duration: number) => {
+    reportProgress(`soak: ${backend}: ${name}`);
+    const report = await sendLoad(hub, load, duration, acknowledged);
+    parts.push({ name, load: report, ...(await observer.take()) });
+  };
+  const isRunning = (end: number) => observer.isAlive() && performance.now() < end - 1_000;
+  try {
+    const tenants = await createTenants(`http://127.0.0.1:${hub.port}`);
+    await addLoad("before", quick ? 10 : 30);
+    reportProgress(`soak: ${backend}: preparing the attacks`);
+    const attackers = await startAttackers(tenants.attacked);
+    await observer.take();
+    const end = performance.now() + seconds * 1000;
+    while (isRunning(end)) {
+      const left = (end - performance.now()) / 1000;
+      await addLoad(`attacks ${parts.length}`, Math.min(left, quick ? 15 : 60));
+    }
+    reportProgress(`soak: ${backend}: ending the attacks`);
+    const attacks = await attackers.stop();
+    const restSeconds = quick ? 30 : 120;
+    reportProgress(`soak: ${backend}: ${restSeconds} s without load`);
+    await observer.take();
+    await sleep(restSeconds * 1000);
+    parts.push({ name: `${restSeconds} s after`, load: undefined, ...(await observer.take()) });
+    const isAlive = observer.isAlive();
+    const keptSession = isAlive && (await tenants.hasSession());
+    const lastLog = isAlive ? [] : hub.log().slice(-5);
+    await hub.stop();
+    const tenant = String(VICTIM.account);
+    const stored = await checkStored({ data, databaseUrl }, tenant, acknowledged);
+    return { backend, parts, attacks, restSeconds, isAlive, lastLog, keptSession, stored };
+  } finally {
+    observer.stop();
+    await hub.stop();
+    await postgres?.stop();
+    removeFolder(data);
+  }
+}
+
+/** Sends webhooks and adds the ids of those with a 2xx response to `acknowledged`. */
+async function sendLoad(
+  { port }: HubProcess,
+  load: Load,
+  seconds: number,
+  acknowledged: Set<string>,
+): Promise<LoadReport> {
+  const deliveries = signedDeliveries(port, VICTIM.installation);
+  const report = await load.run({
+    ...deliveries,
+    connections: CONNECTIONS,
+    requests: Math.ceil(RATE * seconds),
+    seconds,
+    rate: RATE,
+    record: true,
+  });
+  for (const id of acknowledgedIds(deliveries, report)) acknowledged.add(id);
+  return report;
+}
