@@ -36,7 +36,6 @@ export async function measureMatching({ quick, reportProgress }: Options): Promi
         evaluate: engine.evaluate,
         newId,
         now: Date.now,
-        defer: setImmediate,
         maxChain: 5,
         maxLoops: 30,
       });

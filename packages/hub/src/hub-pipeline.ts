@@ -55,7 +55,6 @@ export function createHubPipeline(options: HubPipelineOptions) {
     evaluate: ports.evaluate,
     newId,
     now,
-    defer,
     maxChain,
     maxLoops,
   });

@@ -38,9 +38,9 @@ const BUSY_RUNNER_DELAY_MS = 10;
 export function createHubRuns(options: HubRunsOptions) {
   const { store, ports, settings, seal, newId, pipeline, connections, onError } = options;
   const { timers, evaluate } = ports;
-  const { now, defer } = timers;
+  const { now } = timers;
   const { maxChain, maxLoops } = settings;
-  const triggers = createExplainer({ store, evaluate, newId, now, defer, maxChain, maxLoops });
+  const triggers = createExplainer({ store, evaluate, newId, now, maxChain, maxLoops });
   const runner = createRunner({
     store,
     registry: nodeTypes,

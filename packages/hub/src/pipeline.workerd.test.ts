@@ -27,7 +27,6 @@ function createReceiver(store: Store) {
       evaluate: () => Promise.reject(new Error("unexpected evaluation")),
       newId,
       now: Date.now,
-      defer: (work) => setTimeout(work, 0),
       maxChain: 5,
       maxLoops: 30,
     }),

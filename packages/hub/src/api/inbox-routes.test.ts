@@ -42,7 +42,6 @@ async function setup() {
       store,
       newId: createIds(),
       now: Date.now,
-      defer: setImmediate,
       evaluate: () => Promise.reject(new Error("unexpected evaluation")),
       maxChain: 5,
       maxLoops: 30,

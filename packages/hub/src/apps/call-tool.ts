@@ -1,8 +1,10 @@
 /** Calls tools of apps, and starts flows from their triggers. Each call starts a run. */
+
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { writePath } from "@signalbox/rules/flows/issues.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
 import type { JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
+import { laneKey } from "@signalbox/rules/match/lane-key.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { limitOf } from "../runs/lanes.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
@@ -163,7 +165,7 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
 
 /** The key of a concurrency limit is a path into the event's data, or into a tool's input. */
 const laneFor = (trigger: StoredTrigger, { input }: ImmediateRun): LaneLimit | undefined =>
-  limitOf(trigger, trigger.kind === "event" ? (input.data ?? null) : input);
+  limitOf(trigger, (key) => laneKey(trigger.kind === "event" ? (input.data ?? null) : input, key));
 
 function busy({ kind }: StoredTrigger, { max }: LaneLimit): RequestError {
   const runs = max === 1 ? "1 run" : `${max} runs`;

@@ -3,7 +3,7 @@
  * exceeds its limits must not delay the events behind it: it is then paused, and evaluations of it
  * that are still queued end without it.
  */
-import { evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
+import { type ExpressionBatch, evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import {
   type EvaluateFilters,
@@ -29,50 +29,65 @@ interface FilterState {
 /** One state per sandbox, which all users of the sandbox share. */
 const states = new WeakMap<Evaluate, FilterState>();
 
-export function evaluateFilters(
-  { evaluate, now }: { evaluate: Evaluate; now: () => number },
+export interface FilterOptions {
+  evaluate: Evaluate;
+  now: () => number;
+}
+
+export const evaluateFilters =
+  (options: FilterOptions, tenant: string): EvaluateFilters =>
+  (expressions, data) =>
+    evaluateUnlessPaused<FilterResult>(options, tenant, {
+      language: "jsonata-filters",
+      expressions,
+      data,
+      timeoutMs: FILTER_TIMEOUT_MS,
+    });
+
+/** Returns a result for each expression, or the problem of one that is paused or exceeds its limits. */
+export async function evaluateUnlessPaused<Result extends object>(
+  { evaluate, now }: FilterOptions,
   tenant: string,
-): EvaluateFilters {
+  batch: ExpressionBatch,
+): Promise<(Result | { problem: string })[]> {
+  const { language, expressions } = batch;
   const state = states.get(evaluate) ?? {
     pausedUntil: new BoundedMap<string, number>(MAX_PAUSED),
     pending: new Set(),
   };
   states.set(evaluate, state);
-  const keyOf = (expression: string) => JSON.stringify([tenant, expression]);
+  const keyOf = (expression: string) => JSON.stringify([tenant, language, expression]);
   const isPaused = (expression: string) =>
     (state.pausedUntil.get(keyOf(expression)) ?? Number.NEGATIVE_INFINITY) > now();
 
-  return async (expressions, event) => {
-    for (;;) {
-      const active = [...new Set(expressions)].filter((expression) => !isPaused(expression));
-      const pending = { keys: active.map(keyOf), abort: new AbortController() };
-      state.pending.add(pending);
-      try {
-        const batch = { expressions: active, data: event, timeoutMs: FILTER_TIMEOUT_MS };
-        const results =
-          active.length === 0
-            ? []
-            : await evaluateBatch<FilterResult>(
-                (evaluation) => evaluate(evaluation, { tenant, signal: pending.abort.signal }),
-                { language: "jsonata-filters", ...batch },
-              );
-        state.pending.delete(pending);
-        for (const [nth, result] of results.entries())
-          if ("isOverrun" in result) pause(state, pending.keys[nth] as string, now() + PAUSE_MS);
-        return expressions.map((expression) => {
-          const result = results[active.indexOf(expression)] ?? PAUSED;
-          return "problem" in result ? { problem: result.problem } : result;
-        });
-      } catch (error) {
-        if (error !== PAUSED) throw error;
-      } finally {
-        state.pending.delete(pending);
-      }
+  for (;;) {
+    const active = [...new Set(expressions)].filter((expression) => !isPaused(expression));
+    const pending = { keys: active.map(keyOf), abort: new AbortController() };
+    state.pending.add(pending);
+    try {
+      const results =
+        active.length === 0
+          ? []
+          : await evaluateBatch<Result>(
+              (evaluation) => evaluate(evaluation, { tenant, signal: pending.abort.signal }),
+              { ...batch, expressions: active },
+            );
+      state.pending.delete(pending);
+      for (const [nth, result] of results.entries())
+        if ("isOverrun" in result) pause(state, pending.keys[nth] as string, now() + PAUSE_MS);
+      return expressions.map((expression) => {
+        const result = results[active.indexOf(expression)] ?? PAUSED;
+        return "problem" in result ? { problem: String(result.problem) } : result;
+      });
+    } catch (error) {
+      if (error !== PAUSED) throw error;
+    } finally {
+      state.pending.delete(pending);
     }
-  };
+  }
 }
 
-const PAUSED: FilterResult = {
+const PAUSED = {
   problem: `expression has exceeded its limits, and is not evaluated for ${PAUSE_MS / 1000} s`,
 };
 

@@ -5,8 +5,9 @@ import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
-import { dataOf, loadEvent } from "./event-input.ts";
-import { evaluateTriggers, type PlanOptions, planEvent } from "./matcher.ts";
+import { compareTriggers } from "./compare-triggers.ts";
+import { findEvent } from "./event-input.ts";
+import { type PlanOptions, planEvent } from "./matcher.ts";
 
 export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
   store: Pick<
@@ -57,9 +58,9 @@ const MAX_PAGES = 20;
 
 export function createExplainer({ store, ...options }: ExplainOptions) {
   const find = async (tenant: string, id: string) => {
-    const loaded = await loadEvent(store, tenant, id);
-    if (!loaded) throw new RequestError("not_found", "event_id", "There is no such event.");
-    return { ...loaded, asNew: { ...loaded.event, ...loaded.payload } as NewEvent };
+    const found = await findEvent(store, tenant, id);
+    if (!found) throw new RequestError("not_found", "event_id", "There is no such event.");
+    return { ...found, asNew: { ...found.event, ...found.payload } as NewEvent };
   };
   const nameOf = async (tenant: string, flow_id: string, node_id: string): Promise<string> => {
     const flow = await store.getFlow(tenant, flow_id);
@@ -105,7 +106,7 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
   return {
     /** Returns every trigger that was a candidate, then the tenant's other event triggers. */
     async explain(tenant: string, id: string): Promise<ExplainedTrigger[]> {
-      const { asNew, input } = await find(tenant, id);
+      const { asNew } = await find(tenant, id);
       const explained: ExplainedTrigger[] = [];
       const seen = new Set<string>();
       for (const { flow_id, node_id, matched, reasons, run_id } of await store.listVerdicts(
@@ -127,7 +128,7 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
       const others = (await store.listEventTriggers(tenant, MAX_EXPLAINED)).filter(
         ({ flow_id, node_id }) => !seen.has(`${flow_id} ${node_id}`),
       );
-      const verdicts = await evaluateTriggers(tenant, asNew, input.data ?? null, others, options);
+      const verdicts = await compareTriggers({ tenant, event: asNew }, others, options);
       for (const [nth, { matched, reasons }] of verdicts.entries()) {
         const { flow_id, node_id } = others[nth] as StoredTrigger;
         explained.push({
@@ -163,9 +164,10 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
           (trigger.type === null || trigger.type === one.type);
         // The payload of any other event cannot matter, and may be large.
         const payload = isCandidate ? await store.getPayload(tenant, one.seq) : undefined;
-        const data = payload ? dataOf(one.source, payload) : null;
-        const asNew: NewEvent = { ...one, ...(payload ?? NO_PAYLOAD) };
-        const [verdict] = await evaluateTriggers(tenant, asNew, data, [trigger], options);
+        const given = payload
+          ? { event: { ...one, ...payload } }
+          : { event: { ...one, ...NO_PAYLOAD }, data: null };
+        const [verdict] = await compareTriggers({ tenant, ...given }, [trigger], options);
         const reasons = (verdict?.reasons ?? []).filter(
           ({ on }) => isCandidate || on === "source" || on === "type",
         );
@@ -181,7 +183,7 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
       id: string,
       flow?: string,
     ): Promise<{ runs: { run_id: string; flow_id: string }[]; considered: number }> {
-      const { asNew, input } = await find(tenant, id);
+      const { asNew } = await find(tenant, id);
       if (flow !== undefined && !(await store.getFlow(tenant, flow)))
         throw new RequestError("not_found", "flow", `There is no flow ${flow.slice(0, 100)}.`);
       const sources = [asNew.source, asNew.source_id];
@@ -189,7 +191,7 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
       const considered = triggers.filter(
         ({ flow_id }: StoredTrigger) => flow === undefined || flow_id === flow,
       );
-      const { runs } = await planEvent({ tenant, event: asNew, data: input.data }, considered, {
+      const { runs } = await planEvent({ tenant, event: asNew }, considered, {
         ...options,
         cause: "replay",
       });

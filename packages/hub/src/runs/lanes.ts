@@ -1,6 +1,4 @@
 /** The lane of a run: shared by all runs of its trigger, or only by those with the same key value. */
-import type { Json } from "@signalbox/rules/json.ts";
-import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { LaneLimit, WhenFull } from "../store/run-store.ts";
 
@@ -11,23 +9,29 @@ interface Concurrency {
   whenFull?: WhenFull;
 }
 
-export function laneOf(
+/** The value of a key as a text; see `laneKey`. */
+export type KeyOf = (key: string) => string;
+
+export const laneOf = (
   { flow_id, node_id }: Pick<StoredTrigger, "flow_id" | "node_id">,
   key: string | undefined,
-  data: Json,
-): string {
-  const path = key === undefined ? undefined : parsePath(key);
-  const value = path ? JSON.stringify(valuesAt(data, path)).slice(0, 500) : "";
-  return `${flow_id}:${node_id}:${value}`;
-}
+  keyOf: KeyOf,
+): string => `${flow_id}:${node_id}:${key === undefined ? "" : keyOf(key)}`;
 
-/** The concurrency limit for a run with this data; undefined if the trigger has none. */
+/** The concurrency limit for a run with these keys; undefined if the trigger has none. */
 export function limitOf(
   trigger: Pick<StoredTrigger, "flow_id" | "node_id" | "config">,
-  data: Json,
+  keyOf: KeyOf,
 ): LaneLimit | undefined {
   const concurrency = trigger.config.concurrency as Concurrency | undefined;
   if (!concurrency) return undefined;
   const { most, key, whenFull } = concurrency;
-  return { lane: laneOf(trigger, key, data), max: most, whenFull };
+  return { lane: laneOf(trigger, key, keyOf), max: most, whenFull };
 }
+
+/** The paths of the keys in the config of a trigger. */
+export const keysOf = ({ config }: Pick<StoredTrigger, "config">): string[] =>
+  [config.concurrency, config.gather].flatMap((one) => {
+    const key = (one as { key?: string } | undefined)?.key;
+    return key === undefined ? [] : [key];
+  });

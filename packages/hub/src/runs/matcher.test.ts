@@ -24,7 +24,6 @@ const options = {
   evaluate: testEvaluate,
   newId,
   now,
-  defer: setImmediate,
   maxChain: 5,
   maxLoops: 30,
 };

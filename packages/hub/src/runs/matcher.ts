@@ -4,23 +4,20 @@
  * revision of the triggers, and the store rejects it if the triggers have changed.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
-import { matchTriggers, type Verdict } from "@signalbox/rules/match/match-trigger.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { MaybePromise } from "../lib/hmac.ts";
-import type { Timers } from "../lib/timers.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
 import type { AppendRequest, NewEvent, Store } from "../store/store.ts";
-import { evaluateFilters } from "./evaluate-filters.ts";
-import { causesOf, dataOf } from "./event-input.ts";
-import { laneOf, limitOf } from "./lanes.ts";
-import { createTimeSlice } from "./time-slice.ts";
+import { type ComparedEvent, compareTriggers, type TriggerMatch } from "./compare-triggers.ts";
+import { causesOf } from "./event-input.ts";
+import { type KeyOf, laneOf, limitOf } from "./lanes.ts";
 
-export interface MatcherOptions extends Pick<Timers, "now" | "defer"> {
+export interface MatcherOptions {
   store: Pick<Store, "findTriggers" | "subscribe">;
   evaluate: Evaluate;
+  now: () => number;
   newId: () => string;
   /** The maximum length of a causation chain. */
   maxChain: number;
@@ -120,71 +117,33 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
 
 export type PlanOptions = Omit<MatcherOptions, "store"> & { cause?: "event" | "replay" };
 
-interface EventToPlan {
-  tenant: string;
-  event: NewEvent;
-  /** The payload, if it has already been parsed. */
-  data?: Json | undefined;
-}
-
 /** Compares an event with triggers; returns a verdict for each, and a run for each match. */
 export async function planEvent(
-  { tenant, event, data = dataOf(event.source, event) }: EventToPlan,
+  compared: ComparedEvent,
   triggers: readonly StoredTrigger[],
   options: PlanOptions,
 ): Promise<EventPlan> {
   if (triggers.length === 0) return { verdicts: [], runs: [] };
+  const { event } = compared;
   // A replay starts a new chain, even if a run caused the event.
   const causes = options.cause === "replay" ? { depth: 0, chain: [] } : causesOf(event);
-  const matched = await evaluateTriggers(tenant, event, data, triggers, options);
+  const matches = await compareTriggers(compared, triggers, options);
   const verdicts: EventPlan["verdicts"] = [];
   const runs: NewRun[] = [];
   for (const [nth, trigger] of triggers.entries()) {
     const { flow_id, node_id, version } = trigger;
-    const planned = { flow_id, node_id, version, ...(matched[nth] as Verdict) };
-    const verdict = applyBreaker(planned, causes, options);
-    verdicts.push(verdict);
-    if (verdict.matched) runs.push(runFor(trigger, event, data, causes, options));
+    const { keyOf, ...verdict } = matches[nth] as TriggerMatch;
+    const planned = applyBreaker({ flow_id, node_id, version, ...verdict }, causes, options);
+    verdicts.push(planned);
+    if (planned.matched) runs.push(runFor(trigger, event, keyOf, causes, options));
   }
   return { verdicts, runs };
 }
 
-/** Returns a verdict for each trigger. The triggers and the event have the same tenant. */
-export const evaluateTriggers = (
-  tenant: string,
-  event: NewEvent,
-  data: Json,
-  triggers: readonly StoredTrigger[],
-  { evaluate, ...timers }: Pick<MatcherOptions, "evaluate" | "now" | "defer">,
-): Promise<Verdict[]> =>
-  matchTriggers(
-    {
-      id: event.id,
-      tenant,
-      source: event.source,
-      sourceId: event.source_id,
-      type: event.type,
-      data,
-      receivedAt: event.received_at,
-    },
-    triggers.map(({ source, type, active, config }) => ({
-      tenant,
-      source: source ?? "",
-      type: type ?? undefined,
-      params: config.params as JsonObject | undefined,
-      filter: config.filter as string | undefined,
-      isActive: active,
-    })),
-    {
-      evaluateFilters: evaluateFilters({ evaluate, now: timers.now }, tenant),
-      pause: createTimeSlice(timers),
-    },
-  );
-
 function runFor(
   trigger: StoredTrigger,
   { id }: NewEvent,
-  data: Json,
+  keyOf: KeyOf,
   { depth, chain }: Causes,
   { newId, now, cause = "event" }: PlanOptions,
 ): NewRun {
@@ -192,7 +151,7 @@ function runFor(
   const at = now();
   // A replay is neither gathered with other events nor skipped by a concurrency limit.
   const gather = cause === "event" ? (config.gather as Gather | undefined) : undefined;
-  const limit = limitOf(trigger, data);
+  const limit = limitOf(trigger, keyOf);
   return {
     id: newId(),
     tenant,
@@ -207,7 +166,7 @@ function runFor(
     due_at: gather ? at + gather.forMs : at,
     depth: depth + 1,
     chain,
-    ...(gather && { gather: { lane: laneOf(trigger, gather.key, data) } }),
+    ...(gather && { gather: { lane: laneOf(trigger, gather.key, keyOf) } }),
     ...(limit && { limit: cause === "event" ? limit : { ...limit, whenFull: "queue" } }),
   };
 }

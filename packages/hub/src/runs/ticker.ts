@@ -2,9 +2,11 @@
  * Fires due schedules: at the time of the next tick, and when a notice reports an earlier one. Every
  * replica has a ticker, and the store lets each tick fire once.
  */
+
 import type { TriggerSchedule } from "@signalbox/rules/flows/node-type.ts";
 import { planFiring, scheduleInput } from "@signalbox/rules/flows/schedule.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
+import { laneKey } from "@signalbox/rules/match/lane-key.ts";
 import { createClaimLoop } from "../lib/claim-loop.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
@@ -103,6 +105,6 @@ function runFor(
     at: now,
     due_at: now,
     depth: 0,
-    limit: limitOf(trigger, input),
+    limit: limitOf(trigger, (key) => laneKey(input, key)),
   };
 }

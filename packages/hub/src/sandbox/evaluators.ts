@@ -14,6 +14,7 @@ import { runSelect } from "@signalbox/rules/flows/select.ts";
 import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { runFilters } from "@signalbox/rules/match/filter.ts";
+import { runMatches } from "@signalbox/rules/match/match-request.ts";
 import { readInSandbox } from "../ingest/read-webhook.ts";
 import type { SourceDefinition } from "../ingest/source.ts";
 import { sources } from "../ingest/sources/index.ts";
@@ -28,11 +29,15 @@ type Evaluator<Name extends Language, Data = string> = (
 ) => Promise<SerializedResult>;
 
 /** Their data are the body of a payload, which need not be JSON. */
-type BodyLanguage = "payload" | "webhook";
+type BodyLanguage = "payload" | "webhook" | "match";
 
 const bodyEvaluators: { [Name in BodyLanguage]: Evaluator<Name, Uint8Array> } = {
   payload: async ({ payload, data: body }) =>
     succeeded(readPayload(payload.source, { ...payload, body })),
+  match: async ({ expressions, event, payload, data: body }) =>
+    succeeded(
+      await runMatches(expressions, event, readPayload(payload.source, { ...payload, body })),
+    ),
   webhook: async ({ webhook, data }) => succeeded(readInSandbox(sourceOf(webhook), webhook, data)),
 };
 

@@ -6,7 +6,7 @@ import type { Json } from "../json.ts";
 import { parsed } from "../large-json.ts";
 import type { Evaluation, EvaluationResult } from "./evaluation.ts";
 
-type Batch = Extract<Evaluation, { expressions: readonly string[] }>;
+export type ExpressionBatch = Extract<Evaluation, { expressions: readonly string[] }>;
 
 interface Overrun {
   problem: string;
@@ -25,7 +25,7 @@ const MAX_OVERRUNS = 4;
 
 export async function evaluateBatch<Result>(
   evaluate: (evaluation: Evaluation) => Promise<EvaluationResult>,
-  batch: Batch,
+  batch: ExpressionBatch,
 ): Promise<(Result | Overrun | Skipped)[]> {
   const { expressions } = batch;
   const whole = await evaluate(batch);

@@ -5,6 +5,7 @@
  * fails, the promise resolves with an error.
  */
 import type { MaybeLarge, MixedJson } from "../large-json.ts";
+import type { MatchEvent } from "../match/match-trigger.ts";
 import type { Selection } from "./select.ts";
 
 /** To add a language, add a member here and its evaluator in the hub's sandbox/evaluators.ts. */
@@ -22,7 +23,14 @@ export type Program =
   /** The data are the body of a stored payload; the output is its JSON. */
   | { language: "payload"; payload: PayloadFormat }
   /** The data are the body of a webhook; the output is what ingest/read-webhook.ts returns. */
-  | { language: "webhook"; webhook: WebhookToRead };
+  | { language: "webhook"; webhook: WebhookToRead }
+  /** The data are the body of the event's payload. Each expression is the JSON of a `MatchRequest`. */
+  | {
+      language: "match";
+      expressions: readonly string[];
+      payload: PayloadFormat;
+      event: Omit<MatchEvent, "data">;
+    };
 
 /** How the body of an event's payload is read. */
 export interface PayloadFormat {

@@ -49,26 +49,33 @@ export interface Verdict {
   reasons: Reason[];
 }
 
+/** Limits the time for which matching blocks the event loop. The filters do not count. */
+export interface MatchBudget {
+  /** The size of the event's payload. */
+  bytes: number;
+  isSpent(): boolean;
+}
+
 interface MatchPorts {
   evaluateFilters: EvaluateFilters;
-  /** Called after each trigger; returns a promise when it is time to yield to the event loop. */
-  pause?: () => Promise<void> | undefined;
+  budget?: MatchBudget;
 }
 
 /**
- * Returns the verdict for each trigger. The filters of the triggers whose other conditions hold are
- * evaluated in one call; there is no call if none of them has a filter.
+ * Returns the verdict for each trigger, or only for the first ones if the others exceed the budget.
+ * The filters of the triggers whose other conditions hold are evaluated in one call; there is no call
+ * if none of them has a filter.
  */
 export async function matchTriggers(
   event: MatchEvent,
   triggers: readonly MatchTrigger[],
-  { evaluateFilters, pause = () => undefined }: MatchPorts,
+  { evaluateFilters, budget }: MatchPorts,
 ): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   for (const trigger of triggers) {
-    verdicts.push(matchWithoutFilter(event, trigger));
-    const paused = pause();
-    if (paused) await paused;
+    const verdict = matchWithoutFilter(event, trigger, budget);
+    if (!verdict) break;
+    verdicts.push(verdict);
   }
   const filtered = triggers.flatMap(({ filter }, index) =>
     filter?.trim() && verdicts[index]?.matched ? [{ filter, index }] : [],
@@ -100,8 +107,12 @@ const filterReason = (result: FilterResult): Reason =>
         message: `the filter is ${result.holds ? "true" : "not true"}`,
       };
 
-/** Every condition except the filter. */
-export function matchWithoutFilter(event: MatchEvent, trigger: MatchTrigger): Verdict {
+/** Every condition except the filter; undefined if they exceed the budget. */
+function matchWithoutFilter(
+  event: MatchEvent,
+  trigger: MatchTrigger,
+  budget: MatchBudget | undefined,
+): Verdict | undefined {
   // A verdict must not reveal anything about another tenant's event, not even its type.
   if (event.tenant !== trigger.tenant) return verdictOf([OTHER_TENANT]);
   const { source, sourceId, type, data } = event;
@@ -123,10 +134,29 @@ export function matchWithoutFilter(event: MatchEvent, trigger: MatchTrigger): Ve
       holds: trigger.type === type,
       message: `type is ${show(type)}, wanted ${show(trigger.type)}`,
     });
-  for (const [path, param] of Object.entries(trigger.params ?? {}))
+  for (const [path, param] of Object.entries(trigger.params ?? {})) {
+    if (budget && (budget.isSpent() || exceeds(budget, param))) return undefined;
     reasons.push(matchParam(data, path, param));
+  }
   return verdictOf(reasons);
 }
+
+/**
+ * Comparing with objects or lists of them takes time proportional to both sizes. All other params
+ * take a few milliseconds for a payload that is not large.
+ */
+function exceeds({ bytes }: MatchBudget, param: Json): boolean {
+  const test = readParam(param);
+  if (typeof test !== "object" || "problem" in test || !hasObject(test.value)) return false;
+  return bytes * JSON.stringify(test.value).length > MAX_COMPARED;
+}
+
+/** 10 ms at worst. */
+const MAX_COMPARED = 2_500_000;
+
+const isCompound = (value: Json): boolean => typeof value === "object" && value !== null;
+const hasObject = (value: Json): boolean =>
+  Array.isArray(value) ? value.some(isCompound) : isCompound(value);
 
 const OTHER_TENANT: Reason = {
   on: "tenant",

@@ -1,0 +1,128 @@
+import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
+import { expect, test } from "vitest";
+import { utf8 } from "../lib/hmac.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import { sampleEvent } from "../store/contract/sample.ts";
+import type { StoredTrigger } from "../store/flow-store.ts";
+import type { NewEvent } from "../store/store.ts";
+import { compareTriggers } from "./compare-triggers.ts";
+import { planEvent } from "./matcher.ts";
+
+const PADDING = "x".repeat(LARGE_BYTES);
+const trigger = (config: JsonObject, node_id = "on event"): StoredTrigger => ({
+  tenant: "acme",
+  app: "desk",
+  flow_id: "f1",
+  node_id,
+  version: 1,
+  kind: "event",
+  tool_name: null,
+  source: "github",
+  type: null,
+  active: true,
+  config,
+});
+const event = (data: JsonObject, given: Partial<NewEvent> = {}): NewEvent =>
+  sampleEvent({ source: "github", body: utf8(JSON.stringify(data)), ...given });
+
+/** Compares, and records what was evaluated. `clock` advances by a millisecond per call. */
+function setUp(given: { clock?: () => number; evaluate?: Evaluate } = {}) {
+  const { clock = () => 0, evaluate = testEvaluate } = given;
+  const evaluations: Evaluation[] = [];
+  const options = {
+    now: clock,
+    evaluate: ((evaluation, caller) => {
+      evaluations.push(evaluation);
+      return evaluate(evaluation, caller);
+    }) as Evaluate,
+  };
+  return {
+    evaluations,
+    languages: () => evaluations.map(({ language }) => language),
+    options,
+    compare: async (one: NewEvent, triggers: StoredTrigger[]) =>
+      (await compareTriggers({ tenant: "acme", event: one }, triggers, options)).map(
+        ({ keyOf: _, ...verdict }) => verdict,
+      ),
+  };
+}
+
+const TRIGGERS = [
+  trigger({ params: { "items[].n": { op: "gt", value: 1 } }, filter: "$count(data.items) = 2" }),
+  trigger({ params: { "items[].n": 3 } }),
+  trigger({ filter: "data.items[0].n = 2" }),
+  trigger({ filter: "data.(" }),
+];
+const DATA = { items: [{ n: 1 }, { n: 2 }] };
+
+test.each([
+  ["JSON", "application/json", (data: JsonObject) => JSON.stringify(data)],
+  [
+    "a form",
+    "application/x-www-form-urlencoded",
+    (data: JsonObject) => `payload=${encodeURIComponent(JSON.stringify(data))}`,
+  ],
+])("gives a large event as %s the verdicts of a small one", async (_, content_type, write) => {
+  const { compare, evaluations, languages } = setUp();
+  const small = await compare(event(DATA), TRIGGERS);
+  expect(small.map(({ matched }) => matched)).toEqual([true, false, false, false]);
+  expect(languages()).toEqual(["jsonata-filters"]);
+  const large = event(DATA, { content_type, body: utf8(write({ ...DATA, PADDING })) });
+  expect(await compare(large, TRIGGERS)).toEqual(small);
+  expect(evaluations[1]).toMatchObject({ language: "match", data: large.body });
+  expect(evaluations).toHaveLength(2);
+});
+
+test("reads the keys of a large event in the sandbox", async () => {
+  const { options } = setUp();
+  const keyed = trigger({
+    concurrency: { most: 1, key: "items[].n" },
+    gather: { forMs: 1000, key: "none" },
+  });
+  const plan = async (data: JsonObject) => {
+    const given = { ...options, newId: () => "r1", maxChain: 5, maxLoops: 5 };
+    const one = event(data, { id: "e1" });
+    return (await planEvent({ tenant: "acme", event: one }, [keyed], given)).runs;
+  };
+  const small = await plan(DATA);
+  expect(small).toMatchObject([
+    { gather: { lane: "f1:on event:[]" }, limit: { lane: "f1:on event:[1,2]", max: 1 } },
+  ]);
+  expect(await plan({ ...DATA, PADDING })).toEqual(small);
+});
+
+test("continues in the sandbox if comparing takes too long", async () => {
+  let time = 0;
+  const { compare, evaluations } = setUp({ clock: () => time++ });
+  const triggers = Array.from({ length: 20 }, (_, nth) =>
+    trigger({ params: { "items[].n": nth } }, `n${nth}`),
+  );
+  const verdicts = await compare(event(DATA), triggers);
+  expect(verdicts.map(({ matched }) => matched)).toEqual(
+    triggers.map((_, nth) => nth === 1 || nth === 2),
+  );
+  expect(evaluations).toHaveLength(1);
+  const [evaluation] = evaluations;
+  if (evaluation?.language !== "match") throw new Error("not compared in the sandbox");
+  expect(evaluation.expressions.length).toBeLessThan(20);
+});
+
+test("compares with many objects in the sandbox", async () => {
+  const { compare, languages } = setUp();
+  const objects = Array.from({ length: 100 }, (_, x) => ({ x }));
+  const many = { items: Array.from({ length: 20_000 }, () => ({})) };
+  const param = trigger({ params: { "items[]": { op: "in", value: objects } } });
+  expect(await compare(event(many), [param])).toMatchObject([{ matched: false }]);
+  expect(await compare(event({ items: [{ x: 5 }] }), [param])).toMatchObject([{ matched: true }]);
+  expect(languages()).toEqual(["match"]);
+});
+
+test("does not match, and reports the limit, if the sandbox exceeds it", async () => {
+  const exceeded = { error: "code_timeout", message: "exceeds the time limit of 10 s" } as const;
+  const { compare } = setUp({ evaluate: async () => ({ log: [], ...exceeded }) });
+  const [verdict] = await compare(event({ PADDING }), [trigger({})]);
+  expect(verdict?.matched).toBe(false);
+  expect(verdict?.reasons[0]?.message).toContain("exceeds the time limit of 10 s");
+});

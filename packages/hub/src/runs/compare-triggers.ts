@@ -1,0 +1,121 @@
+/**
+ * Compares an event with triggers. Small payloads are compared here, for at most a few milliseconds;
+ * large ones, and what takes longer, in the sandbox, so that no event blocks the event loop.
+ */
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
+import { laneKey } from "@signalbox/rules/match/lane-key.ts";
+import type { MatchRequest, MatchResult } from "@signalbox/rules/match/match-request.ts";
+import {
+  type MatchTrigger,
+  matchTriggers,
+  type Reason,
+  type Verdict,
+} from "@signalbox/rules/match/match-trigger.ts";
+import { readPayload } from "../ingest/sources/read-payload.ts";
+import type { StoredTrigger } from "../store/flow-store.ts";
+import type { NewEvent } from "../store/store.ts";
+import { evaluateFilters, evaluateUnlessPaused } from "./evaluate-filters.ts";
+import { type KeyOf, keysOf } from "./lanes.ts";
+
+export interface ComparedEvent {
+  tenant: string;
+  event: NewEvent;
+  /** The payload, if it has already been parsed. */
+  data?: Json | undefined;
+}
+
+export interface TriggerMatch extends Verdict {
+  /** The keys of the trigger's lanes. */
+  keyOf: KeyOf;
+}
+
+export interface CompareOptions {
+  evaluate: Evaluate;
+  now: () => number;
+}
+
+const BUDGET_MS = 10;
+const SANDBOX_TIMEOUT_MS = 10_000;
+
+/** Returns a verdict for each trigger. The triggers and the event have the same tenant. */
+export async function compareTriggers(
+  { tenant, event, data }: ComparedEvent,
+  triggers: readonly StoredTrigger[],
+  options: CompareOptions,
+): Promise<TriggerMatch[]> {
+  const bytes = event.body.byteLength;
+  if (bytes > LARGE_BYTES) return compareInSandbox(tenant, event, triggers, options);
+  const known = data === undefined ? readPayload(event.source, event) : data;
+  const end = options.now() + BUDGET_MS;
+  const verdicts = await matchTriggers(
+    { ...matchEvent(tenant, event), data: known },
+    triggers.map((trigger) => matchTrigger(tenant, trigger)),
+    {
+      evaluateFilters: evaluateFilters(options, tenant),
+      budget: { bytes, isSpent: () => options.now() > end },
+    },
+  );
+  const keyOf: KeyOf = (key) => laneKey(known, key);
+  const matches = verdicts.map((verdict) => ({ ...verdict, keyOf }));
+  const others = triggers.slice(verdicts.length);
+  return others.length === 0
+    ? matches
+    : [...matches, ...(await compareInSandbox(tenant, event, others, options))];
+}
+
+async function compareInSandbox(
+  tenant: string,
+  event: NewEvent,
+  triggers: readonly StoredTrigger[],
+  options: CompareOptions,
+): Promise<TriggerMatch[]> {
+  const { source, content_type, headers, body } = event;
+  const results = await evaluateUnlessPaused<MatchResult>(options, tenant, {
+    language: "match",
+    expressions: triggers.map((trigger) => {
+      const request: MatchRequest = {
+        trigger: matchTrigger(tenant, trigger),
+        keys: keysOf(trigger),
+      };
+      return JSON.stringify(request);
+    }),
+    payload: { source, content_type, headers },
+    event: matchEvent(tenant, event),
+    data: body,
+    timeoutMs: SANDBOX_TIMEOUT_MS,
+  });
+  return results.map((result) =>
+    "problem" in result
+      ? { matched: false, reasons: [notCompared(result.problem)], keyOf: () => "" }
+      : { ...result.verdict, keyOf: (key) => result.keys[key] ?? "" },
+  );
+}
+
+const notCompared = (problem: string): Reason => ({
+  on: "param",
+  holds: false,
+  message: `the event could not be compared with the params and the filter: ${problem}`,
+});
+
+const matchEvent = (tenant: string, event: NewEvent) => ({
+  id: event.id,
+  tenant,
+  source: event.source,
+  sourceId: event.source_id,
+  type: event.type,
+  receivedAt: event.received_at,
+});
+
+const matchTrigger = (
+  tenant: string,
+  { source, type, active, config }: StoredTrigger,
+): MatchTrigger => ({
+  tenant,
+  source: source ?? "",
+  type: type ?? undefined,
+  params: config.params as JsonObject | undefined,
+  filter: config.filter as string | undefined,
+  isActive: active,
+});
