@@ -26,6 +26,7 @@ import { createResourceChanges } from "../../packages/hub/src/mcp/resource-chang
 import { resourceSubscriptions } from "../../packages/hub/src/mcp/resource-subscriptions.ts";
 import { serveCall } from "../../packages/hub/src/mcp/serve-call.ts";
 import { createSessions } from "../../packages/hub/src/mcp/sessions.ts";
+import { testEvaluate } from "../../packages/hub/src/sandbox/test-evaluate.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import { createAuthorizer } from "../../packages/hub/src/tenants/authorizer.ts";
 import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
@@ -202,7 +203,7 @@ export async function startMcpFixture(): Promise<{
   const authorizer = createAuthorizer({ store, now: Date.now, everyTenant: undefined });
   const checkHost = createHostCheck({ host: "127.0.0.1", port: 0, publicUrl: undefined });
   addInboxRoutes(app, {
-    inbox: createInbox({ store, now: Date.now }),
+    inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
     mcp: {
       async serve(given, access, reserveBytes) {
         const call = await readCall(given);

@@ -52,7 +52,7 @@ export function createHubAgents(options: HubAgentsOptions) {
   });
   const checkHost = createHostCheck(settings);
   const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl });
-  const inbox = createInbox({ store, now: timers.now });
+  const inbox = createInbox({ store, now: timers.now, evaluate: ports.evaluate });
   const feed = createFeed(store, onError);
   const events = settings.eventsDraft ? createEventsDraft(options, feed, authorizer) : undefined;
   const waits = createWaits({ inbox, feed, authorizer });

@@ -86,7 +86,7 @@ function createAgentServices(
   });
   const loadInbox = once(async () => {
     const { createAgentInbox } = await import("./mcp/agent-inbox.ts");
-    const inbox = createInbox({ store, now: timers.now });
+    const inbox = createInbox({ store, now: timers.now, evaluate: ports.evaluate });
     return createAgentInbox({ inbox, triggers, onError });
   });
   return {

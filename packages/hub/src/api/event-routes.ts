@@ -44,6 +44,9 @@ const seconds = (min: number) =>
 const ownerOf = (token: string, worker: string | undefined): string =>
   worker === undefined ? token : `${token}/${worker}`;
 
+const jsonResponse = (json: string): Response =>
+  new Response(json, { headers: { "content-type": "application/json" } });
+
 export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
   return [
     defineRoute({
@@ -83,9 +86,8 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
       tag,
       scope: "inbox:read",
       response: { status: 200, schema: eventSchema },
-      handle: async ({ tenant, param, reserveBytes }) => ({
-        json: (await inbox.get([tenant], param("event"), {}, reserveBytes)).event,
-      }),
+      handle: async ({ tenant, param, reserveBytes }) =>
+        jsonResponse(await inbox.get([tenant], param("event"), "event_id", reserveBytes)),
     }),
     defineRoute({
       method: "post",
@@ -108,7 +110,7 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
           { leaseMs: body.lease_s * 1_000, payload: query.payload !== "0" },
           reserveBytes,
         );
-        return new Response(json, { headers: { "content-type": "application/json" } });
+        return jsonResponse(json);
       },
     }),
     defineRoute({

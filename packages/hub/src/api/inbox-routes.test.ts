@@ -2,6 +2,7 @@
  * The inbox over HTTP, and over MCP with clients of the protocol versions 2026-07-28 and
  * 2025-11-25.
  */
+
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Client as Client2025 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Transport2025 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -13,6 +14,7 @@ import { createIds } from "../lib/ids.ts";
 import { createInboxServer } from "../mcp/inbox-server.ts";
 import { createWaits } from "../mcp/wait-for-event.ts";
 import { createExplainer } from "../runs/explain.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
 import type { NewEvent, Scope } from "../store/store.ts";
@@ -32,7 +34,7 @@ async function setup() {
   onTestFinished(() => store.close());
   let at = Date.UTC(2026, 10, 15);
   const now = () => at;
-  const inbox = createInbox({ store, now });
+  const inbox = createInbox({ store, now, evaluate: testEvaluate });
   const feed = createFeed(store);
   let waiting = 0;
   onTestFinished(feed.close);
@@ -295,8 +297,9 @@ describe.each(clients)("an MCP client with protocol version %s", (_, connect) =>
 
   it("gets shorter pages if payloads are large, and continues from the cursor", async () => {
     const hub = await setup();
-    const body = utf8({ text: "x".repeat(3_000_000) });
-    const events = [1, 2, 3, 4, 5].map((number) => sampleEvent({ number, body }));
+    const events = [100_000, 100_000, 100_000, 3_000_000, 100_000].map((length, number) =>
+      sampleEvent({ number, body: utf8({ text: "x".repeat(length) }) }),
+    );
     await hub.append(events);
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
     const pages: string[][] = [];
@@ -307,11 +310,34 @@ describe.each(clients)("an MCP client with protocol version %s", (_, connect) =>
         arguments: cursor ? { cursor } : {},
       });
       const page = structuredContent as { events: { id: string }[]; next_cursor: string | null };
+      expect(JSON.stringify(page).length).toBeLessThan(600_000);
       pages.push(page.events.map(({ id }) => id));
       cursor = page.next_cursor;
     } while (cursor !== null);
-    expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
+    expect(pages.map((page) => page.length)).toEqual([1, 1, 2, 1]);
     expect(pages.flat()).toEqual(events.map(({ id }) => id).reverse());
+  });
+
+  it("gets a large payload in parts", async () => {
+    const hub = await setup();
+    const event = sampleEvent({ body: utf8({ text: "ü".repeat(200_000), title: "A lamp" }) });
+    await hub.append([event]);
+    const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
+    const get = (args: object = {}) =>
+      client.callTool({ name: "get_event", arguments: { event_id: event.id, ...args } });
+    const first = await get();
+    const { payload, ...rest } = textOf(first);
+    expect(rest).toMatchObject({ truncated: true, payload_bytes: 400_028 });
+    expect(JSON.stringify(first.content)).toContain(`\\"offset\\": ${rest.next_offset}`);
+    const last = textOf(await get({ offset: rest.next_offset }));
+    expect(JSON.parse(payload + last.payload)).toMatchObject({ title: "A lamp" });
+    expect(last.next_offset).toBeNull();
+    expect(textOf(await get({ path: "title" })).payload).toBe("A lamp");
+    expect(textOf(await get({ max_bytes: 26_214_400 })).payload).toBe(payload);
+    expect(messageOf(await get({ offset: 400_028 }))).toBe("offset: must be less than 400028");
+    const uri = `signalbox://events/${event.id}`;
+    const { contents } = await client.readResource({ uri });
+    expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ payload, ...rest });
   });
 
   it("gets no details of internal errors", async () => {

@@ -59,13 +59,12 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
   }));
   app.get("/webhook-events", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
     const { events, next_cursor } = await inbox.listEvents(tenants, { ...queryOf(c), pending: true }, reserveBytes);
-    return withNext(c.json(events as unknown as never), next_cursor);
+    return withNext(jsonBody(c, `[${events.join(",")}]`), next_cursor);
   }));
   app.get("/event", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
     const id = c.req.query("id");
     if (id === undefined) throw new RequestError("invalid", "id", "is missing: /event?id=…");
-    const { json } = await inbox.get(tenants, id, { field: "id" }, reserveBytes);
-    return c.body(json, 200, { "content-type": "application/json" });
+    return jsonBody(c, await inbox.get(tenants, id, "id", reserveBytes));
   }));
   app.post("/mark-processed", authorized("inbox:write", async (c, { tenants }) => {
     const body = await readJson(c.req.raw.body, MAX_MARKING_BYTES);
@@ -98,6 +97,9 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
       });
     });
 }
+
+const jsonBody = (c: Context, json: string): Response =>
+  c.body(json, 200, { "content-type": "application/json" });
 
 function withNext(response: Response, next: string | null): Response {
   if (next !== null) response.headers.set("x-next-cursor", next);

@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { utf8 } from "../lib/hmac.ts";
 import type { EventRow } from "../store/store.ts";
 import { summarySchema } from "./event-schema.ts";
-import { eventView, readStored, serializeEvent, summaryView } from "./event-view.ts";
+import { eventView, serializeEvent, summaryView } from "./event-view.ts";
 
 const event: EventRow = {
   id: 'an "id"',
@@ -33,38 +32,15 @@ const event: EventRow = {
   url: null,
   check_result: null,
 };
-const stored = (body: string) => ({
-  content_type: "application/json",
-  headers: {},
-  body: utf8(body),
-});
-
-it("serializes an event to the same JSON, however the payload was formatted", () => {
+it("serializes an event with the JSON of its payload", () => {
   fc.assert(
-    fc.property(fc.json(), fc.constantFrom(undefined, 0, 2, "\t"), (json, indent) => {
-      const sent =
-        indent === undefined ? ` ${json} ` : JSON.stringify(JSON.parse(json), null, indent);
-      const { value, text } = readStored(event, stored(sent));
-      const view = eventView(event, value);
-      const serialized = serializeEvent(view, text);
+    fc.property(fc.json(), (json) => {
+      const view = eventView(event, JSON.parse(json));
+      const serialized = serializeEvent(view, json);
       expect(JSON.parse(serialized)).toEqual(JSON.parse(JSON.stringify(view)));
       expect(Object.keys(JSON.parse(serialized))).toEqual(Object.keys(view));
-      expect(serialized).not.toContain("\n");
     }),
   );
-});
-
-it("serializes an event whose payload is not JSON or was removed", () => {
-  for (const payload of [stored("{"), stored(""), undefined]) {
-    const { value, text } = readStored(event, payload);
-    const view = eventView(event, value);
-    expect(JSON.parse(serializeEvent(view, text))).toEqual(view);
-  }
-});
-
-it("preserves integers above the safe range of JavaScript", () => {
-  const { value, text } = readStored(event, stored('{"id":12345678901234567890}'));
-  expect(serializeEvent(eventView(event, value), text)).toContain('{"id":12345678901234567890}');
 });
 
 it("summarizes an event with its source and seq, and the result of a check", () => {

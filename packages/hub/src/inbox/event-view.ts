@@ -1,7 +1,6 @@
 /** Events as the API and the MCP tools return them. */
 import type { Json } from "@signalbox/rules/json.ts";
-import { type ReadPayload, readWithText } from "../ingest/sources/read-payload.ts";
-import type { CheckResult, EventRow, Payload, PendingStatus } from "../store/store.ts";
+import type { CheckResult, EventRow, PendingStatus } from "../store/store.ts";
 
 const iso = (ms: number) => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
@@ -74,10 +73,6 @@ export interface EventView {
   note: string | null;
 }
 
-/** The value is null if retention has removed the payload in the meantime. */
-export const readStored = ({ source }: EventRow, payload: Payload | undefined): ReadPayload =>
-  payload ? readWithText(source, payload) : { value: null };
-
 export const eventView = (event: EventRow, payload: Json): EventView => ({
   id: event.id,
   type: event.type,
@@ -105,9 +100,8 @@ export const claimedView = (event: EventRow, payload: Json): ClaimedView => ({
   ...summaryView(event),
 });
 
-/** Serializes an event. A payload that is already JSON is copied, since stringifying it is slow. */
-export function serializeEvent(view: EventView, payload: string | undefined): string {
-  if (payload === undefined) return JSON.stringify(view);
+/** Serializes an event with the JSON of its payload, which is copied: stringifying it would be slow. */
+export function serializeEvent(view: EventView, payload: string): string {
   const { id, type, payload: _, ...rest } = view;
   const first = JSON.stringify({ id, type }).slice(0, -1);
   return `${first},"payload":${payload},${JSON.stringify(rest).slice(1)}`;

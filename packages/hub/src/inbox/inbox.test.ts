@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
 import { createInbox } from "./inbox.ts";
@@ -9,7 +10,7 @@ async function setup(counts: Record<string, number>, random = Math.random) {
   onTestFinished(() => store.close());
   for (const [tenant, count] of Object.entries(counts))
     if (count > 0) await store.appendEvents([appendRequest(sampleEvents(count), tenant)], null);
-  const inbox = createInbox({ store, now: Date.now, random });
+  const inbox = createInbox({ store, now: Date.now, random, evaluate: testEvaluate });
   return async (limit: number) => {
     const claimed = await inbox.claim(Object.keys(counts), "ada", { limit, leaseMs: 60_000 });
     return claimed.map(({ tenant }) => tenant);
@@ -43,7 +44,7 @@ it("returns the claimed events of all tenants in the order of arrival", async ()
   const events = sampleEvents(6).map((event, at) => ({ ...event, received_at: 1_000 + at }));
   for (const [at, event] of events.entries())
     await store.appendEvents([appendRequest([event], at % 2 === 0 ? "acme" : "umbrella")], null);
-  const inbox = createInbox({ store, now: Date.now });
+  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
   const claimed = await inbox.claim(["acme", "umbrella"], "ada", { limit: 6, leaseMs: 60_000 });
   expect(claimed.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
 });
@@ -54,7 +55,7 @@ it("reserves bytes before it returns summaries", async () => {
   const title = "x".repeat(300);
   const events = sampleEvents(10).map((event) => ({ ...event, title }));
   await store.appendEvents([appendRequest(events)], null);
-  const inbox = createInbox({ store, now: Date.now });
+  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
   const reserved: number[] = [];
   const reserveBytes = async (bytes: number) => void reserved.push(bytes);
   const listed = await inbox.listSummaries(["acme"], { limit: 100 }, reserveBytes);
@@ -73,7 +74,7 @@ it("fills a page with matching events that are far apart in the log", async () =
   }));
   for (let at = 0; at < events.length; at += 1_060)
     await store.appendEvents([appendRequest(events.slice(at, at + 1_060), "acme")], null);
-  const inbox = createInbox({ store, now: Date.now });
+  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
   const list = async (limit: number, cursor?: string) => {
     const wanted = { limit, cursor, repo: "acme/rare", pending: true };
     const page = await inbox.listSummaries(["acme"], wanted);

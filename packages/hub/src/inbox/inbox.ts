@@ -3,10 +3,9 @@
  * time; writes go to the tenant of the event. Invalid requests throw a `RequestError`, which HTTP
  * and MCP report. The returned views are defined in event-view.ts.
  */
-import type { Json } from "@signalbox/rules/json.ts";
-import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
-import { readPayload } from "../ingest/sources/read-payload.ts";
-import { utf8 } from "../lib/hmac.ts";
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
+import type { PayloadPart } from "@signalbox/rules/match/payload-part.ts";
 import { isId } from "../lib/ids.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { EventQuery, EventRow, Page, Store } from "../store/store.ts";
@@ -15,17 +14,19 @@ import {
   claimedView,
   type EventView,
   eventView,
-  readStored,
   type StatusView,
   type SummaryView,
   serializeEvent,
   statusView,
   summaryView,
 } from "./event-view.ts";
+import { createPayloadReader } from "./payload-reader.ts";
 import type { ReserveBytes } from "./response-budget.ts";
 
-/** The maximum size of the payloads in one page. */
+/** The payloads of one page of whole events. A page has at least one event, whatever its size. */
 const PAGE_BYTES = 8 * 1024 * 1024;
+/** The payload in a part of an event, and the payloads of one page of parts. */
+export const MAX_PART_BYTES = LARGE_BYTES;
 
 export interface ListOptions {
   limit: number;
@@ -54,22 +55,36 @@ export interface EventPage<Item> {
   next_cursor: string | null;
 }
 
+/** An event whose payload may be a part, or a slice of its JSON. */
+export type EventPart = EventView & PayloadPart;
+
 /** An event and its JSON text. */
 export interface FoundEvent {
-  event: EventView & { truncated?: boolean; payload_bytes?: number };
+  event: EventPart;
   json: string;
+}
+
+export interface PartOptions {
+  path?: string | undefined;
+  offset?: number | undefined;
+  /** At most, and by default, `MAX_PART_BYTES`. */
+  maxBytes?: number | undefined;
 }
 
 export interface InboxOptions {
   store: Store;
   now: () => number;
+  /** Reads parts of large payloads. */
+  evaluate: Evaluate;
   /** Like `Math.random`. */
   random?: () => number;
 }
 
 export type Inbox = ReturnType<typeof createInbox>;
 
-export function createInbox({ store, now, random = Math.random }: InboxOptions) {
+export function createInbox({ store, now, evaluate, random = Math.random }: InboxOptions) {
+  const payloads = createPayloadReader({ store, evaluate });
+
   /** Merges the logs of several tenants: reads a whole page of each, and returns the first events. */
   async function merge(
     tenants: readonly string[],
@@ -145,6 +160,19 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
     );
   };
 
+  const wholeEvent = async (event: EventRow): Promise<string> =>
+    serializeEvent(eventView(event, null), await payloads.json(event));
+
+  const partOf = async (
+    event: EventRow,
+    { path, offset = 0, maxBytes = MAX_PART_BYTES }: PartOptions,
+  ): Promise<FoundEvent> => {
+    const limit = Math.min(maxBytes, MAX_PART_BYTES);
+    const { json, ...part } = await payloads.part(event, { path, offset, maxBytes: limit });
+    const view = { ...eventView(event, null), ...part };
+    return { event: view, json: json ? serializeEvent(view, json) : JSON.stringify(view) };
+  };
+
   return {
     async status(tenants: readonly string[]): Promise<StatusView> {
       const all = await Promise.all(tenants.map((tenant) => store.pendingStatus(tenant)));
@@ -172,20 +200,28 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       return summariesOf(await list(tenants, options), reserveBytes);
     },
 
+    /** Whole events, as JSON. */
     async listEvents(
       tenants: readonly string[],
       options: ListOptions,
       reserveBytes?: ReserveBytes,
-    ): Promise<EventPage<EventView>> {
+    ): Promise<EventPage<string>> {
       const { events, next_cursor } = await list(tenants, options, PAGE_BYTES);
-      await reserveBytes?.(events.reduce((sum, { size }) => sum + size, 0));
-      const views = await Promise.all(
-        events.map(async (event) => {
-          const stored = await store.getPayload(event.tenant, event.seq);
-          return eventView(event, readStored(event, stored).value);
-        }),
-      );
-      return { events: views, next_cursor };
+      await reserveBytes?.(sizeOf(events));
+      const texts = await Promise.all(events.map(async (event) => wholeEvent(event)));
+      return { events: texts, next_cursor };
+    },
+
+    /** For agents: a small page, in which a larger payload is truncated. */
+    async listParts(
+      tenants: readonly string[],
+      options: ListOptions,
+      reserveBytes?: ReserveBytes,
+    ): Promise<EventPage<EventPart>> {
+      const { events, next_cursor } = await list(tenants, options, MAX_PART_BYTES);
+      await reserveBytes?.(sizeOf(events));
+      const parts = await Promise.all(events.map((event) => partOf(event, {})));
+      return { events: parts.map(({ event }) => event), next_cursor };
     },
 
     async search(
@@ -200,22 +236,28 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       return summariesOf(found, reserveBytes);
     },
 
+    /** The whole event, as JSON. */
     async get(
       tenants: readonly string[],
       id: string,
-      slice: { path?: string | undefined; maxBytes?: number | undefined; field?: string } = {},
+      field: string,
+      reserveBytes?: ReserveBytes,
+    ): Promise<string> {
+      const event = await find(tenants, id, field);
+      await reserveBytes?.(event.size);
+      return wholeEvent(event);
+    },
+
+    /** For agents: the event with a part of its payload. */
+    async getPart(
+      tenants: readonly string[],
+      id: string,
+      options: PartOptions,
       reserveBytes?: ReserveBytes,
     ): Promise<FoundEvent> {
-      const event = await find(tenants, id, slice.field ?? "event_id");
+      const event = await find(tenants, id, "event_id");
       await reserveBytes?.(event.size);
-      const { value, text } = readStored(event, await store.getPayload(event.tenant, event.seq));
-      if (slice.path === undefined && slice.maxBytes === undefined) {
-        const view = eventView(event, value);
-        return { event: view, json: serializeEvent(view, text) };
-      }
-      const part = slice.path === undefined ? value : atPath(value, slice.path);
-      const view = { ...eventView(event, part), ...cut(part, slice.maxBytes) };
-      return { event: view, json: JSON.stringify(view) };
+      return partOf(event, options);
     },
 
     /** Throws if an id is unknown; then no event is marked. */
@@ -285,8 +327,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
         const { payload: _, ...view } = claimedView(event, null);
         return JSON.stringify(view);
       }
-      const { value, text } = readStored(event, await store.getPayload(tenant, event.seq));
-      return serializeEvent(claimedView(event, value), text);
+      return serializeEvent(claimedView(event, null), await payloads.json(event));
     },
 
     /** Marks an event that `by` has claimed. Returns whether it was already processed. */
@@ -325,12 +366,12 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
 
     find,
 
-    async readPayload({ tenant, seq, source }: EventRow): Promise<Json> {
-      const payload = await store.getPayload(tenant, seq);
-      return payload ? readPayload(source, payload) : null;
-    },
+    openPayload: payloads.open,
   };
 }
+
+const sizeOf = (events: readonly EventRow[]): number =>
+  events.reduce((sum, { size }) => sum + size, 0);
 
 /** The owner of a claim is `TOKEN` or `TOKEN/WORKER`. */
 const notClaimed = (by: string) =>
@@ -364,29 +405,3 @@ async function summariesOf(
 /** An estimate. Tools return each summary twice, as text and as structured content. */
 const summaryBytes = ({ type, repo, sender, title, url }: EventRow): number =>
   2 * [type, repo, sender, title, url].reduce((sum, text) => sum + (text?.length ?? 0), 400);
-
-function cut(payload: Json, maxBytes = Number.POSITIVE_INFINITY): Partial<FoundEvent["event"]> {
-  const bytes = utf8(JSON.stringify(payload));
-  if (bytes.byteLength <= maxBytes) return {};
-  return {
-    payload: new TextDecoder().decode(bytes.subarray(0, maxBytes)),
-    truncated: true,
-    payload_bytes: bytes.byteLength,
-  };
-}
-
-function atPath(payload: Json, text: string): Json {
-  const path = parsePath(text);
-  if (!path)
-    throw new RequestError(
-      "invalid",
-      "path",
-      "is not a path such as issue.title or issue.labels[].name",
-    );
-  const values = valuesAt(payload, path);
-  if (text.includes("[]")) return values;
-  const [value] = values;
-  if (value === undefined)
-    throw new RequestError("not_found", "path", `the payload has no value at ${text}`);
-  return value;
-}

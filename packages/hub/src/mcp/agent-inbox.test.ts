@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import type { Explainer } from "../runs/explain.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
 import { createAgentInbox } from "./agent-inbox.ts";
@@ -13,7 +14,7 @@ async function open() {
   await store.appendEvents([appendRequest(own, "acme"), appendRequest(foreign, "umbrella")], null);
   const errors: unknown[] = [];
   const tools = createAgentInbox({
-    inbox: createInbox({ store, now: Date.now }),
+    inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
     triggers: {
       explain: () => Promise.reject(new Error("the disk is full")),
     } as unknown as Explainer,

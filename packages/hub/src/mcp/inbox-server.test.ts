@@ -4,6 +4,7 @@ import type { ListToolsResult } from "@modelcontextprotocol/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendEvents, sampleEvent, sampleEvents } from "../store/contract/sample.ts";
 import type { Access } from "../tenants/authorizer.ts";
@@ -27,7 +28,7 @@ function setup() {
   const store = openSqlite(`${tempFolder()}/x.db`);
   const waits: Wait[] = [];
   const server = createInboxServer({
-    inbox: createInbox({ store, now: () => NOW }),
+    inbox: createInbox({ store, now: () => NOW, evaluate: testEvaluate }),
     waits: {
       async wait(wait) {
         waits.push(wait);

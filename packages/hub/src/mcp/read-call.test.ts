@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { createInboxServer } from "./inbox-server.ts";
 
@@ -13,7 +14,7 @@ const MODERN = {
 function setup() {
   const store = openSqlite(`${tempFolder()}/x.db`);
   const server = createInboxServer({
-    inbox: createInbox({ store, now: Date.now }),
+    inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
     waits: { wait: async () => undefined, close: async () => {} },
     triggers: {} as never,
     store,

@@ -1,6 +1,7 @@
 import { Server, type ServerContext } from "@modelcontextprotocol/server";
 import { expect, it, onTestFinished } from "vitest";
 import { createOpenStreams } from "./open-streams.ts";
+import { readCall } from "./read-call.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { createSessions } from "./sessions.ts";
 
@@ -56,7 +57,10 @@ function setup() {
     };
     const body = messages ? JSON.stringify(messages) : null;
     const request = new Request("http://hub/mcp", { method, headers, body });
-    return (await sessions.serve(request, { access, reserveBytes: async () => {} })) as Response;
+    const call = await readCall(request);
+    if (call instanceof Response) return call;
+    const requestContext = { access, reserveBytes: async () => {}, body: call.body };
+    return (await sessions.serve(call.request, requestContext)) as Response;
   };
   const message = (method: string, id?: unknown, params = {}) => ({
     jsonrpc: "2.0",

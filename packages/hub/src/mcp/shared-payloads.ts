@@ -1,17 +1,16 @@
 /**
- * A cache of parsed payloads: concurrent waits that filter the same event read its payload once. It
+ * A cache of payloads: concurrent waits that filter the same event load its payload once. It
  * reads one payload per tenant at a time. Above the size limit, it evicts the oldest payloads.
  */
-import type { Json } from "@signalbox/rules/json.ts";
 import type { EventRow } from "../store/store.ts";
 
 const MAX_BYTES = 16 * 1024 * 1024;
 
-export function createSharedPayloads(
-  readPayload: (event: EventRow) => Promise<Json>,
+export function createSharedPayloads<Payload>(
+  load: (event: EventRow) => Promise<Payload>,
   maxBytes = MAX_BYTES,
 ) {
-  const cache = new Map<string, { size: number; payload: Promise<Json> }>();
+  const cache = new Map<string, { size: number; payload: Promise<Payload> }>();
   const lastReadOf = new Map<string, Promise<unknown>>();
   let bytes = 0;
 
@@ -21,11 +20,11 @@ export function createSharedPayloads(
   };
 
   return {
-    read(event: EventRow): Promise<Json> {
+    read(event: EventRow): Promise<Payload> {
       const { id, tenant, size } = event;
       const cached = cache.get(id);
       if (cached) return cached.payload;
-      const payload = (lastReadOf.get(tenant) ?? Promise.resolve()).then(() => readPayload(event));
+      const payload = (lastReadOf.get(tenant) ?? Promise.resolve()).then(() => load(event));
       cache.set(id, { size, payload });
       bytes += size;
       for (const oldest of cache.keys()) {

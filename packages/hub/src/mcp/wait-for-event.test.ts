@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
 import type { EventRow } from "../store/store.ts";
@@ -13,24 +14,24 @@ const numbered = (number: number) => sampleEvent({ number, body: utf8({ number }
 async function setup(options: Partial<WaitsOptions> = {}) {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
-  const inbox = createInbox({ store, now: Date.now });
+  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
   const feed = createFeed(store);
   onTestFinished(feed.close);
   const reads: number[] = [];
   let reading = 0;
   let maxReading = 0;
-  const readPayload = async (event: EventRow) => {
+  const openPayload = async (event: EventRow) => {
     reads.push(event.seq);
     reading += 1;
     maxReading = Math.max(maxReading, reading);
     await new Promise((resolve) => setImmediate(resolve));
     reading -= 1;
-    return inbox.readPayload(event);
+    return inbox.openPayload(event);
   };
   /** How many followers were created. */
   let following = 0;
   const waits = createWaits({
-    inbox: { readPayload },
+    inbox: { openPayload },
     feed: {
       async follow(given) {
         const follower = await feed.follow(given);
@@ -164,9 +165,9 @@ it("rejects if a payload cannot be read", async () => {
   let broken = true;
   const { wait, expectFollowers, append } = await setup({
     inbox: {
-      async readPayload() {
+      async openPayload() {
         if (broken) throw new Error("the disk failed");
-        return { number: 2 };
+        return { matches: async () => true };
       },
     },
   });

@@ -3,7 +3,8 @@
  * its memory does not grow with the number of events; concurrent waits share the parsed payloads.
  */
 
-import { type Path, parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
+import { parsePath } from "@signalbox/rules/match/path.ts";
+import type { PayloadConditions } from "@signalbox/rules/match/payload-part.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { itemToEnd, ownerOfAccess } from "../lib/fair-share.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -12,12 +13,10 @@ import type { Feed, Follower } from "../stream/feed.ts";
 import type { Access, Authorizer } from "../tenants/authorizer.ts";
 import { createSharedPayloads } from "./shared-payloads.ts";
 
-type Scalar = string | number | boolean | null;
-
 export interface Wait {
   type?: string | undefined;
   repo?: string | undefined;
-  filter?: Record<string, Scalar> | undefined;
+  filter?: Record<string, string | number | boolean | null> | undefined;
   timeoutMs: number;
   access: Access;
   signal: AbortSignal;
@@ -25,7 +24,7 @@ export interface Wait {
 }
 
 export interface WaitsOptions {
-  inbox: Pick<Inbox, "readPayload">;
+  inbox: Pick<Inbox, "openPayload">;
   feed: Pick<Feed, "follow">;
   authorizer: Pick<Authorizer, "recheck" | "watch">;
   /** The maximum number of concurrent waits of one token, and in total. */
@@ -56,7 +55,7 @@ export function createWaits({
   maxTotal = 2_000,
 }: WaitsOptions): Waits {
   const open = new Map<string, Set<OpenWait>>();
-  const payloads = createSharedPayloads(inbox.readPayload);
+  const payloads = createSharedPayloads(inbox.openPayload);
   let closed = false;
 
   async function follow(
@@ -64,10 +63,7 @@ export function createWaits({
     { promise, resolve, reject }: PromiseWithResolvers<EventRow | undefined>,
   ): Promise<EventRow | undefined> {
     const conditions = conditionsOf(wait.filter);
-    const matches = async (event: EventRow) => {
-      const payload = await payloads.read(event);
-      return conditions.every(({ path, value }) => valuesAt(payload, path).includes(value));
-    };
+    const matches = async (event: EventRow) => (await payloads.read(event)).matches(conditions);
     const followers = new Set<Follower>();
     let ended = false;
 
@@ -184,15 +180,14 @@ const noLongerValid = () => new RequestError("forbidden", "token", "is no longer
 const stopping = () =>
   new RequestError("busy", "wait_for_event", "the hub is stopping; try again later");
 
-function conditionsOf(filter: Record<string, Scalar> = {}): { path: Path; value: Scalar }[] {
-  return Object.entries(filter).map(([text, value]) => {
-    const path = parsePath(text);
-    if (!path)
-      throw new RequestError(
-        "invalid",
-        "filter",
-        `"${text.slice(0, 100)}" is not a path such as issue.title`,
-      );
-    return { path, value };
-  });
+function conditionsOf(filter: NonNullable<Wait["filter"]> = {}): PayloadConditions["conditions"] {
+  const conditions = Object.entries(filter).map(([path, value]) => ({ path, value }));
+  const wrong = conditions.find(({ path }) => !parsePath(path));
+  if (wrong)
+    throw new RequestError(
+      "invalid",
+      "filter",
+      `"${wrong.path.slice(0, 100)}" is not a path such as issue.title`,
+    );
+  return conditions;
 }

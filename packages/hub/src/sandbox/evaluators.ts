@@ -20,6 +20,7 @@ import type { SourceDefinition } from "../ingest/source.ts";
 import { sources } from "../ingest/sources/index.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import { isTextDeeperThan } from "../lib/count-values.ts";
+import { areFulfilled, readPart } from "./payload-part.ts";
 import { checkSyntax, type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
 
 type Language = Program["language"];
@@ -57,6 +58,10 @@ const evaluators: { [Name in Exclude<Language, BodyLanguage>]: Evaluator<Name> }
   "json-schema": async ({ data }) =>
     succeeded((JSON.parse(data) as SchemaCheck[]).map((check) => validateInProcess(check) ?? null)),
   select: async ({ data, ...selection }) => runSelect(selection, JSON.parse(data)),
+  "payload-part": async ({ data, ...request }) =>
+    succeeded(readPart({ value: JSON.parse(data), text: data }, request) ?? null),
+  "payload-match": async ({ data, conditions }) =>
+    succeeded(areFulfilled(conditions, JSON.parse(data))),
 };
 
 const succeeded = (output: unknown): SerializedResult => ({

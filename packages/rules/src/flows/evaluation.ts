@@ -6,6 +6,7 @@
  */
 import type { MaybeLarge, MixedJson } from "../large-json.ts";
 import type { MatchEvent } from "../match/match-trigger.ts";
+import type { PartRequest, PayloadConditions } from "../match/payload-part.ts";
 import type { Selection } from "./select.ts";
 
 /** To add a language, add a member here and its evaluator in the hub's sandbox/evaluators.ts. */
@@ -30,7 +31,11 @@ export type Program =
       expressions: readonly string[];
       payload: PayloadFormat;
       event: Omit<MatchEvent, "data">;
-    };
+    }
+  /** The data are a payload; the output is a `PayloadPart`, or null if the path has no value. */
+  | ({ language: "payload-part" } & PartRequest)
+  /** The data are a payload; the output is whether it fulfils the conditions. */
+  | ({ language: "payload-match" } & PayloadConditions);
 
 /** How the body of an event's payload is read. */
 export interface PayloadFormat {

@@ -24,11 +24,12 @@ export function loadPayload(
   const { content_type, headers, body } = payload;
   if (body.byteLength <= LARGE_BYTES) return readPayload(source, payload);
   // It was valid JSON when the event was stored.
-  if (isJson(source, content_type)) return new LargeJson(decoder.decode(body));
+  if (isStoredAsJson(source, content_type)) return new LargeJson(decoder.decode(body));
   return convert(evaluate, tenant, { source, content_type, headers }, body);
 }
 
-function isJson(source: string, contentType: string): boolean {
+/** Whether a body is the JSON of its payload. */
+export function isStoredAsJson(source: string, contentType: string): boolean {
   const type = mediaType(contentType);
   return source === "cloudevents" ? type === STRUCTURED : type !== FORM;
 }

@@ -1,0 +1,156 @@
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { utf8 } from "../lib/hmac.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import type { EventRow, Payload } from "../store/store.ts";
+import { createPayloadReader } from "./payload-reader.ts";
+
+const JSON_TYPE = "application/json";
+const FORM = "application/x-www-form-urlencoded";
+
+function setup(
+  body: string | undefined,
+  content_type = JSON_TYPE,
+  source = "github",
+  headers = {},
+) {
+  const payload: Payload | undefined =
+    body === undefined ? undefined : { content_type, headers, body: utf8(body) };
+  const languages: string[] = [];
+  const reader = createPayloadReader({
+    store: { getPayload: async () => payload },
+    evaluate(evaluation, caller) {
+      languages.push(evaluation.language);
+      return testEvaluate(evaluation, caller);
+    },
+  });
+  const event = { tenant: "acme", seq: 1, source } as EventRow;
+  return {
+    languages,
+    json: () => reader.json(event),
+    part: (request: object = {}) =>
+      reader.part(event, { offset: 0, maxBytes: LARGE_BYTES, ...request }),
+    matches: async (path: string, value: string) =>
+      (await reader.open(event)).matches([{ path, value }]),
+  };
+}
+
+const large = {
+  title: "a lamp",
+  text: "ü".repeat(LARGE_BYTES),
+  labels: [{ name: "red" }, { name: "green" }],
+};
+const forms: [string, ReturnType<typeof setup>, unknown][] = [
+  ["JSON", setup(JSON.stringify(large)), large],
+  ["formatted JSON", setup(JSON.stringify(large, null, 2)), large],
+  ["a form", setup(`payload=${encodeURIComponent(JSON.stringify(large))}`, FORM), large],
+  [
+    "a CloudEvent in binary mode",
+    setup(JSON.stringify(large), JSON_TYPE, "cloudevents", { "ce-id": "1" }),
+    { id: "1", datacontenttype: JSON_TYPE, data: large },
+  ],
+];
+
+describe.each(forms)("a large payload that is %s", (name, { json, part, matches }, expected) => {
+  const path = name.startsWith("a CloudEvent") ? "data." : "";
+
+  it("is returned whole as JSON", async () => {
+    expect(JSON.parse(await json())).toEqual(expected);
+  });
+
+  it("is truncated, and can be read on until its end", async () => {
+    let text = "";
+    let offset: number | null | undefined = 0;
+    while (typeof offset === "number") {
+      const { payload, truncated, payload_bytes, next_offset } = await part({ offset });
+      expect(truncated).toBe(true);
+      expect(payload_bytes).toBeGreaterThan(2 * LARGE_BYTES);
+      expect(utf8(String(payload)).byteLength).toBeLessThanOrEqual(LARGE_BYTES);
+      text += payload;
+      offset = next_offset;
+    }
+    expect(JSON.parse(text)).toEqual(expected);
+  });
+
+  it("has parts, which can be truncated too", async () => {
+    expect(await part({ path: `${path}title` })).toEqual({ payload: "a lamp" });
+    expect(await part({ path: `${path}labels[].name` })).toEqual({ payload: ["red", "green"] });
+    expect(await part({ path: `${path}text`, maxBytes: 6, offset: 1 })).toMatchObject({
+      payload: "üüü",
+      truncated: true,
+      payload_bytes: 2 * LARGE_BYTES + 2,
+      next_offset: 7,
+    });
+    await expect(part({ path: `${path}body` })).rejects.toThrow("the payload has no value at");
+    await expect(part({ offset: 10_000_000 })).rejects.toThrow("must be less than");
+  });
+
+  it("is matched", async () => {
+    expect(await matches(`${path}labels[].name`, "green")).toBe(true);
+    expect(await matches(`${path}labels[].name`, "blue")).toBe(false);
+  });
+});
+
+it("slices large JSON without the sandbox", async () => {
+  const { part, json, languages } = setup(JSON.stringify(large));
+  await part();
+  await part({ offset: 1_000 });
+  await json();
+  expect(languages).toEqual([]);
+});
+
+it("reads a small payload without the sandbox", async () => {
+  const { part, json, matches, languages } = setup('{"id":12345678901234567890,"text":"xyz"}');
+  expect(await part()).toMatchObject({ payload: { text: "xyz" } });
+  expect((await part()).json).toContain('{"id":12345678901234567890,');
+  expect(await part({ maxBytes: 10, offset: 6 })).toEqual({
+    payload: "1234567890",
+    truncated: true,
+    payload_bytes: 40,
+    next_offset: 16,
+  });
+  expect(await part({ offset: 35 })).toMatchObject({ payload: 'xyz"}', next_offset: null });
+  expect(await json()).toContain('{"id":12345678901234567890,');
+  expect(await matches("text", "xyz")).toBe(true);
+  await expect(part({ path: "a..b" })).rejects.toThrow("is not a path");
+  expect(languages).toEqual([]);
+});
+
+it.each(["{", "", undefined])(
+  "reads a payload that is not JSON or was removed: %s",
+  async (body) => {
+    const { part, json } = setup(body);
+    expect(JSON.parse(await json())).toEqual((await part()).payload);
+  },
+);
+
+it("returns small JSON in one line, however it was formatted", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.json(), fc.constantFrom(0, 2, "\t"), async (json, indent) => {
+      const text = await setup(JSON.stringify(JSON.parse(json), null, indent)).json();
+      expect(JSON.parse(text)).toEqual(JSON.parse(json));
+      expect(text).not.toContain("\n");
+    }),
+  );
+});
+
+it("slices between characters, and at least one", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: "grapheme" }),
+      fc.integer({ min: 1, max: 5 }),
+      async (text, maxBytes) => {
+        const { part } = setup(JSON.stringify({ text }));
+        let read = "";
+        let offset: number | null | undefined = 0;
+        while (typeof offset === "number") {
+          const { payload, next_offset } = await part({ offset, maxBytes });
+          read += payload;
+          offset = next_offset;
+        }
+        expect(JSON.parse(read)).toEqual({ text });
+      },
+    ),
+  );
+});

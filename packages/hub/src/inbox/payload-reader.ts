@@ -1,0 +1,111 @@
+/**
+ * Reads the payloads of events. One above `LARGE_BYTES` is not parsed in this thread: its JSON is
+ * copied or sliced, and what must look inside runs in the sandbox.
+ */
+import type { Evaluate, Program } from "@signalbox/rules/flows/evaluation.ts";
+import { LARGE_BYTES, LargeJson, parsed, writeJson } from "@signalbox/rules/large-json.ts";
+import { parsePath } from "@signalbox/rules/match/path.ts";
+import type {
+  PartRequest,
+  PayloadConditions,
+  PayloadPart,
+} from "@signalbox/rules/match/payload-part.ts";
+import { isStoredAsJson, loadPayload } from "../ingest/sources/load-payload.ts";
+import { readWithText } from "../ingest/sources/read-payload.ts";
+import { RequestError } from "../lib/request-error.ts";
+import { areFulfilled, readPart, slicePart } from "../sandbox/payload-part.ts";
+import type { EventRow, Payload, Store } from "../store/store.ts";
+
+export interface PayloadReaderOptions {
+  store: Pick<Store, "getPayload">;
+  evaluate: Evaluate;
+}
+
+/** A payload that is loaded once for several checks. */
+export interface OpenPayload {
+  matches(conditions: PayloadConditions["conditions"]): Promise<boolean>;
+}
+
+export interface FoundPart extends PayloadPart {
+  /** The JSON of the whole payload as it was received, which has numbers of any precision. */
+  json?: string | undefined;
+}
+
+const READ_MS = 5_000;
+/** Includes the time in the queue of the sandbox. */
+const MAX_WAIT_MS = 20_000;
+
+export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
+  const load = ({ tenant, source }: EventRow, payload: Payload) =>
+    loadPayload(evaluate, { tenant, source, payload });
+
+  async function readInSandbox(
+    tenant: string,
+    program: Extract<Program, { language: `payload-${string}` }>,
+    data: LargeJson,
+  ) {
+    const result = await evaluate(
+      { ...program, data, timeoutMs: READ_MS },
+      { tenant, signal: AbortSignal.timeout(MAX_WAIT_MS) },
+    );
+    if ("output" in result) return result.output;
+    throw new RequestError("invalid", "payload", `is too large to be read: it ${result.message}`);
+  }
+
+  async function readPartOf(event: EventRow, request: PartRequest): Promise<FoundPart | undefined> {
+    const { tenant, source } = event;
+    const stored = await store.getPayload(tenant, event.seq);
+    if (!stored) return readPart({ value: null }, request);
+    if (stored.body.byteLength <= LARGE_BYTES) {
+      const whole = readWithText(source, stored);
+      const part = readPart(whole, request);
+      const isWhole = request.path === undefined && !part?.truncated;
+      return part && isWhole ? { ...part, json: whole.text } : part;
+    }
+    if (request.path === undefined && isStoredAsJson(source, stored.content_type))
+      return slicePart(stored.body, request.offset, request.maxBytes);
+    const payload = await load(event, stored);
+    if (!(payload instanceof LargeJson)) return readPart({ value: payload }, request);
+    const part = await readInSandbox(tenant, { language: "payload-part", ...request }, payload);
+    return (parsed(part) as unknown as PayloadPart | null) ?? undefined;
+  }
+
+  return {
+    /** The whole payload as JSON text; `null` if retention has removed it in the meantime. */
+    async json(event: EventRow): Promise<string> {
+      const stored = await store.getPayload(event.tenant, event.seq);
+      if (!stored) return "null";
+      if (stored.body.byteLength > LARGE_BYTES) return writeJson(await load(event, stored));
+      const { value, text } = readWithText(event.source, stored);
+      return text ?? JSON.stringify(value);
+    },
+
+    /** Throws a `RequestError` if the path or the offset is wrong. */
+    async part(event: EventRow, request: PartRequest): Promise<FoundPart> {
+      const { path, offset } = request;
+      if (path !== undefined && !parsePath(path))
+        throw new RequestError(
+          "invalid",
+          "path",
+          "is not a path such as issue.title or issue.labels[].name",
+        );
+      const part = await readPartOf(event, request);
+      if (!part) throw new RequestError("not_found", "path", `the payload has no value at ${path}`);
+      if (part.payload_bytes !== undefined && offset > 0 && offset >= part.payload_bytes)
+        throw new RequestError("invalid", "offset", `must be less than ${part.payload_bytes}`);
+      return part;
+    },
+
+    async open(event: EventRow): Promise<OpenPayload> {
+      const stored = await store.getPayload(event.tenant, event.seq);
+      const payload = stored ? await load(event, stored) : null;
+      return {
+        async matches(conditions) {
+          if (!(payload instanceof LargeJson)) return areFulfilled(conditions, payload);
+          const program = { language: "payload-match", conditions } as const;
+          return (await readInSandbox(event.tenant, program, payload)) === true;
+        },
+      };
+    },
+  };
+}
