@@ -163,6 +163,7 @@ function createEventsDraft(
     unseal: seal.unseal,
     by: crypto.randomUUID(),
     now,
+    monotonic: timers.monotonic,
     random: Math.random,
     after,
     onOutcome: metrics.delivery,

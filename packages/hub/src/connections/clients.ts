@@ -5,6 +5,7 @@
  */
 import { backoffMs } from "../lib/backoff.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
+import { elapsedSince, type Instant, instant } from "../lib/elapsed.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Connection } from "../store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -21,7 +22,8 @@ interface Failure {
   revision: number;
   error: unknown;
   count: number;
-  retryAt: number;
+  at: Instant;
+  delayMs: number;
 }
 
 export interface UseOptions {
@@ -84,9 +86,9 @@ export function createClients({ open, timers, random }: ClientsOptions) {
       (error) => {
         const known = failures.get(id);
         const count = (known?.revision === revision ? known.count : 0) + 1;
-        const delay = backoffMs(count, { firstMs: RETRY_FIRST_MS, maxMs: RETRY_MAX_MS, random });
+        const delayMs = backoffMs(count, { firstMs: RETRY_FIRST_MS, maxMs: RETRY_MAX_MS, random });
         if (!entry.isRetired)
-          failures.set(id, { error, count, retryAt: timers.now() + delay, revision });
+          failures.set(id, { error, count, at: instant(timers), delayMs, revision });
         retire(id, entry);
       },
     );
@@ -99,8 +101,9 @@ export function createClients({ open, timers, random }: ClientsOptions) {
     if (entry?.revision === revision) return entry;
     if (entry) retire(id, entry);
     const failure = failures.get(id);
-    if (failure?.revision === revision && !isCheck && timers.now() < failure.retryAt)
-      throw failure.error;
+    const isWaiting =
+      failure?.revision === revision && elapsedSince(timers, failure.at) < failure.delayMs;
+    if (isWaiting && !isCheck) throw failure.error;
     return openEntry(connection);
   }
 

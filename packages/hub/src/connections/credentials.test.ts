@@ -147,6 +147,7 @@ describe("an OAuth client", () => {
     timers.advance(IDLE_MS); // closes the client, but keeps the token
     await connections.callTool(connection, call, patient());
     expect([grants.length, connections.opened()]).toEqual([1, 2]);
+    timers.stepClock(-24 * 3_600_000); // must not extend its lifetime
     timers.advance(3_600_000);
     await connections.callTool(connection, call, patient());
     expect(grants).toHaveLength(2);

@@ -1,5 +1,6 @@
 /** Access tokens by the OAuth grant `client_credentials`, cached until they expire. */
 import { z } from "zod";
+import { elapsedSince, instant } from "../lib/elapsed.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -28,7 +29,7 @@ export interface OAuthTokenOptions {
   resource: string;
   fetch: WebFetch;
   discover: DiscoverTokenEndpoint;
-  timers: Pick<Timers, "now" | "after">;
+  timers: Pick<Timers, "now" | "monotonic" | "after">;
 }
 
 /** The lifetime of a token without `expires_in`. */
@@ -45,23 +46,25 @@ const answerSchema = z.object({
 const errorSchema = z.object({ error: z.string(), error_description: z.string().optional() });
 
 export function createOAuthTokens(options: OAuthTokenOptions): OAuthTokens {
-  const { now } = options.timers;
-  let current: { token: Promise<string>; value?: string; until: number } | undefined;
+  const { timers } = options;
+  let current: { token: Promise<string>; value?: string; hasExpired(): boolean } | undefined;
 
   return {
     token() {
-      if (current && now() < current.until) return current.token;
+      if (current && !current.hasExpired()) return current.token;
+      const since = instant(timers);
       const fetching = fetchToken(options);
       const entry: typeof current = {
         token: fetching.then(({ token }) => token),
-        until: Number.POSITIVE_INFINITY,
+        hasExpired: () => false,
       };
       current = entry;
       fetching.then(
         ({ token, lifetimeS }) => {
           entry.value = token;
           const early = Math.min(EARLY_S, lifetimeS / 2);
-          entry.until = now() + (lifetimeS - early) * 1000;
+          const lifetimeMs = (lifetimeS - early) * 1000;
+          entry.hasExpired = () => elapsedSince(timers, since) >= lifetimeMs;
         },
         () => {
           if (current === entry) current = undefined;

@@ -8,7 +8,7 @@ import { createOAuthTokens, type OAuthTokens } from "./oauth-token.ts";
 
 interface OpenOAuthOptions {
   fetch: WebFetch;
-  timers: Pick<Timers, "now" | "after">;
+  timers: Pick<Timers, "now" | "monotonic" | "after">;
   tokens: BoundedMap<string, OAuthTokens>;
 }
 

@@ -27,8 +27,14 @@ type Respond = (message: Message, signal: AbortSignal | undefined) => Promise<nu
 /** A clock that only `advance` moves. */
 function createClock(at = START) {
   let timers: { at: number; work: () => void }[] = [];
+  let offset = 0;
   const clock = {
-    now: () => at,
+    now: () => at + offset,
+    monotonic: () => at,
+    /** Sets the wall clock, as an administrator does. */
+    step(ms: number) {
+      offset += ms;
+    },
     after(ms: number, work: () => void) {
       const timer = { at: at + ms, work };
       timers.push(timer);
@@ -100,6 +106,7 @@ function setup() {
       unseal: async (sealed) => sealed,
       by,
       now: clock.now,
+      monotonic: clock.monotonic,
       after: clock.after,
       random: () => 1,
       onOutcome: () => {},
@@ -243,6 +250,19 @@ describe("a subscription", () => {
       last_error: null,
       positions: { acme: 2 },
     });
+  });
+
+  it("is retried on time if the clock is set back meanwhile", async () => {
+    const { store, calls, respond, deliver } = setup();
+    const clock = createClock();
+    respond("https://a.example/", () => 500);
+    await subscribe(store);
+    deliver("first", clock);
+    await appendEvents(store, [event("a")]);
+    await clock.advance(0);
+    clock.step(-3_600 * SECOND);
+    await clock.advance(SECOND);
+    expect(sent(calls)).toEqual(["a", "a"]);
   });
 
   it("respects Retry-After", async () => {

@@ -3,6 +3,7 @@
  * is no second queue. Processes share the subscriptions by leases. When a process dies, its leases
  * expire, and another process continues from the positions that were saved.
  */
+import { elapsedSince, type Instant, instant } from "../lib/elapsed.ts";
 import { createSemaphore } from "../lib/semaphore.ts";
 import type { Store } from "../store/store.ts";
 import { type Delivery, type DeliveryContext, openDelivery } from "./delivery.ts";
@@ -39,7 +40,7 @@ export interface Deliverer {
 
 interface OpenDelivery {
   delivery: Promise<Delivery | undefined>;
-  checkedAt: number;
+  checkedAt: Instant;
 }
 
 /** The maximum of new leases per tick, so that processes that start together share the subscriptions. */
@@ -81,13 +82,13 @@ export function createDeliverer({
       onStopped();
       return undefined;
     };
-    const opened: OpenDelivery = { delivery: begin(), checkedAt: now() };
+    const opened: OpenDelivery = { delivery: begin(), checkedAt: instant(options) };
     open.set(id, opened);
   };
   const check = async (id: string): Promise<void> => {
     const opened = open.get(id);
-    if (!opened || now() - opened.checkedAt < checkMs) return;
-    opened.checkedAt = now();
+    if (!opened || elapsedSince(options, opened.checkedAt) < checkMs) return;
+    opened.checkedAt = instant(options);
     const delivery = await opened.delivery;
     await delivery?.check();
     await delivery?.savePosition();

@@ -5,6 +5,7 @@
  */
 import { encodeCursor } from "../inbox/cursor.ts";
 import { backoffMs } from "../lib/backoff.ts";
+import { elapsedSince, type Instant, instant } from "../lib/elapsed.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Semaphore } from "../lib/semaphore.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -31,6 +32,7 @@ export interface DeliveryContext {
   /** The id of this process in leases. */
   by: string;
   now: () => number;
+  monotonic: Timers["monotonic"];
   after: Timers["after"];
   random: () => number;
   /** The time after which an event that cannot be delivered is skipped. */
@@ -82,6 +84,8 @@ export async function openDelivery(
   };
   const queue: QueuedEvent[] = [];
   const abort = new AbortController();
+  /** The pause before the next attempt, if this process has made the last one. */
+  let pause: { since: Instant; ms: number } | undefined;
   let follower: Follower | undefined;
   let cancelTimer = () => {};
   let working: Promise<void> | undefined;
@@ -165,7 +169,9 @@ export async function openDelivery(
     progress.attempt += 1;
     progress.failing_since ??= now();
     progress.last_error = reason.slice(0, 500);
-    progress.next_at = now() + Math.max(retryMs(progress.attempt, MAX_RETRY_MS), retryAfterMs);
+    const ms = Math.max(retryMs(progress.attempt, MAX_RETRY_MS), retryAfterMs);
+    pause = { since: instant(context), ms };
+    progress.next_at = now() + ms;
   };
   const skip = (positions: Record<string, number>) => {
     context.onOutcome("skipped", id);
@@ -174,6 +180,7 @@ export async function openDelivery(
     progress.gap = true;
   };
   const resetFailures = () => {
+    pause = undefined;
     progress.attempt = 0;
     progress.failing_since = null;
     progress.next_at = 0;
@@ -241,7 +248,9 @@ export async function openDelivery(
   const run = async (): Promise<void> => {
     try {
       while (queue.length > 0 && !ended) {
-        const wait = progress.next_at - now();
+        const wait = pause
+          ? pause.ms - elapsedSince(context, pause.since)
+          : progress.next_at - now();
         if (wait > 0) return sleep(wait);
         const release = await context.slots.acquire(principal);
         await attempt().finally(release);

@@ -59,6 +59,17 @@ test("renews leases again after an error of the store", async () => {
   expect(renewed.length).toBe(2);
 });
 
+test("renews expired leases although the clock was set back", async () => {
+  const { timers, held, renewed, heartbeat } = open();
+  held.add("a");
+  heartbeat.start();
+  heartbeat.stop();
+  timers.advance(300);
+  timers.stepClock(-3_600_000);
+  await heartbeat.renewExpired();
+  expect(renewed).toHaveLength(1);
+});
+
 test("renews leases on request only if they may have expired", async () => {
   const state = { fails: true };
   const { timers, held, renewed, heartbeat } = open(async () => {

@@ -1,9 +1,10 @@
 /** Renews the leases that this process holds. Without leases it sets no timer. */
+import { elapsedSince, type Instant, instant } from "./elapsed.ts";
 import type { Timers } from "./timers.ts";
 
 export interface HeartbeatOptions {
   leaseMs: number;
-  timers: Pick<Timers, "now" | "after">;
+  timers: Pick<Timers, "now" | "monotonic" | "after">;
   /** What this process works on. Its other leases expire. */
   held(): readonly string[];
   renew(held: readonly string[], lease: { now: number; until: number }): Promise<void>;
@@ -22,12 +23,12 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const { leaseMs, timers, held, renew, onError } = options;
   let cancelTimer: (() => void) | undefined;
   /** When the oldest of the leases was renewed. */
-  let renewedAt = Number.POSITIVE_INFINITY;
+  let renewedAt: Instant | undefined;
 
   const renewHeld = async (ids: readonly string[]): Promise<void> => {
-    const now = timers.now();
-    await renew(ids, { now, until: now + leaseMs });
-    renewedAt = now;
+    const at = instant(timers);
+    await renew(ids, { now: at.now, until: at.now + leaseMs });
+    renewedAt = at;
   };
   const setTimer = (): void => {
     cancelTimer = timers.after(leaseMs / 3, () => {
@@ -42,11 +43,12 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   return {
     start() {
       if (cancelTimer) return;
-      renewedAt = timers.now();
+      renewedAt = instant(timers);
       setTimer();
     },
     async renewExpired() {
-      const ids = timers.now() - renewedAt < leaseMs ? [] : held();
+      if (!renewedAt || elapsedSince(timers, renewedAt) < leaseMs) return;
+      const ids = held();
       if (ids.length > 0) await renewHeld(ids);
     },
     stop() {
