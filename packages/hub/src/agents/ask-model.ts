@@ -21,20 +21,28 @@ export interface AskModelOptions {
   timers: Pick<Timers, "now" | "after">;
 }
 
-export type AskModel = (request: ModelRequest, signal: AbortSignal) => Promise<ModelAnswer>;
+export type AskModel = (
+  request: ModelRequest,
+  signal: AbortSignal,
+  /** Called right before the request is sent. If it throws, the request is not sent. */
+  beforeSend?: () => void,
+) => Promise<ModelAnswer>;
 
 /** The Messages API requires a limit. Current models support at least this one. */
 const ANTHROPIC_OUTPUT_TOKENS = 16_384;
 
 export const createAskModel =
   ({ fetch, timers }: AskModelOptions): AskModel =>
-  async (request, signal) => {
+  async (request, signal, beforeSend) => {
     const { model, messages, tools, timeoutMs } = request;
     const timeout = new AbortController();
     const cancelTimer = timers.after(timeoutMs, () => timeout.abort());
     const maxOutputTokens = outputTokens(request);
     try {
-      const opened = await openModel(model, rejectPages(fetch));
+      const opened = await openModel(
+        model,
+        rejectPages((url, init) => fetch(url, { ...init, beforeSend })),
+      );
       const { stream } = await opened.doStream({
         prompt: toPrompt(messages),
         tools: tools.map(toFunctionTool),

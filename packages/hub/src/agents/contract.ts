@@ -226,6 +226,26 @@ export function modelContract(): void {
     });
   });
 
+  test("a request is sent after `beforeSend`, and not if it throws", async () => {
+    const fake = createFakeModel(() => ({ text: "Done." }));
+    const askModel = createAskModel({
+      fetch(url, init) {
+        init?.beforeSend?.();
+        return fake.fetch(url, init);
+      },
+      timers,
+    });
+    const { signal } = new AbortController();
+    let isStale = false;
+    const beforeSend = () => {
+      if (isStale) throw new Error("the lease has expired");
+    };
+    await askModel(request("openai"), signal, beforeSend);
+    isStale = true;
+    await expect(askModel(request("openai"), signal, beforeSend)).rejects.toThrow();
+    expect(fake.requests).toHaveLength(1);
+  });
+
   test("reasoning is sent back with its signature, which the provider requires", async () => {
     const fake = createFakeModel(() => ({
       thinking: "Let me see.",

@@ -45,7 +45,7 @@ export function createConnectionFetch(options: ConnectionFetchOptions): WebFetch
         echoes.add(token);
         headers.set("authorization", `Bearer ${token}`);
       }
-      return fetch(url, { ...init, headers });
+      return fetch(url, { ...init, headers, beforeSend: exchange?.beforeSend });
     };
     const token = await tokens?.token();
     let response = await send(token);

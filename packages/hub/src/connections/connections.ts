@@ -11,6 +11,8 @@ export interface CallOptions {
   signal: AbortSignal;
   /** The time limit of the whole call. */
   timeoutMs: number;
+  /** Called right before the call is sent. If it throws, the call is not sent. */
+  beforeSend?: (() => void) | undefined;
   /** Sent as `_meta["signalbox/idempotency-key"]`. */
   idempotencyKey?: string | undefined;
   onProgress?:

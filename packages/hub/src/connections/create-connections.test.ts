@@ -62,6 +62,25 @@ describe.each([
     expect([requests.length - before, connections.opened()]).toEqual([1, 1]);
   });
 
+  it("is not called if `beforeSend` throws, and can be called again", async () => {
+    const { url } = await serve(echo);
+    const connections = openConnections();
+    const connection = await newConnection(url);
+    const steps: string[] = [];
+    const beforeSend = () => {
+      steps.push("checked");
+      if (steps.length > 2) throw new Error("the lease has expired");
+    };
+    const called = patient({ beforeSend });
+    await connections.callTool(connection, call, called);
+    expect(steps.length).toBe(2); // when the client is open, and when its request is sent
+    expect((await failure(connections.callTool(connection, call, called))).message).toContain(
+      "the lease has expired",
+    );
+    await connections.callTool(connection, call, patient());
+    expect(connections.opened()).toBe(1);
+  });
+
   it("receives the idempotency key in _meta", async () => {
     const metas: object[] = [];
     const { url } = await serve({
@@ -380,6 +399,7 @@ describe("after a failure to connect", () => {
     });
     expect(await failure(calling())).toEqual(first);
     expect(connections.opened()).toBe(1);
+    timers.stepClock(-3_600_000);
     timers.advance(250);
     expect(await failure(calling())).not.toBe(first);
     expect(connections.opened()).toBe(2);

@@ -82,14 +82,18 @@ export function createConnections({ open, timers, random }: ConnectionsOptions):
 
   return {
     callTool(connection, call, options) {
-      const { idempotencyKey, onProgress } = options;
+      const { idempotencyKey, onProgress, beforeSend } = options;
       const isTrigger = TRIGGER_TOOLS.has(call.tool);
       const lane = isTrigger ? "control" : "calls";
       return run(connection, options, { lane, isCheck: false }, (client, stop) =>
-        client.callTool(call, newExchange(MAX_ANSWER_BYTES, stop), {
-          meta: idempotencyKey === undefined ? undefined : { [IDEMPOTENCY_KEY]: idempotencyKey },
-          onProgress,
-        }),
+        client.callTool(
+          call,
+          { ...newExchange(MAX_ANSWER_BYTES, stop), beforeSend },
+          {
+            meta: idempotencyKey === undefined ? undefined : { [IDEMPOTENCY_KEY]: idempotencyKey },
+            onProgress,
+          },
+        ),
       );
     },
     loadOffers: (connection, options) =>

@@ -5,6 +5,8 @@ export interface Exchange {
   /** The limit of all answers of the operation, and what is left of it. */
   limit: number;
   maxBytes: number;
+  /** Called right before the request is sent. If it throws, the request is not sent. */
+  beforeSend?: (() => void) | undefined;
   /** Ends the request. The reason is the error of the call. */
   stop: AbortController;
   /** The bytes received so far. */

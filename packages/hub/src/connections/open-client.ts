@@ -241,6 +241,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
         if (tool === TRIGGER_CONFIGURE && typeof given.callbackToken === "string")
           echoes.add(given.callbackToken);
         return run(exchange, async (headers) => {
+          exchange.beforeSend?.(); // for a command: its pipe is open
           const { isError, content, structuredContent } = await client.callTool(
             { name: tool, arguments: given, ...(meta ? { _meta: meta } : {}) },
             {

@@ -1,4 +1,5 @@
 /** Makes one attempt at a node: provides its context and services, and checks its output. */
+import type { ModelRequest } from "@signalbox/rules/flows/agent/model.ts";
 import type { NodeContext, NodeResult, Resumed } from "@signalbox/rules/flows/node-type.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type AttemptResult, attempt, unknownType } from "./attempt.ts";
@@ -54,7 +55,7 @@ export async function attemptNode(
     budget: execution.budget,
     record: parts.record,
     callTool: (call, caller) =>
-      effects.perform(() => services.callTool(run, call, { ...caller, key })),
+      effects.perform((beforeSend) => services.callTool(run, call, { ...caller, key, beforeSend })),
     listTools: (connection, caller) => services.listTools(run, connection, caller),
     onProgress: (progress) => execution.onProgress({ ...progress, node_id: id }),
     context: {
@@ -96,8 +97,8 @@ function nodeContext(
     inputs,
     run: { id: run.id, flowId: run.flow_id, nodeId: id, slug: slugOf(id), attempt },
     fetch: effects.guard(services.fetch),
-    model: (...call: Parameters<typeof services.model>) =>
-      effects.perform(() => services.model(...call)),
+    model: (request: ModelRequest, signal: AbortSignal) =>
+      effects.perform((beforeSend) => services.model(request, signal, beforeSend)),
     newNonce: services.newNonce,
     now: timers.now,
   };

@@ -56,6 +56,7 @@ export function createToolServices({
           { tool, arguments: given },
           {
             signal: caller.signal,
+            beforeSend: caller.beforeSend,
             timeoutMs,
             idempotencyKey: call === undefined ? caller.key : `${caller.key}:${call}`,
             onProgress: caller.onProgress,

@@ -13,9 +13,13 @@ export interface EffectsOptions {
 }
 
 export interface Effects {
-  /** Throws `ExecutionAborted` if another worker has claimed the run. */
-  perform<Result>(effect: () => Promise<Result>): Promise<Result>;
-  /** Checks the lease again when the connection is open, since that may take long. */
+  /**
+   * Throws `ExecutionAborted` if another worker has claimed the run. The effect should call
+   * `beforeSend` right before it sends the first bytes: what precedes them may take long, such as
+   * opening a connection. If the lease is old then, `beforeSend` throws, and the effect is performed
+   * again once the lease was renewed.
+   */
+  perform<Result>(effect: (beforeSend: () => void) => Promise<Result>): Promise<Result>;
   guard(fetch: GuardedFetch): GuardedFetch;
 }
 
@@ -38,25 +42,23 @@ export function createEffects({ lease, timers, signal, onLost }: EffectsOptions)
     onLost();
     throw new ExecutionAborted();
   };
-  return {
-    async perform(effect) {
+  const perform: Effects["perform"] = async (effect) => {
+    for (;;) {
       if (!lease.isFresh()) await hold();
-      return effect();
-    },
-    guard: (fetch) => async (request) => {
-      for (;;) {
-        if (!lease.isFresh()) await hold();
-        let isStale = false;
-        const beforeSend = () => {
-          isStale = !lease.isFresh();
-          if (isStale) throw new ExecutionAborted();
-        };
-        try {
-          return await fetch({ ...request, beforeSend });
-        } catch (error) {
-          if (!isStale) throw error; // otherwise nothing was sent
-        }
+      let isStale = false;
+      const beforeSend = () => {
+        isStale = !lease.isFresh();
+        if (isStale) throw new ExecutionAborted();
+      };
+      try {
+        return await effect(beforeSend);
+      } catch (error) {
+        if (!isStale) throw error; // otherwise nothing was sent
       }
-    },
+    }
+  };
+  return {
+    perform,
+    guard: (fetch) => (request) => perform((beforeSend) => fetch({ ...request, beforeSend })),
   };
 }

@@ -25,6 +25,8 @@ export interface Caller {
 export interface ToolCaller extends Pick<Caller, "key"> {
   /** Aborted when the attempt ends, also because another worker continues the run. */
   signal: AbortSignal;
+  /** Called right before the call is sent. If it throws, the call is not sent. */
+  beforeSend?: () => void;
   onProgress(progress: ToolProgress): void;
 }
 
@@ -38,7 +40,10 @@ export interface InboxTools {
   ): Promise<ToolResult>;
 }
 
-export interface NodeServices extends Pick<Context, "fetch" | "model" | "newNonce"> {
+export interface NodeServices extends Pick<Context, "fetch" | "newNonce"> {
+  model(
+    ...call: [...Parameters<Context["model"]>, beforeSend?: () => void]
+  ): ReturnType<Context["model"]>;
   evaluate: Evaluate;
   inbox: InboxTools;
   emit(

@@ -43,6 +43,23 @@ describe("a request", () => {
     ]);
   });
 
+  it("is sent after `beforeSend`, on a new and on a kept connection, and not if it throws", async () => {
+    const { url, requests } = await serve((response) => response.end("ok"));
+    const fetch = open();
+    const sentBefore: number[] = [];
+    for (let nth = 0; nth < 2; nth += 1) {
+      const beforeSend = () => void sentBefore.push(requests.length);
+      await (await fetch(url, { method: "POST", body: "x", beforeSend })).text();
+    }
+    expect([sentBefore, requests.length]).toEqual([[0, 1], 2]);
+    const beforeSend = () => {
+      throw new Error("the lease has expired");
+    };
+    const refused = await failure(fetch(url, { method: "POST", body: "x", beforeSend }));
+    expect(refused.message).toContain("the lease has expired");
+    expect(requests).toHaveLength(2);
+  });
+
   it("accepts a Request, and sends URLSearchParams as a form", async () => {
     const { url, requests } = await serve((response) => response.end("ok"));
     const fetch = open();

@@ -9,7 +9,7 @@ import type { WebFetch } from "../../lib/web-fetch.ts";
 import { type AddressOptions, createCheckedAddresses } from "./checked-addresses.ts";
 import { CONNECTION_HEADERS } from "./connection-headers.ts";
 import { outboundFailure, tlsFailure } from "./outbound-failure.ts";
-import { bareHost, decoderFor, headersOf } from "./pinned-request.ts";
+import { bareHost, decoderFor, headersOf, sendWhenOpen } from "./pinned-request.ts";
 
 export interface GuardedWebFetchOptions extends AddressOptions {
   /** Whether http: URLs may be called. */
@@ -63,7 +63,11 @@ export function createGuardedWebFetch({
   };
 
   /** Node calls `lookup` for names only. */
-  async function send(hop: Hop, signal: AbortSignal | undefined): Promise<http.IncomingMessage> {
+  async function send(
+    hop: Hop,
+    signal: AbortSignal | undefined,
+    beforeSend: () => void,
+  ): Promise<http.IncomingMessage> {
     const { method, url, headers, body } = hop;
     const host = bareHost(url);
     if (isIP(host)) await checkedAddresses(host);
@@ -98,16 +102,17 @@ export function createGuardedWebFetch({
       // This listener stays attached: a late error without a listener would crash the process.
       request.on("error", (error) => reject(isHandshaking ? tlsFailure(error, url) : error));
       request.once("close", () => reject(new Error("the connection was closed")));
-      request.end(body);
+      sendWhenOpen(request, body, beforeSend);
     });
   }
 
   return async (input, init) => {
     const { hop: first, redirect, signal } = await readRequest(input, init, allowHttp);
+    const { beforeSend = () => {} } = init ?? {};
     let hop = first;
     try {
       for (let followed = 0; ; followed += 1) {
-        const message = await send(hop, signal);
+        const message = await send(hop, signal, followed === 0 ? beforeSend : () => {});
         const response = toResponse(hop, message);
         const next =
           redirect === "manual"

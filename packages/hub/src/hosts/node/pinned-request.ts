@@ -2,6 +2,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { pipeline, type Readable, type Transform } from "node:stream";
+import { TLSSocket } from "node:tls";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 import type { Hop } from "../../deliver/redirect.ts";
@@ -75,17 +76,7 @@ export async function openPinned(
     // This listener stays attached: a late error without a listener would crash the process.
     request.on("error", (error) => reject(isHandshaking ? tlsFailure(error, url) : error));
     request.once("close", () => reject(new Error("the connection was closed")));
-    // Nothing is sent before `end`, but the socket connects meanwhile.
-    request.once("socket", (socket) =>
-      socket.once(isTls ? "secureConnect" : "connect", () => {
-        try {
-          beforeSend?.();
-          request.end(body);
-        } catch (error) {
-          request.destroy(error as Error);
-        }
-      }),
-    );
+    sendWhenOpen(request, body, beforeSend ?? (() => {}));
   });
 
   const decoder = decoderFor(method, response);
@@ -109,6 +100,28 @@ export async function openPinned(
     },
     close: () => request.destroy(),
   };
+}
+
+/** Sends the request when its connection is open. If `beforeSend` throws, nothing is sent. */
+export function sendWhenOpen(
+  request: http.ClientRequest,
+  body: Uint8Array | undefined,
+  beforeSend: () => void,
+): void {
+  const send = () => {
+    try {
+      beforeSend();
+      request.end(body);
+    } catch (error) {
+      request.destroy(error as Error);
+    }
+  };
+  // Nothing is sent before `end`, but the socket connects meanwhile.
+  request.once("socket", (socket) => {
+    if (socket.connecting)
+      socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", send);
+    else send(); // a kept connection
+  });
 }
 
 /** The host name; an IPv6 address without its brackets. */
