@@ -1,7 +1,7 @@
 /** Observes a hub during a part of `soak`: the responses of `/healthz`, and its memory. */
 import { startHealthProbe } from "../test/support/start-health-probe.ts";
 import type { HubProcess } from "./hub-process.ts";
-import { residentBytes, residentBytesOfChildren } from "./process-stats.ts";
+import { cpuSeconds, residentBytes, residentBytesOfChildren } from "./process-stats.ts";
 import { median, sorted } from "./statistics.ts";
 
 export interface Observation {
@@ -10,6 +10,8 @@ export interface Observation {
   healthFailures: number;
   /** Resident bytes of the hub. */
   memory: { median: number; peak: number; last: number };
+  /** CPU time of the hub, as a share of one core. */
+  cpuShare: number;
   /** Peak of the resident bytes of all sandbox processes. */
   workerPeak: number;
 }
@@ -27,6 +29,7 @@ export function observeHub({ port, pid }: HubProcess): Observer {
   const probe = startHealthProbe(`http://127.0.0.1:${port}`);
   let memory: number[] = [];
   let workers: number[] = [];
+  let since = { at: performance.now(), cpu: cpuSeconds(pid) };
   const isAlive = () => {
     try {
       return process.kill(pid, 0);
@@ -47,6 +50,8 @@ export function observeHub({ port, pid }: HubProcess): Observer {
       const [resident, ofWorkers] = [memory, workers];
       memory = [];
       workers = [];
+      const before = since;
+      since = { at: performance.now(), cpu: cpuSeconds(pid) };
       const { latencies, failed } = await probe.report();
       return {
         health: latencies.sort(),
@@ -56,6 +61,7 @@ export function observeHub({ port, pid }: HubProcess): Observer {
           peak: sorted(resident).at(-1) ?? Number.NaN,
           last: resident.at(-1) ?? Number.NaN,
         },
+        cpuShare: ((since.cpu - before.cpu) * 1000) / (since.at - before.at),
         workerPeak: sorted(ofWorkers).at(-1) ?? Number.NaN,
       };
     },

@@ -120,12 +120,13 @@ function tablesOf({ backend, parts, attacks, lastLog }: Soak): Result["tables"] 
           "p99 ms",
           "/healthz p99 ms",
           "worst",
+          "CPU",
           "RSS median",
           "peak",
           "last",
           "workers' peak",
         ],
-        parts.map(({ name, load, health, memory, workerPeak }) => [
+        parts.map(({ name, load, health, cpuShare, memory, workerPeak }) => [
           name,
           load ? figure(load.accepted) : "",
           load ? figure(load.completed - load.accepted) : "",
@@ -134,6 +135,7 @@ function tablesOf({ backend, parts, attacks, lastLog }: Soak): Result["tables"] 
           load ? figure(load.latency.p99) : "",
           figure(percentile(health, 0.99)),
           figure(percentile(health, 1)),
+          percent(cpuShare),
           megabytes(memory.median),
           megabytes(memory.peak),
           megabytes(memory.last),
