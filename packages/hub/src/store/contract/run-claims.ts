@@ -41,7 +41,11 @@ export async function claimAll(
 /** Three runs; each one called the next. */
 function callChain(): Tuple<3, NewRun> {
   const [top, middle, bottom] = sampleRuns(3, () => ({ cause: "flow" }));
-  return [top, { ...middle, parent_run: top.id }, { ...bottom, parent_run: middle.id }];
+  return [
+    top,
+    { ...middle, parent_run: top.id, depth: 1 },
+    { ...bottom, parent_run: middle.id, depth: 2 },
+  ];
 }
 
 const tenantsOf = (claimed: readonly ClaimedRun[]) => claimed.map(({ run }) => run.tenant);
@@ -230,15 +234,46 @@ export function runClaimsContract(it: It): void {
       await store.releaseRuns("ada", now);
     }
     // Only leases that expired since the last progress count.
-    for (let count = 0; count < 9; count += 1, now += LEASE)
-      expect(await claim(store, { now })).toHaveLength(2);
-    for (const one of await claim(store, { now }))
-      await save(store, [one], { steps: [sampleStep({ node_id: "at last" })] });
-    for (let count = 0; count < 10; count += 1) {
-      now += LEASE;
-      expect(await claim(store, { now })).toHaveLength(2);
+    const claims = new Map<string, number>();
+    for (; ; now += LEASE) {
+      const claimed = await claim(store, { now });
+      if (claimed.length === 0) break;
+      for (const one of claimed) {
+        const count = (claims.get(one.run.id) ?? 0) + 1;
+        claims.set(one.run.id, count);
+        if (count === 10) await save(store, [one], { steps: [sampleStep({ node_id: "at last" })] });
+      }
     }
-    expect(await claim(store, { now: now + LEASE })).toEqual([]);
+    expect([...claims.values()]).toEqual([20, 20]);
+  });
+
+  it("claims a run alone after two crashes, and gives up only the run that crashes its workers", async ({
+    store,
+  }) => {
+    const runs = sampleRuns(8, (at) => ({ tenant: at % 2 === 0 ? "acme" : "umbrella" }));
+    const killer = nth(runs, 3);
+    await store.queueRuns(runs);
+    let now = START;
+    for (let crashes = 0; ; crashes += 1, now += LEASE) {
+      for (let batch = [nth(runs, 0).id]; batch.length > 0 && !batch.includes(killer.id); ) {
+        const claimed = await claim(store, { now, by: `worker ${crashes}` });
+        batch = runIds(claimed);
+        if (!batch.includes(killer.id)) await save(store, claimed);
+      }
+      const { status, claims } = (await store.getRun(killer.tenant, killer.id)) ?? {};
+      if (status === "failed") break;
+      expect(claims).toBeLessThanOrEqual(10);
+    }
+    expect(await store.getRun(killer.tenant, killer.id)).toMatchObject({
+      claims: 10,
+      error: { code: "gave_up" },
+    });
+    // The others were suspects until they were claimed without the killer.
+    for (; (await store.nextDue()) !== null; now += LEASE)
+      await save(store, await claim(store, { now }));
+    for (const { id, tenant } of runs)
+      if (id !== killer.id)
+        expect(await store.getRun(tenant, id)).toMatchObject({ status: "succeeded", claims: 3 });
   });
 
   it("returns a caller again while the runs that it called make progress", async ({ store }) => {
@@ -252,12 +287,12 @@ export function runClaimsContract(it: It): void {
       await save(store, at, { steps: [sampleStep({ node_id: `step ${count}` })] });
     }
     // Only the called run fails; its callers continue.
-    for (let count = 1; count <= 10; count += 1, now += LEASE)
-      expect(await claim(store, { now })).toHaveLength(count < 10 ? 3 : 2);
-    expect(await store.getRun("acme", bottom.id)).toMatchObject({ error: { code: "gave_up" } });
-    for (let count = 2; count <= 10; count += 1, now += LEASE)
-      expect(await claim(store, { now })).toHaveLength(2);
-    expect(await claim(store, { now })).toMatchObject([{ run: { id: top.id } }]);
+    const failed = new Set<string>();
+    for (; (await claim(store, { now })).length > 0; now += LEASE)
+      for (const { id, tenant } of [top, middle, bottom])
+        if ((await store.getRun(tenant, id))?.error?.code === "gave_up") failed.add(id);
+    expect([...failed]).toEqual(ids([bottom, middle]));
+    expect(await store.getRun("acme", top.id)).toMatchObject({ error: { code: "gave_up" } });
   });
 
   it("cancels the runs that a failed run has called", async ({ store, notices }) => {
@@ -330,8 +365,10 @@ export function runClaimsContract(it: It): void {
     // A worker keeps a run whose lease has expired, until another worker claims it.
     const expired = now + 1 + LEASE;
     expect(await store.renewRuns(lease("ada", expired), [one.id])).toMatchObject({ cancel: [] });
-    const claimed = await claim(store, { by: "dee", now: expired });
-    expect(runIds(claimed).sort()).toEqual([two.id, three.id].sort());
+    // The second claim without progress of the third run has ended, so it is claimed alone.
+    const dee = { by: "dee", now: expired };
+    expect(runIds(await claim(store, dee))).toEqual([three.id]);
+    expect(runIds(await claim(store, dee))).toEqual([two.id]);
     expect(await store.renewRuns(lease("ada", expired + 1), all)).toMatchObject({ cancel: [] });
     expect(await store.getRun("acme", two.id)).toMatchObject({ worker: "dee" });
   });

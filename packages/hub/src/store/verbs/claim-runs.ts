@@ -32,6 +32,12 @@ const MAX_PASSES = 5;
 const MAX_IDLE_CLAIMS = 10;
 
 /**
+ * A run that was claimed this often without progress is claimed alone, so that a run that crashes its
+ * workers does not use up the claims of the others.
+ */
+const MAX_SHARED_CLAIMS = 2;
+
+/**
  * The steps are loaded after the claim has committed: if loading them crashes the worker, the claim
  * still counts.
  */
@@ -41,7 +47,14 @@ export function* claimRuns(
   lease: RunLease,
   limit: number,
 ): Verb<() => Verb<ClaimedRun[]>> {
-  const expired = yield* requeueExpired(dialect, lease.now, limit);
+  const { expired, suspect } = yield* requeueExpired(dialect, lease, limit);
+  const claimed = suspect ? [suspect] : yield* claimDue(dialect, lease, limit);
+  yield* updateEventStatus(dialect, [...expired, ...claimed]);
+  return () => hydrate(dialect, cache, claimed);
+}
+
+/** Claims due runs of all tenants, an equal share for each. */
+function* claimDue(dialect: Dialect, lease: RunLease, limit: number): Verb<RunRow[]> {
   const due = yield* query<{ tenant_id: string }>(
     `SELECT tenant_id FROM queues WHERE due_at <= ? ORDER BY due_at LIMIT ?${dialect.skipLocked}`,
     [lease.now, limit],
@@ -60,9 +73,12 @@ export function* claimRuns(
     busy = more;
   }
   for (const tenant of tenants) yield* rescheduleTenant(tenant, lease.now);
-  yield* updateEventStatus(dialect, [...expired, ...claimed]);
-  return () => hydrate(dialect, cache, claimed);
+  return claimed;
 }
+
+const CLAIM =
+  "UPDATE runs SET status = 'running', worker = ?, lease_until = ?, claims = claims + 1, " +
+  "idle_claims = idle_claims + 1, started_at = coalesce(started_at, ?)";
 
 type ExpiredRun = Pick<
   RunRow,
@@ -77,21 +93,63 @@ type ExpiredRun = Pick<
   | "started_at"
 >;
 
-/** Queues runs whose lease has expired. Runs that never make progress fail instead. */
-function* requeueExpired(dialect: Dialect, now: number, limit: number): Verb<ExpiredRun[]> {
-  const expired = yield* query<ExpiredRun>(
-    "WITH lost AS MATERIALIZED (SELECT id FROM runs WHERE status = 'running' AND lease_until <= ? " +
-      `ORDER BY lease_until LIMIT ?${dialect.skipLocked}) ` +
-      "UPDATE runs SET status = 'queued', worker = NULL WHERE id IN (SELECT id FROM lost) " +
-      "RETURNING id, tenant_id, parent_run, event_id, gathered_count, lane, lane_limit, idle_claims, started_at",
+/**
+ * Queues runs whose lease has expired. Runs that never make progress fail instead. Before that, they
+ * are suspects: one of them is claimed, and the leases of the others are extended until it has had the
+ * time of one lease. A called run comes before its caller, so that it is given up first.
+ */
+function* requeueExpired(
+  dialect: Dialect,
+  { worker, now, until }: RunLease,
+  limit: number,
+): Verb<{ expired: ExpiredRun[]; suspect?: RunRow | undefined }> {
+  const lost = yield* query<Pick<RunRow, "id" | "idle_claims" | "depth">>(
+    "SELECT id, idle_claims, depth FROM runs WHERE status = 'running' AND lease_until <= ? " +
+      `ORDER BY lease_until LIMIT ?${dialect.skipLocked}`,
     [now, limit],
   );
+  if (lost.length === 0) return { expired: [] };
+  const [first, ...others] = lost.filter(isSuspect).sort((a, b) => b.depth - a.depth);
+  for (const { list, params } of inLists(others.map(idOf), dialect, 1))
+    yield* query(`UPDATE runs SET lease_until = ? WHERE id IN ${list}`, [until, ...params]);
+  const expired = yield* requeue(
+    dialect,
+    lost.filter((run) => !isSuspect(run)),
+    now,
+  );
+  if (!first) return { expired };
+  const [suspect] = yield* query<RunRow>(`${CLAIM} WHERE id = ? RETURNING ${RUN_FIELDS}`, [
+    worker,
+    until,
+    now,
+    first.id,
+  ]);
+  return { expired, suspect };
+}
+
+const idOf = ({ id }: { id: string }): string => id;
+const isSuspect = ({ idle_claims }: Pick<RunRow, "idle_claims">): boolean =>
+  idle_claims >= MAX_SHARED_CLAIMS && idle_claims < MAX_IDLE_CLAIMS;
+
+function* requeue(
+  dialect: Dialect,
+  lost: readonly { id: string }[],
+  now: number,
+): Verb<ExpiredRun[]> {
+  const expired: ExpiredRun[] = [];
+  for (const { list, params } of inLists(lost.map(idOf), dialect, 0))
+    expired.push(
+      ...(yield* query<ExpiredRun>(
+        `UPDATE runs SET status = 'queued', worker = NULL WHERE id IN ${list} ` +
+          "RETURNING id, tenant_id, parent_run, event_id, gathered_count, lane, lane_limit, idle_claims, started_at",
+        params,
+      )),
+    );
   const schedule: Schedule = new Map();
   for (const { tenant_id } of expired) scheduleTenant(schedule, tenant_id, now);
   const stuck = yield* findStuck(dialect, expired);
   if (stuck.length > 0) {
-    const ids = stuck.map(({ id }) => id);
-    yield* cancelCalledRuns(dialect, ids, now);
+    yield* cancelCalledRuns(dialect, stuck.map(idOf), now);
     yield* lockQueues(dialect, schedule.keys());
   }
   for (const run of stuck) yield* failStuck(dialect, run, now, schedule);
@@ -164,11 +222,12 @@ function* claimOfTenant(
       yield* query(`UPDATE runs SET status = 'held' WHERE id IN ${list}`, params);
     for (const { list, params } of inLists(free, dialect, 3))
       claimed.push(
-        ...(yield* query<RunRow>(
-          "UPDATE runs SET status = 'running', worker = ?, lease_until = ?, claims = claims + 1, " +
-            `idle_claims = idle_claims + 1, started_at = coalesce(started_at, ?) WHERE id IN ${list} RETURNING ${RUN_FIELDS}`,
-          [worker, until, now, ...params],
-        )),
+        ...(yield* query<RunRow>(`${CLAIM} WHERE id IN ${list} RETURNING ${RUN_FIELDS}`, [
+          worker,
+          until,
+          now,
+          ...params,
+        ])),
       );
     if (due.length < wanted) break;
   }
@@ -243,7 +302,7 @@ export function* readGraph(
   return graph;
 }
 
-export function* readSteps(dialect: Dialect, runs: readonly string[]): Verb<Map<string, Step[]>> {
+function* readSteps(dialect: Dialect, runs: readonly string[]): Verb<Map<string, Step[]>> {
   const steps = new Map<string, Step[]>();
   for (const { list, params } of inLists(runs, dialect, 0))
     for (const { run_id, ...row } of yield* query<{ run_id: string } & ClaimedStepRow>(
