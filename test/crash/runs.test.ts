@@ -3,12 +3,14 @@
  * step runs again, and an interrupted step runs again with the same idempotency key. CRASH_KILLS sets
  * the number of kills.
  */
+
 import { randomInt } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import { allSteps } from "../../packages/hub/src/store/contract/run-sample.ts";
 import type { Store } from "../../packages/hub/src/store/store.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";
@@ -127,7 +129,7 @@ const allRuns = async (store: Store) => {
 async function doneKeys(store: Store): Promise<Set<string>> {
   const keys = new Set<string>();
   for (const run of await allRuns(store))
-    for (const { node_id, status } of await store.listSteps(LOCAL, run.id))
+    for (const { node_id, status } of await allSteps(store, LOCAL, run.id))
       if (status === "done") keys.add(`${run.id}:${node_id}`);
   return keys;
 }

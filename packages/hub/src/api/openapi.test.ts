@@ -65,7 +65,11 @@ it("documents both responses of starting a run", () => {
     Object.keys(response?.content?.["application/json"]?.schema.properties ?? {});
   const { responses } = documented(start);
   expect(Object.keys(responses)).toEqual(["200", "202", "4XX", "5XX"]);
-  expect(fieldsOf(responses["200"])).toEqual([...fieldsOf(responses["202"]), "steps"]);
+  expect(fieldsOf(responses["200"])).toEqual([
+    ...fieldsOf(responses["202"]),
+    "steps",
+    "next_cursor",
+  ]);
 });
 
 it("declares every property that the statistics require", () => {

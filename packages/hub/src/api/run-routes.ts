@@ -5,7 +5,7 @@
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
-import type { Run } from "../store/run-store.ts";
+import type { Run, StepPage } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { type Authorizer, allows } from "../tenants/authorizer.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -24,9 +24,18 @@ import {
 
 const tag = "runs";
 const cursors = cursorFor("run");
-const runWithSteps = runView.extend({ steps: z.array(stepView) });
+const stepCursors = cursorFor("step");
+const stepFields = {
+  steps: z.array(stepView).describe("The first steps: up to 500, or 1 MiB."),
+  next_cursor: z
+    .string()
+    .nullable()
+    .describe("Send it to `GET /api/runs/:run/steps`; null if these are all steps."),
+};
+const runWithSteps = runView.extend(stepFields);
 const result = runView.extend({
-  steps: z.array(stepView).optional().describe("Only with the scope `admin`."),
+  steps: stepFields.steps.optional().describe("Only with the scope `admin`."),
+  next_cursor: stepFields.next_cursor.optional(),
 });
 
 export interface RunRoutes {
@@ -57,9 +66,14 @@ const assertFound = (run: Run | undefined, id: string): Run => {
   return run;
 };
 
+const stepPage = ({ items, next }: StepPage) => ({
+  steps: items.map(viewStep),
+  next_cursor: next === null ? null : stepCursors.of(String(next)),
+});
+
 const withSteps = async (store: RunRoutes["store"], run: Run) => ({
   ...viewRun(run),
-  steps: (await store.listSteps(run.tenant, run.id)).map(viewStep),
+  ...stepPage(await store.listSteps(run.tenant, run.id)),
 });
 
 function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoutes): Route {
@@ -129,7 +143,7 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
       method: "get",
       path: "/api/runs/:run",
       summary:
-        "Get a run with its steps; `{ $preview, bytes }` replaces each value above 16 KiB, and above 512 bytes if the steps have more than 2 MiB",
+        "Get a run with its first steps; `{ $preview, bytes }` replaces each value above 16 KiB",
       tag,
       scope: "admin",
       response: { status: 200, schema: runWithSteps },
@@ -141,9 +155,29 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
     }),
     defineRoute({
       method: "get",
+      path: "/api/runs/:run/steps",
+      summary: "List the steps of a run in the order in which they started",
+      tag,
+      scope: "admin",
+      query: z.strictObject({ cursor: stepCursors.query }),
+      response: { status: 200, schema: pageOf(stepView) },
+      async handle({ tenant, param, query: { cursor } }) {
+        const id = param("run");
+        assertFound(await store.previewRun(tenant, id), id);
+        const after = cursor === undefined ? undefined : Number(cursor);
+        if (Number.isNaN(after))
+          throw new RequestError("invalid", "cursor", "is not a cursor of this list");
+        const { steps: items, next_cursor } = stepPage(
+          await store.listSteps(tenant, id, { after }),
+        );
+        return { json: { items, next_cursor } };
+      },
+    }),
+    defineRoute({
+      method: "get",
       path: "/api/runs/:run/stream",
       summary:
-        "Follow a run until it ends: Server-Sent Events `run`, first with the run and all steps, then with the steps that changed",
+        "Follow a run until it ends: Server-Sent Events `run`, first with the run and its first steps, then with further steps and the steps that changed",
       tag,
       scope: "admin",
       response: { status: 200, type: "text/event-stream" },

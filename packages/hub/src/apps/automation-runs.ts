@@ -3,14 +3,14 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { Run, RunQuery, Step } from "../store/run-store.ts";
+import type { Run, RunQuery, Step, StepPage } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { assertAgent, chooseTrigger } from "./automation-checks.ts";
 import type { ToolCalls } from "./call-tool.ts";
 import type { Flows } from "./flows.ts";
 
 export interface AutomationRunsOptions {
-  store: Pick<Store, "getRun" | "listRuns" | "listSteps">;
+  store: Pick<Store, "previewRun" | "listRuns" | "listSteps" | "countSteps">;
   flows: Pick<Flows, "get">;
   calls: Pick<ToolCalls, "start">;
   registry: NodeRegistry;
@@ -46,14 +46,28 @@ export function createAutomationRuns(options: AutomationRunsOptions) {
       const ended = await endWithin(started.ended, given.waitMs, signal);
       if (ended) return ended;
       await started.stored;
-      return assertRun(await store.getRun(tenant, started.id), started.id);
+      return assertRun(await store.previewRun(tenant, started.id), started.id);
     },
 
     listRuns: (query: RunQuery): Promise<Run[]> => store.listRuns(query),
 
-    async getRun(tenant: string, id: string): Promise<{ run: Run; steps: Step[] }> {
-      const run = assertRun(await store.getRun(tenant, id), id);
-      return { run, steps: await store.listSteps(tenant, id) };
+    /** Returns the run with its last `limit` steps, and the number of all its steps. */
+    async getRun(
+      tenant: string,
+      id: string,
+      limit: number,
+    ): Promise<{ run: Run; steps: Step[]; total: number }> {
+      const run = assertRun(await store.previewRun(tenant, id), id);
+      const total = await store.countSteps(tenant, id);
+      const steps: Step[] = [];
+      // The numbers of steps have gaps only after a retry.
+      let after: number | null = Math.max(0, total - limit);
+      while (after !== null) {
+        const page: StepPage = await store.listSteps(tenant, id, { after });
+        steps.push(...page.items);
+        after = page.next;
+      }
+      return { run, steps: steps.slice(-limit), total };
     },
   };
 

@@ -8,6 +8,7 @@ import {
   checkedConnectionSchema,
   connectionSchema,
   endedRunSchema,
+  MAX_STEPS,
   runSchema,
   viewCheckedConnection,
   viewConnection,
@@ -112,8 +113,9 @@ export const automationRunTools = (automations: Automations): readonly Tool[] =>
     input: z.object({ run_id: z.string().min(1).max(100).describe("The run's id") }),
     output: wholeRunSchema,
     async run({ run_id }, { access }) {
-      const { run, steps } = await automations.getRun(onlyTenant(access), run_id);
-      return result(viewWholeRun(run, steps), UNTRUSTED);
+      const tenant = onlyTenant(access);
+      const { run, steps, total } = await automations.getRun(tenant, run_id, MAX_STEPS);
+      return result(viewWholeRun(run, steps, total), UNTRUSTED);
     },
   }),
   defineTool({

@@ -122,12 +122,16 @@ export const wholeRunSchema = endedRunSchema.extend({
   omitted_steps: z.number().describe("How many earlier steps are left out"),
 });
 
-const MAX_STEPS = 60;
+export const MAX_STEPS = 60;
 
-export const viewWholeRun = (run: Run, steps: readonly Step[]): z.input<typeof wholeRunSchema> => ({
+export const viewWholeRun = (
+  run: Run,
+  steps: readonly Step[],
+  total: number,
+): z.input<typeof wholeRunSchema> => ({
   ...viewEndedRun(run),
   input: shorten(run.input),
-  steps: steps.slice(-MAX_STEPS).map(({ node_id, item, attempt, status, ...step }) => ({
+  steps: steps.map(({ node_id, item, attempt, status, ...step }) => ({
     node_id,
     part: item,
     attempt,
@@ -136,7 +140,7 @@ export const viewWholeRun = (run: Run, steps: readonly Step[]): z.input<typeof w
     output: shorten(step.output),
     error: step.error && { code: step.error.code, message: step.error.message },
   })),
-  omitted_steps: Math.max(0, steps.length - MAX_STEPS),
+  omitted_steps: total - steps.length,
 });
 
 const MAX_CHARS = 4000;

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createTestTimers } from "../lib/test-timers.ts";
-import type { Run, RunStatus, Step, StepsSince } from "../store/run-store.ts";
+import type { Run, RunStatus, Step, StepPage, StepQuery } from "../store/run-store.ts";
 import type { Notice } from "../store/sql.ts";
 import { followRun } from "./follow-run.ts";
 
@@ -11,7 +11,7 @@ const step = (nth: number, status: Step["status"], output: Step["output"] = null
 function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
   const timers = createTestTimers();
   const state: { status: RunStatus | "deleted"; steps: Step[] } = { status: "running", steps };
-  const reads: (StepsSince | undefined)[] = [];
+  const reads: (StepQuery | undefined)[] = [];
   const listeners = new Set<(notice: Notice) => void>();
   const announced: number[] = [];
   const store = {
@@ -19,11 +19,15 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
       void announced.push(until),
     previewRun: async () =>
       state.status === "deleted" ? undefined : ({ id: "r", status: state.status } as Run),
-    async listSteps(_tenant: string, _run: string, since?: StepsSince) {
-      reads.push(since);
-      return state.steps.filter(({ nth }) =>
-        since ? nth > since.after || since.open.includes(nth) : true,
-      );
+    async listSteps(_tenant: string, _run: string, query: StepQuery = {}): Promise<StepPage> {
+      reads.push(query);
+      const { after = 0, open = [], limit = 100 } = query;
+      const more = state.steps.filter(({ nth }) => nth > after);
+      const page = more.slice(0, limit);
+      return {
+        items: [...state.steps.filter(({ nth }) => open.includes(nth)), ...page],
+        next: page.length < more.length ? (page.at(-1)?.nth ?? null) : null,
+      };
     },
     subscribe(listener: (notice: Notice) => void) {
       listeners.add(listener);
@@ -66,13 +70,29 @@ test("yields all steps first, then only those that changed, and ends with the ru
   notify(recorded);
   await settle();
   expect(received.slice(1)).toEqual(["running, 2 done, 3 running, 4 waiting"]);
-  expect(reads.at(-1)).toEqual({ after: 2, open: [2] });
+  expect(reads.at(-1)).toMatchObject({ after: 2, open: [2] });
   state.steps = [...state.steps.slice(0, 2), step(3, "done"), step(4, "waiting", { until: 9 })];
   state.status = "succeeded";
   notify({ topic: "run_ended", tenant: "t", run: "r", status: "succeeded", took: 1 });
   await finished;
   expect(received.slice(2)).toEqual(["succeeded, 3 done, 4 waiting"]);
   expect(timers.pending()).toBe(0);
+});
+
+test("yields many steps in pages, also of a run that has ended", async () => {
+  const { state, received, finished, settle } = open(
+    Array.from({ length: 250 }, (_, at) => step(at + 1, at === 3 ? "running" : "done")),
+  );
+  await settle();
+  expect(received.map((text) => text.split(", ").length - 1)).toEqual([100, 100, 50]);
+  expect(state.status).toBe("running");
+  await settle();
+
+  const ended = open(Array.from({ length: 250 }, (_, at) => step(at + 1, "done")));
+  ended.state.status = "succeeded";
+  await ended.finished;
+  expect(ended.received.map((text) => text.split(", ").length - 1)).toEqual([100, 100, 50]);
+  void finished;
 });
 
 test("reads nothing after notices of other runs", async () => {

@@ -1,10 +1,11 @@
 /**
- * Yields the changes of a run until it ends, in any process: first the run with all of its steps,
- * then the run with the steps that changed. Each read is triggered by a notice of the store. If a
- * notice is lost, its change is read up to 30 s later.
+ * Yields the changes of a run until it ends, in any process: first the run with its first steps, then
+ * the run with further steps, and with steps that changed. Nothing is read ahead of the consumer. Each
+ * read after the stored steps is triggered by a notice of the store. If a notice is lost, its change is
+ * read up to 30 s later.
  */
 import type { Timers } from "../lib/timers.ts";
-import { type Run, type Step, type StepsSince, TERMINAL_STATUSES } from "../store/run-store.ts";
+import { type Run, type Step, type StepQuery, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Notice } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 
@@ -25,6 +26,9 @@ const MAX_INTERVAL_MS = 30_000;
 
 /** How long one request for `run_steps` notices is valid. It is renewed after half of this time. */
 const ANNOUNCE_MS = 2 * MAX_INTERVAL_MS;
+
+/** The size of one change, which is what a client that does not read keeps in memory. */
+const PAGE = { limit: 100, bytes: 64 * 1024 };
 
 /** Ends when the run has ended, when it does not exist, and when `signal` is aborted. */
 export async function* followRun(
@@ -62,8 +66,9 @@ export async function* followRun(
       const isLast = hasEnded;
       const run = await store.previewRun(tenant, id);
       if (!run) return;
-      const steps = position.advance(await store.listSteps(tenant, id, position.since()));
-      yield { run, steps };
+      const { items, next } = await store.listSteps(tenant, id, position.query());
+      yield { run, steps: position.advance(items) };
+      if (next !== null) continue;
       if (isLast || TERMINAL_STATUSES.includes(run.status)) return;
       if (!hasEnded && !signal.aborted) await spacing.wait(MIN_INTERVAL_MS);
       if (!hasChanged && !signal.aborted) await idle.wait(MAX_INTERVAL_MS);
@@ -100,16 +105,19 @@ function createStepPosition() {
   let last = 0;
   const open = new Map<number, string>();
   return {
-    since: (): StepsSince => ({ after: last, open: [...open.keys()] }),
+    query: (): StepQuery => ({ ...PAGE, after: last, open: [...open.keys()] }),
     /** Returns the steps that are new or have changed. */
     advance(steps: readonly Step[]): Step[] {
       return steps.filter((step) => {
         const { nth, status, output } = step;
+        last = Math.max(last, nth);
+        if (status !== "running" && status !== "waiting") {
+          open.delete(nth);
+          return true;
+        }
         const state = JSON.stringify([status, output]);
         if (open.get(nth) === state) return false;
-        if (status === "running" || status === "waiting") open.set(nth, state);
-        else open.delete(nth);
-        last = Math.max(last, nth);
+        open.set(nth, state);
         return true;
       });
     },

@@ -495,6 +495,10 @@ const migrations: readonly Migration[] = [
     name: "former servers of connections",
     statements: ["ALTER TABLE connections ADD COLUMN former TEXT NOT NULL DEFAULT '[]'"],
   },
+  {
+    name: "index of steps by number",
+    statements: ["CREATE INDEX steps_nth ON steps (run_id, nth)"],
+  },
 ];
 
 class DatabaseTooNew extends Error {

@@ -163,13 +163,22 @@ export interface ValueKey {
   field: "input" | "output";
 }
 
-/**
- * The steps that a reader already has: every step up to the number `after`. The steps in `open` had
- * not ended when they were read, and may have changed.
- */
-export interface StepsSince {
-  after: number;
-  open: readonly number[];
+/** Which steps of a run are read: by default the first page. */
+export interface StepQuery {
+  /** The reader has every step up to this number. */
+  after?: number | undefined;
+  /** Steps that had not ended when they were read, and may have changed. */
+  open?: readonly number[] | undefined;
+  /** The page ends after this many steps, or before a step that exceeds this many bytes in total. */
+  limit?: number | undefined;
+  bytes?: number | undefined;
+}
+
+/** Steps in the order of their numbers. */
+export interface StepPage {
+  items: Step[];
+  /** `after` of the next page; null if this is the last one. */
+  next: number | null;
 }
 
 /** Identifies a step of a run. */
@@ -283,18 +292,16 @@ export interface RunStore {
   /** Returns the worker's runs to the queue, so that other workers can claim them immediately. */
   releaseRuns(worker: string, now: number): Promise<void>;
   getRun(tenant: string, id: string): Promise<Run | undefined>;
-  /** Like `getRun`, with a `Preview` in place of a large input or output. */
+  /** Like `getRun`, with a `Preview` in place of a large input or output, and without `gathered`. */
   previewRun(tenant: string, id: string): Promise<Run | undefined>;
   findRun(tenant: string, key: string): Promise<Run | undefined>;
-  /** With a `Preview` in place of each large input or output. */
+  /** Like `previewRun`. */
   listRuns(query: RunQuery): Promise<Run[]>;
   /** Counts the runs of each status whose id is at least `since`. Each count stops at `max`. */
   countRuns(tenant: string, since: string, max: number): Promise<Record<RunStatus, number>>;
-  /**
-   * Sorted by `nth`, with a `Preview` in place of each large input or output. With `since`, returns
-   * only steps that are new or may have changed.
-   */
-  listSteps(tenant: string, run: string, since?: StepsSince): Promise<Step[]>;
+  /** A page of steps, with a `Preview` in place of each large input or output. */
+  listSteps(tenant: string, run: string, query?: StepQuery): Promise<StepPage>;
+  countSteps(tenant: string, run: string): Promise<number>;
   /** The output of a step of a run that the caller has claimed. Rejects if there is none. */
   loadOutput(run: string, step: StepRef): Promise<Json>;
   /** The size of a value as JSON in UTF-8; undefined if there is no such run or step. */
@@ -304,13 +311,13 @@ export interface RunStore {
   /** Enables `run_steps` notices for this run until `until`. */
   enableStepNotices(tenant: string, run: string, until: number): Promise<void>;
   /**
-   * Cancels the run. If a worker executes it, requests the cancellation. Undefined if the run has
-   * ended or does not exist.
+   * Cancels the run. If a worker executes it, requests the cancellation. Returns a preview; undefined
+   * if the run has ended or does not exist.
    */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /**
    * Continues a failed or cancelled run at the steps that failed or did not end. Other steps are not
-   * repeated. Undefined if there is no such run.
+   * repeated. Returns a preview; undefined if there is no such run.
    */
   retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   listVerdicts(tenant: string, event: string): Promise<StoredVerdict[]>;

@@ -1,5 +1,7 @@
 /** A run stores a limited number of bytes with its steps. */
+
 import { expect } from "vitest";
+import { allSteps } from "../../store/contract/run-sample.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, probe, start, TENANT } from "./fixture.ts";
 
@@ -23,7 +25,7 @@ export function budgetContract(it: It): void {
         message: expect.stringMatching(/^The output of the step has 401\.?\d* kB .* limit is 1 MB/),
       },
     });
-    const steps = await f.store.listSteps(TENANT, id);
+    const steps = await allSteps(f.store, TENANT, id);
     expect(steps.map(({ node_id, status }) => `${node_id} ${status}`)).toEqual([
       "start done",
       "a done",

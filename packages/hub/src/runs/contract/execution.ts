@@ -2,6 +2,7 @@
 
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
+import { allSteps } from "../../store/contract/run-sample.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, node, probe, start, TENANT, withSavedSteps } from "./fixture.ts";
 
@@ -27,7 +28,7 @@ export function executionContract(it: It): void {
       "start done",
       ...["a", "b", "end"].flatMap((name) => [`${name} running`, `${name} done`]),
     ]);
-    const [, a] = await f.store.listSteps(TENANT, id);
+    const [, a] = await allSteps(f.store, TENANT, id);
     expect(a).toMatchObject({ port: "out", input: { value: "hello" }, output: "hello" });
   });
 
@@ -63,7 +64,7 @@ export function executionContract(it: It): void {
       )
       .start(make());
     expect(await ended).toMatchObject({ status: "failed", error: { code: "code_failed" } });
-    expect(await f.store.listSteps(TENANT, id)).toMatchObject([
+    expect(await allSteps(f.store, TENANT, id)).toMatchObject([
       { node_id: "start", log: [] },
       { node_id: "a", status: "done", log: log(`of ${TENANT}`) },
       { node_id: "b", status: "failed", log: log("oh dear") },
@@ -182,7 +183,7 @@ export function executionContract(it: It): void {
     expect(await ended).toMatchObject({ status: "succeeded", output: "no luck" });
     expect(f.calls.toSorted()).toEqual(["bad bad:each:1 1", "slow aborted", "slow begins"]);
     // Aborted steps are recorded as failed, not as running.
-    const aborted = (await f.store.listSteps(TENANT, id)).find(({ node_id }) => node_id === "slow");
+    const aborted = (await allSteps(f.store, TENANT, id)).find(({ node_id }) => node_id === "slow");
     expect(aborted).toMatchObject({ status: "failed", error: { code: "stopped" } });
   });
 

@@ -12,6 +12,7 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { createIds } from "../../lib/ids.ts";
 import type { Timers } from "../../lib/timers.ts";
+import { allSteps } from "../../store/contract/run-sample.ts";
 import type { NewRun, Run, Step } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import type { CallToolOptions } from "../call-tool.ts";
@@ -327,7 +328,7 @@ export function createFixture(store: Store) {
     status: async (id: string) => (await store.getRun(TENANT, id))?.status,
     /** Steps as `node@item#attempt status`, in order. `@item` is omitted outside of loops, and so is `#1`. */
     async steps(id: string): Promise<string[]> {
-      return (await store.listSteps(TENANT, id)).map(
+      return (await allSteps(store, TENANT, id)).map(
         ({ node_id, item, attempt, status }) =>
           `${node_id}${item && `@${item}`}${attempt > 1 ? `#${attempt}` : ""} ${status}`,
       );

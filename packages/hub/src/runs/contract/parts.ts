@@ -1,7 +1,9 @@
 /** The parts of a step are recorded one by one, and are not repeated once they are done. */
+
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect } from "vitest";
 import { MASK } from "../../lib/mask.ts";
+import { allSteps } from "../../store/contract/run-sample.ts";
 import { TERMINAL_STATUSES } from "../../store/run-store.ts";
 import type { It } from "../contract.ts";
 import { edges, type Fixture, HOUR, node, start, TENANT } from "./fixture.ts";
@@ -29,7 +31,7 @@ export function partsContract(it: It): void {
       "agent@#two done",
       "agent@#three done",
     ]);
-    expect((await f.store.listSteps(TENANT, run.id))[3]).toMatchObject({
+    expect((await allSteps(f.store, TENANT, run.id))[3]).toMatchObject({
       input: { part: "two", secret: null },
       output: "two of 1",
       error: null,
@@ -46,7 +48,7 @@ export function partsContract(it: It): void {
       "agent@#one done",
       "agent@#two running",
     ]);
-    expect((await f.store.listSteps(TENANT, id))[3]).toMatchObject({ input: { part: "two" } });
+    expect((await allSteps(f.store, TENANT, id))[3]).toMatchObject({ input: { part: "two" } });
     f.open("two");
     expect((await ended).status).toBe("succeeded");
   });
@@ -182,7 +184,7 @@ export function partsContract(it: It): void {
       "agent@#two#2 failed",
       "agent#2 failed",
     ]);
-    expect((await f.store.listSteps(TENANT, run.id))[3]?.error).toMatchObject({ code: "timeout" });
+    expect((await allSteps(f.store, TENANT, run.id))[3]?.error).toMatchObject({ code: "timeout" });
     expect(f.errors).toEqual([]);
   });
 
@@ -231,12 +233,12 @@ export function partsContract(it: It): void {
       edges("start > agent"),
     );
     const failed = await (await runner.start(make())).ended;
-    const [, , one, two] = await f.store.listSteps(TENANT, failed.id);
+    const [, , one, two] = await allSteps(f.store, TENANT, failed.id);
     expect(one).toMatchObject({ input: { part: "one", secret: MASK }, output: `got ${MASK}` });
     expect(two?.error?.message).toBe(`no luck ${MASK}`);
     await f.store.retryRun(TENANT, failed.id, Date.now());
     await expect.poll(() => f.status(failed.id)).toBe("succeeded");
-    const everything = [await f.run(failed.id), await f.store.listSteps(TENANT, failed.id)];
+    const everything = [await f.run(failed.id), await allSteps(f.store, TENANT, failed.id)];
     expect(JSON.stringify(everything)).not.toContain(secret);
     expect((await f.run(failed.id)).output).toEqual(Array(3).fill(`got ${MASK}`));
   });

@@ -1,7 +1,8 @@
 import { expect } from "vitest";
-import type { ClaimedRun, NewRun, RunStatus, Step } from "../run-store.ts";
+import type { ClaimedRun, NewRun, RunStatus, Step, StepPage, StepQuery } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import {
+  allSteps,
   claim,
   claimExactly,
   FAR,
@@ -50,13 +51,13 @@ export function runProgressContract(it: It): void {
     // A step keeps the number with which it was first saved.
     await save(store, [claimed], { steps: [running, { ...ended, nth: 3 }, iteration] });
     const steps = [sampleStep({ node_id: "z" }), ended, iteration];
-    expect(await (await reopen()).listSteps("acme", claimed.run.id)).toEqual(steps);
-    expect(await store.listSteps("umbrella", claimed.run.id)).toEqual([]);
-    const since = { after: 2, open: [] };
-    expect(await store.listSteps("acme", claimed.run.id, since)).toEqual([iteration]);
-    const withOpen = { after: 2, open: [2, 9] };
-    expect(await store.listSteps("acme", claimed.run.id, withOpen)).toEqual([ended, iteration]);
-    expect(await store.listSteps("umbrella", claimed.run.id, withOpen)).toEqual([]);
+    expect(await allSteps(await reopen(), "acme", claimed.run.id)).toEqual(steps);
+    expect(await allSteps(store, "umbrella", claimed.run.id)).toEqual([]);
+    const list = async (query: StepQuery, tenant = "acme") =>
+      (await store.listSteps(tenant, claimed.run.id, query)).items;
+    expect(await list({ after: 2 })).toEqual([iteration]);
+    expect(await list({ after: 2, open: [2, 9] })).toEqual([ended, iteration]);
+    expect(await list({ after: 2, open: [2, 9] }, "umbrella")).toEqual([]);
     expect(await statusOf(store, claimed)).toBe("running");
   });
 
@@ -81,8 +82,9 @@ export function runProgressContract(it: It): void {
     expect(await store.previewRun("umbrella", id)).toBeUndefined();
     expect(await store.listRuns({ tenant: "acme", limit: 1 })).toMatchObject([previews]);
     const listed = [{ ...nth(steps, 0), output: preview }, nth(steps, 1)];
-    expect(await store.listSteps("acme", id)).toEqual(listed);
-    expect(await store.listSteps("acme", id, { after: 1, open: [1] })).toEqual(listed);
+    expect(await allSteps(store, "acme", id)).toEqual(listed);
+    const since = { after: 1, open: [1] };
+    expect(await store.listSteps("acme", id, since)).toEqual({ items: listed, next: null });
 
     const key = { tenant: "acme", run: id, field: "output" } as const;
     for (const whole of [key, { ...key, nth: 1 }]) {
@@ -101,18 +103,42 @@ export function runProgressContract(it: It): void {
     }
   });
 
-  it("returns shorter previews of a run with many large values", async ({ store }) => {
+  it("returns steps in pages that are limited in number and bytes", async ({ store }) => {
     const claimed = await claimOne(store);
-    const text = "x".repeat(15_000);
-    const steps = Array.from({ length: 150 }, (_, at) =>
-      sampleStep({ nth: at + 1, node_id: `n${at}`, output: text }),
+    const { id } = claimed.run;
+    const text = "x".repeat(10_000);
+    const steps = Array.from({ length: 1_201 }, (_, at) =>
+      sampleStep({ nth: at + 1, node_id: `n${at}`, output: at < 300 ? text : null }),
     );
-    await save(store, [claimed], { steps });
-    const listed = await store.listSteps("acme", claimed.run.id);
-    expect(listed).toHaveLength(150);
-    expect(listed[149]).toMatchObject({
-      input: { a: 1 },
-      output: { $preview: `"${"x".repeat(199)}`, bytes: 15_002 },
+    for (let at = 0; at < steps.length; at += 300)
+      await save(store, [claimed], { steps: steps.slice(at, at + 300) });
+    const pages: number[] = [];
+    for (let after: number | null = 0; after !== null; ) {
+      const page: StepPage = await store.listSteps("acme", id, { after });
+      pages.push(page.items.length);
+      expect(JSON.stringify(page.items).length).toBeLessThan(1_100_000);
+      after = page.next;
+    }
+    // The first pages are limited by their bytes, the last by their number.
+    expect(pages).toEqual([101, 101, 218, 500, 281]);
+    expect(await allSteps(store, "acme", id)).toEqual(steps);
+    expect(await store.countSteps("acme", id)).toBe(1_201);
+    expect(await store.countSteps("umbrella", id)).toBe(0);
+    const { items, next } = await store.listSteps("acme", id, {
+      after: 7,
+      limit: 5,
+      bytes: 25_000,
+    });
+    expect(items).toEqual(steps.slice(7, 9));
+    expect(next).toBe(9);
+    // A step that exceeds the bytes is a page of its own.
+    expect(await store.listSteps("acme", id, { after: 299, bytes: 1 })).toMatchObject({
+      next: 300,
+    });
+    const exact = { after: 1_196, limit: 5 };
+    expect(await store.listSteps("acme", id, exact)).toEqual({
+      items: steps.slice(1_196),
+      next: null,
     });
   });
 
@@ -167,8 +193,8 @@ export function runProgressContract(it: It): void {
         progress(second, stale),
       ]),
     ).toEqual(["lost", "saved", "lost", "lost"]);
-    expect(await store.listSteps("acme", first.run.id)).toEqual([]);
-    expect(await store.listSteps("acme", secondAgain.run.id)).toEqual([sampleStep()]);
+    expect(await allSteps(store, "acme", first.run.id)).toEqual([]);
+    expect(await allSteps(store, "acme", secondAgain.run.id)).toEqual([sampleStep()]);
     expect(await statusOf(store, first)).toBe("running");
   });
 
@@ -204,7 +230,7 @@ export function runProgressContract(it: It): void {
         progress(claimed, { steps: [sampleStep({ node_id: "after" })], next: failed }),
       ]),
     ).toEqual(["saved", "saved", "lost"]);
-    expect(await store.listSteps("acme", claimed.run.id)).toEqual([sampleStep()]);
+    expect(await allSteps(store, "acme", claimed.run.id)).toEqual([sampleStep()]);
     expect(await statusOf(store, claimed)).toBe("succeeded");
     expect(await store.saveProgress([])).toEqual([]);
   });
@@ -273,7 +299,7 @@ export function runProgressContract(it: It): void {
       "saved",
     ]);
     expect(await statusOf(store, called)).toBe("cancelled");
-    expect(await store.listSteps("acme", called.run.id)).toMatchObject([{ status: "failed" }]);
+    expect(await allSteps(store, "acme", called.run.id)).toMatchObject([{ status: "failed" }]);
   });
 
   it("cancels a run immediately if no worker has claimed it", async ({ store }) => {
@@ -334,7 +360,7 @@ export function runProgressContract(it: It): void {
     await save(store, [suspends], { now: at, steps, ...waiting() });
     const error = { code: "cancelled", message: "The run was cancelled before this step ended." };
     for (const { run } of [waits, suspends]) {
-      const [done, ...closed] = await store.listSteps("acme", run.id);
+      const [done, ...closed] = await allSteps(store, "acme", run.id);
       expect(done).toEqual(sampleStep());
       expect(closed).toMatchObject(
         ["rest", "each", "each"].map((node_id) => ({

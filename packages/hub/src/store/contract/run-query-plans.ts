@@ -81,7 +81,7 @@ const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
 
 // biome-ignore format: a table
 export const runPlanCases: RunPlanCase[] = [
-  { what: "claiming runs", verb: claimAndLoad, indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps", ...EVENT_STATUS] },
+  { what: "claiming runs", verb: claimAndLoad, indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps_nth", ...EVENT_STATUS] },
   { what: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
   { what: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
   { what: "the time of the next due run", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
@@ -102,8 +102,8 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "runs of a token", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", token: "token-7", before: "run-15000" }), indexes: ["runs_token"] },
   { what: "runs by status", verb: (d) => verbTable(d).listRuns.run({ ...list, status: "failed" }), indexes: ["runs_status"] },
   { what: "runs of an event", verb: (d) => verbTable(d).listRuns.run({ ...list, event: "id-7" }), indexes: ["run_events", "runs"] },
-  { what: "the steps of a run", verb: (d) => verbTable(d).listSteps.run(tenant, RUNNING), indexes: ["runs", "steps"] },
-  { what: "a value of a step", verb: (d) => verbTable(d).readValue.run({ tenant, run: RUNNING, nth: 1, field: "output" }), indexes: ["runs", "steps"] },
+  { what: "the steps of a run", verb: (d) => verbTable(d).listSteps.run(tenant, RUNNING, { open: [1] }), indexes: ["runs", "steps_nth"] },
+  { what: "a value of a step", verb: (d) => verbTable(d).readValue.run({ tenant, run: RUNNING, nth: 1, field: "output" }), indexes: ["runs", "steps_nth"] },
   { what: "the output of a step", verb: (d) => verbTable(d).loadOutput.run(RUNNING, { node_id: "", item: "", attempt: 1 }), indexes: ["steps"] },
   { what: "the verdicts of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7"), indexes: ["verdicts"] },
   { what: "triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7"), indexes: ["triggers_event"] },

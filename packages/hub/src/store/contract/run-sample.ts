@@ -1,5 +1,5 @@
 import { createIds } from "../../lib/ids.ts";
-import type { ClaimedRun, NewRun, RunLease, RunProgress, Step } from "../run-store.ts";
+import type { ClaimedRun, NewRun, RunLease, RunProgress, Step, StepPage } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { START, type Tuple } from "./sample.ts";
 
@@ -88,3 +88,18 @@ export const sampleStep = (given: Partial<Step> = {}): Step => ({
   finished_at: START,
   ...given,
 });
+
+/** All steps of a run, of all pages. */
+export async function allSteps(
+  store: Pick<Store, "listSteps">,
+  tenant: string,
+  run: string,
+): Promise<Step[]> {
+  const steps: Step[] = [];
+  for (let after: number | null = 0; after !== null; ) {
+    const page: StepPage = await store.listSteps(tenant, run, { after });
+    steps.push(...page.items);
+    after = page.next;
+  }
+  return steps;
+}

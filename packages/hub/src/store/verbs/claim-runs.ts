@@ -1,6 +1,6 @@
 /** Leases of runs: workers claim, renew and release them. */
 import type { Json } from "@signalbox/rules/json.ts";
-import type { ClaimedRun, RunLease, Step, StepRef } from "../run-store.ts";
+import type { ClaimedRun, RunLease, StepRef } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
@@ -258,29 +258,15 @@ export function* hydrate(
   rows: readonly RunRow[],
 ): Verb<ClaimedRun[]> {
   const resumed = rows.flatMap(({ id, claims }) => (claims > 1 ? [id] : []));
-  const bytes = yield* readBytes(dialect, resumed);
-  const steps = yield* readSteps(dialect, resumed);
+  const stored = yield* readSteps(dialect, resumed);
   const hydrated: ClaimedRun[] = [];
   for (const row of rows)
     hydrated.push({
       run: toRun(row),
       graph: yield* readGraph(cache, row),
-      steps: steps.get(row.id) ?? [],
-      bytes: bytes.get(row.id) ?? 0,
+      ...(stored.get(row.id) ?? { steps: [], bytes: 0 }),
     });
   return hydrated;
-}
-
-function* readBytes(dialect: Dialect, runs: readonly string[]): Verb<Map<string, number>> {
-  const bytes = new Map<string, number>();
-  for (const { list, params } of inLists(runs, dialect, 0))
-    for (const row of yield* query<{ run_id: string; bytes: number }>(
-      "SELECT run_id, sum(octet_length(input) + octet_length(output) + coalesce(octet_length(log), 0)) AS bytes FROM steps " +
-        `WHERE run_id IN ${list} GROUP BY run_id`,
-      params,
-    ))
-      bytes.set(row.run_id, Number(row.bytes));
-  return bytes;
 }
 
 export function* readGraph(
@@ -302,18 +288,25 @@ export function* readGraph(
   return graph;
 }
 
-function* readSteps(dialect: Dialect, runs: readonly string[]): Verb<Map<string, Step[]>> {
-  const steps = new Map<string, Step[]>();
+type StoredSteps = Pick<ClaimedRun, "steps" | "bytes">;
+
+function* readSteps(dialect: Dialect, runs: readonly string[]): Verb<Map<string, StoredSteps>> {
+  const stored = new Map<string, StoredSteps>();
   for (const { list, params } of inLists(runs, dialect, 0))
-    for (const { run_id, ...row } of yield* query<{ run_id: string } & ClaimedStepRow>(
-      `SELECT run_id, ${CLAIMED_STEP_FIELDS} FROM steps WHERE run_id IN ${list} ORDER BY nth`,
+    for (const { run_id, bytes, ...row } of yield* query<
+      { run_id: string; bytes: number } & ClaimedStepRow
+    >(
+      `SELECT run_id, ${CLAIMED_STEP_FIELDS}, ` +
+        "octet_length(input) + octet_length(output) + coalesce(octet_length(log), 0) AS bytes " +
+        `FROM steps WHERE run_id IN ${list} ORDER BY run_id, nth`,
       params,
     )) {
-      const own = steps.get(run_id) ?? [];
-      own.push(toClaimedStep(row));
-      steps.set(run_id, own);
+      const own = stored.get(run_id) ?? { steps: [], bytes: 0 };
+      own.steps.push(toClaimedStep(row));
+      own.bytes += Number(bytes);
+      stored.set(run_id, own);
     }
-  return steps;
+  return stored;
 }
 
 export function* loadOutput(run: string, { node_id, item, attempt }: StepRef): Verb<Json> {

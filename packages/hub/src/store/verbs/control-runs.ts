@@ -4,7 +4,7 @@ import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
 import { cancelCalledRuns } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
-import { getRun } from "./read-runs.ts";
+import { previewRun } from "./read-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import { admitNext, lockQueues, type Schedule, saveSchedule } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
@@ -35,7 +35,7 @@ export function* cancelRun(
     yield* notifyEnded(row, "cancelled", at);
     yield* updateEventStatus(dialect, [row]);
   }
-  return yield* getRun(tenant, id);
+  return yield* previewRun(tenant, id);
 }
 
 export function* retryRun(
@@ -59,7 +59,7 @@ export function* retryRun(
   );
   yield* saveSchedule(new Map([[tenant, at]]));
   yield* updateEventStatus(dialect, [row]);
-  return yield* getRun(tenant, id);
+  return yield* previewRun(tenant, id);
 }
 
 export function* enableStepNotices(tenant: string, id: string, until: number): Verb<void> {

@@ -72,6 +72,7 @@ import {
 } from "./read-events.ts";
 import {
   countRuns,
+  countSteps,
   findRun,
   getRun,
   listRuns,
@@ -259,7 +260,8 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   findRun: reads(findRun),
   listRuns: reads(listRuns),
   countRuns: reads(countRuns),
-  listSteps: reads((tenant, run, since) => listSteps(dialect, tenant, run, since)),
+  listSteps: reads(listSteps),
+  countSteps: reads(countSteps),
   cancelRun: writes((tenant, id, at) => cancelRun(dialect, tenant, id, at)),
   retryRun: writes((tenant, id, at) => retryRun(dialect, tenant, id, at)),
   enableStepNotices: writes(enableStepNotices),

@@ -4,20 +4,19 @@ import {
   type Run,
   type RunQuery,
   type RunStatus,
-  type Step,
-  type StepsSince,
+  type StepPage,
+  type StepQuery,
   type StoredVerdict,
   type ValueKey,
 } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
 import {
-  MAX_WHOLE_TOTAL,
   RUN_FIELDS,
   RUN_PREVIEW_FIELDS,
   type RunPreviewRow,
   type RunRow,
+  STEP_PREVIEW_BYTES,
   STEP_PREVIEW_FIELDS,
-  STEP_SMALL_PREVIEW_FIELDS,
   type StepPreviewRow,
   toRun,
   toRunPreview,
@@ -86,27 +85,64 @@ export function* countRuns(
   return counts;
 }
 
+/** The default size of a page of steps. */
+const MAX_STEPS = 500;
+const MAX_STEP_BYTES = 1024 * 1024;
+
 export function* listSteps(
-  dialect: Dialect,
   tenant: string,
   run: string,
-  since?: StepsSince,
-): Verb<Step[]> {
-  const bytes = yield* first<{ total: number | null }>(
-    "SELECT (SELECT sum(octet_length(input) + octet_length(output)) FROM steps WHERE run_id = ?) AS total " +
-      "FROM runs WHERE id = ? AND tenant_id = ?",
-    [run, run, tenant],
+  { after = 0, open = [], limit = MAX_STEPS, bytes = MAX_STEP_BYTES }: StepQuery = {},
+): Verb<StepPage> {
+  const key = [run, tenant];
+  const sizes = yield* query<StepSize>(
+    `SELECT nth, ${STEP_PREVIEW_BYTES} AS bytes ${OF_RUN} AND nth > ? ORDER BY nth LIMIT ?`,
+    [...key, after, limit + 1],
   );
-  if (!bytes) return [];
-  const isLarge = Number(bytes.total ?? 0) > MAX_WHOLE_TOTAL;
-  const fields = isLarge ? STEP_SMALL_PREVIEW_FIELDS : STEP_PREVIEW_FIELDS;
-  const select = `SELECT ${fields} FROM steps WHERE run_id = ?`;
-  if (!since)
-    return (yield* query<StepPreviewRow>(`${select} ORDER BY nth`, [run])).map(toStepPreview);
-  const rows = yield* query<StepPreviewRow>(`${select} AND nth > ?`, [run, since.after]);
-  for (const { list, params } of inLists(since.open, dialect, 1))
-    rows.push(...(yield* query<StepPreviewRow>(`${select} AND nth IN ${list}`, [run, ...params])));
-  return rows.map(toStepPreview).sort((a, b) => a.nth - b.nth);
+  const fitting = sizes.slice(0, countFitting(sizes, limit, bytes));
+  const last = fitting.at(-1)?.nth ?? after;
+  const rows: StepPreviewRow[] = [];
+  // One range for each open step: for a list of numbers, SQLite would read all steps of the run.
+  for (const { from, to } of [
+    ...open.map((nth) => ({ from: nth, to: nth })),
+    { from: after + 1, to: last },
+  ])
+    if (from <= to)
+      rows.push(
+        ...(yield* query<StepPreviewRow>(
+          `SELECT ${STEP_PREVIEW_FIELDS} ${OF_RUN} AND nth >= ? AND nth <= ? ORDER BY nth`,
+          [...key, from, to],
+        )),
+      );
+  return {
+    items: rows.map(toStepPreview).sort((a, b) => a.nth - b.nth),
+    next: fitting.length < sizes.length ? last : null,
+  };
+}
+
+const OF_RUN = "FROM steps WHERE run_id = (SELECT id FROM runs WHERE id = ? AND tenant_id = ?)";
+
+interface StepSize {
+  nth: number;
+  bytes: number;
+}
+
+/** How many of the steps fit in one page: at least one. */
+function countFitting(sizes: readonly StepSize[], limit: number, bytes: number): number {
+  let total = 0;
+  const first = sizes.findIndex((size) => {
+    total += Number(size.bytes);
+    return total > bytes;
+  });
+  return Math.min(limit, first < 0 ? sizes.length : Math.max(first, 1));
+}
+
+export function* countSteps(tenant: string, run: string): Verb<number> {
+  const found = yield* first<{ count: number }>(`SELECT count(*) AS count ${OF_RUN}`, [
+    run,
+    tenant,
+  ]);
+  return Number(found?.count);
 }
 
 export function* measureValue(key: ValueKey): Verb<number | undefined> {
@@ -127,12 +163,12 @@ function* readColumn<Value>(
           `SELECT ${column} AS value FROM runs WHERE id = ? AND tenant_id = ?`,
           [run, tenant],
         )
-      : yield* first<{ value: Value }>(
-          `SELECT ${column} AS value FROM steps ` +
-            "WHERE run_id = (SELECT id FROM runs WHERE id = ? AND tenant_id = ?) AND nth = ?",
+      : yield* first<{ value: Value; nth: number }>(
+          // With `nth = ?`, SQLite would read all steps of the run.
+          `SELECT nth, ${column} AS value ${OF_RUN} AND nth >= ? ORDER BY nth LIMIT 1`,
           [run, tenant, nth],
         );
-  return found?.value;
+  return found && (!("nth" in found) || found.nth === nth) ? found.value : undefined;
 }
 
 export function* listVerdicts(tenant: string, event: string): Verb<StoredVerdict[]> {

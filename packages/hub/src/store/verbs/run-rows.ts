@@ -32,7 +32,7 @@ export const RUN_FIELDS =
   "id, tenant_id, app, flow_id, version, trigger_node, cause, run_key AS key, event_id, parent_run, token_id, depth, chain, input, " +
   "gathered, gathered_count, lane, lane_limit, status, due_at, worker, claims, idle_claims, cancel_asked, output, error, " +
   "created_at, started_at, finished_at";
-export const STEP_FIELDS =
+const STEP_FIELDS =
   "nth, node_id, item, attempt, status, port, input, output, error, started_at, finished_at";
 
 export const toRun = ({
@@ -59,7 +59,7 @@ export const toRun = ({
   error: JSON.parse(row.error),
 });
 
-export const toStep = (row: StepRow): Step => ({
+const toStep = (row: StepRow): Step => ({
   ...row,
   input: JSON.parse(row.input),
   output: JSON.parse(row.output),
@@ -87,21 +87,28 @@ export const toClaimedStep = ({ omitted, ...row }: ClaimedStepRow): Step => ({
 
 /** Larger values are read as previews. */
 const MAX_WHOLE_BYTES = 16 * 1024;
-/** Above this total, a run's values are read as previews from `MAX_SMALL_BYTES` on. */
-export const MAX_WHOLE_TOTAL = 2 * 1024 * 1024;
-const MAX_SMALL_BYTES = 512;
 const PREVIEW_CHARACTERS = 200;
 
-/** The text of a column, or its beginning if it is large; and its size. */
-const previewOf = (column: string, max: number) =>
-  `CASE WHEN octet_length(${column}) > ${max} THEN substr(${column}, 1, ${PREVIEW_CHARACTERS}) ELSE ${column} END AS ${column}, ` +
-  `CASE WHEN octet_length(${column}) > ${max} THEN octet_length(${column}) END AS ${column}_bytes`;
+const ifLarge = (column: string, large: string, otherwise: string) =>
+  `CASE WHEN octet_length(${column}) > ${MAX_WHOLE_BYTES} THEN ${large} ELSE ${otherwise} END`;
 
-const withPreviews = (fields: string, max = MAX_WHOLE_BYTES): string =>
+/** The text of a column, or its beginning if it is large; and its size if it is large. */
+const previewOf = (column: string) =>
+  `${ifLarge(column, `substr(${column}, 1, ${PREVIEW_CHARACTERS})`, column)} AS ${column}, ` +
+  `${ifLarge(column, `octet_length(${column})`, "NULL")} AS ${column}_bytes`;
+
+const withPreviews = (fields: string): string =>
   fields
     .split(", ")
-    .map((field) => (field === "input" || field === "output" ? previewOf(field, max) : field))
+    .map((field) => (field === "input" || field === "output" ? previewOf(field) : field))
     .join(", ");
+
+const previewBytes = (column: string) =>
+  ifLarge(column, String(PREVIEW_CHARACTERS), `octet_length(${column})`);
+/** The approximate size of a step in a response: its values, and the names of its fields. */
+export const STEP_PREVIEW_BYTES =
+  `300 + ${previewBytes("input")} + ${previewBytes("output")} + ` +
+  "octet_length(error) + coalesce(octet_length(log), 0)";
 
 type Previewed<Row> = Row & { input_bytes: number | null; output_bytes: number | null };
 
@@ -126,10 +133,12 @@ export type StepPreviewRow = Previewed<StepRow>;
 export const toRunPreview = (row: RunPreviewRow): Run => toRun(previewed(row) as RunRow);
 export const toStepPreview = (row: StepPreviewRow): Step => toStep(previewed(row) as StepRow);
 
-export const STEP_FIELDS_WITH_LOG = `${STEP_FIELDS}, log`;
-export const RUN_PREVIEW_FIELDS = withPreviews(RUN_FIELDS);
+const STEP_FIELDS_WITH_LOG = `${STEP_FIELDS}, log`;
+export const RUN_PREVIEW_FIELDS = withPreviews(RUN_FIELDS).replace(
+  "gathered,",
+  "'[]' AS gathered,",
+);
 export const STEP_PREVIEW_FIELDS = withPreviews(STEP_FIELDS_WITH_LOG);
-export const STEP_SMALL_PREVIEW_FIELDS = withPreviews(STEP_FIELDS_WITH_LOG, MAX_SMALL_BYTES);
 export const STEP_COLUMNS = ["run_id", ...STEP_FIELDS_WITH_LOG.split(", ")];
 
 export const stepValues = (run: string, step: Step): Value[] => [
