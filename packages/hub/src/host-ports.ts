@@ -105,6 +105,8 @@ export interface HubSettings {
   allowHttp: boolean;
   runConcurrency: number;
   runLeaseMs: number;
+  /** The maximum number of open streams: live streams and streams of runs. */
+  maxStreams: number;
   /** The maximum total size of the values that a run stores with its steps. */
   maxRunBytes: number;
   /** The maximum `depth` of a run: how many events and calls may lead to it. */

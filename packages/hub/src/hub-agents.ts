@@ -23,8 +23,9 @@ import { createWaits } from "./mcp/wait-for-event.ts";
 import type { Explainer } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
 import { createFeed, type Feed } from "./stream/feed.ts";
-import { type Authorizer, createAuthorizer } from "./tenants/authorizer.ts";
+import { createAuthorizer } from "./tenants/authorizer.ts";
 import type { TokenLookup } from "./tenants/local-token.ts";
+import { createStreamSlots, type StreamSlots } from "./tenants/stream-slots.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
 
 export interface HubAgentsOptions {
@@ -54,9 +55,10 @@ export function createHubAgents(options: HubAgentsOptions) {
   const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl });
   const inbox = createInbox({ store, now: timers.now, evaluate: ports.evaluate });
   const feed = createFeed(store, onError);
-  const events = settings.eventsDraft ? createEventsDraft(options, feed, authorizer) : undefined;
+  const slots = createStreamSlots({ authorizer, max: settings.maxStreams });
+  const events = settings.eventsDraft ? createEventsDraft(options, feed, slots) : undefined;
   const waits = createWaits({ inbox, feed, authorizer });
-  const live = createLiveStreams({ authorizeRequest, authorizer, store, feed, timers, onError });
+  const live = createLiveStreams({ authorizeRequest, slots, store, feed, timers, onError });
 
   // The MCP SDK is the largest dependency of the hub. It is loaded on the first MCP request, so that
   // an idle hub uses less memory.
@@ -104,7 +106,7 @@ export function createHubAgents(options: HubAgentsOptions) {
   };
 
   return {
-    authorizer,
+    slots,
     authorizeRequest,
     checkHost,
     inbox,
@@ -150,7 +152,7 @@ function createHubAutomations(options: HubAgentsOptions): Automations {
 function createEventsDraft(
   { store, ports, settings, seal, onError }: HubAgentsOptions,
   feed: Feed,
-  authorizer: Authorizer,
+  slots: StreamSlots,
 ) {
   const { timers, guardedFetch, makeHmacKey, metrics } = ports;
   const { now, after } = timers;
@@ -173,7 +175,7 @@ function createEventsDraft(
   const context: EventsContext = {
     store,
     feed,
-    authorizer,
+    slots,
     now,
     streams,
     subscriber: createSubscriber({

@@ -102,7 +102,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
         calls: options.connections,
       },
     }),
-    ...runRoutes({ calls, store, now, authorizer: agents.authorizer, closing: options.closing }),
+    ...runRoutes({ calls, store, now, slots: agents.slots, closing: options.closing }),
     ...eventRoutes(agents.inbox, triggers),
     ...sampleRoutes(options.sendSample),
     ...testEventRoutes(options.sendTestEvent),

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { createTestTimers } from "../lib/test-timers.ts";
 import { socketEncoder } from "../stream/message-encoder.ts";
 import type { Access } from "../tenants/authorizer.ts";
+import { createStreamSlots } from "../tenants/stream-slots.ts";
 import { createLiveStreams, isAnswer, type LiveConnection } from "./live-streams.ts";
 
 const access: Access = { token: "t", name: "t", scopes: ["inbox:read"], tenants: ["acme"] };
@@ -10,19 +11,23 @@ const access: Access = { token: "t", name: "t", scopes: ["inbox:read"], tenants:
 function setUp() {
   const timers = createTestTimers();
   let revoke = () => {};
+  let current = access;
   const streams = createLiveStreams({
     store: { getLogId: async () => "0a1b2c3d" },
     feed: {
       follow: async () => ({ cursor: new Map([["acme", 7]]), stop() {}, resume() {} }),
       close() {},
     },
-    authorizeRequest: async () => access,
-    authorizer: {
-      watch(_, onRevoked) {
-        revoke = onRevoked;
-        return () => {};
+    authorizeRequest: async () => current,
+    slots: createStreamSlots({
+      authorizer: {
+        watch(_, onRevoked) {
+          revoke = onRevoked;
+          return () => {};
+        },
       },
-    },
+      max: 3,
+    }),
     timers,
     onError: (error) => {
       throw error;
@@ -30,7 +35,8 @@ function setUp() {
     heartbeatMs: 100,
     stallCheckMs: 1_000,
   });
-  const open = async () => {
+  const open = async (tenant = "acme") => {
+    current = { ...access, tenants: [tenant] };
     const sent: string[] = [];
     const closed: number[] = [];
     let disconnect = () => {};
@@ -49,7 +55,7 @@ function setUp() {
       url: "/events",
       header: () => undefined,
     });
-    if (isAnswer(subscription)) throw new Error(subscription.body);
+    if (isAnswer(subscription)) throw new Error(`${subscription.status} ${subscription.body}`);
     await streams.follow(subscription, connection);
     return { sent, closed, disconnect: () => disconnect() };
   };
@@ -89,4 +95,17 @@ it("returns 405 for methods other than GET", async () => {
     header: () => undefined,
   });
   expect(answer).toMatchObject({ status: 405, headers: { allow: "GET" } });
+});
+
+it("closes a stream of the tenant with the most streams when another tenant needs a slot", async () => {
+  const { open } = setUp();
+  const first = await open();
+  const second = await open();
+  await open();
+  await expect(open()).rejects.toThrow(/429 .*SIGNALBOX_MAX_STREAMS/);
+  const other = await open("umbrella");
+  expect([first.closed, second.closed, other.closed]).toEqual([[1013], [], []]);
+  await expect(open("umbrella")).rejects.toThrow("429");
+  second.disconnect();
+  await open("umbrella");
 });

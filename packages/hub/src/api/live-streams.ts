@@ -11,7 +11,8 @@ import { RETRY_AFTER_S } from "../store/storage-unavailable.ts";
 import type { Store } from "../store/store.ts";
 import type { Feed, Filter, Follower } from "../stream/feed.ts";
 import { type MessageEncoder, streamLogId } from "../stream/message-encoder.ts";
-import { type Access, type Authorizer, Denied } from "../tenants/authorizer.ts";
+import { type Access, Denied } from "../tenants/authorizer.ts";
+import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { DENIED_TITLES } from "./problem-response.ts";
 import { separateQueryToken } from "./query-token.ts";
@@ -20,7 +21,7 @@ export interface LiveStreamsOptions {
   store: Pick<Store, "getLogId">;
   feed: Feed;
   authorizeRequest: AuthorizeRequest;
-  authorizer: Pick<Authorizer, "watch">;
+  slots: StreamSlots;
   timers: Pick<Timers, "now" | "monotonic" | "after">;
   onError: (error: unknown) => void;
   heartbeatMs?: number;
@@ -78,6 +79,7 @@ interface Client {
 const UNAUTHORIZED = 4401;
 const TOO_SLOW = 4408;
 const GOING_AWAY = 1001;
+const TRY_AGAIN_LATER = 1013;
 
 export const isAnswer = (value: LiveSubscription | Answer): value is Answer => "status" in value;
 
@@ -106,7 +108,7 @@ export function createLiveStreams({
   store,
   feed,
   authorizeRequest,
-  authorizer,
+  slots,
   timers,
   onError,
   heartbeatMs = 30_000,
@@ -175,6 +177,10 @@ export function createLiveStreams({
         "Invalid cursor",
         "`after` or Last-Event-ID must be a cursor that this hub returned.",
       );
+    if (!slots.hasCapacity(access))
+      return rejected(429, "busy", "Too many streams", TOO_MANY_STREAMS, {
+        "retry-after": String(RETRY_AFTER_S),
+      });
     // `?type=` without a value filters nothing.
     const value = (name: string) => searchParams.get(name) || undefined;
     const filter = { type: value("type"), repo: value("repo"), source: value("source") };
@@ -204,14 +210,18 @@ export function createLiveStreams({
         },
         close: connection.close,
       };
-      add(client);
-      const stopWatching = authorizer.watch(access, () =>
-        connection.close(UNAUTHORIZED, "the token is no longer valid"),
+      const release = slots.open(access, (reason) =>
+        reason === "revoked"
+          ? connection.close(UNAUTHORIZED, "the token is no longer valid")
+          : connection.close(TRY_AGAIN_LATER, "other tenants have fewer streams; resume later"),
       );
+      // Another stream may have been opened since the request was authorized.
+      if (!release) return connection.close(TRY_AGAIN_LATER, "too many streams; resume later");
+      add(client);
       connection.onClose(() => {
         closed = true;
         remove(client);
-        stopWatching();
+        release();
         follower?.stop();
       });
       connection.onDrain(() => {

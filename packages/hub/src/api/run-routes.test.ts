@@ -2,10 +2,11 @@ import { Hono } from "hono";
 import { expect, it } from "vitest";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import type { Run, Step } from "../store/run-store.ts";
+import { createStreamSlots } from "../tenants/stream-slots.ts";
 import { mountRoutes } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
 
-const authorizer = { watch: () => () => {} };
+const slots = createStreamSlots({ authorizer: { watch: () => () => {} }, max: 9 });
 
 it("returns the steps of a run only with the scope admin", async () => {
   const run = {
@@ -21,7 +22,7 @@ it("returns the steps of a run only with the scope admin", async () => {
     calls: { start: async () => ({ id: "r", ended: Promise.resolve(run) }) } as never,
     store: { listSteps: async () => ({ items: [step], next: 7 }) } as never,
     now: () => 0,
-    authorizer,
+    slots,
     closing: new AbortController().signal,
   });
   const start = async (scope: "admin" | "flows:call") => {
@@ -56,7 +57,7 @@ it("returns 202 with the state of the run when the wait times out", async () => 
     } as unknown as ToolCalls,
     store: { previewRun: async () => run } as never,
     now: () => 0,
-    authorizer,
+    slots,
     closing: new AbortController().signal,
     maxWaitMs: 1,
   });
@@ -95,7 +96,7 @@ it("streams the whole run first, then its changes, and reads the store only as f
     calls: { follow } as unknown as ToolCalls,
     store: { previewRun: async () => run } as never,
     now: () => 0,
-    authorizer,
+    slots,
     closing: new AbortController().signal,
   });
   const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
@@ -158,15 +159,18 @@ it("ends a stream when its token is revoked, and stops watching the token", asyn
     calls: { follow } as unknown as ToolCalls,
     store: { previewRun: async () => run } as never,
     now: () => 0,
-    authorizer: {
-      watch(_, onRevoked) {
-        watching += 1;
-        revoke = onRevoked;
-        return () => {
-          watching -= 1;
-        };
+    slots: createStreamSlots({
+      authorizer: {
+        watch(_, onRevoked) {
+          watching += 1;
+          revoke = onRevoked;
+          return () => {
+            watching -= 1;
+          };
+        },
       },
-    },
+      max: 1,
+    }),
     closing: new AbortController().signal,
   });
   const app = new Hono();
@@ -186,10 +190,17 @@ it("ends a stream when its token is revoked, and stops watching the token", asyn
 
   // Also if the client does not read.
   const unread = (await app.request("/api/runs/r/stream")).body;
-  await expect.poll(() => watching).toBe(1);
+  expect(watching).toBe(1);
+  const busy = await app.request("/api/runs/r/stream");
+  expect(busy.status).toBe(429);
+  expect(await busy.json()).toMatchObject({ code: "busy" });
   revoke();
-  await expect.poll(() => watching).toBe(0);
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of unread ?? []) chunks.push(chunk);
-  expect(chunks).toHaveLength(1);
+  expect(watching).toBe(0);
+  expect((await unread?.getReader().read())?.done).toBe(true);
+  // Also if the client disconnects before it reads.
+  const leaving = new AbortController();
+  await app.request("/api/runs/r/stream", { signal: leaving.signal });
+  expect(watching).toBe(1);
+  leaving.abort();
+  expect(watching).toBe(0);
 });

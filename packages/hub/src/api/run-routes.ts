@@ -7,7 +7,8 @@ import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Run, StepPage } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import { type Authorizer, allows } from "../tenants/authorizer.ts";
+import { allows } from "../tenants/authorizer.ts";
+import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { streamRun } from "./run-stream.ts";
 import { runValueRoutes } from "./run-value-routes.ts";
@@ -42,7 +43,7 @@ export interface RunRoutes {
   calls: ToolCalls;
   store: Store;
   now: () => number;
-  authorizer: Pick<Authorizer, "watch">;
+  slots: StreamSlots;
   /** Aborted when the hub stops: ends `?wait=1` and streams. */
   closing: AbortSignal;
   /** How long `?wait=1` waits. */
@@ -117,7 +118,7 @@ function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoute
   });
 }
 
-function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
+function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
   return [
     defineRoute({
       method: "get",
@@ -184,16 +185,13 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
       async handle({ access, tenant, param, signal }) {
         const id = param("run");
         assertFound(await store.previewRun(tenant, id), id);
-        const revoked = new AbortController();
-        return streamRun(async function* (disconnected) {
-          const stopWatching = authorizer.watch(access, () => revoked.abort());
-          const stopped = AbortSignal.any([signal, closing, disconnected, revoked.signal]);
-          try {
-            yield* calls.follow(tenant, id, stopped);
-          } finally {
-            stopWatching();
-          }
-        }, revoked.signal);
+        const ended = new AbortController();
+        const release = slots.open(access, () => ended.abort());
+        if (!release) throw new RequestError("busy", "streams", TOO_MANY_STREAMS);
+        return streamRun((ended) => calls.follow(tenant, id, ended), {
+          stopped: AbortSignal.any([signal, closing, ended.signal]),
+          onEnd: release,
+        });
       },
     }),
   ];

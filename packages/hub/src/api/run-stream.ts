@@ -7,38 +7,54 @@ import type { RunChange } from "../runs/follow-run.ts";
 import type { Run } from "../store/run-store.ts";
 import { viewRun, viewStep } from "./views.ts";
 
-/**
- * `follow` must end when its signal is aborted. `stopped` ends the stream even if the client does not
- * read.
- */
+export interface RunStreamOptions {
+  /** Ends the stream, even if the client does not read. */
+  stopped: AbortSignal;
+  /** Called once, when either side has ended the stream. */
+  onEnd(): void;
+}
+
+/** `follow` must end when its signal is aborted. */
 export function streamRun(
-  follow: (signal: AbortSignal) => AsyncGenerator<RunChange>,
-  stopped: AbortSignal,
+  follow: (ended: AbortSignal) => AsyncGenerator<RunChange>,
+  { stopped, onEnd }: RunStreamOptions,
 ): Response {
-  const disconnected = new AbortController();
-  const changes = follow(disconnected.signal);
+  const ended = new AbortController();
+  const changes = follow(ended.signal);
   const encoder = new TextEncoder();
   let last: string | undefined;
-  let isClosed = false;
+  let stop = () => {};
+  const end = () => {
+    if (ended.signal.aborted) return;
+    ended.abort();
+    stopped.removeEventListener("abort", stop);
+    changes.return(undefined).catch(() => {}); // a pending `next` reports the error
+    onEnd();
+  };
+  const next = async () => {
+    try {
+      return await changes.next();
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        const close = () => {
-          if (isClosed) return;
-          isClosed = true;
+        stop = () => {
+          end();
           controller.close();
-          disconnected.abort();
-          void changes.return(undefined);
         };
-        stopped.addEventListener("abort", close, { once: true });
-        if (stopped.aborted) close();
+        if (stopped.aborted) stop();
+        else stopped.addEventListener("abort", stop);
       },
       async pull(controller) {
         for (;;) {
-          const { done, value } = await changes.next();
-          if (isClosed) return;
+          const { done, value } = await next();
+          if (ended.signal.aborted) return;
           if (done) {
-            isClosed = true;
+            end();
             return controller.close();
           }
           const { run, steps } = value;
@@ -50,11 +66,7 @@ export function streamRun(
           return controller.enqueue(encoder.encode(`event: run\ndata: ${data}\n\n`));
         }
       },
-      async cancel() {
-        isClosed = true;
-        disconnected.abort();
-        await changes.return(undefined); // runs its `finally` blocks if no `next` is pending
-      },
+      cancel: end,
     },
     { highWaterMark: 0 },
   );

@@ -49,6 +49,7 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
     allowHttp: settings.allowPrivate !== false,
     runConcurrency: settings.runsAtOnce,
     runLeaseMs: settings.runLease * 1000,
+    maxStreams: settings.maxStreams,
     maxRunBytes: settings.runBytes,
     maxChain: settings.maxChain,
     maxLoops: settings.maxLoops,

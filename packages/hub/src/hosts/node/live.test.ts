@@ -15,6 +15,7 @@ import { appendEvents, sampleEvent, sampleEvents } from "../../store/contract/sa
 import type { NewEvent, Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
 import { createAuthorizer } from "../../tenants/authorizer.ts";
+import { createStreamSlots } from "../../tenants/stream-slots.ts";
 import { createToken, MAX_TENANTS } from "../../tenants/tokens.ts";
 import { createLiveTransport } from "./live.ts";
 import { systemTimers } from "./system-timers.ts";
@@ -49,7 +50,7 @@ const authorizationOf = (publicUrl?: string) => {
   const authorizer = createAuthorizer({ store, now: Date.now, everyTenant: undefined });
   const checkHost = () => undefined;
   return {
-    authorizer,
+    slots: createStreamSlots({ authorizer, max: 4_096 }),
     authorizeRequest: createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
   };
 };

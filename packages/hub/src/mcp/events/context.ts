@@ -1,6 +1,6 @@
 import type { Store } from "../../store/store.ts";
 import type { Feed } from "../../stream/feed.ts";
-import type { Authorizer } from "../../tenants/authorizer.ts";
+import type { StreamSlots } from "../../tenants/stream-slots.ts";
 import type { BackPressure } from "../back-pressure.ts";
 import type { RequestContext } from "../request-context.ts";
 import type { EventStreams } from "./stream.ts";
@@ -14,7 +14,7 @@ export interface EventsRequestContext extends RequestContext {
 export interface EventsContext {
   store: Store;
   feed: Feed;
-  authorizer: Pick<Authorizer, "watch">;
+  slots: StreamSlots;
   now: () => number;
   streams: EventStreams;
   subscriber: Subscriber;

@@ -13,6 +13,7 @@ import {
 import type { Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
 import { createAuthorizer } from "../../tenants/authorizer.ts";
+import { createStreamSlots } from "../../tenants/stream-slots.ts";
 import { createToken } from "../../tenants/tokens.ts";
 import { createEventStreams, type StreamOptions, streamEvents } from "./stream.ts";
 
@@ -49,7 +50,10 @@ async function setup(
   const context = {
     store: change(store),
     feed,
-    authorizer: createAuthorizer({ store, now: () => at, everyTenant: undefined }),
+    slots: createStreamSlots({
+      authorizer: createAuthorizer({ store, now: () => at, everyTenant: undefined }),
+      max: 4_096,
+    }),
     now: () => at,
     streams,
     subscriber,

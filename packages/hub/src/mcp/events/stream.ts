@@ -18,6 +18,7 @@ import { findStart } from "../../deliver/read-log.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
 import type { EventRow } from "../../store/store.ts";
 import type { Follower } from "../../stream/feed.ts";
+import { TOO_MANY_STREAMS } from "../../tenants/stream-slots.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
@@ -48,7 +49,7 @@ interface Stream {
 }
 
 /** Undefined if the client has disconnected. */
-type Ending = { reason: "forbidden" | "shutting_down"; message: string } | undefined;
+type Ending = { reason: "forbidden" | "exhausted" | "shutting_down"; message: string } | undefined;
 
 export function createEventStreams(options: StreamOptions = {}): EventStreams {
   const open: EventStreams["open"] = new Map();
@@ -78,6 +79,13 @@ const STOPPING = {
   message: "The hub is stopping: resume after your cursor.",
 } as const;
 
+const REVOKED = { reason: "forbidden", message: "The token is no longer valid." } as const;
+
+const EVICTED = {
+  reason: "exhausted",
+  message: "Other tenants have fewer streams: resume later, after your cursor.",
+} as const;
+
 /** The part of the SDK's request context that a stream uses. */
 export interface Exchange {
   id: string | number;
@@ -93,7 +101,7 @@ export async function streamEvents(
   params: StreamParams,
   exchange: Exchange,
 ): Promise<Record<string, never>> {
-  const { store, feed, authorizer, now, streams, onError } = context;
+  const { store, feed, slots, now, streams, onError } = context;
   const { tenants, token } = access;
   const filter = await findType(store, tenants, params.name, params.arguments);
   const isNewType = await watchTypes(store, tenants);
@@ -107,11 +115,13 @@ export async function streamEvents(
       `This token has ${streams.maxPerToken} open streams, which is the limit; close one first.`,
       { limit: streams.maxPerToken },
     );
+  const { promise: ending, resolve: end } = Promise.withResolvers<Ending>();
+  const release = slots.open(access, (reason) => end(reason === "revoked" ? REVOKED : EVICTED));
+  if (!release) throw new EventsError("exhausted", TOO_MANY_STREAMS, { limit: slots.max });
   streams.open.set(token, ofToken);
 
   let watermark = encodeCursor(from, tenants, logId);
   const queue: { event: EventRow; cursor: string }[] = [];
-  const { promise: ending, resolve: end } = Promise.withResolvers<Ending>();
   const { promise: ended, resolve: markEnded } = Promise.withResolvers<void>();
   const stream: Stream = { end, ended };
   let follower: Follower | undefined;
@@ -169,9 +179,6 @@ export async function streamEvents(
       void send(NOTIFICATIONS.listChanged, {});
     }
   }, streams.checkMs);
-  const stopWatching = authorizer.watch(access, () =>
-    end({ reason: "forbidden", message: "The token is no longer valid." }),
-  );
   ofToken.add(stream);
   backPressure.onClose(() => end(undefined));
   backPressure.onDrain(() => {
@@ -210,7 +217,7 @@ export async function streamEvents(
     isEnding = true;
     clearInterval(heartbeat);
     clearInterval(check);
-    stopWatching();
+    release();
     follower?.stop();
     ofToken.delete(stream);
     if (ofToken.size === 0 && streams.open.get(token) === ofToken) streams.open.delete(token);
