@@ -35,6 +35,12 @@ export function cpuSecondsWithChildren(pid: number): number {
   return sum;
 }
 
+/** Seconds that the main thread was ready to run but had no CPU; NaN on systems without schedstat. */
+export function cpuWaitSeconds(pid: number): number {
+  const file = `/proc/${pid}/schedstat`;
+  return existsSync(file) ? Number(readFileSync(file, "utf8").split(" ")[1]) / 1e9 : Number.NaN;
+}
+
 /** Resident memory of a process in bytes. */
 export function residentBytes(pid: number): number {
   if (!hasProc) return Number(ps("rss", pid)) * 1024;

@@ -24,7 +24,7 @@ import {
   flowWithLongGlob,
   listForLongGlob,
 } from "../test/support/attacks/webhooks.ts";
-import { deliver } from "../test/support/deliver.ts";
+import { type Delivery, deliver } from "../test/support/deliver.ts";
 import { SECRET } from "./signed-deliveries.ts";
 
 /** The hub, and the tokens of the attackers' tenant. */
@@ -78,6 +78,13 @@ const sendAll =
     }
     return outcomes;
   };
+
+/** Sends a signed webhook; returns its status and, if it was rejected, the code of the problem. */
+async function send(url: string, delivery: Delivery): Promise<string | number> {
+  const response = await deliver(url, { ...delivery, secret: SECRET });
+  const { code } = (await response.json()) as { code?: string };
+  return code === undefined ? response.status : `${response.status} ${code}`;
+}
 
 async function publish({ url, admin, app }: AttackTarget, flow: object): Promise<string> {
   const created = await call(url, admin, `/api/apps/${app}/flows`, JSON.stringify(flow));
@@ -173,9 +180,7 @@ export const attacks: Record<string, Attack> = {
     async prepare(target) {
       await publish(target, flowWithLongGlob("github", "soak"));
       const body = listForLongGlob({ installation: { id: target.installation } });
-      return async () => [
-        (await deliver(target.url, { body, type: "soak", secret: SECRET })).status,
-      ];
+      return async () => [await send(target.url, { body, type: "soak" })];
     },
   },
   "24 MB of {}": {
@@ -183,10 +188,7 @@ export const attacks: Record<string, Attack> = {
     requests: EMPTY_BODIES,
     prepare({ url }) {
       const body = Buffer.from(emptyObjects(24_000_000));
-      return () =>
-        Promise.all(
-          times(EMPTY_BODIES, async () => (await deliver(url, { body, secret: SECRET })).status),
-        );
+      return () => Promise.all(times(EMPTY_BODIES, () => send(url, { body })));
     },
   },
   "sockets that send pings": {

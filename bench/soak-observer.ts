@@ -1,7 +1,12 @@
 /** Observes a hub during a part of `soak`: the responses of `/healthz`, and its memory. */
 import { startHealthProbe } from "../test/support/start-health-probe.ts";
 import type { HubProcess } from "./hub-process.ts";
-import { cpuSeconds, residentBytes, residentBytesOfChildren } from "./process-stats.ts";
+import {
+  cpuSeconds,
+  cpuWaitSeconds,
+  residentBytes,
+  residentBytesOfChildren,
+} from "./process-stats.ts";
 import { median, sorted } from "./statistics.ts";
 
 export interface Observation {
@@ -12,6 +17,8 @@ export interface Observation {
   memory: { median: number; peak: number; last: number };
   /** CPU time of the hub, as a share of one core. */
   cpuShare: number;
+  /** The share of the time in which the hub's main thread was ready to run but had no CPU. */
+  cpuWaitShare: number;
   /** Peak of the resident bytes of all sandbox processes. */
   workerPeak: number;
 }
@@ -27,9 +34,14 @@ const SAMPLE_MS = 500;
 
 export function observeHub({ port, pid }: HubProcess): Observer {
   const probe = startHealthProbe(`http://127.0.0.1:${port}`);
+  const readCpu = () => ({
+    at: performance.now() / 1000,
+    cpu: cpuSeconds(pid),
+    wait: cpuWaitSeconds(pid),
+  });
   let memory: number[] = [];
   let workers: number[] = [];
-  let since = { at: performance.now(), cpu: cpuSeconds(pid) };
+  let since = readCpu();
   const isAlive = () => {
     try {
       return process.kill(pid, 0);
@@ -51,7 +63,7 @@ export function observeHub({ port, pid }: HubProcess): Observer {
       memory = [];
       workers = [];
       const before = since;
-      since = { at: performance.now(), cpu: cpuSeconds(pid) };
+      since = readCpu();
       const { latencies, failed } = await probe.report();
       return {
         health: latencies.sort(),
@@ -61,7 +73,8 @@ export function observeHub({ port, pid }: HubProcess): Observer {
           peak: sorted(resident).at(-1) ?? Number.NaN,
           last: resident.at(-1) ?? Number.NaN,
         },
-        cpuShare: ((since.cpu - before.cpu) * 1000) / (since.at - before.at),
+        cpuShare: (since.cpu - before.cpu) / (since.at - before.at),
+        cpuWaitShare: (since.wait - before.wait) / (since.at - before.at),
         workerPeak: sorted(ofWorkers).at(-1) ?? Number.NaN,
       };
     },
