@@ -56,7 +56,7 @@ async function createFixture(backend: Backend = "SQLite"): Promise<Fixture> {
   };
 }
 const flowsOf = (fixture: Fixture, app: string) =>
-  fixture.read((store) => store.listFlows("local", { app, limit: 1000 }));
+  fixture.read(async (store) => (await store.listFlows("local", { app, limit: 1000 })).flows);
 const fileOf = (content: unknown): string => {
   const file = join(tempFolder(), "flows.json");
   writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
@@ -127,7 +127,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
   it("changes nothing if repeated, even with --replace", async () => {
     const fixture = await createFixture(backend);
     await fixture.run("import-flows", OLD, "--publish");
-    const before = await fixture.read((store) => store.listFlows("local", { limit: 99 }));
+    const before = await fixture.read(
+      async (store) => (await store.listFlows("local", { limit: 99 })).flows,
+    );
     expect(before).toHaveLength(4);
     const again = await fixture.json("import-flows", OLD, "--publish");
     expect(outcomes(again.apps[0])).toEqual([
@@ -142,7 +144,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
       "Get Weather Data unchanged",
       "天気 unchanged",
     ]);
-    expect(await fixture.read((store) => store.listFlows("local", { limit: 99 }))).toEqual(before);
+    expect(
+      await fixture.read(async (store) => (await store.listFlows("local", { limit: 99 })).flows),
+    ).toEqual(before);
   });
 
   it("stores all flows of an app or none if killed, and completes the import if repeated", async () => {
@@ -223,7 +227,9 @@ async function kill(child: ReturnType<typeof startImport>): Promise<void> {
 }
 /** The number of flows in each app. */
 async function counts(fixture: Fixture): Promise<number[]> {
-  const all = await fixture.read((store) => store.listFlows("local", { limit: 1000 }));
+  const all = await fixture.read(
+    async (store) => (await store.listFlows("local", { limit: 1000 })).flows,
+  );
   return [...Map.groupBy(all, ({ app }) => app).values()].map(({ length }) => length);
 }
 
@@ -270,7 +276,9 @@ describe("import-flows", () => {
     const two = await flowsOf(fixture, "two");
     expect(two).toMatchObject([{ name: "Greeting" }]);
     expect(two[0]?.id).not.toBe("hello");
-    const other = await fixture.read((store) => store.listFlows("other", { limit: 9 }));
+    const other = await fixture.read(
+      async (store) => (await store.listFlows("other", { limit: 9 })).flows,
+    );
     expect(other).toHaveLength(1);
   });
 

@@ -12,7 +12,6 @@ import {
   flowView,
   iso,
   limitQuery,
-  page,
   pageOf,
   summarizeFlow,
   viewFlow,
@@ -91,7 +90,13 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
         if (!(await store.getApp(tenant, app)))
           throw new RequestError("not_found", "app", `There is no app ${app}.`);
         const found = await flows.list(tenant, { app, after: cursor, limit });
-        return { json: page(found, limit, ({ id }) => cursors.of(id), summarizeFlow) };
+        const last = found.hasMore ? found.flows.at(-1) : undefined;
+        return {
+          json: {
+            items: found.flows.map(summarizeFlow),
+            next_cursor: last ? cursors.of(last.id) : null,
+          },
+        };
       },
     }),
     defineRoute({

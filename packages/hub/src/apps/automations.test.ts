@@ -51,7 +51,10 @@ function open(raced: { changes?: number; publications?: number; removes?: Error 
   };
   const flows = {
     get: async () => flow(),
-    list: async () => Array.from({ length: 50 }, (_, n) => flow(`f${n}`)),
+    list: async () => ({
+      flows: Array.from({ length: 50 }, (_, n) => flow(`f${n}`)),
+      hasMore: false,
+    }),
     create: async () => flow(),
     async remove() {
       if (raced.removes) throw raced.removes;

@@ -150,12 +150,11 @@ export function createAutomations(options: AutomationsOptions) {
       tenant: string,
       query: { app?: string | undefined; after?: string | undefined; limit: number },
     ): Promise<{ items: Automation[]; next: string | null }> {
-      const found = await flows.list(tenant, query);
+      const { flows: found, hasMore } = await flows.list(tenant, query);
       const items: Automation[] = [];
       const read = subscriptionReader(tenant);
       for (const flow of found) if (agentOf(flow.graph)) items.push(await view(flow, read));
-      const last = found.length === query.limit ? found.at(-1) : undefined;
-      return { items, next: last?.id ?? null };
+      return { items, next: hasMore ? (found.at(-1)?.id ?? null) : null };
     },
 
     /**

@@ -198,7 +198,7 @@ it("warns about calls that would fail", async () => {
   await flows.changeNode({ tenant, id: callee.id }, "start", { name: "Forecast" });
   expect(warningCodes(await flows.get(tenant, caller.id))).toEqual([]);
   await flows.publish({ tenant, id: callee.id }, details);
-  const listed = await flows.list(tenant, { limit: 9 });
+  const { flows: listed } = await flows.list(tenant, { limit: 9 });
   expect(listed.map(warningCodes)).toEqual([[], ["renamed_trigger"]]);
   expect(listed[1]?.warnings[0]?.message).toBe(
     "Ask: trigger: was renamed to forecast in Weather; weather works until another trigger gets that slug",

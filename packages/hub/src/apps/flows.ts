@@ -209,10 +209,13 @@ export function createFlows(options: FlowsOptions) {
       return describeOne(flow);
     },
 
-    list: async (
+    async list(
       tenant: string,
       query: { app?: string | undefined; after?: string | undefined; limit: number },
-    ): Promise<DescribedFlow[]> => describeAll(tenant, await store.listFlows(tenant, query)),
+    ): Promise<{ flows: DescribedFlow[]; hasMore: boolean }> {
+      const { flows, hasMore } = await store.listFlows(tenant, query);
+      return { flows: await describeAll(tenant, flows), hasMore };
+    },
 
     /** Replaces the given fields. */
     change: (key: FlowKey, change: FlowChange) => edit(key, (draft) => apply(draft, change)),

@@ -17,7 +17,7 @@ export const createFindSecretUses =
     const uses: { flow: string; nodes: string[] }[] = [];
     let after: string | undefined;
     for (;;) {
-      const flows = await store.listFlows(tenant, { limit: PAGE, after });
+      const { flows, hasMore } = await store.listFlows(tenant, { limit: PAGE, after });
       for (const { id, name, version } of flows) {
         const graph = version === null ? undefined : await store.getVersion(tenant, id, version);
         const nodes = (graph?.nodes ?? [])
@@ -26,6 +26,6 @@ export const createFindSecretUses =
         if (nodes.length > 0) uses.push({ flow: name, nodes });
       }
       after = flows.at(-1)?.id;
-      if (flows.length < PAGE) return uses;
+      if (!hasMore) return uses;
     }
   };

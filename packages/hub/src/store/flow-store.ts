@@ -19,6 +19,11 @@ export interface FlowGraph {
   edges: FlowEdge[];
 }
 
+export interface FlowPage {
+  flows: StoredFlow[];
+  hasMore: boolean;
+}
+
 export interface StoredFlow {
   id: string;
   tenant: string;
@@ -181,10 +186,11 @@ export interface FlowStore {
    */
   migrateLegacyFlows(convert: ConvertFlows): Promise<LegacyMigration>;
   getFlow(tenant: string, id: string): Promise<StoredFlow | undefined>;
+  /** Ordered by id. A page with large flows is shorter than the limit. */
   listFlows(
     tenant: string,
     query: { app?: string | undefined; after?: string | undefined; limit: number },
-  ): Promise<StoredFlow[]>;
+  ): Promise<FlowPage>;
   deleteFlow(key: FlowKey, at: number): Promise<DeleteResult>;
   /** Removes flows that were deleted before this time and have no runs. Returns the number of removed flows. */
   sweepFlows(deletedBefore: number, limit: number): Promise<number>;

@@ -117,7 +117,7 @@ export interface PendingStatus {
   pending_count: number;
   /** When the newest pending event was received. */
   latest_received_at: number | null;
-  /** The number of pending events of each type. */
+  /** The number of pending events of each type, for the 1,000 most frequent types. */
   types: Record<string, number>;
 }
 

@@ -143,14 +143,37 @@ export function flowsContract(it: It): void {
     for (const id of ["b", "a", "d"]) await makeFlow(store, intents(), { id });
     await makeFlow(store, intents(), { id: "c", app: "shop" });
     await makeFlow(store, intents(), { id: "aa", tenant: "umbrella" });
-    expect(ids(await store.listFlows("acme", { limit: 3 }))).toEqual(["a", "b", "c"]);
-    expect(ids(await store.listFlows("acme", { limit: 3, after: "c" }))).toEqual(["d"]);
-    expect(ids(await store.listFlows("acme", { limit: 9, app: "desk" }))).toEqual(["a", "b", "d"]);
-    expect(ids(await store.listFlows("acme", { limit: 9, app: "desk", after: "a" }))).toEqual([
+    expect(ids((await store.listFlows("acme", { limit: 3 })).flows)).toEqual(["a", "b", "c"]);
+    expect(ids((await store.listFlows("acme", { limit: 3, after: "c" })).flows)).toEqual(["d"]);
+    expect(ids((await store.listFlows("acme", { limit: 9, app: "desk" })).flows)).toEqual([
+      "a",
       "b",
       "d",
     ]);
+    expect(
+      ids((await store.listFlows("acme", { limit: 9, app: "desk", after: "a" })).flows),
+    ).toEqual(["b", "d"]);
     expect(await store.getFlow("acme", "aa")).toBeUndefined();
+  });
+
+  it("ends a page of large flows early", async ({ store }) => {
+    const large = intents("x".repeat(400_000));
+    for (const id of ["a", "b", "c", "d", "e"]) await makeFlow(store, large, { id });
+    const pages: string[][] = [];
+    let after: string | undefined;
+    for (let hasMore = true; hasMore; ) {
+      const page = await store.listFlows("acme", { limit: 9, after });
+      pages.push(ids(page.flows));
+      after = page.flows.at(-1)?.id;
+      hasMore = page.hasMore;
+    }
+    expect(pages).toEqual([["a", "b"], ["c", "d"], ["e"]]);
+    expect(await store.listFlows("acme", { limit: 1, after: "d" })).toMatchObject({
+      hasMore: false,
+    });
+    expect(await store.listFlows("acme", { limit: 1, after: "c" })).toMatchObject({
+      hasMore: true,
+    });
   });
 
   it("publishes immutable versions, of the draft or of a given graph", async ({ store }) => {
@@ -290,7 +313,7 @@ export function flowsContract(it: It): void {
     expect(await store.deleteFlow({ tenant: "acme", id }, START)).toEqual({ outcome: "deleted" });
     expect(await store.deleteFlow({ tenant: "acme", id }, START)).toEqual(none);
     expect(await store.getFlow("acme", flow.id)).toBeUndefined();
-    expect(await store.listFlows("acme", { limit: 9 })).toEqual([]);
+    expect((await store.listFlows("acme", { limit: 9 })).flows).toEqual([]);
     expect(await store.findTool("acme", "desk", "go", START)).toBeUndefined();
     expect(await store.getTrigger("acme", flow.id, "node Go")).toBeUndefined();
     expect(await claim(store)).toMatchObject([{ graph }]);
@@ -308,7 +331,7 @@ export function flowsContract(it: It): void {
     expect(await store.deleteApp("acme", "none", START)).toBe(false);
     expect(await store.deleteApp("acme", "desk", START)).toBe(true);
     expect(await store.deleteApp("acme", "desk", START)).toBe(false);
-    expect(ids(await store.listFlows("acme", { limit: 9 }))).toEqual([other.id]);
+    expect(ids((await store.listFlows("acme", { limit: 9 })).flows)).toEqual([other.id]);
     expect(await store.listTools("acme", "desk", "", 9)).toEqual([]);
     expect(await store.listTools("acme", "shop", "", 9)).toHaveLength(1);
     expect(await store.getFlow("umbrella", theirs.id)).toEqual(theirs);
@@ -320,6 +343,8 @@ export function flowsContract(it: It): void {
     expect(nth(await claim(store), 0).graph).toEqual(graph);
     const again = await makeFlow(store, intents("Go", "Draft"));
     expect(toolNamesOf(again.graph)).toEqual(["go", "draft"]);
-    expect(ids(await store.listFlows("acme", { limit: 9, app: "desk" }))).toEqual([again.id]);
+    expect(ids((await store.listFlows("acme", { limit: 9, app: "desk" })).flows)).toEqual([
+      again.id,
+    ]);
   });
 }

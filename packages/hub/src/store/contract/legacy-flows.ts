@@ -13,7 +13,8 @@ const apps = [sampleApp(), sampleApp({ tenant: "umbrella", slug: "shop" })];
 const countFlows = async (store: Store): Promise<number[]> =>
   Promise.all(
     apps.map(
-      async ({ tenant, slug }) => (await store.listFlows(tenant, { app: slug, limit: 99 })).length,
+      async ({ tenant, slug }) =>
+        (await store.listFlows(tenant, { app: slug, limit: 99 })).flows.length,
     ),
   );
 const converting =
@@ -47,7 +48,7 @@ export function legacyFlowsContract(it: It): void {
 
   it("migrates the flows once, and renames their table", async ({ reopen, reopenOn, sql }) => {
     const store = await reopenOn(LEGACY_FLOWS);
-    expect(await store.listFlows("acme", { limit: 99 })).toEqual([]);
+    expect((await store.listFlows("acme", { limit: 99 })).flows).toEqual([]);
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
     let found: unknown[] = [];
     const migrated = await store.migrateLegacyFlows((flows, apps) => {
@@ -63,7 +64,7 @@ export function legacyFlowsContract(it: It): void {
     );
     expect(await sql("SELECT * FROM migrated_flows ORDER BY id")).toEqual(before);
 
-    const all = await store.listFlows("acme", { limit: 99 });
+    const all = (await store.listFlows("acme", { limit: 99 })).flows;
     expect(await countFlows(store)).toEqual([6, 6]);
     const tools = await store.listTools("acme", "desk", "", 99);
     expect(tools.map(({ tool_name }) => tool_name)).toContain("getweather_2");
@@ -73,7 +74,7 @@ export function legacyFlowsContract(it: It): void {
     expect(await store.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
     const again = await reopen();
     expect(await again.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
-    expect(await again.listFlows("acme", { limit: 99 })).toEqual(all);
+    expect((await again.listFlows("acme", { limit: 99 })).flows).toEqual(all);
   });
 
   it("recognizes columns in snake case, camel case and lower case", async ({ reopenOn }) => {
@@ -129,7 +130,7 @@ export function legacyFlowsContract(it: It): void {
     }
     const again = await reopen();
     expect(await again.migrateLegacyFlows(convert)).toMatchObject({ outcome: "migrated" });
-    const flows = await again.listFlows("acme", { app: "desk", limit: 99 });
+    const flows = (await again.listFlows("acme", { app: "desk", limit: 99 })).flows;
     expect(flows.flatMap(({ graph }) => toolNamesOf(graph)).toSorted()).toEqual(
       ["bare_flow", "getweather", "getweather_2", "hopeless", "null", "odd_one"].toSorted(),
     );

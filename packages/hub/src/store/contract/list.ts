@@ -53,6 +53,15 @@ export function listContract(it: It): void {
     });
   });
 
+  it("lists the most frequent types, and counts the events of all", async ({ store }) => {
+    const events = sampleEvents(1_101, (at) => ({ type: at === 0 ? "type-1100" : `type-${at}` }));
+    await appendInChunks(store, events);
+    const { pending_count, types } = await store.pendingStatus("acme");
+    expect(pending_count).toBe(1_101);
+    expect(Object.keys(types)).toHaveLength(1_000);
+    expect(types["type-1100"]).toBe(2);
+  });
+
   it("returns the same log id until the database is recreated", async ({
     store,
     reopen,

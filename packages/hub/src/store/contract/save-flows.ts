@@ -17,7 +17,10 @@ export function saveFlowsContract(it: It): void {
     expect(saved.map(({ graph }) => toolNamesOf(graph))).toEqual([["go"], ["go_2"]]);
     const again = await reopen();
     expect(await again.getApp("acme", "desk")).toEqual(app);
-    expect(ids(await again.listFlows("acme", { app: "desk", limit: 9 }))).toEqual(["a", "b"]);
+    expect(ids((await again.listFlows("acme", { app: "desk", limit: 9 })).flows)).toEqual([
+      "a",
+      "b",
+    ]);
   });
 
   it("edits existing flows, and does not change the app or its other flows", async ({ store }) => {

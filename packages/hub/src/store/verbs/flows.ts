@@ -6,6 +6,7 @@ import type {
   EditResult,
   FlowGraph,
   FlowKey,
+  FlowPage,
   FlowVersion,
   PlanFlows,
   Publication,
@@ -124,6 +125,9 @@ export function* getFlow(tenant: string, id: string): Verb<StoredFlow | undefine
   return row && toFlow(row);
 }
 
+/** The graphs of a page, of which there is at least one. They are parsed and validated together. */
+const MAX_PAGE_BYTES = 2 * 1024 * 1024;
+
 export function* listFlows(
   tenant: string,
   {
@@ -131,13 +135,24 @@ export function* listFlows(
     after = "",
     limit,
   }: { app?: string | undefined; after?: string | undefined; limit: number },
-): Verb<StoredFlow[]> {
-  const rows = yield* query<FlowRow>(
-    `SELECT ${FLOW_FIELDS} FROM flows WHERE tenant_id = ? AND deleted = 0 AND id > ? ` +
-      `${app === undefined ? "" : "AND app = ? "}ORDER BY id LIMIT ?`,
-    [tenant, after, ...(app === undefined ? [] : [app]), limit],
+): Verb<FlowPage> {
+  const condition = `tenant_id = ? AND deleted = 0 AND id > ?${app === undefined ? "" : " AND app = ?"}`;
+  const values = [tenant, after, ...(app === undefined ? [] : [app])];
+  const sizes = yield* query<{ size: number }>(
+    `SELECT OCTET_LENGTH(graph) AS size FROM flows WHERE ${condition} ORDER BY id LIMIT ?`,
+    [...values, limit + 1],
   );
-  return rows.map(toFlow);
+  let bytes = 0;
+  const overflow = sizes.findIndex(({ size }, at) => {
+    bytes += size;
+    return at === limit || (at > 0 && bytes > MAX_PAGE_BYTES);
+  });
+  const count = overflow < 0 ? sizes.length : overflow;
+  const rows = yield* query<FlowRow>(
+    `SELECT ${FLOW_FIELDS} FROM flows WHERE ${condition} ORDER BY id LIMIT ?`,
+    [...values, count],
+  );
+  return { flows: rows.map(toFlow), hasMore: count < sizes.length };
 }
 
 /** Keeps the versions of the flow, since existing runs need them. */

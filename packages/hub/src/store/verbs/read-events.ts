@@ -8,15 +8,20 @@ import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../stor
 import type { StoreCache } from "../store-cache.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
+/** Senders can invent types. */
+const MAX_STATUS_TYPES = 1_000;
+
 export function* pendingStatus(tenant: string): Verb<PendingStatus> {
   // One statement, so that the counts and the newest event are consistent.
-  const counts = yield* query<{ type: string; count: number; latest: number }>(
-    "SELECT type, count, (SELECT received_at FROM events WHERE tenant_id = ? AND processed = 0 " +
-      "ORDER BY seq DESC LIMIT 1) AS latest FROM pending_types WHERE tenant_id = ? ORDER BY count DESC, type",
-    [tenant, tenant],
+  const counts = yield* query<{ type: string; count: number; total: number; latest: number }>(
+    "SELECT type, count, SUM(count) OVER () AS total, " +
+      "(SELECT received_at FROM events WHERE tenant_id = ? AND processed = 0 " +
+      "ORDER BY seq DESC LIMIT 1) AS latest FROM pending_types WHERE tenant_id = ? " +
+      "ORDER BY count DESC, type LIMIT ?",
+    [tenant, tenant, MAX_STATUS_TYPES],
   );
   return {
-    pending_count: counts.reduce((sum, { count }) => sum + count, 0),
+    pending_count: Number(counts[0]?.total ?? 0),
     latest_received_at: counts[0]?.latest ?? null,
     types: Object.fromEntries(counts.map(({ type, count }) => [type, count])),
   };
