@@ -143,10 +143,16 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
     ["an array of numbers", "[1,2]", -32600, /invalid message/],
     ["an empty batch", "[]", -32600, /empty/],
     [
-      "a million levels of nesting",
-      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${"[".repeat(1e6)}${"]".repeat(1e6)}}`,
+      "a thousand levels of nesting",
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${"[".repeat(1e3)}${"]".repeat(1e3)}}`,
       -32600,
-      /not a valid JSON-RPC message/,
+      /nested deeper than 100 levels/,
+    ],
+    [
+      "half a million levels of nesting",
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${"[".repeat(5e5)}${"]".repeat(5e5)}}`,
+      -32600,
+      /more than 50000 values/,
     ],
   ])("that sends %s", async (_what, sent, code, text) => {
     const { status, json } = await send(valid, sent);

@@ -41,7 +41,30 @@ export function assertLengths(
       return;
     case "pipe":
       assertLengths(def.in, value, keys);
+      return;
+    case "union":
+      assertOptions(def.options, value, keys);
   }
+}
+
+/** A value must fit one of the options that accept its kind. */
+function assertOptions(
+  options: readonly Schema[],
+  value: object,
+  keys: readonly PropertyKey[],
+): void {
+  const kinds = Array.isArray(value) ? ["array"] : ["object", "record"];
+  let problem: unknown;
+  for (const option of options) {
+    if (!kinds.includes(option._zod.def.type)) continue;
+    try {
+      assertLengths(option, value, keys);
+      return;
+    } catch (error) {
+      problem ??= error;
+    }
+  }
+  if (problem) throw problem;
 }
 
 function assertItems(

@@ -7,11 +7,12 @@ import {
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
-import { RequestError } from "../lib/request-error.ts";
+import { messageWithField, RequestError } from "../lib/request-error.ts";
 import { runResult } from "../runs/run-result.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
+import { paramsError } from "./argument-error.ts";
 import { unexpectedError } from "./sdk-errors.ts";
 
 /** Keys of `_meta`. */
@@ -81,11 +82,6 @@ export const invalidParams = (message: string) =>
 export function toProtocolError(error: unknown, onError: (error: unknown) => void): ProtocolError {
   if (error instanceof ProtocolError) return error;
   if (error instanceof RequestError) return invalidParams(error.message);
-  if (error instanceof z.ZodError)
-    return invalidParams(
-      error.issues
-        .map(({ path, message }) => `${path.join(".") || "params"}: ${message}`)
-        .join("; "),
-    );
+  if (error instanceof z.ZodError) return invalidParams(messageWithField(paramsError(error)));
   return new ProtocolError(ProtocolErrorCode.InternalError, unexpectedError(error, onError));
 }

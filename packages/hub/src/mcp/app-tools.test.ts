@@ -12,7 +12,7 @@ const app = (slug: string, tenant = "acme"): StoredApp => ({
   updated_at: 0,
 });
 
-function setup(limits: { pageSize?: number; maxPages?: number } = {}) {
+function setup(limits: { pageSize?: number; maxPages?: number } = {}, description = "") {
   const toolNames = new Map<string, string[]>();
   const reads: string[] = [];
   let notify = (_: Notice) => {};
@@ -30,7 +30,7 @@ function setup(limits: { pageSize?: number; maxPages?: number } = {}) {
         await gate;
         return found.map((name) => ({
           tool_name: name,
-          config: { title: name, description: "", inputSchema: { type: "object" } },
+          config: { title: name, description, inputSchema: { type: "object" } },
         })) as unknown as StoredTrigger[];
       },
     },
@@ -108,4 +108,27 @@ it("does not cache a failed read", async () => {
   await expect(names(app("a"))).rejects.toThrow("no disk");
   holdReads(Promise.resolve());
   expect(await names(app("a"))).toEqual(["one"]);
+});
+
+it("ends a page early if its tools are large", async () => {
+  const { tools, toolNames } = setup({}, "x".repeat(100_000));
+  const all = Array.from({ length: 60 }, (_, at) => `tool_${String(at).padStart(2, "0")}`);
+  toolNames.set("acme/desk", all);
+  const found: string[] = [];
+  let after: string | undefined = "";
+  while (after !== undefined) {
+    const page = await tools.list(app("desk"), after);
+    expect(page.tools.length).toBeLessThanOrEqual(10);
+    found.push(...page.tools.map(({ name }) => name));
+    after = page.nextCursor;
+  }
+  expect(found).toEqual(all);
+});
+
+it("fills a page with more tools than it loads together", async () => {
+  const { toolNames, names } = setup();
+  const all = Array.from({ length: 260 }, (_, at) => `tool_${String(at).padStart(3, "0")}`);
+  toolNames.set("acme/desk", all);
+  expect(await names(app("desk"))).toEqual(all.slice(0, 250));
+  expect(await names(app("desk"), "tool_249")).toEqual(all.slice(250));
 });

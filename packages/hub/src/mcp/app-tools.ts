@@ -19,6 +19,11 @@ export interface AppTools {
   close(): void;
 }
 
+/** A page with larger tools ends early. */
+const PAGE_BYTES = 1024 * 1024;
+/** Not all tools of a page are loaded together, because each can be large. */
+const BATCH = 25;
+
 export function createAppTools({
   store,
   // Large, because clients that read all pages stop after a few dozen pages.
@@ -37,10 +42,21 @@ export function createAppTools({
   });
 
   const read = async ({ tenant, slug }: StoredApp, after: string): Promise<ListToolsResult> => {
-    const triggers = await store.listTools(tenant, slug, after, pageSize + 1);
-    const tools = triggers.slice(0, pageSize).map(toTool);
-    const last = tools.at(-1);
-    return { tools, ...(triggers.length > pageSize && last && { nextCursor: last.name }) };
+    const tools: Tool[] = [];
+    let bytes = 0;
+    let last = after;
+    for (;;) {
+      const limit = Math.min(BATCH, pageSize - tools.length);
+      const triggers = await store.listTools(tenant, slug, last, limit + 1);
+      for (const tool of triggers.slice(0, limit).map(toTool)) {
+        bytes += JSON.stringify(tool).length;
+        if (bytes > PAGE_BYTES && tools.length > 0) return { tools, nextCursor: last };
+        tools.push(tool);
+        last = tool.name;
+      }
+      if (triggers.length <= limit) return { tools };
+      if (tools.length === pageSize) return { tools, nextCursor: last };
+    }
   };
 
   return {

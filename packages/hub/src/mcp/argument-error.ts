@@ -18,3 +18,12 @@ export function argumentError(
   );
   return validationError(errors, total);
 }
+
+/** One error for all invalid params of a request. */
+export function paramsError(error: Pick<z.ZodError, "issues">): RequestError {
+  const { issues, total } = firstIssues(error, MAX_PROBLEMS);
+  return validationError(
+    issues.map(({ keys, path, message }) => ({ path: keys.length > 0 ? path : "params", message })),
+    total,
+  );
+}

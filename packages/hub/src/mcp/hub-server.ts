@@ -6,10 +6,9 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { firstIssues } from "@signalbox/rules/flows/issues.ts";
 import type { z } from "zod";
-import { MAX_PROBLEMS } from "../lib/limits.ts";
 import { messageWithField, validationError } from "../lib/request-error.ts";
+import { paramsError } from "./argument-error.ts";
 
 export type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
 
@@ -34,11 +33,7 @@ export class HubServer extends Server {
 /** The message of a `ZodError` is a JSON list of its issues. */
 function toValidationError({ message }: Error) {
   try {
-    const { issues, total } = firstIssues(
-      { issues: JSON.parse(message) as z.core.$ZodIssue[] },
-      MAX_PROBLEMS,
-    );
-    return validationError(issues, total);
+    return paramsError({ issues: JSON.parse(message) as z.core.$ZodIssue[] });
   } catch {
     return validationError([{ path: "params", message }]);
   }

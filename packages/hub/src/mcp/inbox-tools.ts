@@ -21,6 +21,7 @@ const limit = z
 const cursor = z.string().max(MAX_CURSOR).optional().describe("`next_cursor` of the previous page");
 const type = z.string().max(200).optional().describe("Only events of this type, such as issues");
 const MAX_MARKED = 100;
+const MAX_CONDITIONS = 20;
 /** The MCP SDKs cancel a request after 60 seconds by default. */
 const DEFAULT_WAIT_S = 45;
 const eventId = z.string().describe("The event's id, a UUID");
@@ -225,9 +226,10 @@ export const inboxTools: readonly Tool[] = [
       repo: z.string().max(300).optional().describe("Only events of this repository, as owner/name"),
       filter: z
         .record(
-          z.string(),
+          z.string().max(500),
           z.union([z.string(), z.number(), z.boolean(), z.null()], "must be a string, a number, true, false or null"),
         )
+        .refine((filter) => Object.keys(filter).length <= MAX_CONDITIONS, `must have at most ${MAX_CONDITIONS} fields`)
         .optional()
         .describe('Values that the payload must contain, by path: { "issue.labels[].name": "bug" }'),
       timeout_s: z
