@@ -53,6 +53,18 @@ it("responds with 503 to every request while PostgreSQL hangs, and logs it once"
   expect(hub.output()).not.toMatch(/secretKey|_connecting|"stack"/);
 });
 
+it("waits for a PostgreSQL that is down when the hub starts, and then serves", async () => {
+  const proxy = await startFreezableProxy(await createDatabase(inject("postgresUrl")));
+  proxy.takeDown();
+  const starting = startApi("SQLite", { DATABASE_URL: proxy.url });
+  await vi.waitFor(() => expect(proxy.refused()).toBeGreaterThan(2), WAIT);
+  proxy.bringUp();
+  const { hub } = await starting;
+  expect((await deliver(hub.url)).status).toBe(202);
+  expect(hub.output()).toMatch(/is unavailable: .*Waiting for up to 60 s/);
+  expect(hub.output()).toContain("the database is available");
+});
+
 it("does not start with a key that does not open the stored secrets", async () => {
   const data = tempFolder();
   const env = { SIGNALBOX_DATA: data, PORT: "0" };

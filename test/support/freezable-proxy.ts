@@ -1,4 +1,7 @@
-/** A TCP proxy. When frozen, it forwards nothing and closes no connection, like a hung server. */
+/**
+ * A TCP proxy. When frozen, it forwards nothing and closes no connection, like a hung server. When
+ * down, it closes new connections.
+ */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
@@ -14,9 +17,16 @@ export async function startFreezableProxy(target: string) {
   const sockets = new Set<Socket>();
   const held: (() => void)[] = [];
   let isFrozen = false;
+  let isDown = false;
+  let refused = 0;
   let faultOf: (response: Buffer) => Fault | undefined = () => undefined;
 
   const server = createServer((client) => {
+    if (isDown) {
+      refused += 1;
+      client.on("error", () => {}).destroy();
+      return;
+    }
     const upstream = connect(Number(port), hostname);
     let isMute = false;
     for (const [from, to] of [
@@ -68,6 +78,15 @@ export async function startFreezableProxy(target: string) {
       isFrozen = false;
       drop();
     },
+    takeDown() {
+      isDown = true;
+      drop();
+    },
+    bringUp() {
+      isDown = false;
+    },
+    /** The number of connections that it has closed while it was down. */
+    refused: () => refused,
     /** The first response that contains the text causes the fault in its connection. */
     onResponse(text: string, fault: Fault): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();

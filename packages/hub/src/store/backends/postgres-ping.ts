@@ -2,7 +2,10 @@ import pg from "pg";
 import { sqlState } from "./postgres-errors.ts";
 import { destroySocket } from "./postgres-listen.ts";
 
-/** A connection for pings, opened when it is first needed. */
+/** A connection that is stuck for longer is replaced. */
+const TIMEOUT_MS = 5_000;
+
+/** A connection for pings. It is always open, because a busy server opens connections slowly. */
 export function createPing(connection: pg.ClientConfig) {
   let current: { client: pg.Client; connected: Promise<unknown> } | undefined;
   const drop = (client: pg.Client) => {
@@ -10,12 +13,21 @@ export function createPing(connection: pg.ClientConfig) {
     destroySocket(client);
   };
   const open = () => {
-    const client = new pg.Client({ ...connection, application_name: "signalbox ping" });
+    const client = new pg.Client({
+      ...connection,
+      connectionTimeoutMillis: TIMEOUT_MS,
+      query_timeout: TIMEOUT_MS,
+      application_name: "signalbox ping",
+    });
     client.on("error", () => drop(client));
     current = { client, connected: client.connect() };
+    current.connected.catch(() => drop(client)); // the next ping opens another one
     return current;
   };
   return {
+    open(): void {
+      open();
+    },
     /** Rejects if the server does not respond. An error that the server sends is a response. */
     async ping(): Promise<void> {
       const { client, connected } = current ?? open();

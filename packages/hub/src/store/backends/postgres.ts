@@ -156,6 +156,7 @@ export async function openPostgres(
     await pool.end();
     throw error;
   }
+  pinging.open();
   const listening = listen(connection, listeners.notify, (error) =>
     onError(new Error(messageOf(error))),
   );
