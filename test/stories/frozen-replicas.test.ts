@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ADMIN, startApi } from "../support/api-client.ts";
 import { deliver, SECRET } from "../support/deliver.ts";
@@ -14,8 +15,15 @@ import { WAIT } from "../support/timeouts.ts";
 const FREEZES = Number(process.env.SIGNALBOX_TEST_FREEZES ?? 6);
 const FROZEN_MS = 2_500;
 const AWAKE_MS = 1_000;
+const PAUSE_MS = 20;
 
-/** When each request with an idempotency key arrived, and by the key when it was answered first. */
+/** How many transactions of a frozen replica hold locks, or wait for one. */
+const OPEN_TRANSACTIONS =
+  "SELECT count(*) FILTER (WHERE state = 'idle in transaction')::int AS holding, " +
+  "count(*) FILTER (WHERE wait_event_type = 'Lock')::int AS waiting FROM pg_stat_activity " +
+  "WHERE datname = current_database() AND state_change < clock_timestamp() - interval '200 ms'";
+
+/** When each request with an idempotency key arrived. */
 async function startEffects() {
   const arrivals: { key: string; at: number }[] = [];
   const server = createServer((request, response) => {
@@ -70,29 +78,45 @@ it("a replica that wakes up has no effects of steps that are done, and the other
     ],
   );
 
+  const database = new pg.Client({ connectionString: env.DATABASE_URL });
+  await database.connect();
+  onTestFinished(() => database.end());
   const end = Date.now() + FREEZES * (FROZEN_MS + AWAKE_MS);
   let sent = 0;
-  let longestGap = 0;
-  const load = async () => {
+  /** Sends webhooks, with pauses; returns the longest time without an acknowledgement. */
+  const load = async (url: string): Promise<number> => {
+    let longestGap = 0;
     for (let last = performance.now(); Date.now() < end; ) {
-      const { status } = await deliver(hub.url);
+      const { status } = await deliver(url);
       if (status === 202) {
         sent += 1;
         longestGap = Math.max(longestGap, performance.now() - last);
         last = performance.now();
       }
-      await sleep(10);
+      await sleep(PAUSE_MS);
     }
+    return longestGap;
   };
+  /** The freezes in which the frozen replica held locks. */
+  let holding = 0;
   const freeze = async () => {
     for (let nth = 0; nth < FREEZES; nth += 1) {
       await sleep(AWAKE_MS);
       process.kill(frozen.pid, "SIGSTOP");
-      await sleep(FROZEN_MS);
+      await sleep(FROZEN_MS / 8);
+      const { rows } = await database.query(OPEN_TRANSACTIONS);
+      if (rows[0].holding > 0) holding += 1;
+      await sleep((FROZEN_MS * 7) / 8);
       process.kill(frozen.pid, "SIGCONT");
     }
   };
-  await Promise.all([load(), load(), freeze()]);
+  const [gap, otherGap] = await Promise.all([
+    load(hub.url),
+    load(hub.url),
+    ...Array.from({ length: 3 }, () => load(frozen.url)),
+    freeze(),
+  ]);
+  const longestGap = Math.max(gap, otherGap);
 
   interface RunView {
     id: string;
@@ -106,7 +130,8 @@ it("a replica that wakes up has no effects of steps that are done, and the other
       "/api/runs?app=freezes&limit=1",
     );
     const keys = new Set(effects.arrivals.map(({ key }) => key));
-    expect([page.items.length, keys.size]).toEqual([1, 2 * sent]);
+    expect(page.items).toHaveLength(1);
+    expect(keys.size).toBeGreaterThanOrEqual(2 * sent);
   }, WAIT);
   const ids = new Set(effects.arrivals.map(({ key }) => key.split(":")[0] ?? ""));
   for (const id of ids)
@@ -122,9 +147,11 @@ it("a replica that wakes up has no effects of steps that are done, and the other
       if (status === "done" && finished_at) doneAt.set(`${id}:${node_id}`, Date.parse(finished_at));
   const late = effects.arrivals.filter(({ key, at }) => at > (doneAt.get(key) ?? at));
   console.log({
-    sent,
+    runs: runs.length,
     longestGap: Math.round(longestGap),
-    repeated: effects.arrivals.length - 2 * sent,
+    freezesWithLocks: `${holding} of ${FREEZES}`,
+    repeatedEffects: effects.arrivals.length - 2 * runs.length,
+    lateEffects: late.length,
   });
   expect(late).toEqual([]);
   // Two seconds on a machine that is not busy.
