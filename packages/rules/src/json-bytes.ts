@@ -1,5 +1,5 @@
 /** The size of values as JSON in UTF-8, approximately and without serializing them. */
-import type { Json } from "./json.ts";
+import { LargeJson, type MixedJson, type MixedObject } from "./large-json.ts";
 
 const encoder = new TextEncoder();
 
@@ -11,15 +11,24 @@ export const textBytes = (text: string): number =>
 
 /**
  * Stops when the size exceeds `max`: a template can refer to a large value many times, which costs
- * memory only when the value is serialized. Escapes are not counted.
+ * memory only when the value is serialized. Escapes are not counted, and large texts are counted in
+ * characters. Calls `onLarge` for each `LargeJson`.
  */
-export function jsonBytes(value: Json | undefined, max: number): number {
+export function jsonBytes(
+  value: MixedJson | undefined,
+  max: number,
+  onLarge?: (large: LargeJson) => void,
+): number {
   if (typeof value === "string") return 2 + textBytes(value);
   if (typeof value === "number") return String(value).length;
   if (typeof value !== "object" || value === null) return 4;
+  if (value instanceof LargeJson) {
+    onLarge?.(value);
+    return value.length;
+  }
   let bytes = 2;
-  const add = (item: Json | undefined) => {
-    bytes += 1 + jsonBytes(item, max - bytes);
+  const add = (item: MixedJson | undefined) => {
+    bytes += 1 + jsonBytes(item, max - bytes, onLarge);
   };
   if (Array.isArray(value)) {
     for (const item of value) {
@@ -28,10 +37,11 @@ export function jsonBytes(value: Json | undefined, max: number): number {
     }
     return bytes;
   }
-  for (const name in value) {
+  const members = value as MixedObject;
+  for (const name in members) {
     if (bytes > max) break;
     bytes += name.length + 3;
-    add(value[name]);
+    add(members[name]);
   }
   return bytes;
 }

@@ -1,8 +1,10 @@
-import type { Json } from "./json.ts";
+import type { LargeJson, MixedJson, MixedObject } from "./large-json.ts";
+
+type Parsed = Exclude<MixedJson, LargeJson>;
 
 /** Own properties, and items of arrays, only. */
-export function memberOf(value: Json, step: string | number): Json | undefined {
+export function memberOf(value: Parsed, step: string | number): MixedJson | undefined {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
   if (Array.isArray(value)) return /^\d+$/.test(String(step)) ? value[Number(step)] : undefined;
-  return value[step];
+  return (value as MixedObject)[step];
 }

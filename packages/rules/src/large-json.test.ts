@@ -3,7 +3,9 @@ import { LARGE_BYTES, LargeJson, parseUnlessLarge, writeJson } from "./large-jso
 
 it("parses JSON unless it is large", () => {
   expect(parseUnlessLarge('{"a":1}')).toEqual({ a: 1 });
-  const text = JSON.stringify("x".repeat(LARGE_BYTES));
+  const string = "x".repeat(LARGE_BYTES);
+  expect(parseUnlessLarge(JSON.stringify(string))).toBe(string);
+  const text = JSON.stringify([string]);
   const large = parseUnlessLarge(text) as LargeJson;
   expect(large).toBeInstanceOf(LargeJson);
   expect(large.text).toBe(text);

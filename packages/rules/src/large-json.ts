@@ -8,7 +8,7 @@ import { isObject, type Json } from "./json.ts";
 /** JSON with more bytes, or a text with more characters, is large. */
 export const LARGE_BYTES = 256 * 1024;
 
-/** The text of a JSON value that is not parsed. */
+/** The text of a JSON array or object that is not parsed. */
 export class LargeJson {
   readonly text: string;
 
@@ -39,9 +39,11 @@ class HasLargeJson extends TypeError {
   }
 }
 
-/** `text` must be valid JSON. */
+/** `text` must be valid JSON. A string is always parsed, since that costs little. */
 export const parseUnlessLarge = (text: string): MaybeLarge =>
-  text.length > LARGE_BYTES ? new LargeJson(text) : (JSON.parse(text) as Json);
+  text.length > LARGE_BYTES && !text.startsWith('"')
+    ? new LargeJson(text)
+    : (JSON.parse(text) as Json);
 
 /** Parses also large JSON. Only for results of the hub's own programs, whose size it limits. */
 export const parsed = (value: MaybeLarge): Json =>

@@ -139,7 +139,15 @@ it("reports an output that does not match the schema of the tool's version", asy
   const outputSchema = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
   const { calls } = setup({ config: { outputSchema } });
   const check = (output: Json, version = 3) =>
-    calls.resultError({ tenant: "acme", flow_id: "f", trigger_node: "n", version, output } as Run);
+    calls.resultError({
+      tenant: "acme",
+      flow_id: "f",
+      trigger_node: "n",
+      version,
+      output,
+    } as Run & {
+      output: Json;
+    });
   expect(await check({ a: 1 })).toBeUndefined();
   expect(await check({ a: "x" })).toBe("a: must be a number, but is a string");
   expect(await check([])).toBe("(root): must be an object, but is an array");

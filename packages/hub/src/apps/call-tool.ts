@@ -3,7 +3,7 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { writePath } from "@signalbox/rules/flows/issues.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
-import type { JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
+import type { Json, JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
 import { laneKey } from "@signalbox/rules/match/lane-key.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { limitOf } from "../runs/lanes.ts";
@@ -39,12 +39,15 @@ export interface RunRequest {
 
 export type ToolCalls = ReturnType<typeof createToolCalls>;
 
+/** A run whose input a client has sent. */
+type ClientRun = ImmediateRun & { input: JsonObject };
+
 export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCallsOptions) {
   const neverAborted = new AbortController().signal;
   const validatorFor = (tenant: string) =>
     createSchemaValidator((evaluation) => evaluate(evaluation, { tenant, signal: neverAborted }));
 
-  const runFrom = (trigger: StoredTrigger, input: JsonObject, cause: Cause): ImmediateRun => {
+  const runFrom = (trigger: StoredTrigger, input: JsonObject, cause: Cause): ClientRun => {
     const at = now();
     const { tenant, app, flow_id, version, node_id } = trigger;
     return {
@@ -62,7 +65,7 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
   };
 
   /** Throws if the trigger's concurrency limit is reached and its policy is to skip. */
-  const startRun = async (trigger: StoredTrigger, run: ImmediateRun, options?: StartOptions) => {
+  const startRun = async (trigger: StoredTrigger, run: ClientRun, options?: StartOptions) => {
     const limit = laneFor(trigger, run);
     if (!limit) return runner.start(run, options);
     const started = await runner.startInLane({ ...run, limit }, options);
@@ -126,7 +129,10 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
      * Why the output of a run does not match the `outputSchema` of its tool, or undefined. Reads the
      * trigger of the run if it is not given.
      */
-    async resultError(run: Run, given?: StoredTrigger): Promise<string | undefined> {
+    async resultError(
+      run: Run & { output: Json },
+      given?: StoredTrigger,
+    ): Promise<string | undefined> {
       const { tenant, flow_id, trigger_node, version, output } = run;
       const trigger = given ?? (await store.getTrigger(tenant, flow_id, trigger_node));
       // The schema of another version does not apply to this run.
@@ -164,7 +170,7 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
 }
 
 /** The key of a concurrency limit is a path into the event's data, or into a tool's input. */
-const laneFor = (trigger: StoredTrigger, { input }: ImmediateRun): LaneLimit | undefined =>
+const laneFor = (trigger: StoredTrigger, { input }: ClientRun): LaneLimit | undefined =>
   limitOf(trigger, (key) => laneKey(trigger.kind === "event" ? (input.data ?? null) : input, key));
 
 function busy({ kind }: StoredTrigger, { max }: LaneLimit): RequestError {

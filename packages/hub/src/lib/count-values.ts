@@ -47,7 +47,8 @@ function isEmpty(text: string, opening: number): boolean {
   return isClosing(text.charCodeAt(at));
 }
 
-function endOfString(text: string, opening: number): number {
+/** The index of the quote that closes the string which opens at `opening`. */
+export function endOfString(text: string, opening: number): number {
   let at = opening;
   for (;;) {
     at = text.indexOf('"', at + 1);

@@ -1,4 +1,5 @@
 import { isObject, type Json } from "@signalbox/rules/json.ts";
+import { mapScalars } from "./map-scalars.ts";
 
 export const MASK = "•••";
 /** Shorter secrets would match ordinary text. */
@@ -9,6 +10,8 @@ const MAX_MESSAGE = 1_000;
 export interface Mask {
   text(text: string): string;
   json(value: Json): Json;
+  /** Masks the text of JSON without parsing all of it. */
+  jsonText(text: string): string;
   error<Masked extends { message: string; details?: Json | undefined }>(error: Masked): Masked;
 }
 
@@ -52,9 +55,15 @@ export function createMask(secrets: readonly string[], prefix?: string): Mask {
     const text = JSON.stringify(value) as string | undefined;
     return serialized.some((encoding) => text?.includes(encoding)) ? walk(value) : value;
   };
+  const maskToken = (token: string): string =>
+    serialized.some((encoding) => token.includes(encoding))
+      ? JSON.stringify(walk(JSON.parse(token)))
+      : token;
   return {
     text: maskText,
     json,
+    jsonText: (text) =>
+      serialized.some((encoding) => text.includes(encoding)) ? mapScalars(text, maskToken) : text,
     error: (error) => ({
       ...error,
       message: maskText(error.message).slice(0, MAX_MESSAGE),

@@ -4,10 +4,12 @@ import {
   ProtocolError,
   ProtocolErrorCode,
 } from "@modelcontextprotocol/server";
+import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import { messageWithField, RequestError } from "../lib/request-error.ts";
+import { parseLarge } from "../runs/parse-large.ts";
 import { runResult } from "../runs/run-result.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Run } from "../store/run-store.ts";
@@ -40,8 +42,18 @@ export async function runToolResult(
     const where = node ? `node "${node.name}", run ${id}` : `run ${id}`;
     return { ...errorResult(`${ended.message} (${where})`), _meta };
   }
-  const { output } = ended;
-  const error = await calls.resultError(run, trigger);
+  let output: Json;
+  try {
+    output = parseLarge(ended.output);
+  } catch (error) {
+    if (!(error instanceof Permanent)) throw error;
+    const where = `Read it at /api/runs/${id}/output, or let the flow return less.`;
+    return {
+      ...errorResult(`The result is too large for a tool: ${error.message} ${where}`),
+      _meta,
+    };
+  }
+  const error = await calls.resultError({ ...run, output }, trigger);
   if (error) {
     const message = `The flow's result does not match its output schema: ${error}`;
     return { ...errorResult(`${message} (run ${id})`), _meta };

@@ -1,7 +1,8 @@
 /** Makes one attempt at a node: provides its context and services, and checks its output. */
 import type { ModelRequest } from "@signalbox/rules/flows/agent/model.ts";
 import type { NodeContext, NodeResult, Resumed } from "@signalbox/rules/flows/node-type.ts";
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { MixedJson, MixedObject } from "@signalbox/rules/large-json.ts";
 import { type AttemptResult, attempt, unknownType } from "./attempt.ts";
 import { type Execution, type FrameContext, templateScope } from "./execution.ts";
 import { nodeInputs } from "./frame.ts";
@@ -16,7 +17,11 @@ import type { LoadedOutputs } from "./stored-output.ts";
 type Each = Extract<NodeResult, { each: unknown }>["each"];
 
 /** Runs the iterations of a loop; returns the result of each. */
-export type RunIterations = (context: FrameContext, loop: string, each: Each) => Promise<Json[]>;
+export type RunIterations = (
+  context: FrameContext,
+  loop: string,
+  each: Each,
+) => Promise<MixedJson[]>;
 
 /** The result is an output or a wait. The iterations of a loop have already run. */
 export type NodeAttempt = AttemptResult<Exclude<NodeResult, { each: unknown }>> & {
@@ -138,7 +143,7 @@ function createCalls(
 
 /** Masks the output for later nodes as well, since they could send it elsewhere. */
 function withValidOutput(
-  { result, ...record }: Succeeded & { result: { output: Json } },
+  { result, ...record }: Succeeded & { result: { output: MixedJson } },
   node_id: string,
   budget: RunBudget,
 ): NodeAttempt {
@@ -151,5 +156,5 @@ function withValidOutput(
 const idempotencyKey = (run: string, node: string, iteration: string): string =>
   iteration === "" ? `${run}:${node}` : `${run}:${node}:${iteration}`;
 
-const bySlug = (inputs: readonly { slug: string; output: Json }[]): JsonObject =>
+const bySlug = (inputs: readonly { slug: string; output: MixedJson }[]): MixedObject =>
   Object.fromEntries(inputs.map(({ slug, output }) => [slug, output]));

@@ -1,17 +1,20 @@
 /** Runs a node once: renders its templates, enforces its timeout, and returns errors as results. */
 import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
-import type { Evaluate, LogLine } from "@signalbox/rules/flows/evaluation.ts";
+import type { Evaluate, Evaluation, LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeContext, NodeDefinition, NodeResult } from "@signalbox/rules/flows/node-type.ts";
-import { renderConfig, type Scope } from "@signalbox/rules/flows/render.ts";
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { Scope } from "@signalbox/rules/flows/render.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { MixedJson } from "@signalbox/rules/large-json.ts";
 import { createMask, type Mask } from "../lib/mask.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { RunError } from "../store/run-store.ts";
 import { maskConfig } from "./mask-value.ts";
 import { nodeParts } from "./node-parts.ts";
 import type { ToolCaller } from "./node-services.ts";
+import { parseLarge } from "./parse-large.ts";
 import type { Parts } from "./record-part.ts";
+import { renderNode } from "./render-node.ts";
 import type { RunBudget } from "./run-budget.ts";
 import { toRunError } from "./run-error.ts";
 import { RunFailed } from "./step-records.ts";
@@ -58,7 +61,7 @@ export interface AttemptOptions {
 
 interface AttemptRecord {
   /** The rendered config, with secrets masked. */
-  input: Json;
+  input: MixedJson;
   mask: Mask;
   /** Secrets are masked. */
   log: LogLine[];
@@ -84,7 +87,9 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
     const opened = names.length === 0 ? {} : await secrets(names);
     if (flowSecrets) record.mask = createMask([...Object.values(opened), ...(await flowSecrets())]);
     const { mask, log } = record;
-    const config = renderConfig(template, definition, scope, opened);
+    const evaluate = (evaluation: Evaluation) =>
+      options.evaluate(evaluation, { tenant, signal, onQueued: stopClock });
+    const config = await renderNode(template, definition, scope, opened, evaluate);
     const masked = maskConfig(mask, config, options.budget);
     if ("error" in masked) throw new RunFailed(masked.error);
     record.input = masked.value;
@@ -93,14 +98,13 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
     return definition.run({
       ...context,
       scope,
-      config,
+      config: definition.acceptsLarge ? (config as JsonObject) : (parseLarge(config) as JsonObject),
       signal,
       log: addLine,
       callTool: (call) => options.callTool(call, { signal, onProgress }),
       listTools: (connection) => options.listTools(connection, { signal }),
       record: (part, input, work) => options.record({ part, input, work, mask, signal }),
-      evaluate: (evaluation) =>
-        options.evaluate(evaluation, { tenant, signal, onQueued: stopClock }),
+      evaluate,
     });
   };
   try {

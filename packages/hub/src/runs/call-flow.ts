@@ -5,6 +5,7 @@ import {
   type ValidateSchemas,
 } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
 import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { chainFrom } from "./event-input.ts";
@@ -124,7 +125,7 @@ async function findCallable(
 }
 
 /** The error of a failed run allows retries; that of a cancelled run does not. */
-function outputOf(run: Run): Json {
+function outputOf(run: Run): MaybeLarge {
   const result = runResult(run);
   switch (result.outcome) {
     case "succeeded":

@@ -5,7 +5,7 @@
  * stored after a short time, so that others can see it.
  */
 import type { Timers } from "../lib/timers.ts";
-import type { ClaimedRun, ImmediateRun, RunLease, Step } from "../store/run-store.ts";
+import type { ClaimedRun, ImmediateRun, RunLease, WrittenStep } from "../store/run-store.ts";
 import { CannotBeSaved, type SaveProgress } from "./progress-commit.ts";
 
 const STORE_AFTER_MS = 100;
@@ -28,12 +28,12 @@ export interface DeferredStart {
 
 export function createDeferredStart(options: DeferredStartOptions): DeferredStart {
   const { run, claimed, newLease, timers } = options;
-  const collected = new Map<string, Step>();
+  const collected = new Map<string, WrittenStep>();
   const stored = Promise.withResolvers<void>();
   stored.promise.catch(() => {}); // no unhandled rejection if nobody awaits it
   let isStored = false;
 
-  const collect = (steps: readonly Step[]) => {
+  const collect = (steps: readonly WrittenStep[]) => {
     for (const step of steps) {
       const key = JSON.stringify([step.item, step.node_id, step.attempt]);
       // A step keeps the number that it got when it started.

@@ -1,4 +1,5 @@
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
+import { LargeJson, type MixedObject, writeJson } from "@signalbox/rules/large-json.ts";
 import { sanitizeSummary } from "../ingest/sanitize-summary.ts";
 import { utf8 } from "../lib/hmac.ts";
 import type { AppendRequest, AppendResult } from "../store/store.ts";
@@ -20,8 +21,12 @@ export const createEmit =
   ({ append, newId, now }: EmitOptions): NodeServices["emit"] =>
   async (run, { type, data, id }, { key }) => {
     const event = newId();
-    const text = (name: string) => (typeof data[name] === "string" ? data[name] : null);
-    const body = utf8(JSON.stringify(data));
+    const members: MixedObject = data instanceof LargeJson ? {} : data;
+    const text = (name: string) => {
+      const { [name]: member } = members;
+      return typeof member === "string" ? member : null;
+    };
+    const body = utf8(writeJson(data));
     if (body.byteLength > MAX_EVENT_BYTES)
       throw new Permanent(
         `The event has ${body.byteLength} bytes of JSON, but may have at most ${MAX_EVENT_BYTES}. Emit less, or a reference to the data.`,

@@ -8,8 +8,8 @@ import { graphOf } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
+import type { LargeJson, MaybeLarge, MixedObject } from "@signalbox/rules/large-json.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "../store/run-store.ts";
 import { createEffects, type Effects } from "./effects.ts";
@@ -41,8 +41,8 @@ export interface ExecuteOptions {
   save: SaveProgress;
   secrets: (tenant: string, names: readonly string[]) => Promise<Record<string, string>>;
   /** Loads the value of `{{ trigger }}`. */
-  loadInput: (run: Run) => Promise<JsonObject>;
-  loadOutput: (run: string, step: StepRef) => Promise<Json>;
+  loadInput: (run: Run) => Promise<MixedObject | LargeJson>;
+  loadOutput: (run: string, step: StepRef) => Promise<MaybeLarge>;
   timers: Timers;
   /** The reason is `"cancelled"`, or `"stopping"` if another worker is to continue the run. */
   signal: AbortSignal;

@@ -2,7 +2,7 @@
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ERROR_PORT, type NodeDefinition } from "@signalbox/rules/flows/node-type.ts";
 import type { Scope } from "@signalbox/rules/flows/render.ts";
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { LargeJson, MaybeLarge, MixedJson, MixedObject } from "@signalbox/rules/large-json.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Run, StepRef } from "../store/run-store.ts";
 import type { Effects } from "./effects.ts";
@@ -21,11 +21,11 @@ export interface Execution {
   node(id: string): FlowNode;
   definition(id: string): NodeDefinition | undefined;
   /** The value of `{{ trigger }}`. */
-  trigger: JsonObject;
+  trigger: MixedObject | LargeJson;
   stepLog: StepLog;
   budget: RunBudget;
   /** Loads the output of a step that is stored. */
-  loadOutput(step: StepRef): Promise<Json>;
+  loadOutput(step: StepRef): Promise<MaybeLarge>;
   suspension: Suspension;
   services: NodeServices;
   secrets: (names: readonly string[]) => Promise<Record<string, string>>;
@@ -66,7 +66,7 @@ export function templateScope(
   const outerScope = outer
     ? templateScope(execution, outer, loaded)
     : { trigger: execution.trigger, nodes: {} };
-  const nodes: Record<string, Json> = outerScope.nodes;
+  const nodes: Record<string, MixedJson> = outerScope.nodes;
   for (const [id, state] of frame.states)
     if (state.status === "done") {
       const { output } = state;

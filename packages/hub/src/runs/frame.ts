@@ -5,7 +5,7 @@
 import { type Graph, reachableFrom, reachableThrough } from "@signalbox/rules/flows/graph.ts";
 import type { FlowEdge } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeInput } from "@signalbox/rules/flows/node-type.ts";
-import type { Json } from "@signalbox/rules/json.ts";
+import type { MixedJson } from "@signalbox/rules/large-json.ts";
 import { type LoadedOutputs, NONE_LOADED, StoredOutput } from "./stored-output.ts";
 
 export type NodeState =
@@ -13,7 +13,7 @@ export type NodeState =
       status: "done";
       port: string;
       /** An instance of `StoredOutput` if only the store has the value. */
-      output: Json | StoredOutput;
+      output: MixedJson | StoredOutput;
     }
   | { status: "skipped" };
 
@@ -110,7 +110,7 @@ export const incomingStates = (
   id: string,
 ): (NodeState | undefined)[] => graph.incoming(id).map(({ source }) => stateOf(frame, source));
 
-const outputValue = (output: Json | StoredOutput, loaded: LoadedOutputs): Json =>
+const outputValue = (output: MixedJson | StoredOutput, loaded: LoadedOutputs): MixedJson =>
   output instanceof StoredOutput ? (loaded.get(output) ?? null) : output;
 
 /** The outputs that reach a node, in the order of its edges. */
@@ -140,7 +140,7 @@ export function resultNodes(
   { graph }: Layout,
   frame: Frame,
   isResult: (id: string) => boolean,
-): { id: string; output: Json | StoredOutput }[] {
+): { id: string; output: MixedJson | StoredOutput }[] {
   const done = [...frame.nodes].flatMap((id) => {
     const state = frame.states.get(id);
     return state?.status === "done" ? [{ id, output: state.output }] : [];
@@ -156,7 +156,7 @@ export function frameResult(
   results: ReturnType<typeof resultNodes>,
   slugOf: (id: string) => string,
   loaded: LoadedOutputs = NONE_LOADED,
-): Json {
+): MixedJson {
   const [only] = results;
   if (results.length <= 1) return only ? outputValue(only.output, loaded) : null;
   return Object.fromEntries(

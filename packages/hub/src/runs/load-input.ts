@@ -1,6 +1,7 @@
 /** Loads the value of `{{ trigger }}`. A run stores only the id of its event. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { LargeJson, MixedObject } from "@signalbox/rules/large-json.ts";
 import { summaryView } from "../inbox/event-view.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -9,7 +10,7 @@ import { loadEvent } from "./event-input.ts";
 export async function loadInput(
   store: Pick<Store, "getEvent" | "getPayload">,
   { tenant, event_id, input, gathered }: Run,
-): Promise<JsonObject> {
+): Promise<MixedObject | LargeJson> {
   if (event_id === undefined) return input;
   const loaded = await loadEvent(store, tenant, event_id);
   if (!loaded)

@@ -1,6 +1,6 @@
 /** Loads stored outputs for the nodes that read them. */
 import { type ReferencedNodes, referencedNodes } from "@signalbox/rules/flows/referenced-nodes.ts";
-import type { Json } from "@signalbox/rules/json.ts";
+import type { MixedJson } from "@signalbox/rules/large-json.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import { incomingStates, type NodeState } from "./frame.ts";
 import { type LoadedOutputs, NONE_LOADED, StoredOutput } from "./stored-output.ts";
@@ -30,7 +30,7 @@ export async function loadOutputs(
   { loadOutput }: Pick<Execution, "loadOutput">,
   needed: Iterable<StoredOutput>,
 ): Promise<LoadedOutputs> {
-  const loaded = new Map<StoredOutput, Json>();
+  const loaded = new Map<StoredOutput, MixedJson>();
   for (const output of needed) {
     const value = output.cached() ?? (await loadOutput(output.step));
     loaded.set(output, value);

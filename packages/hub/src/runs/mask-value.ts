@@ -1,5 +1,12 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { jsonBytes, textBytes } from "@signalbox/rules/json-bytes.ts";
+import {
+  LARGE_BYTES,
+  LargeJson,
+  type MaybeLarge,
+  type MixedJson,
+  writeJson,
+} from "@signalbox/rules/large-json.ts";
 import type { Mask } from "../lib/mask.ts";
 import type { RunError } from "../store/run-store.ts";
 import type { RunBudget } from "./run-budget.ts";
@@ -7,22 +14,19 @@ import type { RunBudget } from "./run-budget.ts";
 export const MAX_VALUE_MB = 16;
 export const MAX_VALUE_BYTES = MAX_VALUE_MB * 1_000_000;
 
-type Checked = { value: Json } | { error: RunError };
+type What = "input" | "output";
+type Checked = { value: MaybeLarge } | { error: RunError };
 
 /**
- * Masks a value that is stored with a step, and counts its bytes. Returns an error if the value is
- * not JSON, or too large for the step or the run.
+ * Masks a value that is stored with a step, and counts its bytes. A large value becomes text. Returns
+ * an error if the value is not JSON, or too large for the step or the run.
  */
-export function maskValue(
-  mask: Mask,
-  value: Json,
-  what: "input" | "output",
-  budget: RunBudget,
-): Checked {
+export function maskValue(mask: Mask, value: MixedJson, what: What, budget: RunBudget): Checked {
   try {
-    const masked = mask.json(value);
     // `undefined` is not JSON, but a node may omit its output.
-    return count(masked, textBytes(JSON.stringify(masked) ?? ""), what, budget);
+    const text = (writeJson(value) as string | undefined) ?? "";
+    const error = count(textBytes(text), what, budget);
+    return error ? { error } : { value: masked(mask, value, text) };
   } catch (cause) {
     if (!(cause instanceof RangeError))
       return { error: { code: `${what}_not_json`, message: `The ${what} is not JSON: ${cause}` } };
@@ -30,18 +34,24 @@ export function maskValue(
   }
 }
 
+function masked(mask: Mask, value: MixedJson, text: string): MaybeLarge {
+  if (typeof value === "string" || text.length <= LARGE_BYTES) return mask.json(value as Json);
+  return new LargeJson(mask.jsonText(text));
+}
+
 /** Like `maskValue`, for a rendered config: it may be too large to be serialized. */
-export function maskConfig(mask: Mask, config: Json, budget: RunBudget): Checked {
-  const checked = count(config, jsonBytes(config, MAX_VALUE_BYTES), "input", budget);
-  return "error" in checked ? checked : { value: mask.json(config) };
+export function maskConfig(mask: Mask, config: MixedJson, budget: RunBudget): Checked {
+  const bytes = jsonBytes(config, MAX_VALUE_BYTES);
+  const error = count(bytes, "input", budget);
+  if (error) return { error };
+  if (bytes <= LARGE_BYTES) return { value: mask.json(config as Json) };
+  return { value: masked(mask, config, writeJson(config)) };
 }
 
-function count(value: Json, bytes: number, what: "input" | "output", budget: RunBudget): Checked {
-  const error = bytes > MAX_VALUE_BYTES ? tooLarge(what) : budget.take(bytes, what);
-  return error ? { error } : { value };
-}
+const count = (bytes: number, what: What, budget: RunBudget): RunError | undefined =>
+  bytes > MAX_VALUE_BYTES ? tooLarge(what) : budget.take(bytes, what);
 
-const tooLarge = (what: "input" | "output"): RunError => ({
+const tooLarge = (what: What): RunError => ({
   code: `${what}_too_large`,
   message: `The ${what} of the step exceeds the limit of ${MAX_VALUE_MB} MB of JSON. ${what === "output" ? "Return" : "Pass"} less.`,
 });

@@ -2,6 +2,7 @@
  * Saves the progress of runs. Concurrent saves share one transaction. When a save resolves, its steps
  * survive a crash. A value that cannot be saved fails only its own run.
  */
+import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
 import { createBatcher } from "../lib/batcher.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { RunProgress } from "../store/run-store.ts";
@@ -54,7 +55,7 @@ export function createProgressCommit({ store, timers }: ProgressCommitOptions): 
 
 function isSerializable(progress: RunProgress): boolean {
   try {
-    JSON.stringify(progress);
+    writeJson(progress as object as MixedJson);
     return true;
   } catch {
     return false;

@@ -4,8 +4,9 @@
  */
 import { partItem } from "@signalbox/rules/flows/step-part.ts";
 import type { Json } from "@signalbox/rules/json.ts";
+import { type MaybeLarge, parsed } from "@signalbox/rules/large-json.ts";
 import type { Mask } from "../lib/mask.ts";
-import type { RunError, Step } from "../store/run-store.ts";
+import type { RunError, WrittenStep } from "../store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import { maskValue } from "./mask-value.ts";
 import type { RunBudget } from "./run-budget.ts";
@@ -37,7 +38,7 @@ interface RecordOptions {
   signal: AbortSignal;
 }
 
-type PartRecord = Pick<Step, "status" | "attempt" | "output" | "omitted">;
+type PartRecord = Pick<WrittenStep, "status" | "attempt" | "output" | "omitted">;
 
 /** The parts of one step. They are kept from one attempt to the next. */
 export function createParts(
@@ -73,7 +74,8 @@ export function createParts(
       const recorded = known.findLast(({ status }) => status === "done");
       if (recorded) {
         const { omitted, attempt } = recorded;
-        return omitted ? loadOutput({ node_id, item, attempt }) : recorded.output;
+        const output = omitted ? await loadOutput({ node_id, item, attempt }) : recorded.output;
+        return parsed(output as MaybeLarge);
       }
       signal.throwIfAborted();
       if (open.has(item)) throw new Error(`The part ${part} of this step is already running.`);
@@ -101,7 +103,7 @@ export function createParts(
           throw new ExecutionAborted();
         },
       );
-      return output;
+      return parsed(output);
     },
 
     endAttempt(error) {
@@ -117,7 +119,7 @@ export function createParts(
 }
 
 /** A value that cannot be recorded fails the step, without retries. */
-function masked(mask: Mask, value: Json, what: "input" | "output", budget: RunBudget): Json {
+function masked(mask: Mask, value: Json, what: "input" | "output", budget: RunBudget): MaybeLarge {
   const result = maskValue(mask, value, what, budget);
   if ("value" in result) return result.value ?? null; // JavaScript functions may return undefined
   throw new RunFailed(result.error);

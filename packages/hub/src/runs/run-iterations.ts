@@ -5,7 +5,7 @@
  */
 import { errorOutput } from "@signalbox/rules/flows/errors.ts";
 import { ITEM_PORT } from "@signalbox/rules/flows/node-type.ts";
-import type { Json } from "@signalbox/rules/json.ts";
+import type { MixedJson } from "@signalbox/rules/large-json.ts";
 import type { RunError } from "../store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import type { Frame } from "./frame.ts";
@@ -18,17 +18,17 @@ type Walk = (
   execution: Execution,
   context: FrameContext,
   before: readonly StepRecord[],
-) => Promise<{ steps: readonly StepRecord[]; output: Json }>;
+) => Promise<{ steps: readonly StepRecord[]; output: MixedJson }>;
 
 export async function runIterations(
   execution: Execution,
   walk: Walk,
   outer: FrameContext,
   loop: string,
-  { items, atOnce }: { items: readonly Json[]; atOnce: number },
-): Promise<Json[]> {
+  { items, atOnce }: { items: readonly MixedJson[]; atOnce: number },
+): Promise<MixedJson[]> {
   const { stepLog, suspension } = execution;
-  const results: Json[] = items.map(() => null);
+  const results: MixedJson[] = items.map(() => null);
   const aborting = new AbortController();
   const onAbort = () => aborting.abort(outer.signal.reason);
   outer.signal.addEventListener("abort", onAbort, { once: true });
@@ -39,7 +39,7 @@ export async function runIterations(
     // The end of one iteration is recorded with the start of the next.
     let steps: readonly StepRecord[] = [];
     for (let index = next++; index < items.length; index = next++) {
-      const iteration = { loop, index, item: items[index] as Json, signal: aborting.signal };
+      const iteration = { loop, index, item: items[index] as MixedJson, signal: aborting.signal };
       const ended = await runIteration(execution, walk, outer, iteration, steps);
       results[index] = ended.output;
       steps = ended.steps;
@@ -63,7 +63,7 @@ export async function runIterations(
 interface Iteration {
   loop: string;
   index: number;
-  item: Json;
+  item: MixedJson;
   signal: AbortSignal;
 }
 

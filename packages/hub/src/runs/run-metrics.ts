@@ -1,6 +1,6 @@
 /** Reports the ends of runs and of their steps. */
 import { partOf } from "@signalbox/rules/flows/step-part.ts";
-import type { ClaimedRun, EndStatus, RunProgress, Step } from "../store/run-store.ts";
+import type { ClaimedRun, EndStatus, RunProgress, WrittenStep } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import type { SaveProgress } from "./progress-commit.ts";
 
@@ -27,7 +27,7 @@ export function observeSteps(
   metrics: RunMetrics,
 ): SaveProgress {
   const types = new Map(graph.nodes.map(({ id, type }) => [id, type]));
-  const reported = new WeakSet<Step>();
+  const reported = new WeakSet<WrittenStep>();
 
   const report = ({ steps }: RunProgress): void => {
     for (const step of steps) {

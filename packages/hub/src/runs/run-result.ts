@@ -1,9 +1,9 @@
-import type { Json } from "@signalbox/rules/json.ts";
+import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
 import type { Run } from "../store/run-store.ts";
 
 /** How a run ended, as its caller sees it. */
 export type RunResult =
-  | { outcome: "succeeded"; output: Json }
+  | { outcome: "succeeded"; output: MaybeLarge }
   | { outcome: "failed"; message: string; code: string; node_id: string | undefined }
   | { outcome: "cancelled"; message: string };
 

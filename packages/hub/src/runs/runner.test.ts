@@ -6,7 +6,7 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { allSteps } from "../store/contract/run-sample.ts";
-import type { Step } from "../store/run-store.ts";
+import type { WrittenStep } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import {
   createFixture,
@@ -59,7 +59,7 @@ describe("a runner", () => {
       edges("start > each.item > a"),
     );
     const items = Array.from({ length: 10_000 }, (_, at) => at);
-    const alive = new Set<WeakRef<Step>>();
+    const alive = new Set<WeakRef<WrittenStep>>();
     let maxAlive = 0;
     let seen = 0;
     const store = withSavedSteps(f.store, (step) => {
@@ -198,7 +198,7 @@ describe("a runner", () => {
   });
 
   /** A store that fails while `state.fails` and a step for which `isHit` returns true is saved. */
-  const failing = (f: Fixture, isHit: (step: Step) => boolean) => {
+  const failing = (f: Fixture, isHit: (step: WrittenStep) => boolean) => {
     const state = { fails: true, count: 0 };
     const store: Store = {
       ...f.store,
@@ -211,7 +211,7 @@ describe("a runner", () => {
     };
     return { state, store };
   };
-  const isB = ({ node_id }: Step) => node_id === "b";
+  const isB = ({ node_id }: WrittenStep) => node_id === "b";
 
   inFixture("saves steps when the store works again, and does not repeat them", async (f) => {
     const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));

@@ -7,7 +7,7 @@
  */
 import { backoffMs } from "../lib/backoff.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { ClaimedRun, RunError, RunProgress, Step } from "../store/run-store.ts";
+import type { ClaimedRun, RunError, RunProgress, WrittenStep } from "../store/run-store.ts";
 import { CannotBeSaved, type Saved, type SaveProgress } from "./progress-commit.ts";
 import { ExecutionAborted, RunFailed, type StepRecord, stopped } from "./step-records.ts";
 
@@ -23,7 +23,7 @@ export interface StepLogOptions {
 
 export interface StepLog {
   /** The attempts at a step that were recorded before the run was claimed. */
-  recorded(iteration: string, node: string): readonly Step[];
+  recorded(iteration: string, node: string): readonly WrittenStep[];
   /**
    * Returns whether the steps, and all that were written before, are stored: a deferred run may be
    * stored later. Throws `ExecutionAborted` if another worker holds the run, or the run has ended.
@@ -83,7 +83,7 @@ export function createStepLog(options: StepLogOptions): StepLog {
     options?: Parameters<SaveProgress>[1],
   ) => {
     // The store keeps the number under which a step was first written.
-    const numbered = steps.map((step): Step => ({ ...step, nth: ++nth }));
+    const numbered = steps.map((step): WrittenStep => ({ ...step, nth: ++nth }));
     const progress = { run: run.id, claim: run.claims, steps: numbered, now: now() };
     const outcome = await save(next ? { ...progress, next } : progress, options);
     if (outcome === "lost") closed = true;

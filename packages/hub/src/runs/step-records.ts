@@ -1,11 +1,18 @@
 /** Creates the records of steps, and derives the next attempt at a step from its records. */
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Resumed, Wait } from "@signalbox/rules/flows/node-type.ts";
-import { isObject, type Json } from "@signalbox/rules/json.ts";
-import { openStepError, type RunError, type RunStatus, type Step } from "../store/run-store.ts";
+import { isObject } from "@signalbox/rules/json.ts";
+import type { MixedJson } from "@signalbox/rules/large-json.ts";
+import {
+  openStepError,
+  type RunError,
+  type RunStatus,
+  type Step,
+  type WrittenStep,
+} from "../store/run-store.ts";
 
 /** The step log adds the number. */
-export type StepRecord = Omit<Step, "nth">;
+export type StepRecord = Omit<WrittenStep, "nth">;
 
 /** Identifies an attempt at a step, with its start time. */
 export type StepKey = Pick<Step, "node_id" | "item" | "attempt" | "started_at">;
@@ -31,7 +38,7 @@ export const LEASE_RELEASED = "lease released";
 
 const blank = { port: null, input: null, output: null, error: null, log: [], finished_at: null };
 
-export const running = (key: StepKey, input: Json = null): StepRecord => ({
+export const running = (key: StepKey, input: MixedJson = null): StepRecord => ({
   ...key,
   ...blank,
   status: "running",
@@ -50,11 +57,11 @@ export const skipped = (node_id: string, iteration: string, at: number): StepRec
 
 export const done = (
   key: StepKey,
-  { log = [], ...fields }: { port: string; input: Json; output: Json; log?: LogLine[] },
+  { log = [], ...fields }: { port: string; input: MixedJson; output: MixedJson; log?: LogLine[] },
   at: number,
 ): StepRecord => ({ ...key, status: "done", ...fields, log, error: null, finished_at: at });
 
-export const waiting = (key: StepKey, input: Json, wait: Wait): StepRecord => ({
+export const waiting = (key: StepKey, input: MixedJson, wait: Wait): StepRecord => ({
   ...key,
   ...blank,
   status: "waiting",
@@ -67,7 +74,10 @@ export const waiting = (key: StepKey, input: Json, wait: Wait): StepRecord => ({
 
 export const failed = (
   key: StepKey,
-  { retryAt, ...fields }: { retryAt: number | undefined } & Pick<Step, "input" | "error" | "log">,
+  {
+    retryAt,
+    ...fields
+  }: { retryAt: number | undefined } & Pick<WrittenStep, "input" | "error" | "log">,
   at: number,
 ): StepRecord => ({
   ...key,
@@ -118,7 +128,7 @@ export type PendingWait =
 
 /** The wait of a step when its run was suspended or released. */
 export function pendingWait(
-  records: readonly Pick<Step, "status" | "output" | "started_at">[],
+  records: readonly Pick<WrittenStep, "status" | "output" | "started_at">[],
 ): PendingWait | undefined {
   const last = records.at(-1);
   if (!last || !isObject(last.output)) return undefined;

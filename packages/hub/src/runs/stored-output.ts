@@ -2,7 +2,7 @@
  * Large outputs that are stored are not kept in memory: the frame keeps only their keys. They are
  * loaded for the nodes that read them. See docs/decisions/0020-outputs-by-reference.md.
  */
-import type { Json } from "@signalbox/rules/json.ts";
+import type { MixedJson } from "@signalbox/rules/large-json.ts";
 import type { StepRef } from "../store/run-store.ts";
 
 export class StoredOutput {
@@ -10,17 +10,17 @@ export class StoredOutput {
   readonly #value: WeakRef<object> | undefined;
 
   /** `value` is returned without a read until it is garbage-collected. */
-  constructor({ node_id, item, attempt }: StepRef, value?: Json) {
+  constructor({ node_id, item, attempt }: StepRef, value?: MixedJson) {
     this.step = { node_id, item, attempt };
     if (typeof value === "object" && value !== null) this.#value = new WeakRef(value);
   }
 
-  cached(): Json | undefined {
-    return this.#value?.deref() as Json | undefined;
+  cached(): MixedJson | undefined {
+    return this.#value?.deref() as MixedJson | undefined;
   }
 }
 
 /** The values of the stored outputs that were loaded for one node. */
-export type LoadedOutputs = ReadonlyMap<StoredOutput, Json>;
+export type LoadedOutputs = ReadonlyMap<StoredOutput, MixedJson>;
 
 export const NONE_LOADED: LoadedOutputs = new Map();

@@ -3,8 +3,9 @@
  * successors are recorded in one write. A successor with effects starts after that write; a pure one
  * starts during it, because running it again after a crash has no effect.
  */
-import type { Json } from "@signalbox/rules/json.ts";
+
 import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
+import type { MixedJson } from "@signalbox/rules/large-json.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import { advance, type Frame, frameResult, resultNodes } from "./frame.ts";
 import { loadOutputs } from "./load-outputs.ts";
@@ -26,7 +27,7 @@ export async function walkFrame(
   execution: Execution,
   context: FrameContext,
   before: readonly StepRecord[],
-): Promise<{ steps: StepRecord[]; output: Json }> {
+): Promise<{ steps: StepRecord[]; output: MixedJson }> {
   const { stepLog, suspension, layout, timers } = execution;
   const { frame, signal } = context;
   const ended: StepRecord[] = [...before];

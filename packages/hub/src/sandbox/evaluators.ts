@@ -1,6 +1,7 @@
 /** The evaluators of all languages. They enforce no deadline; the worker pool does. */
 
 import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
+import { runComparisons } from "@signalbox/rules/flows/compare.ts";
 import {
   MAX_OUTPUT_DEPTH,
   outputTooDeep,
@@ -57,7 +58,8 @@ const evaluators: { [Name in Exclude<Language, BodyLanguage>]: Evaluator<Name> }
   "jsonata-analysis": async ({ expressions }) => succeeded(expressions.map(analyzeExpression)),
   "json-schema": async ({ data }) =>
     succeeded((JSON.parse(data) as SchemaCheck[]).map((check) => validateInProcess(check) ?? null)),
-  select: async ({ data, ...selection }) => runSelect(selection, JSON.parse(data)),
+  comparisons: async ({ data }) => succeeded(runComparisons(JSON.parse(data))),
+  select: async ({ data, ...selection }) => runSelect(selection, data),
   "payload-part": async ({ data, ...request }) =>
     succeeded(readPart({ value: JSON.parse(data), text: data }, request) ?? null),
   "payload-match": async ({ data, conditions }) =>

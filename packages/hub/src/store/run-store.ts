@@ -1,6 +1,7 @@
 /** Runs and their steps. The store is the queue: every stored run is executed until it ends. */
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { LargeJson, MaybeLarge, MixedJson } from "@signalbox/rules/large-json.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { FlowGraph } from "./flow-store.ts";
@@ -66,7 +67,7 @@ export interface NewRun {
   /** The trigger node where the run starts. */
   trigger_node: string;
   cause: Cause;
-  input: JsonObject;
+  input: JsonObject | LargeJson;
   at: number;
   /** The run does not start before this time. */
   due_at: number;
@@ -106,7 +107,7 @@ export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key"> {
   chain: readonly string[];
   key: string | null;
   status: RunStatus;
-  output: Json;
+  output: MaybeLarge;
   error: RunError | null;
   cancel_requested: boolean;
   worker: string | null;
@@ -148,11 +149,19 @@ export interface Step {
   finished_at: number | null;
 }
 
+/** A step as a worker reads and writes it. */
+export type WrittenStep = Omit<Step, "input" | "output"> & Record<"input" | "output", MixedJson>;
+
 /**
  * Reads return this in place of a large value: the beginning of its JSON, and the size of all of it.
  * `readValue` returns the value.
  */
 export type Preview = { $preview: string; bytes: number };
+export const PREVIEW_CHARACTERS = 200;
+export const toPreview = (text: string, bytes: number): Preview => ({
+  $preview: text.slice(0, PREVIEW_CHARACTERS).toWellFormed(),
+  bytes,
+});
 
 /** The input or output of a run, or of one of its steps. */
 export interface ValueKey {
@@ -188,7 +197,7 @@ export type StepRef = Pick<Step, "node_id" | "item" | "attempt">;
 export interface ClaimedRun {
   run: Run;
   graph: FlowGraph;
-  steps: Step[];
+  steps: WrittenStep[];
   /** The total size of the inputs, outputs and logs that are stored with the steps. */
   bytes: number;
 }
@@ -206,11 +215,11 @@ export interface RunProgress {
   start?: { run: ImmediateRun; lease: RunLease };
   /** The value of `claims` when the worker claimed the run. */
   claim: number;
-  steps: Step[];
+  steps: WrittenStep[];
   now: number;
   /** Undefined while the worker continues to execute the run. */
   next?:
-    | { status: "succeeded"; output: Json }
+    | { status: "succeeded"; output: MixedJson }
     | { status: "failed"; error: RunError }
     | { status: "cancelled" }
     /** The run is suspended until `due_at`. */
@@ -303,7 +312,7 @@ export interface RunStore {
   listSteps(tenant: string, run: string, query?: StepQuery): Promise<StepPage>;
   countSteps(tenant: string, run: string): Promise<number>;
   /** The output of a step of a run that the caller has claimed. Rejects if there is none. */
-  loadOutput(run: string, step: StepRef): Promise<Json>;
+  loadOutput(run: string, step: StepRef): Promise<MaybeLarge>;
   /** The size of a value as JSON in UTF-8; undefined if there is no such run or step. */
   measureValue(key: ValueKey): Promise<number | undefined>;
   /** A value as JSON. */

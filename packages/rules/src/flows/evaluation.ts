@@ -19,6 +19,8 @@ export type Program =
   | { language: "jsonata-analysis"; expressions: readonly string[] }
   /** The data are the checks of validate-schema.ts. */
   | { language: "json-schema" }
+  /** The data are the comparisons of compare.ts. */
+  | { language: "comparisons" }
   /** Reads values of the data, so that large data need not be parsed here. They are the `parts`. */
   | ({ language: "select" } & Selection)
   /** The data are the body of a stored payload; the output is its JSON. */

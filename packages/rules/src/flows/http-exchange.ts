@@ -1,5 +1,6 @@
 /** Encodes the request of an HttpRequest node, and decodes the response to an output or an error. */
 import type { Json, JsonObject } from "../json.ts";
+import { type MixedJson, writeJson } from "../large-json.ts";
 import { NodeError, Permanent, RetryAt } from "./errors.ts";
 import { isDeeperThan } from "./model.ts";
 import type { OutboundErrorCode, OutboundResponse } from "./outbound.ts";
@@ -21,7 +22,7 @@ export type HttpAuth =
   | { type: "header"; name: string; value: string };
 
 export type HttpBody =
-  | { type: "json"; value: Json }
+  | { type: "json"; value: MixedJson }
   | { type: "text"; value: string }
   | { type: "form"; value: Record<string, Scalar | Scalar[]> };
 
@@ -43,7 +44,7 @@ const pairsOf = (fields: Record<string, Scalar | Scalar[]>): [string, string][] 
 export function encodeBody(body: HttpBody): { contentType: string; bytes: Uint8Array } {
   const [contentType, text] =
     body.type === "json"
-      ? ["application/json", JSON.stringify(body.value)]
+      ? ["application/json", writeJson(body.value)]
       : body.type === "form"
         ? ["application/x-www-form-urlencoded", new URLSearchParams(pairsOf(body.value)).toString()]
         : ["text/plain; charset=utf-8", body.value];

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Json, JsonObject, JsonSchema } from "../json.ts";
+import type { LargeJson, MixedJson, MixedObject } from "../large-json.ts";
 import { type Path, parsePath } from "../match/path.ts";
 import type { ModelAnswer, ModelRequest } from "./agent/model.ts";
 import type { Concurrency } from "./concurrency.ts";
@@ -63,7 +64,7 @@ export interface NodeInput {
   slug: string;
   /** The input port of this node. */
   port: string;
-  output: Json;
+  output: MixedJson;
 }
 
 /** The data and services that a node can use. */
@@ -74,7 +75,7 @@ export interface NodeContext<Config> {
    * The output of the preceding node, or an object of outputs by slug if there are several. The input
    * of the run if the node is a trigger.
    */
-  input: Json;
+  input: MixedJson;
   /** The outputs of the branches that the run has taken. */
   inputs: readonly NodeInput[];
   scope: Scope;
@@ -93,12 +94,20 @@ export interface NodeContext<Config> {
   /** Runs a program of the flow's author in the sandbox. */
   evaluate(evaluation: Evaluation): Promise<EvaluationResult>;
   /** Stores an event that the run caused. A repeated call in this step with the same `id` has no effect. */
-  emit(event: { type: string; data: JsonObject; id?: string }): Promise<{ id: string }>;
+  emit(event: {
+    type: string;
+    data: MixedObject | LargeJson;
+    id?: string;
+  }): Promise<{ id: string }>;
   /**
    * Runs a flow from one of its triggers, or from its only active tool. A repeated attempt waits for
    * the run that an earlier one started.
    */
-  callFlow(call: { flow: string; trigger?: string | undefined; input: JsonObject }): Promise<Json>;
+  callFlow(call: {
+    flow: string;
+    trigger?: string | undefined;
+    input: JsonObject;
+  }): Promise<MixedJson>;
   /**
    * Calls a tool of a connection. The result is returned even if the server marks it as an error;
    * rejects if there is no result. A node that makes several calls gives each an `id`: the same for
@@ -197,7 +206,7 @@ export const ITEM_PORT = "item";
  * each item; the node's output is the array of their results.
  */
 export type NodeResult =
-  | { port?: string; output: Json }
+  | { port?: string; output: MixedJson }
   | { wait: Wait }
   | { each: { items: Json[]; atOnce: number } };
 
@@ -274,6 +283,11 @@ interface NodeSpec<Config extends z.ZodObject> {
   retries?: NonNullable<NodeSettings["retries"]>;
   /** Whether the node only computes, so that it can run again after a crash without any effect. */
   isPure?: boolean;
+  /**
+   * Whether the rendered config can have `LargeJson`, which the node passes on as text. For other
+   * types it is parsed, up to a limit.
+   */
+  acceptsLarge?: boolean;
   /** For a trigger that is a tool. Its config must contain `toolFields`. */
   tool?(config: z.output<Config>): ToolOffer;
   /** For a trigger that fires for events. */
@@ -307,6 +321,7 @@ export interface NodeDefinition
   hasOwnDeadline: boolean;
   retries: NodeSettings["retries"];
   isPure: boolean;
+  acceptsLarge: boolean;
   isTool: boolean;
   /** Undefined if the type is not a tool, or the config is invalid. */
   tool(config: JsonObject): ToolOffer | undefined;
@@ -368,6 +383,7 @@ export function defineNode<Config extends z.ZodObject>(
     hasOwnDeadline: spec.hasOwnDeadline ?? false,
     retries: spec.retries,
     isPure: spec.isPure ?? false,
+    acceptsLarge: spec.acceptsLarge ?? false,
     isTool: spec.tool !== undefined,
     tool: fromConfig(spec.tool),
     listensTo: fromConfig(spec.listensTo),

@@ -20,6 +20,10 @@ const INDIRECT = {
     /\\|\*|%|\$(?![A-Za-z])|\$(?:eval|lookup|each|keys|spread|sift|merge|map|filter|string)\b/,
 };
 
+/** Whether code may read the variable `name`. */
+export const mayRead = (name: string, code: string, language: keyof typeof INDIRECT): boolean =>
+  code.includes(name) || INDIRECT[language].test(code);
+
 export function referencedNodes(
   node: Pick<FlowNode, "parameters">,
   definition: Pick<NodeDefinition, "code"> | undefined,

@@ -1,6 +1,11 @@
-/** Renders templates. */
-import type { Json, JsonObject } from "../json.ts";
+/**
+ * Renders templates. A reference into large JSON cannot be resolved here: it is reported, and resolved
+ * by `select` in the sandbox before the config is rendered again.
+ */
+import type { JsonObject } from "../json.ts";
+import { jsonBytes } from "../json-bytes.ts";
 import { memberOf } from "../json-member.ts";
+import { LargeJson, type MixedJson, type MixedObject, writeJson } from "../large-json.ts";
 import { isWithin } from "../match/path.ts";
 import { Permanent } from "./errors.ts";
 import { writePath } from "./issues.ts";
@@ -16,23 +21,53 @@ import { mapTexts } from "./walk.ts";
 
 /** The values that templates and code can use, except secrets. */
 export interface Scope {
-  trigger?: Json;
+  trigger?: MixedJson;
   /** Outputs by slug, in their own object because a slug can have any name. */
-  nodes: Readonly<Record<string, Json>>;
+  nodes: Readonly<Record<string, MixedJson>>;
   /** Only inside a loop. */
-  item?: Json;
-  index?: Json;
+  item?: MixedJson;
+  index?: MixedJson;
 }
 type Secrets = Readonly<Record<string, string>>;
 
+/** A path into large JSON. */
+export interface LargeReference {
+  large: LargeJson;
+  path: readonly (string | number)[];
+}
+
+/** The value of a `LargeReference`. `reached` is the number of steps of the path that exist. */
+export interface Selected {
+  value: MixedJson | undefined;
+  reached: number;
+}
+export type FindSelected = (reference: LargeReference) => Selected | undefined;
+
+/** The text of a template cannot be longer. */
+const MAX_TEXT_CHARACTERS = 16_000_000;
+
 /** Throws `Permanent` if a reference has no value and is not optional. */
-export function renderTemplate(template: Template, scope: Scope, secrets: Secrets = {}): Json {
+export function renderTemplate(
+  template: Template,
+  scope: Scope,
+  secrets: Secrets = {},
+  findSelected: FindSelected = () => undefined,
+): MixedJson {
   const [error] = template.errors;
   if (error) throw new Permanent(`Template: ${error.message}.`, { code: "template_syntax" });
+  const values = { scope, secrets, findSelected };
   const sole = soleReference(template);
-  if (sole) return resolve(sole, scope, secrets) ?? null;
+  if (sole) return resolve(sole, values) ?? null;
+  let left = MAX_TEXT_CHARACTERS;
   return template.parts
-    .map((part) => (part.kind === "text" ? part.text : asText(resolve(part, scope, secrets))))
+    .map((part) => {
+      if (part.kind === "text") return part.text;
+      const value = resolve(part, values);
+      // Before it is written, because a template can refer to a large value many times.
+      left -= jsonBytes(value, left);
+      if (left < 0) throw textTooLarge(part);
+      return asText(value);
+    })
     .join("");
 }
 
@@ -45,8 +80,9 @@ export function renderConfig(
   { secretFields, rawFields }: Pick<NodeDefinition, "secretFields" | "rawFields">,
   scope: Scope,
   secrets: Secrets,
-): JsonObject {
-  return mapTexts(config, (text, keys) => {
+  findSelected?: FindSelected,
+): MixedObject {
+  return mapTexts<MixedJson>(config, (text, keys) => {
     if (!text.includes("{{") || rawFields.some((path) => isWithin(keys, path))) return text;
     const template = parseTemplate(text);
     const field = writePath(keys);
@@ -55,28 +91,47 @@ export function renderConfig(
         code: "secret_not_allowed",
       });
     try {
-      return renderTemplate(template, scope, secrets);
+      return renderTemplate(template, scope, secrets, findSelected);
     } catch (error) {
       if (!(error instanceof Permanent)) throw error;
       const { code, details } = error;
       throw new Permanent(`${field}: ${error.message}`, { code, details });
     }
-  }) as JsonObject;
+  }) as MixedObject;
 }
 
 const isSecret = (part: Template["parts"][number]): boolean =>
   part.kind === "reference" && part.root === "secrets";
 
-const asText = (value: Json | undefined): string =>
-  value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+const textTooLarge = (reference: Reference): Permanent =>
+  new Permanent(
+    `The text exceeds the limit of ${MAX_TEXT_CHARACTERS / 1_000_000} MB at {{ ${writeReference(reference)} }}. Pass less.`,
+    { code: "input_too_large" },
+  );
 
-/** Returns undefined only for an optional reference. */
-function resolve(reference: Reference, scope: Scope, secrets: Secrets): Json | undefined {
+const asText = (value: MixedJson | undefined): string =>
+  value === undefined ? "" : typeof value === "string" ? value : writeJson(value);
+
+interface Values {
+  scope: Scope;
+  secrets: Secrets;
+  findSelected: FindSelected;
+}
+
+/** Returns undefined only for an optional reference, and for one that is not selected yet. */
+function resolve(reference: Reference, values: Values): MixedJson | undefined {
   const { root, path, optional } = reference;
-  let value = lookUp(root, scope, secrets);
+  let value = lookUp(root, values);
   let reached = 0;
-  while (value !== undefined && reached < path.length)
+  while (value !== undefined && !(value instanceof LargeJson) && reached < path.length)
     value = memberOf(value, path[reached++] as string | number);
+  if (value instanceof LargeJson && reached < path.length) {
+    const selected = values.findSelected({ large: value, path: path.slice(reached) });
+    if (!selected) return undefined;
+    value = selected.value;
+    // Like above: the step that does not exist counts.
+    reached += selected.reached;
+  }
   if (value !== undefined || optional) return value;
   const whole = writeReference(reference);
   const missing = writeReference({ root, path: path.slice(0, reached) });
@@ -88,7 +143,7 @@ function resolve(reference: Reference, scope: Scope, secrets: Secrets): Json | u
   );
 }
 
-function lookUp(root: string, scope: Scope, secrets: Secrets): Json | undefined {
+function lookUp(root: string, { scope, secrets }: Values): MixedJson | undefined {
   if (root === "trigger" || root === "item" || root === "index") return scope[root];
   if (root === "secrets") return secrets;
   return Object.hasOwn(scope.nodes, root) ? scope.nodes[root] : undefined;

@@ -1,20 +1,24 @@
 /** Runs the program of a `Code` or `Transform` node. */
-import type { JsonObject } from "../json.ts";
-import { parsed } from "../large-json.ts";
+import { LargeJson, type MixedJson, type MixedObject } from "../large-json.ts";
 import { Permanent } from "./errors.ts";
 import type { Evaluation } from "./evaluation.ts";
 import type { NodeContext, NodeResult } from "./node-type.ts";
+import { mayRead } from "./referenced-nodes.ts";
 
 /** Like `Omit<Whole, "data">`, but for each member of a union. */
 type WithoutData<Whole> = Whole extends unknown ? Omit<Whole, "data"> : never;
+type CodeEvaluation = Extract<Evaluation, { language: "javascript" | "jsonata" }>;
 
 export async function runCode(
   context: NodeContext<unknown>,
-  program: WithoutData<Evaluation>,
+  program: WithoutData<CodeEvaluation>,
 ): Promise<NodeResult> {
-  const result = await context.evaluate({ ...program, data: variables(context) } as Evaluation);
+  const { language } = program;
+  const code = language === "javascript" ? program.code : program.expression;
+  const data = variables(context, (name) => mayRead(name, code, language));
+  const result = await context.evaluate({ ...program, data });
   for (const line of result.log) context.log(line);
-  if ("output" in result) return { output: parsed(result.output) };
+  if ("output" in result) return { output: result.output };
   const { error, message } = result;
   throw new Permanent(
     error === "code_failed" ? `The code failed: ${message}` : `The code ${message}.`,
@@ -22,14 +26,26 @@ export async function runCode(
   );
 }
 
-/** The variables of a program, the same in every language. */
-function variables({ input, scope }: Pick<NodeContext<unknown>, "input" | "scope">): JsonObject {
+/** The variables of a program, the same in every language. A large one that it does not read is null. */
+function variables(
+  { input, scope }: Pick<NodeContext<unknown>, "input" | "scope">,
+  isRead: (name: string) => boolean,
+): MixedObject {
   const { trigger = null, nodes, item, index } = scope;
+  const ifRead = (name: string, value: MixedJson) =>
+    hasLarge(value) && !isRead(name) ? null : value;
   return {
-    input,
-    trigger,
+    input: ifRead("input", input),
+    trigger: ifRead("trigger", trigger),
     nodes,
-    ...(item === undefined ? {} : { item }),
+    ...(item === undefined ? {} : { item: ifRead("item", item) }),
     ...(index === undefined ? {} : { index }),
   };
 }
+
+/** Whether a value or one of its members is large. */
+const hasLarge = (value: MixedJson): boolean =>
+  value instanceof LargeJson ||
+  (typeof value === "object" &&
+    value !== null &&
+    Object.values(value).some((member) => member instanceof LargeJson));

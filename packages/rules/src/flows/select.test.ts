@@ -13,10 +13,10 @@ it("returns the JSON of the values at the paths", () => {
     ["trigger", "text", 0],
     [],
   ];
-  const result = runSelect({ paths, maxBytes: 1_000 }, data);
+  const result = runSelect({ paths, maxBytes: 1_000 }, JSON.stringify(data));
   expect(result).toEqual({
     log: [],
-    output: "null",
+    output: "[4,3,3,3,2,3,0]",
     parts: ["1", "null", undefined, undefined, undefined, undefined, JSON.stringify(data)],
   });
 });
@@ -25,7 +25,7 @@ it("fails before it writes more than the limit", () => {
   const path = ["trigger", "text"];
   const paths = Array<string[]>(1_000_000).fill(path);
   const large = { trigger: { text: "x".repeat(1_000_000) } };
-  expect(runSelect({ paths, maxBytes: 8_000_000 }, large)).toEqual({
+  expect(runSelect({ paths, maxBytes: 8_000_000 }, JSON.stringify(large))).toEqual({
     log: [],
     error: "selection_too_large",
     message: "exceeds the limit of 8000000 bytes of JSON at trigger.text",

@@ -14,13 +14,26 @@ export interface Selection {
   maxBytes: number;
 }
 
-/** The parts are the values, in the order of the paths; undefined for a path without a value. */
-export function runSelect({ paths, maxBytes }: Selection, data: Json): SerializedResult {
+/**
+ * The parts are the values, in the order of the paths; undefined for a path without a value. The
+ * output is an array of numbers: how many steps of each path were taken.
+ */
+export function runSelect({ paths, maxBytes }: Selection, text: string): SerializedResult {
+  let data: Json;
+  try {
+    data = JSON.parse(text) as Json;
+  } catch {
+    return { log: [], error: "code_failed", message: "is not valid JSON" };
+  }
   let left = maxBytes;
   const values: (Json | undefined)[] = [];
+  const taken: number[] = [];
   for (const path of paths) {
     let value: Json | undefined = data;
-    for (const step of path) if (value !== undefined) value = memberOf(value, step);
+    let steps = 0;
+    while (value !== undefined && steps < path.length)
+      value = memberOf(value, path[steps++] as string | number) as Json | undefined;
+    taken.push(steps);
     if (value !== undefined) left -= jsonBytes(value, left);
     if (left < 0)
       return {
@@ -31,5 +44,5 @@ export function runSelect({ paths, maxBytes }: Selection, data: Json): Serialize
     values.push(value);
   }
   const parts = values.map((value) => (value === undefined ? undefined : JSON.stringify(value)));
-  return { log: [], output: "null", parts };
+  return { log: [], output: JSON.stringify(taken), parts };
 }

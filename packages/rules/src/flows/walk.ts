@@ -1,5 +1,6 @@
 /** Visits the strings of a JSON value. Recursive: model.ts limits the depth of parameters. */
 import { isObject, type Json } from "../json.ts";
+import type { MixedJson } from "../large-json.ts";
 
 export type Keys = readonly (string | number)[];
 
@@ -12,20 +13,22 @@ export function eachText(value: Json, visit: (text: string, keys: Keys) => void)
 }
 
 /** Returns a copy with every string replaced. Unchanged parts are the same objects as before. */
-export function mapTexts(
+export function mapTexts<Changed extends MixedJson = Json>(
   value: Json,
-  change: (text: string, keys: Keys) => Json,
+  change: (text: string, keys: Keys) => Changed,
   keys: Keys = [],
-): Json {
+): Changed | Json {
   if (typeof value === "string") return change(value, keys);
   if (Array.isArray(value)) {
     const items = value.map((item, at) => mapTexts(item, change, [...keys, at]));
-    return items.some((item, at) => item !== value[at]) ? items : value;
+    return items.some((item, at) => item !== value[at]) ? (items as MixedJson as Changed) : value;
   }
   if (!isObject(value)) return value;
-  const entries = Object.entries(value).map(([name, item]): [string, Json] => [
+  const entries = Object.entries(value).map(([name, item]): [string, Changed | Json] => [
     name,
     mapTexts(item, change, [...keys, name]),
   ]);
-  return entries.some(([name, item]) => item !== value[name]) ? Object.fromEntries(entries) : value;
+  return entries.some(([name, item]) => item !== value[name])
+    ? (Object.fromEntries(entries) as Changed)
+    : value;
 }

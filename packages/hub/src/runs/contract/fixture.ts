@@ -13,7 +13,7 @@ import { z } from "zod";
 import { createIds } from "../../lib/ids.ts";
 import type { Timers } from "../../lib/timers.ts";
 import { allSteps } from "../../store/contract/run-sample.ts";
-import type { NewRun, Run, Step } from "../../store/run-store.ts";
+import type { NewRun, Run, WrittenStep } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import type { CallToolOptions } from "../call-tool.ts";
 import { loadInput } from "../load-input.ts";
@@ -81,7 +81,7 @@ export const systemTimers = (options: Partial<Timers> = {}): Timers => ({
 });
 
 /** A store that calls `onStep` for every step that it saves. */
-export const withSavedSteps = (store: Store, onStep: (step: Step) => void): Store => ({
+export const withSavedSteps = (store: Store, onStep: (step: WrittenStep) => void): Store => ({
   ...store,
   async saveProgress(batch) {
     const outcomes = await store.saveProgress(batch);
@@ -245,7 +245,7 @@ export function createFixture(store: Store) {
      */
     openCrashable(
       given: FixtureRunnerOptions = {},
-      crashesAfter: (step: Step) => boolean = () => false,
+      crashesAfter: (step: WrittenStep) => boolean = () => false,
     ): Runner & { crash(): void } {
       let crashed = false;
       const saveAndCrash: Store["saveProgress"] = async (batch) => {

@@ -1,6 +1,6 @@
 /** Leases of runs: workers claim, renew and release them. */
-import type { Json } from "@signalbox/rules/json.ts";
-import type { ClaimedRun, RunLease, StepRef } from "../run-store.ts";
+import { type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
+import type { ClaimedRun, RunLease, StepRef, WrittenStep } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
@@ -309,13 +309,13 @@ function* readSteps(dialect: Dialect, runs: readonly string[]): Verb<Map<string,
   return stored;
 }
 
-export function* loadOutput(run: string, { node_id, item, attempt }: StepRef): Verb<Json> {
+export function* loadOutput(run: string, { node_id, item, attempt }: StepRef): Verb<MaybeLarge> {
   const found = yield* first<{ output: string }>(
     "SELECT output FROM steps WHERE run_id = ? AND node_id = ? AND item = ? AND attempt = ?",
     [run, node_id, item, attempt],
   );
   if (!found) throw new Error(`The run ${run} has no step ${node_id} ${item} ${attempt}.`);
-  return JSON.parse(found.output);
+  return parseUnlessLarge(found.output);
 }
 
 export function* renewRuns(

@@ -1,4 +1,6 @@
 /** Creates runs: queued for any worker, gathered into a run that has not started, or started directly. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { writeJson } from "@signalbox/rules/large-json.ts";
 import type {
   ClaimedRun,
   Gathered,
@@ -265,7 +267,12 @@ function gatherInto(pending: PendingRun, { input, event_id, at, depth, chain = [
   pending.count += 1;
   // The longest chain counts; otherwise a loop could continue forever.
   if (depth > pending.depth) Object.assign(pending, { depth, chain });
-  const more = [...pending.gathered, { at, input, ...(event_id !== undefined && { event_id }) }];
+  // Only runs of events gather; their input is the event.
+  const own = input as JsonObject;
+  const more = [
+    ...pending.gathered,
+    { at, input: own, ...(event_id !== undefined && { event_id }) },
+  ];
   if (JSON.stringify(more).length <= MAX_GATHERED_CHARS) pending.gathered = more;
 }
 
@@ -301,7 +308,7 @@ const runValues = (
   run.token_id ?? null,
   depth,
   JSON.stringify(chain),
-  JSON.stringify(run.input),
+  writeJson(run.input),
   JSON.stringify(gathered),
   count,
   run.limit?.lane ?? null,

@@ -1,5 +1,6 @@
 /** Saves the progress of runs: their steps, and their end or suspension. */
-import { openStepError, type RunProgress, type Step } from "../run-store.ts";
+import { writeJson } from "@signalbox/rules/large-json.ts";
+import { openStepError, type RunProgress, type WrittenStep } from "../run-store.ts";
 import {
   type Dialect,
   execute,
@@ -106,7 +107,7 @@ function* notifySteps(runs: readonly string[]): Verb<void> {
 }
 
 /** A started step is not progress: a worker starts interrupted steps again. */
-const isProgress = ({ status }: Step): boolean => status !== "running";
+const isProgress = ({ status }: WrittenStep): boolean => status !== "running";
 
 function* lockLeased(
   dialect: Dialect,
@@ -169,7 +170,7 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
       const error = next.status === "failed" ? next.error : null;
       yield* execute(
         "UPDATE runs SET status = ?, output = ?, error = ?, finished_at = ?, worker = NULL WHERE id = ?",
-        [next.status, JSON.stringify(output), JSON.stringify(error), now, row.id],
+        [next.status, writeJson(output), JSON.stringify(error), now, row.id],
       );
       // If the worker wanted to suspend the run, its steps are still open.
       if (next.status === "cancelled")

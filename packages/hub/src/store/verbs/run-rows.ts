@@ -1,5 +1,12 @@
 /** The rows of runs and steps. */
-import type { Preview, Run, Step } from "../run-store.ts";
+import { parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
+import {
+  PREVIEW_CHARACTERS,
+  type Run,
+  type Step,
+  toPreview,
+  type WrittenStep,
+} from "../run-store.ts";
 import type { Value } from "../sql.ts";
 
 type JsonColumn = "chain" | "input" | "output" | "error" | "gathered";
@@ -52,10 +59,10 @@ export const toRun = ({
   parent_run: parent_run ?? undefined,
   token_id: token_id ?? undefined,
   chain: JSON.parse(row.chain),
-  input: JSON.parse(row.input),
+  input: parseUnlessLarge(row.input) as Run["input"],
   gathered: JSON.parse(row.gathered),
   cancel_requested: cancel_asked === 1,
-  output: JSON.parse(row.output),
+  output: parseUnlessLarge(row.output),
   error: JSON.parse(row.error),
 });
 
@@ -80,14 +87,15 @@ export const CLAIMED_STEP_FIELDS = STEP_FIELDS.replace(
     `CASE WHEN ${isOmitted} THEN 1 ELSE 0 END AS omitted`,
 );
 export type ClaimedStepRow = Omit<StepRow, "omitted"> & { omitted: number };
-export const toClaimedStep = ({ omitted, ...row }: ClaimedStepRow): Step => ({
-  ...toStep(row),
+export const toClaimedStep = ({ omitted, ...row }: ClaimedStepRow): WrittenStep => ({
+  ...toStep({ ...row, input: "null", output: "null" }),
+  input: parseUnlessLarge(row.input),
+  output: parseUnlessLarge(row.output),
   ...(omitted === 1 && { omitted: true }),
 });
 
 /** Larger values are read as previews. */
 const MAX_WHOLE_BYTES = 16 * 1024;
-const PREVIEW_CHARACTERS = 200;
 
 const ifLarge = (column: string, large: string, otherwise: string) =>
   `CASE WHEN octet_length(${column}) > ${MAX_WHOLE_BYTES} THEN ${large} ELSE ${otherwise} END`;
@@ -124,9 +132,7 @@ const previewed = <Row extends Record<"input" | "output", string>>({
 });
 
 const previewText = (text: string, bytes: number | null): string =>
-  bytes === null
-    ? text
-    : JSON.stringify({ $preview: text.toWellFormed(), bytes } satisfies Preview);
+  bytes === null ? text : JSON.stringify(toPreview(text, bytes));
 
 export type RunPreviewRow = Previewed<RunRow>;
 export type StepPreviewRow = Previewed<StepRow>;
@@ -141,7 +147,7 @@ export const RUN_PREVIEW_FIELDS = withPreviews(RUN_FIELDS).replace(
 export const STEP_PREVIEW_FIELDS = withPreviews(STEP_FIELDS_WITH_LOG);
 export const STEP_COLUMNS = ["run_id", ...STEP_FIELDS_WITH_LOG.split(", ")];
 
-export const stepValues = (run: string, step: Step): Value[] => [
+export const stepValues = (run: string, step: WrittenStep): Value[] => [
   run,
   step.nth,
   step.node_id,
@@ -149,8 +155,8 @@ export const stepValues = (run: string, step: Step): Value[] => [
   step.attempt,
   step.status,
   step.port,
-  JSON.stringify(step.input),
-  JSON.stringify(step.output),
+  writeJson(step.input),
+  writeJson(step.output),
   JSON.stringify(step.error),
   step.started_at,
   step.finished_at,

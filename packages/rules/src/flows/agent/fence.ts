@@ -2,7 +2,7 @@
  * Encloses untrusted text in tags whose name contains a nonce. The nonce is created after the text is
  * known, and does not occur in it, so that no text can close its own fence.
  */
-import type { Json } from "../../json.ts";
+import { type MixedJson, writeJson } from "../../large-json.ts";
 
 /** Data with the nonce of its fence. Both are recorded, so that a repeated turn sends the same text. */
 export interface UntrustedText {
@@ -14,11 +14,11 @@ export interface UntrustedText {
 
 /** A string is used as it is; other values as JSON. */
 export function untrusted(
-  data: Json,
+  data: MixedJson,
   maxCharacters: number,
   newNonce: () => string,
 ): UntrustedText {
-  const whole = typeof data === "string" ? data : JSON.stringify(data);
+  const whole = typeof data === "string" ? data : writeJson(data);
   const text = truncate(whole, maxCharacters);
   let nonce = newNonce();
   while (text.includes(nonce)) nonce = newNonce();

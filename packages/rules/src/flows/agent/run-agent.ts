@@ -3,6 +3,7 @@
  * recorded part of the step, so that after a crash only the parts under way are repeated.
  */
 import type { Json, JsonObject, JsonSchema } from "../../json.ts";
+import type { MixedJson } from "../../large-json.ts";
 import { NodeError, Permanent } from "../errors.ts";
 import { writePath } from "../issues.ts";
 import type { NodeContext, ToolResult } from "../node-type.ts";
@@ -24,7 +25,7 @@ export interface AgentConfig {
   model: ModelChoice;
   instructions: string;
   prompt?: string | undefined;
-  data?: Json | undefined;
+  data?: MixedJson | undefined;
   tools: readonly { connection: string; tools?: readonly string[] | undefined }[];
   inboxTools: boolean;
   limits: AgentLimits;

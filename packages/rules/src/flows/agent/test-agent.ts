@@ -69,7 +69,7 @@ export function createTestAgent(
     parts,
     async run(): Promise<Json> {
       const result = await agent.run(context);
-      return "output" in result ? result.output : null;
+      return "output" in result ? (result.output as Json) : null;
     },
   };
 }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { MODEL_PROVIDERS } from "../agent/model.ts";
 import { runAgent } from "../agent/run-agent.ts";
+import { mixedValue } from "../json-value.ts";
 import { defineNode } from "../node-type.ts";
 import { schemaProblem } from "../schema-problem.ts";
 import { embedSchema } from "../subschemas.ts";
@@ -55,8 +56,7 @@ const config = z.strictObject({
   prompt: authorText("must be text for the model")
     .optional()
     .describe("The task, before the data in the user message. Without templates."),
-  data: z
-    .json()
+  data: mixedValue()
     .optional()
     .describe(
       "The data of the task. If omitted, the node's input. The model gets it as untrusted data.",
@@ -118,6 +118,7 @@ export const agent = defineNode({
   description: "Runs a model with instructions and tools on the data.",
   icon: "Bot",
   kind: "action",
+  acceptsLarge: true,
   config,
   ports: { in: ["in"], out: ["out"] },
   secretFields: ["model.apiKey"],

@@ -1,5 +1,6 @@
 /** Runs another flow from one of its triggers, and waits for its result. */
 import { z } from "zod";
+import { jsonObject } from "../json-value.ts";
 import { defineNode } from "../node-type.ts";
 import { text } from "../text.ts";
 
@@ -15,7 +16,7 @@ const config = z.strictObject({
     .describe(
       "The id or the slug of one of that flow's triggers. If omitted, its only active tool.",
     ),
-  input: z.record(z.string(), z.json()).default({}).describe("The input of the trigger."),
+  input: jsonObject().default({}).describe("The input of the trigger."),
 });
 
 export const callFlow = defineNode({

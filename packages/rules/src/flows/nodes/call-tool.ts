@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Json, JsonObject, JsonSchema } from "../../json.ts";
 import { NodeError, Permanent } from "../errors.ts";
 import { writePath } from "../issues.ts";
+import { jsonObject } from "../json-value.ts";
 import {
   type ConnectionTool,
   defineNode,
@@ -22,10 +23,7 @@ const config = z.strictObject({
     .min(1, "must not be empty")
     .max(200)
     .describe("The name of one of its tools."),
-  arguments: z
-    .record(z.string(), z.json())
-    .default({})
-    .describe("The arguments of the tool, by name."),
+  arguments: jsonObject().default({}).describe("The arguments of the tool, by name."),
 });
 
 /** The result of a tool that failed can contain images and files. */

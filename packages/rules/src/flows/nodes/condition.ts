@@ -1,7 +1,9 @@
 /** Continues on the port `true` or `false`. */
 import { z } from "zod";
 import { GLOB_LENGTH } from "../../match/glob.ts";
-import { holds, operators } from "../../match/operators.ts";
+import { operators } from "../../match/operators.ts";
+import { compareAll } from "../compare.ts";
+import { mixedValue } from "../json-value.ts";
 import { defineNode } from "../node-type.ts";
 
 const config = z.strictObject({
@@ -9,9 +11,9 @@ const config = z.strictObject({
     .array(
       z
         .strictObject({
-          left: z.json().describe("The value to compare."),
+          left: mixedValue().describe("The value to compare."),
           op: z.enum(operators).describe("The comparison operator."),
-          right: z.json().default(null).describe("The value to compare with."),
+          right: mixedValue().default(null).describe("The value to compare with."),
         })
         .refine(({ op, right }) => op !== "glob" || String(right).length <= GLOB_LENGTH, {
           path: ["right"],
@@ -34,6 +36,7 @@ export const condition = defineNode({
   icon: "GitBranch",
   kind: "logic",
   isPure: true,
+  acceptsLarge: true,
   config,
   ports: { in: ["in"], out: ["true", "false"] },
   sample: {
@@ -42,8 +45,9 @@ export const condition = defineNode({
     result: { port: "true", output: { degrees: 12 } },
     rejects: { config: { conditions: [{ left: 1, op: "like" }] }, path: "conditions[0].op" },
   },
-  run({ config: { conditions, combine }, input }) {
-    const results = conditions.map(({ left, op, right }) => holds(op, [left], right));
+  async run({ config: { conditions, combine }, input, evaluate }) {
+    const comparisons = conditions.map(({ left, op, right }) => ({ left, tests: [{ op, right }] }));
+    const results = (await compareAll({ evaluate }, comparisons)).flat();
     const isTrue = combine === "all" ? !results.includes(false) : results.includes(true);
     return { port: String(isTrue), output: input };
   },

@@ -1,5 +1,6 @@
 /** Stores an event, which agents can read and which can start other flows. */
 import { z } from "zod";
+import { mixedObject } from "../json-value.ts";
 import { defineNode } from "../node-type.ts";
 import { text } from "../text.ts";
 
@@ -9,7 +10,7 @@ const config = z.strictObject({
     .max(200)
     .regex(/^\P{Cc}*$/u, "must not contain control characters")
     .describe("The event's type."),
-  data: z.record(z.string(), z.json()).default({}).describe("The event's payload."),
+  data: mixedObject().default({}).describe("The event's payload."),
 });
 
 export const emitEvent = defineNode({
@@ -18,6 +19,7 @@ export const emitEvent = defineNode({
   description: "Stores an event, which agents can read and which can start other flows.",
   icon: "Radio",
   kind: "action",
+  acceptsLarge: true,
   config,
   ports: { in: ["in"], out: ["out"] },
   outputSchema: () => ({

@@ -1,11 +1,12 @@
 /** Runs the nodes after its port `item` once for each item of an array. */
 import { z } from "zod";
+import { jsonValue } from "../json-value.ts";
 import { defineNode, ITEM_PORT } from "../node-type.ts";
 
 const MAX_ITEMS = 10_000;
 
 const config = z.strictObject({
-  items: z.array(z.json()).max(MAX_ITEMS).describe("An array, usually a reference to one."),
+  items: z.array(jsonValue()).max(MAX_ITEMS).describe("An array, usually a reference to one."),
   atOnce: z.int().min(1).max(20).default(1).describe("How many items are processed in parallel."),
 });
 

@@ -10,6 +10,7 @@ import {
   responseError,
   withQuery,
 } from "../http-exchange.ts";
+import { mixedValue } from "../json-value.ts";
 import { defineNode } from "../node-type.ts";
 import type { OutboundRequest } from "../outbound.ts";
 import { text } from "../text.ts";
@@ -39,7 +40,7 @@ const config = z.strictObject({
     .describe("A bearer token, basic authentication, or another header."),
   body: z
     .discriminatedUnion("type", [
-      z.strictObject({ type: z.literal("json"), value: z.json() }),
+      z.strictObject({ type: z.literal("json"), value: mixedValue() }),
       z.strictObject({ type: z.literal("text"), value: z.string() }),
       z.strictObject({ type: z.literal("form"), value: fields }),
     ])
@@ -85,6 +86,7 @@ export const httpRequest = defineNode({
   description: "Calls an HTTP API and returns its response.",
   icon: "Globe",
   kind: "action",
+  acceptsLarge: true,
   config,
   ports: { in: ["in"], out: ["out"] },
   secretFields: ["headers", "auth"],

@@ -1,12 +1,15 @@
 /** Returns the result of the run. */
 import { z } from "zod";
-import type { JsonSchema } from "../../json.ts";
+import type { Json, JsonSchema } from "../../json.ts";
+import { mixedValue } from "../json-value.ts";
 import { defineNode } from "../node-type.ts";
 import { schemaProblem } from "../schema-problem.ts";
 import { schemaOfTemplate } from "../template-schema.ts";
 
 const config = z.strictObject({
-  value: z.json().optional().describe("The result. If omitted, the node's input is the result."),
+  value: mixedValue()
+    .optional()
+    .describe("The result. If omitted, the node's input is the result."),
   schema: z
     .record(z.string(), z.json())
     .superRefine((schema, context) => {
@@ -26,11 +29,12 @@ export const returnNode = defineNode({
   icon: "CornerDownLeft",
   kind: "result",
   isPure: true,
+  acceptsLarge: true,
   config,
   ports: { in: ["in"], out: [] },
   rawFields: ["schema"],
   outputSchema: ({ value, schema }, { input, reference }): JsonSchema | undefined =>
-    schema ?? (value === undefined ? input?.() : schemaOfTemplate(value, reference)),
+    schema ?? (value === undefined ? input?.() : schemaOfTemplate(value as Json, reference)),
   sample: {
     config: { value: { city: "Bern", degrees: 12 } },
     input: null,

@@ -1,12 +1,14 @@
 /** Continues on the port of the first matching case, or on `default` if no case matches. */
 import { z } from "zod";
-import { holds, operators } from "../../match/operators.ts";
+import { operators } from "../../match/operators.ts";
+import { compareAll } from "../compare.ts";
+import { mixedValue } from "../json-value.ts";
 import { defineNode, ERROR_PORT } from "../node-type.ts";
 
 const DEFAULT_PORT = "default";
 
 const config = z.strictObject({
-  value: z.json().describe("The value to compare."),
+  value: mixedValue().describe("The value to compare."),
   cases: z
     .array(
       z.strictObject({
@@ -20,7 +22,7 @@ const config = z.strictObject({
           )
           .describe("The name of the port."),
         op: z.enum(operators).default("eq").describe("The comparison operator."),
-        value: z.json().describe("The value to compare with."),
+        value: mixedValue().describe("The value to compare with."),
       }),
     )
     .min(1, "must have at least one")
@@ -45,6 +47,7 @@ export const switchNode = defineNode({
   icon: "Split",
   kind: "logic",
   isPure: true,
+  acceptsLarge: true,
   config,
   ports: {
     in: ["in"],
@@ -71,8 +74,9 @@ export const switchNode = defineNode({
       path: "cases[1].name",
     },
   },
-  run({ config: { value, cases }, input }) {
-    const match = cases.find((one) => holds(one.op, [value], one.value));
-    return { port: match?.name ?? DEFAULT_PORT, output: input };
+  async run({ config: { value, cases }, input, evaluate }) {
+    const tests = cases.map(({ op, value: right }) => ({ op, right }));
+    const [results = []] = await compareAll({ evaluate }, [{ left: value, tests }]);
+    return { port: cases[results.indexOf(true)]?.name ?? DEFAULT_PORT, output: input };
   },
 });

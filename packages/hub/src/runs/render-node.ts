@@ -1,0 +1,69 @@
+/**
+ * Renders the config of a node. References into large JSON are resolved in the sandbox; mostly they
+ * select small values.
+ */
+import { Permanent } from "@signalbox/rules/flows/errors.ts";
+import type { Evaluation, EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
+import { writePath } from "@signalbox/rules/flows/issues.ts";
+import type { NodeDefinition } from "@signalbox/rules/flows/node-type.ts";
+import {
+  type LargeReference,
+  renderConfig,
+  type Scope,
+  type Selected,
+} from "@signalbox/rules/flows/render.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { type LargeJson, type MixedObject, parsed } from "@signalbox/rules/large-json.ts";
+import { MAX_VALUE_BYTES } from "./mask-value.ts";
+
+type Evaluates = (evaluation: Evaluation) => Promise<EvaluationResult>;
+
+/** Also for the time in which the worker reads the data. */
+const SELECT_TIMEOUT_MS = 10_000;
+
+export async function renderNode(
+  config: JsonObject,
+  definition: Pick<NodeDefinition, "secretFields" | "rawFields">,
+  scope: Scope,
+  secrets: Readonly<Record<string, string>>,
+  evaluate: Evaluates,
+): Promise<MixedObject> {
+  const wanted = new Map<LargeJson, Map<string, LargeReference["path"]>>();
+  const found = new Map<LargeJson, Map<string, Selected>>();
+  const findSelected = ({ large, path }: LargeReference): Selected | undefined => {
+    const key = writePath(path);
+    const selected = found.get(large)?.get(key);
+    if (!selected) wanted.set(large, (wanted.get(large) ?? new Map()).set(key, path));
+    return selected;
+  };
+  const render = () => renderConfig(config, definition, scope, secrets, findSelected);
+  const rendered = render();
+  if (wanted.size === 0) return rendered;
+  for (const [large, paths] of wanted) found.set(large, await select(evaluate, large, paths));
+  return render();
+}
+
+async function select(
+  evaluate: Evaluates,
+  data: LargeJson,
+  paths: ReadonlyMap<string, LargeReference["path"]>,
+): Promise<Map<string, Selected>> {
+  const result = await evaluate({
+    language: "select",
+    paths: [...paths.values()],
+    maxBytes: MAX_VALUE_BYTES,
+    timeoutMs: SELECT_TIMEOUT_MS,
+    data,
+  });
+  if (!("output" in result)) {
+    const isTooLarge = result.error === "selection_too_large";
+    throw new Permanent(`Reading large JSON for a template ${result.message}. Refer to less.`, {
+      code: isTooLarge ? "input_too_large" : result.error,
+    });
+  }
+  const { parts = [] } = result;
+  const reached = parsed(result.output) as number[];
+  return new Map(
+    [...paths.keys()].map((key, nth) => [key, { value: parts[nth], reached: reached[nth] ?? 0 }]),
+  );
+}

@@ -1,0 +1,37 @@
+/**
+ * Schemas of JSON in the config of nodes. Unlike `z.json()`, they do not visit every value, which is
+ * slow: the parameters of a node are known to be JSON, and so are the values of its templates.
+ */
+import { z } from "zod";
+import type { Json, JsonObject } from "../json.ts";
+import { LargeJson, type MixedJson, type MixedObject } from "../large-json.ts";
+
+/** For types that accept large values: see `acceptsLarge` in node-type.ts. */
+export const mixedValue = (): z.ZodType<MixedJson> =>
+  accept(z.json(), (value) => value !== undefined) as z.ZodType<MixedJson>;
+
+export const mixedObject = (): z.ZodType<MixedObject | LargeJson> =>
+  accept(z.record(z.string(), z.json()), isJsonObject) as z.ZodType<MixedObject | LargeJson>;
+
+export const jsonValue = (): z.ZodType<Json> => mixedValue() as z.ZodType<Json>;
+
+export const jsonObject = (): z.ZodType<JsonObject> =>
+  mixedObject() as z.ZodType as z.ZodType<JsonObject>;
+
+const isJsonObject = (value: unknown): boolean =>
+  value instanceof LargeJson
+    ? value.text.trimStart().startsWith("{")
+    : typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The schema determines the JSON Schema, and the errors about values that are not accepted. */
+function accept(schema: z.ZodType, isValid: (value: unknown) => boolean): z.ZodType {
+  const { run } = schema._zod;
+  schema._zod.run = (payload, context) =>
+    isValid(payload.value) ? payload : run(payload, context);
+  // `describe` would copy the schema without the method above.
+  schema.describe = (description) => {
+    z.globalRegistry.add(schema, { description });
+    return schema;
+  };
+  return schema;
+}
