@@ -41,7 +41,7 @@ export function openEngine(): Engine {
     registry: nodeTypes,
     worker: newId(),
     secrets: async () => ({}),
-    loadInput: (run) => loadInput(store, run),
+    loadInput: (run) => loadInput({ store, evaluate: sandbox.evaluate }, run),
     timers: {
       now: Date.now,
       monotonic: () => performance.now(),

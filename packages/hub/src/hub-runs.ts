@@ -46,7 +46,7 @@ export function createHubRuns(options: HubRunsOptions) {
     registry: nodeTypes,
     worker: newId(),
     secrets: openSecrets(store, seal),
-    loadInput: (run) => loadInput(store, run),
+    loadInput: (run) => loadInput({ store, evaluate }, run),
     services: createNodeServices({
       store,
       append: pipeline.append,

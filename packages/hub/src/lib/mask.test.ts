@@ -121,3 +121,19 @@ test("masks a secret that was trimmed", () => {
     [`Bearer ${MASK}`, MASK, MASK, expect.not.stringContaining(btoa("s3cret word").slice(0, 8))],
   );
 });
+
+test("masks the text of JSON like its value", () => {
+  const secret = fc.string({ minLength: 4 }).filter((text) => text === text.trim());
+  fc.assert(
+    fc.property(fc.jsonValue(), secret, fc.boolean(), (other, secret, asName) => {
+      const mask = createMask([secret, "12345"]);
+      const value = {
+        other,
+        12345: asName ? { [`x${secret}`]: 99123459 } : [`${secret}y`],
+      } as Json;
+      expect(JSON.parse(mask.jsonText(JSON.stringify(value)))).toEqual(mask.json(value));
+    }),
+  );
+  const text = '{ "a": "b" }';
+  expect(createMask(["s3cret"]).jsonText(text)).toBe(text);
+});

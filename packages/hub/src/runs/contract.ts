@@ -7,6 +7,7 @@ import { deferredContract } from "./contract/deferred.ts";
 import { executionContract } from "./contract/execution.ts";
 import { createFixture, type Fixture } from "./contract/fixture.ts";
 import { largeOutputsContract } from "./contract/large-outputs.ts";
+import { largeValuesContract } from "./contract/large-values.ts";
 import { loopsContract } from "./contract/loops.ts";
 import { partsContract } from "./contract/parts.ts";
 import { recoveryContract } from "./contract/recovery.ts";
@@ -34,6 +35,7 @@ export function runnerContract(
     deferredContract(it);
     budgetContract(it);
     largeOutputsContract(it);
+    largeValuesContract(it);
   });
   describe(`the parts of a step on ${backend}`, () => partsContract(it));
   describe(`an agent on ${backend}`, () => agentsContract(it));

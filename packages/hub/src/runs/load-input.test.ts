@@ -1,5 +1,6 @@
 import { EVENT_FIELDS } from "@signalbox/rules/flows/nodes/event.ts";
 import { expect, it } from "vitest";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import type { Run } from "../store/run-store.ts";
 import type { EventRow, Payload } from "../store/store.ts";
 import { loadInput } from "./load-input.ts";
@@ -22,7 +23,7 @@ it("returns exactly the event fields that flow validation knows", async () => {
   } as Payload;
   const store = { getEvent: async () => event, getPayload: async () => payload };
   const gathered = [{ at: 1, input: {}, event_id: "e" }];
-  const input = await loadInput(store, {
+  const input = await loadInput({ store, evaluate: testEvaluate }, {
     tenant: "acme",
     event_id: "e",
     gathered,

@@ -2,9 +2,16 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Json } from "../json.ts";
+import { LargeJson } from "../large-json.ts";
 import { Permanent } from "./errors.ts";
 import { defineNode } from "./node-type.ts";
-import { renderConfig, renderTemplate, type Scope } from "./render.ts";
+import {
+  type FindSelected,
+  type LargeReference,
+  renderConfig,
+  renderTemplate,
+  type Scope,
+} from "./render.ts";
 import { parseTemplate } from "./template.ts";
 
 const scope: Scope = {
@@ -140,5 +147,38 @@ describe("a node's config", () => {
     const error = thrownBy(() => renderConfig({ a: [{ b: "{{ x.y }}" }] }, request, scope, {}));
     expect(error.message).toBe("a[0].b: {{ x.y }} has no value: there is no x.");
     expect(error.code).toBe("unresolved_reference");
+  });
+});
+
+describe("large values", () => {
+  const large = new LargeJson('{"list":[1,{"a":2}]}');
+  const values: Scope = { trigger: { id: "e", data: large }, nodes: { fetch: large } };
+  const render = (source: string, findSelected?: FindSelected) =>
+    renderTemplate(parseTemplate(source), values, {}, findSelected);
+
+  it("are passed on whole, and written into text", () => {
+    expect(render("{{ fetch }}")).toBe(large);
+    expect(render("{{ trigger }}")).toBe(values.trigger);
+    expect(render("{{ trigger.id }}: {{ trigger.data }}")).toBe(`e: ${large.text}`);
+  });
+
+  it("are read by a function, which may not know the value yet", () => {
+    const wanted: LargeReference[] = [];
+    const unknown: FindSelected = (reference) => void wanted.push(reference);
+    expect(render("{{ trigger.data.list[1].a }}", unknown)).toBeNull();
+    expect(wanted).toEqual([{ large, path: ["list", 1, "a"] }]);
+    expect(render("{{ fetch.list[1].a }}", () => ({ value: 2, reached: 3 }))).toBe(2);
+    const missing = () => render("{{ fetch.list[2].a }}", () => ({ value: undefined, reached: 2 }));
+    expect(thrownBy(missing).message).toBe(
+      "{{ fetch.list[2].a }} has no value: there is no fetch.list[2].",
+    );
+  });
+
+  it("are measured before a text is built from them", () => {
+    const long = new LargeJson(`["${"x".repeat(1_000_000)}"]`);
+    const source = "{{ a }}".repeat(100_000);
+    const error = thrownBy(() => renderTemplate(parseTemplate(source), { nodes: { a: long } }));
+    expect(error.code).toBe("input_too_large");
+    expect(error.message).toBe("The text exceeds the limit of 16 MB at {{ a }}. Pass less.");
   });
 });

@@ -12,6 +12,7 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { createIds } from "../../lib/ids.ts";
 import type { Timers } from "../../lib/timers.ts";
+import { testEvaluate } from "../../sandbox/test-evaluate.ts";
 import { allSteps } from "../../store/contract/run-sample.ts";
 import type { NewRun, Run, WrittenStep } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
@@ -204,7 +205,7 @@ export function createFixture(store: Store) {
       agent = noAgent,
       ...given
     }: FixtureRunnerOptions = {},
-    evaluate: Evaluate = unexpected,
+    evaluate: Evaluate = testEvaluate,
     { maxChain = 5 } = {},
   ): Runner => {
     const runner: Runner = createRunner({
@@ -212,7 +213,7 @@ export function createFixture(store: Store) {
       registry,
       worker: newId(),
       secrets: async () => ({}),
-      loadInput: (run) => loadInput(store, run),
+      loadInput: (run) => loadInput({ store, evaluate }, run),
       services: createNodeServices({
         store,
         append: unexpected,

@@ -1,0 +1,139 @@
+/** Values above 256 KiB stay text: nodes pass them on, and the sandbox reads them. */
+
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
+import { expect } from "vitest";
+import { MASK } from "../../lib/mask.ts";
+import { allSteps } from "../../store/contract/run-sample.ts";
+import type { It } from "../contract.ts";
+import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
+
+const text = "x".repeat(1_000);
+const items = 400;
+const list = Array.from({ length: items }, () => ({ id: 7, text }));
+/** Outputs a list of about 400 kB. */
+const large = (slug: string) => probe(slug, { value: { id: 7, text }, times: items });
+
+export function largeValuesContract(it: It): void {
+  it("reads parts of large values, and passes whole ones on", async (f) => {
+    const value = {
+      id: "{{ a[399].id }}",
+      text: "id {{ a[0].id }}, {{ a[400]? }}",
+      none: "{{ a[400]? }}",
+      item: "{{ merge.b[1] }}",
+      whole: "{{ a }}",
+      merged: "{{ merge.a[2].id }}",
+      trigger: "{{ trigger.list[3].id }}",
+    };
+    const make = await f.publish(
+      [
+        start,
+        large("a"),
+        large("b"),
+        gate("hold"),
+        node("merge", "Merge", {}),
+        node("if", "Condition", { conditions: [{ left: "{{ a }}", op: "contains", right: "x" }] }),
+        node("choose", "Switch", {
+          value: "{{ b }}",
+          cases: [
+            { name: "never", value: 1 },
+            { name: "list", op: "contains", value: { id: 7, text } },
+          ],
+        }),
+        node("end", "Return", { value }),
+      ],
+      edges(
+        "start > a > merge",
+        "start > b > merge",
+        "merge > hold > if.false > choose.list > end",
+      ),
+    );
+    const expected = {
+      id: 7,
+      text: "id 7, ",
+      none: null,
+      item: list[0],
+      whole: list,
+      merged: 7,
+      trigger: 7,
+    };
+    const input = { list };
+
+    const crashable = f.openCrashable();
+    const crashed = await crashable.start(make({ input }));
+    await expect.poll(() => f.calls.at(-1)).toBe("hold begins");
+    crashable.crash();
+    f.open("hold");
+    const runner = f.openRunner({ now: () => Date.now() + HOUR / 2 });
+    const { id, ended } = await runner.start(make({ input }));
+    await ended;
+    await expect.poll(() => f.status(crashed.id)).toBe("succeeded");
+    for (const run of [id, crashed.id]) {
+      const output = await f.store.readValue({ tenant: TENANT, run, field: "output" });
+      expect(JSON.parse(output ?? "")).toEqual(expected);
+    }
+  });
+
+  it("names what a large value does not have", async (f) => {
+    const make = await f.publish(
+      [start, large("a"), probe("b", { value: "{{ a[3].title.text }}" })],
+      edges("start > a > b"),
+    );
+    expect((await (await f.openRunner().start(make())).ended).error).toMatchObject({
+      code: "unresolved_reference",
+      message: "value: {{ a[3].title.text }} has no value: there is no a[3].title.",
+    });
+  });
+
+  it("gives nodes that cannot use text the parsed value, up to a limit", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        large("a"),
+        node("each", "ForEach", { items: "{{ a }}", atOnce: 20 }),
+        probe("id", { value: "{{ item.id }}" }),
+      ],
+      edges("start > a > each.item > id"),
+    );
+    const runner = f.openRunner();
+    expect((await (await runner.start(make())).ended).output).toEqual(Array(items).fill(7));
+
+    const other = await f.publish(
+      [start, node("each", "ForEach", { items: "{{ trigger.many }}" }), probe("id")],
+      edges("start > each.item > id"),
+    );
+    const input = { many: Array(LARGE_BYTES).fill(0) };
+    expect((await (await runner.start(other({ input }))).ended).error).toMatchObject({
+      code: "input_too_large",
+      message: expect.stringContaining("8 MB of JSON or 100000 values"),
+    });
+  });
+
+  it("fails before it builds an input that refers to a large value many times", async (f) => {
+    const refer = (value: unknown) =>
+      f.publish(
+        [start, large("a"), node("end", "Return", { value: value as never })],
+        edges("start > a > end"),
+      );
+    const runner = f.openRunner();
+    for (const value of [Array(120).fill("{{ a }}"), "{{ a }} ".repeat(120)]) {
+      const { id, ended } = await runner.start((await refer(value))());
+      expect((await ended).error).toMatchObject({ code: "input_too_large", node_id: "end" });
+      const steps = await allSteps(f.store, TENANT, id);
+      expect(steps.find(({ node_id }) => node_id === "end")).toMatchObject({ input: null });
+    }
+  });
+
+  it("masks secrets in large values", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        probe("a", { value: { a: 1, key: "{{ secrets.KEY }}" }, times: 20_000 }),
+        node("end", "Return", { value: "{{ a[19999] }}" }),
+      ],
+      edges("start > a > end"),
+    );
+    const runner = f.openRunner({ secrets: async () => ({ KEY: 's3cret"12' }) });
+    const { ended } = await runner.start(make());
+    expect((await ended).output).toEqual({ a: 1, key: MASK });
+  });
+}
