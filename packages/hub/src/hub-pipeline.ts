@@ -132,8 +132,9 @@ export type HubPipeline = ReturnType<typeof createHubPipeline>;
 function reportBatches(
   store: Store,
   readiness: ReturnType<typeof createReadiness>,
-): Pick<Store, "appendEvents" | "isDataError"> {
+): Pick<Store, "packLarge" | "appendEvents" | "isDataError"> {
   return {
+    packLarge: store.packLarge,
     isDataError: store.isDataError,
     async appendEvents(batch, quota) {
       try {

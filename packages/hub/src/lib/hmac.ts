@@ -16,13 +16,8 @@ export const webHmacKey: MakeHmacKey = (secret) => {
     ["sign"],
   );
   return {
-    async sign(parts) {
-      // Web Crypto copies the bytes, so a single part need not be copied here.
-      const [first] = parts;
-      const bytes =
-        parts.length === 1 && first ? (first as Uint8Array<ArrayBuffer>) : concat(parts);
-      return new Uint8Array(await crypto.subtle.sign("HMAC", await key, bytes));
-    },
+    sign: async (parts) =>
+      new Uint8Array(await crypto.subtle.sign("HMAC", await key, concat(parts))),
   };
 };
 

@@ -6,7 +6,7 @@ import { createBatcher } from "../lib/batcher.ts";
 import type { AppendRequest, AppendResult, StalePlan, Store } from "./store.ts";
 
 export interface GroupCommitOptions {
-  store: Pick<Store, "appendEvents" | "isDataError">;
+  store: Pick<Store, "appendEvents" | "isDataError"> & Partial<Pick<Store, "packLarge">>;
   quota: number | null;
   maxEvents?: number;
   maxBytes?: number;
@@ -43,7 +43,13 @@ export function createGroupCommit({
     sizeOf,
     isItemError: store.isDataError,
   });
-  return { append: add, drain };
+  return {
+    append(request) {
+      const packed = store.packLarge?.(request) ?? request;
+      return packed instanceof Promise ? packed.then(add) : add(packed);
+    },
+    drain,
+  };
 }
 
 function sizeOf({ events }: AppendRequest): number {

@@ -1,8 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { utf8 } from "../lib/hmac.ts";
 import { zstd } from "./backends/zstd.ts";
-import { sampleEvent } from "./contract/sample.ts";
-import { createPacker, payloadAt, unpack } from "./packs.ts";
+import { appendRequest, sampleEvent } from "./contract/sample.ts";
+import {
+  createPacker,
+  createPackLarge,
+  FULL_BYTES,
+  type Packed,
+  payloadAt,
+  unpack,
+} from "./packs.ts";
 
 const KILOBYTE = 1024;
 const event = (bytes: number) =>
@@ -82,6 +89,45 @@ describe("packs", () => {
     ]);
   });
 
+  it("are encoded before the transaction if they are large", async () => {
+    const packLarge = createPackLarge({ codec: zstd });
+    const small = appendRequest([event(KILOBYTE)]);
+    expect(packLarge(small)).toBe(small);
+    const large = appendRequest([event(KILOBYTE), event(900 * KILOBYTE), event(KILOBYTE)]);
+    const packed = await packLarge(large);
+    expect(packed.events.map(({ pack }) => pack?.codec)).toEqual([undefined, "zstd", undefined]);
+    const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
+    const positions = packed.events.map((one, at) => packer.add("acme", at + 1, one));
+    const rows = packer.finish().map(([, seq, , codec, events, body]) => ({
+      seq,
+      events,
+      codec: codec as string,
+      body: body as Uint8Array,
+    }));
+    expect(rows.map(({ seq, events }) => [seq, events])).toEqual([
+      [2, 1],
+      [1, 2],
+    ]);
+    expect(rows[0]?.body.byteLength).toBeLessThan(10 * KILOBYTE);
+    for (const [at, one] of large.events.entries()) {
+      const position = positions[at] as Packed;
+      const size = one.body.byteLength;
+      const pack = rows.filter(({ seq }) => seq === position.pack);
+      const payload = payloadAt(unpack(zstd, pack, FULL_BYTES + size), { ...position, size });
+      expect(payload.headers).toEqual(one.headers);
+      expect(Buffer.compare(payload.body, one.body)).toBe(0);
+    }
+  });
+
+  it("are not encoded if that does not shrink them, or the host has no codec", async () => {
+    const noise = new Uint8Array(600 * KILOBYTE);
+    for (let at = 0; at < noise.length; at += 60_000)
+      crypto.getRandomValues(noise.subarray(at, Math.min(at + 60_000, noise.length)));
+    const request = appendRequest([sampleEvent({ body: noise })]);
+    expect(await createPackLarge({ codec: zstd })(request)).toEqual(request);
+    expect(createPackLarge({ codec: undefined })(request)).toBe(request);
+  });
+
   it("are split into parts of the maximum blob size", () => {
     const rows = rowsOf(undefined, [5 * KILOBYTE], 2 * KILOBYTE);
     expect(rows.map(({ part, events }) => [part, events])).toEqual([
@@ -100,7 +146,7 @@ describe("packs", () => {
 
 it("decodes a small pack into only the memory that it needs", () => {
   const bytes = utf8("a lamp ".repeat(300));
-  const decoded = zstd.decode(zstd.encode(bytes));
+  const decoded = zstd.decode(zstd.encode(bytes), FULL_BYTES);
   expect(decoded).toEqual(bytes);
   expect(decoded.buffer.byteLength).toBe(bytes.byteLength);
 });

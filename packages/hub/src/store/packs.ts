@@ -7,13 +7,16 @@
  */
 import { concat, utf8 } from "../lib/hmac.ts";
 import type { Dialect, Value } from "./sql.ts";
-import type { NewEvent, Payload } from "./store.ts";
+import type { AppendRequest, NewEvent, Payload, Store } from "./store.ts";
 
 export interface Codec {
   name: string;
   /** The result shares no memory with the argument. */
   encode(bytes: Uint8Array): Uint8Array;
-  decode(bytes: Uint8Array): Uint8Array;
+  /** Encodes a large payload in another thread. */
+  encodeLarge(bytes: Uint8Array): Promise<Uint8Array>;
+  /** The result has at most `maxSize` bytes; it is fastest if it has fewer. */
+  decode(bytes: Uint8Array, maxSize: number): Uint8Array;
 }
 
 export const PACK_COLUMNS = ["tenant_id", "seq", "part", "codec", "events", "body"];
@@ -41,6 +44,39 @@ interface Pack {
   parts: Uint8Array[];
 }
 
+/** The pack of one large event. It is encoded before the transaction, because that takes long. */
+export interface LargePack {
+  meta_size: number;
+  codec: string;
+  body: Uint8Array;
+}
+
+const metaOf = ({ content_type, headers }: NewEvent): Uint8Array =>
+  utf8(JSON.stringify({ content_type, headers }));
+
+/** Returns no promise if no event is large. */
+export const createPackLarge =
+  ({ codec }: Pick<Dialect, "codec">): Store["packLarge"] =>
+  (request) =>
+    codec && request.events.some(isLarge) ? packLarge(codec, request) : request;
+
+const isLarge = ({ body }: NewEvent): boolean => body.byteLength > FULL_BYTES;
+
+async function packLarge(codec: Codec, request: AppendRequest): Promise<AppendRequest> {
+  const events: NewEvent[] = [];
+  for (const event of request.events) {
+    const meta = metaOf(event);
+    const pack = isLarge(event) && concat([meta, event.body]);
+    const body = pack && (await codec.encodeLarge(pack));
+    events.push(
+      body && body.byteLength < pack.byteLength
+        ? { ...event, pack: { meta_size: meta.byteLength, codec: codec.name, body } }
+        : event,
+    );
+  }
+  return { ...request, events };
+}
+
 /** Collects the payloads of a batch into rows of the table `packs`. */
 export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlob">) {
   const rows: Value[][] = [];
@@ -56,21 +92,34 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
       const encoded = codec.encode(fillBuffer(pack));
       if (encoded.byteLength < pack.size) [body, name] = [encoded, codec.name];
     }
-    body ??= concat(pack.parts);
+    write(tenant, pack, name, body ?? concat(pack.parts));
+  };
+  const write = (
+    tenant: string,
+    { seq, events }: Pick<Pack, "seq" | "events">,
+    name: string,
+    body: Uint8Array,
+  ) => {
     for (let part = 0; part === 0 || part * maxBlob < body.byteLength; part += 1)
       rows.push([
         tenant,
-        pack.seq,
+        seq,
         part,
         name,
-        pack.events,
+        events,
         body.subarray(part * maxBlob, (part + 1) * maxBlob),
       ]);
   };
 
   return {
-    add(tenant: string, seq: number, { content_type, headers, body }: NewEvent): Packed {
-      const meta = utf8(JSON.stringify({ content_type, headers }));
+    add(tenant: string, seq: number, event: NewEvent): Packed {
+      if (event.pack) {
+        const { meta_size, codec: name, body } = event.pack;
+        write(tenant, { seq, events: 1 }, name, body);
+        return { pack: seq, pack_at: 0, meta_size };
+      }
+      const { body } = event;
+      const meta = metaOf(event);
       const size = meta.byteLength + body.byteLength;
       let pack = open.get(tenant);
       // A large body gets its own pack: otherwise reading the other events would read it too.
@@ -112,13 +161,14 @@ const decoder = new TextDecoder();
 export function unpack(
   codec: Codec | undefined,
   rows: readonly { codec: string; body: Uint8Array | ArrayBuffer }[],
+  maxSize = FULL_BYTES,
 ): Uint8Array {
   const name = rows[0]?.codec ?? "";
   if (name !== "" && name !== codec?.name)
     throw new Error(`A stored payload is packed with ${name}, which this host cannot unpack.`);
   const stored = rows.map(({ body }) => new Uint8Array(body));
   const whole = stored.length === 1 ? (stored[0] as Uint8Array) : concat(stored);
-  return name === "" ? whole : (codec as Codec).decode(whole);
+  return name === "" ? whole : (codec as Codec).decode(whole, maxSize);
 }
 
 /** Returns a view of the pack. Callers must not write to it. */

@@ -4,8 +4,10 @@
  * statements. The same contract suite (contract.ts) runs on every backend.
  */
 import type { Json } from "@signalbox/rules/json.ts";
+import type { MaybePromise } from "../lib/hmac.ts";
 import type { ConnectionStore } from "./connection-store.ts";
 import type { FlowStore } from "./flow-store.ts";
+import type { LargePack } from "./packs.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { ScheduleStore } from "./schedule-store.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -80,6 +82,8 @@ export interface NewEvent extends Summary, Payload {
   external_id: string | null;
   type: string;
   received_at: number;
+  /** Set by `packLarge`. */
+  pack?: LargePack;
 }
 
 /** The events of one request. Either all new ones are stored, or none. */
@@ -505,6 +509,8 @@ export interface Store
   subscribe(listener: (notice: Notice) => void): () => void;
   /** Like `subscribe`, but only for the notices of this store's commits, not of other replicas. */
   onCommit(listener: (notice: Notice) => void): () => void;
+  /** Encodes large payloads in another thread, so that `appendEvents` does not block for long. */
+  packLarge(request: AppendRequest): MaybePromise<AppendRequest>;
   /** Whether the values of one item caused the error. The other items of the batch can be stored. */
   isDataError(error: unknown): boolean;
   close(): Promise<void>;

@@ -2,10 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
-import type { SerializedEvaluation } from "@signalbox/rules/flows/evaluation.ts";
 import { evaluateSerialized } from "../../sandbox/evaluators.ts";
 import type { JavaScriptHost } from "../../sandbox/run-javascript.ts";
 import { READY } from "../../sandbox/worker-pool.ts";
+import { createPieceJoiner, type SandboxMessage } from "./sandbox-pieces.ts";
 
 /** TypeScript declares WebAssembly only for the DOM. */
 declare const WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> };
@@ -22,7 +22,9 @@ new Worker(
 const path = createRequire(import.meta.url).resolve("@jitl/quickjs-wasmfile-release-sync/wasm");
 const host: JavaScriptHost = { engine: await WebAssembly.compile(await readFile(path)) };
 
-process.on("message", async (evaluation: SerializedEvaluation) =>
-  process.send?.(await evaluateSerialized(evaluation, host)),
-);
+const join = createPieceJoiner();
+process.on("message", async (message: SandboxMessage) => {
+  const evaluation = join(message);
+  if (evaluation) process.send?.(await evaluateSerialized(evaluation, host));
+});
 process.send?.(READY);

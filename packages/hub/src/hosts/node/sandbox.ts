@@ -14,6 +14,7 @@ import {
   type SandboxWorkerEvents,
   type WorkerPool,
 } from "../../sandbox/worker-pool.ts";
+import { sendInPieces } from "./sandbox-pieces.ts";
 
 /** For JSONata and schemas; the memory of `Code` has its own limit. */
 const HEAP_MB = 256;
@@ -77,7 +78,7 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
     }
   };
   return {
-    post: (evaluation) => child.send(evaluation),
+    post: (evaluation) => void sendInPieces(child, evaluation),
     setIdle,
     terminate() {
       // The hub's process stays alive until the exit, which the caller awaits.

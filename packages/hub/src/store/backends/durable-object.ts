@@ -4,6 +4,7 @@
  */
 import { createListeners } from "../listeners.ts";
 import { migrate } from "../migrations.ts";
+import { createPackLarge } from "../packs.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Value, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
@@ -51,6 +52,7 @@ export function openDurableObject(storage: ObjectStorage): Store {
 
   return {
     backend: "durable-object",
+    packLarge: createPackLarge(dialect),
     ...bindVerbs(verbTable(dialect), async (verb) => run(verb)),
     subscribe: listeners.subscribe,
     onCommit: listeners.subscribe,

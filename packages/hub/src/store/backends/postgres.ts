@@ -6,6 +6,7 @@ import pg from "pg";
 import { createListeners } from "../listeners.ts";
 import { migrate } from "../migrations.ts";
 import type { OutageLog } from "../outage-log.ts";
+import { createPackLarge } from "../packs.ts";
 import type { Notice, Verb } from "../sql.ts";
 import { StorageUnavailable } from "../storage-unavailable.ts";
 import type { Store } from "../store.ts";
@@ -166,6 +167,7 @@ export async function openPostgres(
 
   return {
     backend: "postgres",
+    packLarge: createPackLarge(dialect),
     ...bindVerbs(verbTable(dialect, cache), run),
     subscribe: listeners.subscribe,
     onCommit: commitListeners.subscribe,

@@ -9,6 +9,7 @@ import Database from "better-sqlite3";
 import { createListeners } from "../listeners.ts";
 import { migrate } from "../migrations.ts";
 import type { OutageLog } from "../outage-log.ts";
+import { createPackLarge } from "../packs.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Verb } from "../sql.ts";
 import { StorageUnavailable } from "../storage-unavailable.ts";
@@ -175,6 +176,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
 
   return {
     backend: "sqlite",
+    packLarge: createPackLarge(dialect),
     ...bindVerbs(verbTable(dialect, options.cache), (verb, writes) =>
       (writes ? writing : reading).run(() => run(verb, writes)),
     ),

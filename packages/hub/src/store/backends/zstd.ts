@@ -1,4 +1,11 @@
-import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { promisify } from "node:util";
+import {
+  constants,
+  type ZstdOptions,
+  zstdCompress,
+  zstdCompressSync,
+  zstdDecompressSync,
+} from "node:zlib";
 import { type Codec, FULL_BYTES } from "../packs.ts";
 
 /** A fast level: a tenth of the size, in much less time than writing the uncompressed bytes. */
@@ -13,13 +20,19 @@ const params = {
 /** Nearly every compressed pack fits into one chunk of this size. */
 const CHUNK_BYTES = 32 * 1024;
 
+/** Writing takes longer than compressing, and does not run in another thread. */
+const largeParams = { [constants.ZSTD_c_compressionLevel]: 1 };
+const compress = promisify<Uint8Array, ZstdOptions, Uint8Array>(zstdCompress);
+
 export const zstd: Codec = {
   name: "zstd",
   encode: (bytes) =>
     zstdCompressSync(bytes, { params, pledgedSrcSize: bytes.byteLength, chunkSize: CHUNK_BYTES }),
-  decode(bytes) {
+  encodeLarge: (bytes) =>
+    compress(bytes, { params: largeParams, pledgedSrcSize: bytes.byteLength }),
+  decode(bytes, maxSize) {
     // With a chunk for the whole pack, zstd decompresses directly into the returned buffer.
-    const { buffer, byteOffset, byteLength } = zstdDecompressSync(bytes, { chunkSize: FULL_BYTES });
+    const { buffer, byteOffset, byteLength } = zstdDecompressSync(bytes, { chunkSize: maxSize });
     const decoded = new Uint8Array(buffer, byteOffset, byteLength); // not a Buffer, whose slice() does not copy
     // A copy, so that a small pack does not keep the whole chunk in memory.
     return byteLength < FULL_BYTES / 2 ? decoded.slice() : decoded;

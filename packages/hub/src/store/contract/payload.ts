@@ -38,6 +38,19 @@ export function payloadContract(it: It): void {
       expect(await store.getTenant("acme")).toMatchObject({ bytes: body.byteLength });
     });
 
+  it("returns a large body that was packed before, beside others", async ({ store }) => {
+    const bodies = ["{}", `{"text":"${"lamp ".repeat(1_000_000)}"}`, "[]"];
+    const request = appendRequest(bodies.map((text) => sampleEvent({ body: utf8(text) })));
+    const [result] = await store.appendEvents([await store.packLarge(request)], null);
+    for (const [at, seq] of seqsOf(result).entries()) {
+      const payload = await store.getPayload("acme", seq);
+      expect(payload?.headers).toEqual(nth(request.events, at).headers);
+      expect(await sha256(payload?.body ?? utf8(""))).toBe(
+        await sha256(nth(request.events, at).body),
+      );
+    }
+  });
+
   it("returns each payload of a batch, small or large", async ({ store }) => {
     const events = Array.from({ length: 40 }, (_, at) =>
       sampleEvent({

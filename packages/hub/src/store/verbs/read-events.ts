@@ -123,17 +123,22 @@ export function* getPayload(
   );
   if (!packed) return undefined;
   const key = `${packed.pack}:${tenant}`;
-  const pack = packs.get(key) ?? (yield* readPack(dialect, tenant, packed.pack));
+  const pack = packs.get(key) ?? (yield* readPack(dialect, tenant, packed));
   // A larger pack has only one event, and is not cached.
   if (pack && pack.byteLength <= FULL_BYTES) packs.set(key, pack);
   return pack && payloadAt(pack, packed);
 }
 
-function* readPack({ codec }: Dialect, tenant: string, seq: number): Verb<Uint8Array | undefined> {
+function* readPack(
+  { codec }: Dialect,
+  tenant: string,
+  { pack, pack_at, meta_size, size }: Packed & { size: number },
+): Verb<Uint8Array | undefined> {
   const rows = yield* query<{ codec: string; body: Uint8Array }>(
     "SELECT codec, body FROM packs WHERE tenant_id = ? AND seq = ? ORDER BY part",
-    [tenant, seq],
+    [tenant, pack],
   );
+  const maxSize = Math.max(FULL_BYTES, pack_at + meta_size + size + 1);
   // Retention may have removed the pack in the meantime.
-  return rows.length === 0 ? undefined : unpack(codec, rows);
+  return rows.length === 0 ? undefined : unpack(codec, rows, maxSize);
 }

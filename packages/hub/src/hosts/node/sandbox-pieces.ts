@@ -1,0 +1,46 @@
+/**
+ * Sends large data to a process in pieces: serializing and writing 24 MB at once would block the event
+ * loop, and take twice the memory.
+ */
+import type { ChildProcess } from "node:child_process";
+import type { SerializedEvaluation } from "@signalbox/rules/flows/evaluation.ts";
+import { concat } from "../../lib/hmac.ts";
+
+type Data = SerializedEvaluation["data"];
+export type SandboxMessage = SerializedEvaluation | { piece: Data };
+
+const PIECE_LENGTH = 512 * 1024;
+
+/** A failure to send is reported by the events of the process. */
+export async function sendInPieces(
+  child: Pick<ChildProcess, "send" | "connected">,
+  evaluation: SerializedEvaluation,
+): Promise<void> {
+  const { data } = evaluation;
+  let at = 0;
+  for (; data.length - at > PIECE_LENGTH && child.connected; at += PIECE_LENGTH) {
+    const piece = slice(data, at, at + PIECE_LENGTH);
+    await new Promise<void>((resolve) => child.send({ piece }, () => resolve()));
+  }
+  if (child.connected) child.send({ ...evaluation, data: slice(data, at) });
+}
+
+const slice = (data: Data, start: number, end?: number): Data =>
+  typeof data === "string" ? data.slice(start, end) : data.subarray(start, end);
+
+/** In the process: returns each evaluation when its last piece has arrived. */
+export function createPieceJoiner(): (message: SandboxMessage) => SerializedEvaluation | undefined {
+  let pieces: Data[] = [];
+  return (message) => {
+    if ("piece" in message) {
+      pieces.push(message.piece);
+      return undefined;
+    }
+    const all = [...pieces, message.data];
+    pieces = [];
+    if (all.length === 1) return message;
+    const data =
+      typeof message.data === "string" ? all.join("") : concat(all as readonly Uint8Array[]);
+    return { ...message, data };
+  };
+}
