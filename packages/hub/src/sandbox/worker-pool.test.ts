@@ -1,4 +1,5 @@
 import type { SerializedEvaluation, SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { createWorkerPool, type SandboxWorkerEvents } from "./worker-pool.ts";
 
@@ -33,13 +34,18 @@ function setUp(maxWorkers = 2) {
   onTestFinished(pool.close);
   const { signal } = new AbortController();
   const started: string[] = [];
-  const evaluate = (tenant: string, name: string, language: "jsonata" | "javascript" = "jsonata") =>
+  const evaluate = (
+    tenant: string,
+    name: string,
+    language: "jsonata" | "javascript" = "jsonata",
+    data: Json = null,
+  ) =>
     pool.evaluate(
       {
         ...(language === "jsonata"
           ? { language, expression: name }
           : { language, code: name, memoryMb: 16 }),
-        data: null,
+        data,
         timeoutMs: 1000,
       },
       { tenant, signal, onQueued: () => () => started.push(name) },
@@ -94,6 +100,25 @@ test("does not delay expressions behind code of the same tenant", () => {
   expect(count()).toBe(2);
   worker(1).events.onReady();
   expect(started).toEqual(["expression"]);
+  return pool.close();
+});
+
+test("does not give all workers to large data, nor to one tenant with small and large data", () => {
+  const { evaluate, worker, started, count, pool } = setUp(2);
+  const large = "x".repeat(300_000);
+  evaluate("acme", "a-large", "jsonata", large).catch(() => {});
+  evaluate("acme", "a-small").catch(() => {});
+  evaluate("umbrella", "u-large", "jsonata", large).catch(() => {});
+  expect(count()).toBe(1);
+  evaluate("wayne", "w-small").catch(() => {});
+  expect(count()).toBe(2);
+  worker(1).events.onReady();
+  expect(started).toEqual(["w-small"]);
+  worker(0).events.onReady();
+  worker(0).events.onResult({ log: [], output: "1" });
+  expect(started).toEqual(["w-small", "a-large", "a-small"]);
+  worker(1).events.onResult({ log: [], output: "1" });
+  expect(started).toEqual(["w-small", "a-large", "a-small", "u-large"]);
   return pool.close();
 });
 

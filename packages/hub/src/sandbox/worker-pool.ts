@@ -2,7 +2,8 @@
  * Evaluates programs in workers (on Node: processes), so that an endless program blocks only its
  * worker, not the event loop. A worker evaluates one program at a time. A worker that exceeds its
  * deadline is terminated and replaced. Evaluations are queued per tenant and language, and no queue
- * occupies all workers, so the filters of new events do not wait for the code of flows.
+ * occupies all workers, so the filters of new events do not wait for the code of flows. Nor do all
+ * evaluations of large data together, so small webhooks do not wait for large ones.
  *
  * The queues have no size limit. Each evaluation is awaited by a run or a request, so the number of
  * runs and requests in progress limits them.
@@ -14,6 +15,7 @@ import {
   type SerializedResult,
   timeLimitExceeded,
 } from "@signalbox/rules/flows/evaluation.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { createFairQueue } from "./fair-queue.ts";
 import { throughJson } from "./serialize.ts";
 
@@ -73,22 +75,25 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   const slots = new Set<Slot>();
   const idle: Slot[] = [];
   const queue = createFairQueue<Job>();
-  /** For each key, the number of workers that evaluate its jobs. */
+  /** For each group, the number of workers that evaluate its jobs. */
   const running = new Map<string, number>();
   let isClosed = false;
 
-  const isAtLimit = (key: string) => (running.get(key) ?? 0) >= maxWorkers - 1;
-  const release = (key: string) => {
-    const count = (running.get(key) ?? 0) - 1;
-    if (count > 0) running.set(key, count);
-    else running.delete(key);
+  const isAtLimit = (key: string) =>
+    groupsOf(key).some((group) => (running.get(group) ?? 0) >= maxWorkers - 1);
+  const count = (key: string, change: 1 | -1) => {
+    for (const group of groupsOf(key)) {
+      const total = (running.get(group) ?? 0) + change;
+      if (total > 0) running.set(group, total);
+      else running.delete(group);
+    }
   };
 
   const dispatch = () => {
     while (!isClosed && (idle.length > 0 || slots.size < maxWorkers)) {
       const job = queue.next(isAtLimit);
       if (!job) return;
-      running.set(job.key, (running.get(job.key) ?? 0) + 1);
+      count(job.key, 1);
       (idle.pop() ?? openSlot()).run(job);
     }
   };
@@ -104,7 +109,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       const finished = job;
       job = undefined;
       if (!finished) return;
-      release(finished.key);
+      count(finished.key, -1);
       settle(finished);
     };
     const discard = (settle: (job: Job) => void) => {
@@ -169,7 +174,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         reject(signal.reason);
       };
       const stopListening = () => signal.removeEventListener("abort", onAbort);
-      const key = JSON.stringify([tenant, evaluation.language]);
+      const key = keyOf(tenant, evaluation);
       const removeFromQueue = queue.add(key, {
         key,
         evaluation,
@@ -199,5 +204,15 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     },
   };
 }
+
+/** The group of all evaluations with large data, and the prefix of their keys. */
+const LARGE = "large";
+
+const keyOf = (tenant: string, { language, data }: SerializedEvaluation): string =>
+  (data.length > LARGE_BYTES ? LARGE : "") + JSON.stringify([tenant, language]);
+
+/** The groups of a key, none of which may occupy all workers. */
+const groupsOf = (key: string): string[] =>
+  key.startsWith(LARGE) ? [key.slice(LARGE.length), LARGE] : [key];
 
 const stopping = () => new Error("The hub is stopping.");
