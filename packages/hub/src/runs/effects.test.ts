@@ -1,6 +1,7 @@
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import { expect, test } from "vitest";
 import { createTestTimers } from "../lib/test-timers.ts";
+import { StorageUnavailable } from "../store/storage-unavailable.ts";
 import { createEffects } from "./effects.ts";
 import { ExecutionAborted } from "./step-records.ts";
 
@@ -11,7 +12,7 @@ function open() {
     lease: {
       isFresh: () => state.fresh,
       async holds() {
-        if (state.unavailable) throw new Error("unavailable");
+        if (state.unavailable) throw new StorageUnavailable("unavailable");
         state.renewals += 1;
         state.fresh = state.held;
         return state.held;

@@ -1,6 +1,7 @@
 /** Checks the lease of a run right before each of its effects. */
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Timers } from "../lib/timers.ts";
+import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 import { ExecutionAborted } from "./step-records.ts";
 
 export interface EffectsOptions {
@@ -32,7 +33,8 @@ export function createEffects({ lease, timers, signal, onLost }: EffectsOptions)
       if (signal.aborted) throw new ExecutionAborted();
       try {
         return await lease.holds();
-      } catch {
+      } catch (error) {
+        if (!isStorageUnavailable(error)) throw error;
         await new Promise<void>((resolve) => timers.after(RETRY_MS, resolve));
       }
     }

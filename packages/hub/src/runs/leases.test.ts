@@ -39,6 +39,13 @@ test("renews an old lease before an effect, and notices that another worker has 
   expect(await leases.holds("a")).toBe(false);
 });
 
+test("does not hold a run that has ended here", async () => {
+  const { state, leases } = open();
+  leases.end("a");
+  expect(await leases.holds("a")).toBe(false);
+  expect(state.renewals).toBe(0);
+});
+
 test("counts the time while the machine was suspended, and ignores a clock that is set back", () => {
   const { timers, leases } = open();
   timers.stepClock(5_000); // only the wall clock advances during a suspension

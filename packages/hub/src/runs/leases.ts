@@ -22,7 +22,7 @@ export interface Leases {
   renew(runs: readonly string[]): Promise<readonly string[]>;
   /** Whether no other worker can have claimed the run, by the clocks of this process. */
   isFresh(run: string): boolean;
-  /** Renews the lease if it is old. False if another worker has claimed the run. */
+  /** Renews the lease if it is old. False if another worker has claimed the run, or after `end`. */
   holds(run: string): Promise<boolean>;
 }
 
@@ -49,7 +49,8 @@ export function createLeases({ store, timers, worker, leaseMs }: LeasesOptions):
     isFresh,
     async holds(run) {
       // In a loop: the process may be suspended again while it renews the lease.
-      while (!isFresh(run)) if (!(await renew([run])).held.includes(run)) return false;
+      while (!isFresh(run))
+        if (!renewedAt.has(run) || !(await renew([run])).held.includes(run)) return false;
       return true;
     },
   };

@@ -49,16 +49,20 @@ function readKey(file: string): string | undefined {
   }
 }
 
-/** A backup tool may have restored the file with other permissions. */
+/**
+ * A backup tool may have restored the file with other permissions. A file of another user or in a
+ * read-only volume (such as a Kubernetes secret) may be readable by this process's group.
+ */
 function restrictMode(file: string): void {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) === 0) return;
   try {
     chmodSync(file, 0o600);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
+    if (!["EPERM", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if ((mode & 0o007) === 0) return;
     throw new SettingsError(
-      `Other users can read ${file}, which belongs to another user. Change its owner, or its mode: chmod 600.`,
+      `All users can read ${file}, and its mode cannot be changed. Change its owner, or its mode: chmod 600.`,
     );
   }
 }
