@@ -11,6 +11,7 @@ import { MAX_ID, MAX_TYPE, textProblem } from "./check-text.ts";
 import type { VerifiedRequest } from "./extractor.ts";
 import { createHeaderReader } from "./header-reader.ts";
 import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.ts";
+import { rejectUnread } from "./reject-unread.ts";
 import { sanitizeSummary } from "./sanitize-summary.ts";
 import type { DecodedEvent, Installation, SourceDefinition } from "./source.ts";
 
@@ -65,7 +66,7 @@ interface SandboxResult {
 }
 
 /** Runs in the sandbox. */
-export function readInSandbox(
+export function readWebhookInSandbox(
   source: SourceDefinition,
   { contentType, headers, config, maxValues, ...reading }: WebhookToRead,
   bytes: Uint8Array,
@@ -99,12 +100,7 @@ export async function readLargeWebhook(
     { language: "webhook", webhook, data: bytes, timeoutMs: TIMEOUT_MS },
     { tenant: queue, signal: new AbortController().signal },
   );
-  if ("error" in result) {
-    const problem = `Reading the body ${result.message}`;
-    if (result.error === "code_timeout")
-      return rejection("busy", `${problem}. Send the event again later.`, { retryAfter: 10 });
-    return rejection("body_too_large", `${problem}. Send less in one webhook.`);
-  }
+  if ("error" in result) return rejectUnread(result);
   const { outcome, read } = parsed(result.output) as unknown as SandboxResult;
   if (!read) return outcome as IngestOutcome;
   const { events, installation, skipsQuota } = read;

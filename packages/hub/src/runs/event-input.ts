@@ -1,7 +1,5 @@
 /** An event as the input of a run: the value of `{{ trigger }}`. */
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
-import { readPayload } from "../ingest/sources/read-payload.ts";
 import type { Run } from "../store/run-store.ts";
 import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
 
@@ -25,9 +23,6 @@ export const eventInput = <Data extends MaybeLarge>(event: SeenEvent, data: Data
   received_at: new Date(event.received_at).toISOString(),
   data,
 });
-
-export const dataOf = (source: string, payload: Payload): Json =>
-  readPayload(source, payload) as Json;
 
 /** The causation chain of an event. An event that no flow emitted starts a new chain. */
 export const causesOf = ({
@@ -56,16 +51,4 @@ export async function findEvent(
   const event = await store.getEvent(tenant, id);
   const payload = event && (await store.getPayload(tenant, event.seq));
   return payload && { event, payload };
-}
-
-/** Loads a stored event with its parsed payload. */
-export async function loadEvent(
-  store: Pick<Store, "getEvent" | "getPayload">,
-  tenant: string,
-  id: string,
-): Promise<{ event: EventRow; payload: Payload; input: JsonObject } | undefined> {
-  const found = await findEvent(store, tenant, id);
-  if (!found) return undefined;
-  const { event, payload } = found;
-  return { ...found, input: eventInput(event, dataOf(event.source, payload)) };
 }

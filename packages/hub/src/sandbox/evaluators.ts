@@ -16,7 +16,8 @@ import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/vali
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { runFilters } from "@signalbox/rules/match/filter.ts";
 import { runMatches } from "@signalbox/rules/match/match-request.ts";
-import { readInSandbox } from "../ingest/read-webhook.ts";
+import { readCallbackInSandbox } from "../ingest/callback/read-large-callback.ts";
+import { readWebhookInSandbox } from "../ingest/read-webhook.ts";
 import type { SourceDefinition } from "../ingest/source.ts";
 import { sources } from "../ingest/sources/index.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
@@ -31,7 +32,7 @@ type Evaluator<Name extends Language, Data = string> = (
 ) => Promise<SerializedResult>;
 
 /** Their data are the body of a payload, which need not be JSON. */
-type BodyLanguage = "payload" | "webhook" | "match";
+type BodyLanguage = "payload" | "webhook" | "callback" | "match";
 
 const bodyEvaluators: { [Name in BodyLanguage]: Evaluator<Name, Uint8Array> } = {
   payload: async ({ payload, data: body }) =>
@@ -40,7 +41,9 @@ const bodyEvaluators: { [Name in BodyLanguage]: Evaluator<Name, Uint8Array> } = 
     succeeded(
       await runMatches(expressions, event, readPayload(payload.source, { ...payload, body })),
     ),
-  webhook: async ({ webhook, data }) => succeeded(readInSandbox(sourceOf(webhook), webhook, data)),
+  callback: async ({ data }) => succeeded(readCallbackInSandbox(data)),
+  webhook: async ({ webhook, data }) =>
+    succeeded(readWebhookInSandbox(sourceOf(webhook), webhook, data)),
 };
 
 const sourceOf = ({ source }: WebhookToRead): SourceDefinition => {

@@ -27,6 +27,8 @@ export type Program =
   | { language: "payload"; payload: PayloadFormat }
   /** The data are the body of a webhook; the output is what ingest/read-webhook.ts returns. */
   | { language: "webhook"; webhook: WebhookToRead }
+  /** The data are the body of a callback; see ingest/callback/read-large-callback.ts. */
+  | { language: "callback" }
   /** The data are the body of the event's payload. Each expression is the JSON of a `MatchRequest`. */
   | {
       language: "match";
@@ -72,7 +74,7 @@ type EvaluationErrorCode =
   | "output_too_large"
   | "selection_too_large";
 
-interface EvaluationError {
+export interface EvaluationError {
   error: EvaluationErrorCode;
   message: string;
 }

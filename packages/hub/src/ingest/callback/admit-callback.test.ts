@@ -1,6 +1,7 @@
 /** The checks of callbacks, their order, and the event that they return. */
 import { describe, expect, it } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
+import { testEvaluate } from "../../sandbox/test-evaluate.ts";
 import { isRejection, rejection, toAnswer } from "../ingest-outcome.ts";
 import { createRateLimit, REQUESTS_PER_FAILURE, UNLIMITED } from "../rate-limit.ts";
 import {
@@ -53,6 +54,7 @@ function setUp(options: Partial<AdmitCallbackOptions> = {}) {
       },
       fail: () => {},
     },
+    evaluate: testEvaluate,
     newId: () => "id-1",
     now: () => 1_000,
     ...options,

@@ -5,6 +5,8 @@
  * failure limit of the address, so that tokens cannot be guessed. The quota and duplicates are checked
  * later, by the transaction that stores the event.
  */
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { bearerToken } from "../../lib/bearer-token.ts";
 import { checkContentEncoding } from "../check-request.ts";
 import { MAX_ID, textProblem } from "../check-text.ts";
@@ -16,6 +18,7 @@ import type { RateLimit } from "../rate-limit.ts";
 import { toEvent } from "./callback-event.ts";
 import type { CallbackToken, CallbackTokens } from "./callback-tokens.ts";
 import { parseCallback } from "./parse-callback.ts";
+import { readLargeCallback } from "./read-large-callback.ts";
 
 export type CallbackRequest = Pick<IncomingRequest, "method" | "address" | "header" | "body">;
 
@@ -25,6 +28,8 @@ export interface AdmitCallbackOptions {
   rateLimit: RateLimit;
   /** By the hash of the token. */
   tokenRateLimit: RateLimit;
+  /** Reads large bodies. */
+  evaluate: Evaluate;
   newId: () => string;
   now: () => number;
 }
@@ -32,7 +37,7 @@ export interface AdmitCallbackOptions {
 const MAX_BYTES = 1024 * 1024;
 
 export function createAdmitCallback(options: AdmitCallbackOptions) {
-  const { callbackTokens, rateLimit, tokenRateLimit, newId, now } = options;
+  const { callbackTokens, rateLimit, tokenRateLimit, evaluate, newId, now } = options;
 
   return async function admitCallback(
     request: CallbackRequest,
@@ -63,7 +68,10 @@ export function createAdmitCallback(options: AdmitCallbackOptions) {
 
     const encoded = checkContentEncoding((name) => request.header(name)[0]);
     if (encoded) return encoded;
-    const callback = parseCallback(bytes);
+    const callback =
+      bytes.byteLength > LARGE_BYTES
+        ? await readLargeCallback(evaluate, token.tenant, bytes)
+        : parseCallback(bytes);
     if (isRejection(callback)) return callback;
     const key = callback.id === undefined ? keyFromHeaders(request) : callback.id;
     if (isRejection(key)) return key;
@@ -79,7 +87,7 @@ export function createAdmitCallback(options: AdmitCallbackOptions) {
       appendRequest: {
         tenant: token.tenant,
         events: [toEvent(callback, token, given)],
-        data: [callback.data],
+        ...("data" in callback && { data: [callback.data] }),
       },
     };
   };

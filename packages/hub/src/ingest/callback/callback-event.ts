@@ -12,25 +12,29 @@ const TIMESTAMP_HEADER = "signalbox-timestamp";
 /** The subscription whose token was sent. */
 const SUBSCRIPTION_HEADER = "signalbox-subscription";
 
+/** The data were summarized already if the sandbox has read them. */
+type CallbackToStore = Omit<Callback, "data"> & ({ data: JsonObject } | { summary: Summary });
+
 export const toEvent = (
-  { type, data, body, timestamp }: Callback,
+  callback: CallbackToStore,
   { connection, subscription }: Pick<FoundCallbackToken, "connection" | "subscription">,
   given: Pick<NewEvent, "id" | "external_id" | "received_at">,
 ): NewEvent => ({
   ...given,
   source: connection,
   source_id: connection,
-  type,
-  ...sanitizeSummary(summarize(data)),
+  type: callback.type,
+  ...("summary" in callback ? callback.summary : summarizeCallback(callback.data)),
   content_type: "application/json",
   headers: {
     [SUBSCRIPTION_HEADER]: subscription,
-    ...(timestamp !== undefined && { [TIMESTAMP_HEADER]: timestamp }),
+    ...(callback.timestamp !== undefined && { [TIMESTAMP_HEADER]: callback.timestamp }),
   },
-  body,
+  body: callback.body,
 });
 
-const summarize = (data: JsonObject): Partial<Summary> => ({
-  ...summarizePlain(data),
-  repo: pickText(data, "repo", "repository", "repo.full_name", "repository.full_name"),
-});
+export const summarizeCallback = (data: JsonObject): Summary =>
+  sanitizeSummary({
+    ...summarizePlain(data),
+    repo: pickText(data, "repo", "repository", "repo.full_name", "repository.full_name"),
+  });
