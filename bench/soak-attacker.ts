@@ -1,5 +1,5 @@
 /**
- * Repeats one attack of soak-attacks.ts until it is told to stop. Runs with a low priority: attackers
+ * Repeats one attack of soak-attacks.ts until its process is stopped. Runs with a low priority: attackers
  * would use other machines, and here they must not take the hub's CPU.
  */
 import { setPriority } from "node:os";
@@ -20,7 +20,7 @@ const report: AttackReport = { strikes: 0, outcomes: {}, slowestMs: 0 };
 const count = (outcome: string | number) => {
   report.outcomes[outcome] = (report.outcomes[outcome] ?? 0) + 1;
 };
-let isStopped = false;
+let isStriking = false;
 const { promise: started, resolve: start } = Promise.withResolvers<void>();
 const send = (message: AttackerMessage) => process.send?.(message);
 
@@ -28,26 +28,28 @@ async function run({ strikesPerMinute, prepare }: Attack, target: AttackTarget):
   const strike = await prepare(target);
   send("prepared");
   await started;
-  while (!isStopped) {
+  for (;;) {
     const startedAt = performance.now();
+    isStriking = true;
     await strike().then(
       (outcomes) => outcomes.forEach(count),
       (error: Error) => count((error.cause as Error | undefined)?.message ?? error.message),
     );
+    isStriking = false;
     const tookMs = performance.now() - startedAt;
     report.strikes += 1;
     report.slowestMs = Math.max(report.slowestMs, tookMs);
-    const pauseUntil = startedAt + 60_000 / strikesPerMinute;
-    while (!isStopped && performance.now() < pauseUntil) await sleep(50);
+    await sleep(Math.max(0, 60_000 / strikesPerMinute - tookMs));
   }
-  send(report);
 }
 
 setPriority(NICENESS);
 const attack = attacks[process.argv[2] as string] as Attack;
 process.on("message", (command: AttackerCommand) => {
-  if (command === "stop") isStopped = true;
-  else if (command === "start") start();
+  if (command === "stop") {
+    if (isStriking) count("unfinished");
+    send(report);
+  } else if (command === "start") start();
   else void run(attack, command);
 });
 process.on("disconnect", () => process.exit());

@@ -1,12 +1,12 @@
 /** Starts one process per attack of soak-attacks.ts. */
 import { fork } from "node:child_process";
-import { stopProcess, trackProcess } from "./cleanup.ts";
+import { trackProcess } from "./cleanup.ts";
 import { messageReader } from "./message-reader.ts";
 import type { AttackerCommand, AttackerMessage, AttackReport } from "./soak-attacker.ts";
 import { type AttackTarget, attacks } from "./soak-attacks.ts";
 
 export interface Attackers {
-  /** Ends all attacks after their current strike. */
+  /** Ends all attacks; a strike in progress counts as unfinished. */
   stop(): Promise<Map<string, AttackReport>>;
 }
 
@@ -31,7 +31,7 @@ export async function startAttackers(target: AttackTarget): Promise<Attackers> {
           const report = nextMessage();
           send("stop");
           const pair = [name, (await report) as AttackReport] as const;
-          await stopProcess(child);
+          child.kill("SIGKILL");
           return pair;
         }),
       );

@@ -9,6 +9,8 @@ export interface HealthReport {
 }
 
 const PAUSE_MS = 5;
+/** A request without a response fails after this time. */
+const RESPONSE_MS = 60_000;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 let latencies: number[] = [];
 let failed = 0;
@@ -21,7 +23,7 @@ function probe(url: string): void {
     if (reportWanted) report();
     setTimeout(probe, PAUSE_MS, url);
   };
-  get(`${url}/healthz`, { agent }, (response) => {
+  get(`${url}/healthz`, { agent, signal: AbortSignal.timeout(RESPONSE_MS) }, (response) => {
     response.resume().on("close", () => {
       if (response.statusCode === 200 && response.complete)
         latencies.push(performance.now() - startedAt);
