@@ -34,3 +34,39 @@ export const conditionOnLongList = () =>
       conditions: [{ left: "{{ n0 }}", op: "glob", right: `${"*1".repeat(499)}*2` }],
     }),
   ]);
+
+/** 3.1 MB of short values. */
+const MANY = 'return Array.from({ length: 100_000 }, (_, id) => ({ id, name: "name " + id }))';
+
+/** An input of 468 MB: 120 references to one value of 3.9 MB. */
+export const inputOf468Megabytes = () =>
+  flowOf([...outputs(1), node("end", "Return", { value: Array(120).fill("{{ n0 }}") })]);
+
+/** A text of 468 MB. */
+export const textOf468Megabytes = () =>
+  flowOf([...outputs(1), node("end", "Return", { value: "{{ n0 }} ".repeat(120) })]);
+
+/** Emits an event with 300,000 values, and returns one of them. */
+export const eventOfManyValues = () =>
+  flowOf([
+    node("n0", "Code", { code: MANY, timeoutMs: 2_000, memoryMb: 128 }),
+    node("emit", "EmitEvent", { type: "large", data: { title: "Large", items: "{{ n0 }}" } }),
+    node("end", "Return", { value: "{{ n0[99999].name }}" }),
+  ]);
+
+/** Every kind of node reads or passes on a value of 3.1 MB. */
+export const nodesWithLargeValue = () =>
+  flowOf([
+    node("n0", "Code", { code: MANY, timeoutMs: 2_000, memoryMb: 128 }),
+    node("count", "Transform", { expression: "$count(nodes.n0)" }),
+    node("code", "Code", {
+      code: "return nodes.n0.length + nodes.count",
+      timeoutMs: 2_000,
+      memoryMb: 128,
+    }),
+    node("merge", "Merge", {}),
+    node("text", "Transform", { expression: "nodes.n0[99999].name" }),
+    node("end", "Return", {
+      value: { count: "{{ count }}", sum: "{{ code }}", text: "{{ text }}", all: "{{ n0 }}" },
+    }),
+  ]);

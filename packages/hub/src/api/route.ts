@@ -1,4 +1,6 @@
 /** A route of the API as data. The schemas validate requests, and generate the OpenAPI document. */
+
+import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
@@ -55,6 +57,7 @@ export const TAGS = {
 type Tag = keyof typeof TAGS;
 
 type RouteResult =
+  /** `json` can contain large values. */
   | { status?: 200 | 201 | 202; json: unknown; etag?: number; headers?: Record<string, string> }
   | { status: 204 }
   | Response;
@@ -181,8 +184,12 @@ function toResponse(result: RouteResult): Response {
   if (result instanceof Response) return result;
   if (!("json" in result)) return new Response(null, { status: 204 });
   const { status = 200, json, etag, headers = {} } = result;
-  return Response.json(json, {
+  return new Response(writeJson(json as MixedJson), {
     status,
-    headers: { ...headers, ...(etag !== undefined && { etag: `"${etag}"` }) },
+    headers: {
+      "content-type": "application/json",
+      ...headers,
+      ...(etag !== undefined && { etag: `"${etag}"` }),
+    },
   });
 }

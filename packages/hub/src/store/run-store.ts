@@ -157,11 +157,6 @@ export type WrittenStep = Omit<Step, "input" | "output"> & Record<"input" | "out
  * `readValue` returns the value.
  */
 export type Preview = { $preview: string; bytes: number };
-export const PREVIEW_CHARACTERS = 200;
-export const toPreview = (text: string, bytes: number): Preview => ({
-  $preview: text.slice(0, PREVIEW_CHARACTERS).toWellFormed(),
-  bytes,
-});
 
 /** The input or output of a run, or of one of its steps. */
 export interface ValueKey {

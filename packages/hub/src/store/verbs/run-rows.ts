@@ -1,12 +1,6 @@
 /** The rows of runs and steps. */
 import { parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
-import {
-  PREVIEW_CHARACTERS,
-  type Run,
-  type Step,
-  toPreview,
-  type WrittenStep,
-} from "../run-store.ts";
+import type { Preview, Run, Step, WrittenStep } from "../run-store.ts";
 import type { Value } from "../sql.ts";
 
 type JsonColumn = "chain" | "input" | "output" | "error" | "gathered";
@@ -96,6 +90,7 @@ export const toClaimedStep = ({ omitted, ...row }: ClaimedStepRow): WrittenStep 
 
 /** Larger values are read as previews. */
 const MAX_WHOLE_BYTES = 16 * 1024;
+const PREVIEW_CHARACTERS = 200;
 
 const ifLarge = (column: string, large: string, otherwise: string) =>
   `CASE WHEN octet_length(${column}) > ${MAX_WHOLE_BYTES} THEN ${large} ELSE ${otherwise} END`;
@@ -132,7 +127,9 @@ const previewed = <Row extends Record<"input" | "output", string>>({
 });
 
 const previewText = (text: string, bytes: number | null): string =>
-  bytes === null ? text : JSON.stringify(toPreview(text, bytes));
+  bytes === null
+    ? text
+    : JSON.stringify({ $preview: text.toWellFormed(), bytes } satisfies Preview);
 
 export type RunPreviewRow = Previewed<RunRow>;
 export type StepPreviewRow = Previewed<StepRow>;

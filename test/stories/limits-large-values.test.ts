@@ -1,0 +1,80 @@
+/** Large values in runs: they stay text in the hub, and its workers read them. */
+import { describe, expect, it, vi } from "vitest";
+import { type Api, type Backend, startApi } from "../support/api-client.ts";
+import {
+  conditionOnLongList,
+  eventOfManyValues,
+  inputOf468Megabytes,
+  nodesWithLargeValue,
+  TRIGGER,
+  textOf468Megabytes,
+} from "../support/attacks/large-runs.ts";
+import { probeHealth } from "../support/health-probe.ts";
+import { WAIT } from "../support/timeouts.ts";
+
+async function publish(api: Api, flow: object): Promise<string> {
+  await api.call("POST", "/api/apps", { slug: "desk", name: "Desk" });
+  const { id } = (await api.expect(201, "POST", "/api/apps/desk/flows", flow)).json;
+  await api.expect(200, "POST", `/api/flows/${id}/publish`);
+  return id;
+}
+
+async function run(api: Api, flow: object) {
+  const id = await publish(api, flow);
+  const started = await api.expect(202, "POST", `/api/flows/${id}/runs`, { trigger: TRIGGER });
+  return vi.waitFor(async () => {
+    const { json } = await api.expect(200, "GET", `/api/runs/${started.json.id}`);
+    expect(json.finished_at).not.toBeNull();
+    return json;
+  }, WAIT);
+}
+
+describe.each<Backend>(["SQLite", "PostgreSQL"])("a large value in a run, on %s", (backend) => {
+  it("is compared in a worker", async () => {
+    const api = await startApi(backend);
+    const probe = probeHealth(api.hub, `a condition on a list of 950,000 on ${backend}`);
+    const ended = await run(api, conditionOnLongList());
+    expect(ended.error ?? { code: "comparison_timeout" }).toMatchObject({
+      code: "comparison_timeout",
+    });
+    await probe.expectHealthy();
+  });
+
+  it.each([
+    ["list", inputOf468Megabytes],
+    ["text", textOf468Megabytes],
+  ])("cannot be referred to 120 times in a %s", async (_, flow) => {
+    const api = await startApi(backend);
+    const probe = probeHealth(api.hub, `120 references to 3.9 MB in a ${_} on ${backend}`);
+    expect(await run(api, flow())).toMatchObject({
+      status: "failed",
+      error: { code: "input_too_large", node_id: "end" },
+    });
+    await probe.expectHealthy();
+  });
+
+  it("is emitted as an event, of which readers get a part", async () => {
+    const api = await startApi(backend);
+    const probe = probeHealth(api.hub, `an event of 300,000 values on ${backend}`);
+    expect(await run(api, eventOfManyValues())).toMatchObject({
+      status: "succeeded",
+      output: "name 99999",
+    });
+    const { items } = (await api.expect(200, "GET", "/api/events")).json;
+    expect(items).toMatchObject([{ type: "large", title: "Large" }]);
+    await probe.expectHealthy();
+  });
+
+  it("is read and passed on by every kind of node", async () => {
+    const api = await startApi(backend);
+    const probe = probeHealth(api.hub, `nodes with a value of 3.1 MB on ${backend}`);
+    const id = await publish(api, nodesWithLargeValue());
+    const start = { trigger: TRIGGER };
+    const ended = await api.expect(200, "POST", `/api/flows/${id}/runs?wait=1`, start);
+    const { error, output } = ended.json;
+    expect(error).toBeNull();
+    expect(output).toMatchObject({ count: 100_000, sum: 200_000, text: "name 99999" });
+    expect(output.all).toHaveLength(100_000);
+    await probe.expectHealthy();
+  });
+});
