@@ -180,7 +180,7 @@ describe("the HTTP server", () => {
     expect(
       await rawExchange(
         hub.url,
-        "GET http://hub.example HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        "GET http://hub.example HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n",
       ),
     ).toMatch(/^HTTP\/1.1 200 /);
   });
@@ -200,7 +200,7 @@ describe("the HTTP server", () => {
       for (const more of [offer, `${webSocket}Connection: close\r\n`])
         expect(
           parseResponse(
-            await rawExchange(hub.url, `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`),
+            await rawExchange(hub.url, `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\n${more}\r\n`),
           ).status,
         ).toBe(status);
     const whole = `GET ${hub.url}/events HTTP/1.1\r\nHost: ${new URL(hub.url).host}\r\n${webSocket}\r\n`;
@@ -479,7 +479,7 @@ describe("a stopping hub", () => {
     late.socket.write(head(contentLength));
     await deliver(hub.url);
     const stopped = hub.stop();
-    probe.socket.write("Host: x\r\n\r\n");
+    probe.socket.write("Host: 127.0.0.1\r\n\r\n");
     expect(parseResponse(await probe.ended)).toMatchObject({ status: 503, code: "stopping" });
     late.socket.write(`\r\n${body}`);
     expect(parseResponse(await late.ended)).toEqual(rejected(503, "stopping"));

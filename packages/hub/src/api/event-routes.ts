@@ -6,6 +6,7 @@ import {
   explainedSchema,
   summarySchema,
 } from "../inbox/event-schema.ts";
+import type { JsonBody } from "../inbox/event-view.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Explainer } from "../runs/explain.ts";
@@ -44,7 +45,7 @@ const seconds = (min: number) =>
 const ownerOf = (token: string, worker: string | undefined): string =>
   worker === undefined ? token : `${token}/${worker}`;
 
-const jsonResponse = (json: string): Response =>
+const jsonResponse = (json: JsonBody): Response =>
   new Response(json, { headers: { "content-type": "application/json" } });
 
 export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {

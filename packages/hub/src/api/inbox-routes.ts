@@ -4,6 +4,7 @@
  * other origins. The OAuth metadata routes (RFC 9728) are public.
  */
 import type { Context, Hono } from "hono";
+import type { JsonBody } from "../inbox/event-view.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { MAX_DISCARDED_BYTES } from "../lib/limits.ts";
@@ -58,8 +59,8 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
     return withNext(c.json(events), next_cursor);
   }));
   app.get("/webhook-events", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
-    const { events, next_cursor } = await inbox.listEvents(tenants, { ...queryOf(c), pending: true }, reserveBytes);
-    return withNext(jsonBody(c, `[${events.join(",")}]`), next_cursor);
+    const { json, next_cursor } = await inbox.listEvents(tenants, { ...queryOf(c), pending: true }, reserveBytes);
+    return withNext(jsonBody(c, json), next_cursor);
   }));
   app.get("/event", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
     const id = c.req.query("id");
@@ -98,7 +99,7 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
     });
 }
 
-const jsonBody = (c: Context, json: string): Response =>
+const jsonBody = (c: Context, json: JsonBody): Response =>
   c.body(json, 200, { "content-type": "application/json" });
 
 function withNext(response: Response, next: string | null): Response {

@@ -17,9 +17,14 @@ interface Response {
 }
 
 const graph = { nodes: [], edges: [] };
-const flow = { revision: 7, graph, schedules: [], created_at: 0, updated_at: 0 };
+const findings = { errors: [], warnings: [] };
+const flow = { revision: 7, graph, schedules: [], ...findings, created_at: 0, updated_at: 0 };
 /** Every method returns `flow`, except these. */
-const results = { list: [], import: { flow, notes: [] }, listVersions: [] };
+const results = {
+  list: { flows: [], hasMore: false },
+  import: { flow, notes: [] },
+  listVersions: [],
+};
 const services = new Proxy(results, {
   get: (given, name) => async () => Reflect.get(given, name) ?? flow,
 }) as never;

@@ -4,6 +4,7 @@ import { LOG_LEVELS } from "@signalbox/rules/flows/evaluation.ts";
 import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { z } from "zod";
+import { firstFindings } from "../apps/first-findings.ts";
 import type { DescribedFlow } from "../apps/flows.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import { RUN_CAUSES, RUN_STATUSES, type Run, type Step } from "../store/run-store.ts";
@@ -90,8 +91,8 @@ export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.input<typeof flow
     next_fire_at: isoOrNull(next_at),
   })),
   hasTriggers: flow.hasTriggers,
-  warnings: flow.warnings,
-  errors: flow.errors,
+  warnings: firstFindings(flow.warnings),
+  errors: firstFindings(flow.errors),
   created_at: iso(flow.created_at),
   updated_at: iso(flow.updated_at),
 });

@@ -1,6 +1,7 @@
 /** Imports an app's flows from files, and publishes those that are valid. */
 import { RequestError } from "../lib/request-error.ts";
 import type { Store } from "../store/store.ts";
+import { firstFindings } from "./first-findings.ts";
 import type { Flows } from "./flows.ts";
 import {
   type AppFlows,
@@ -57,8 +58,8 @@ export function createAppImports(options: AppImportOptions) {
     if (outcome === "skipped") return { errors: [], warnings: [] };
     const { errors, warnings } = await flows.get(tenant, id);
     return {
-      errors: errors.map(({ message }) => message),
-      warnings: warnings.map(({ message }) => message),
+      errors: firstFindings(errors).map(({ message }) => message),
+      warnings: firstFindings(warnings).map(({ message }) => message),
     };
   }
 

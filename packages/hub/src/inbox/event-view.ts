@@ -1,5 +1,6 @@
 /** Events as the API and the MCP tools return them. */
 import type { Json } from "@signalbox/rules/json.ts";
+import { concat, utf8 } from "../lib/hmac.ts";
 import type { CheckResult, EventRow, PendingStatus } from "../store/store.ts";
 
 const iso = (ms: number) => new Date(ms).toISOString();
@@ -100,12 +101,24 @@ export const claimedView = (event: EventRow, payload: Json): ClaimedView => ({
   ...summaryView(event),
 });
 
+/** JSON as text or, if it is large, as bytes. */
+export type JsonBody = string | Uint8Array<ArrayBuffer>;
+
 /** Serializes an event with the JSON of its payload, which is copied: stringifying it would be slow. */
-export function serializeEvent(view: EventView, payload: string): string {
+export function serializeEvent(view: EventView, payload: string | Uint8Array): JsonBody {
   const { id, type, payload: _, ...rest } = view;
-  const first = JSON.stringify({ id, type }).slice(0, -1);
-  return `${first},"payload":${payload},${JSON.stringify(rest).slice(1)}`;
+  const first = `${JSON.stringify({ id, type }).slice(0, -1)},"payload":`;
+  const last = `,${JSON.stringify(rest).slice(1)}`;
+  return joinJson([first, payload, last]);
 }
+
+export const serializeEvents = (events: readonly JsonBody[]): JsonBody =>
+  joinJson(["[", ...events.flatMap((event, at) => (at === 0 ? [event] : [",", event])), "]"]);
+
+const joinJson = (parts: readonly (string | Uint8Array)[]): JsonBody =>
+  parts.every((part) => typeof part === "string")
+    ? parts.join("")
+    : concat(parts.map((part) => (typeof part === "string" ? utf8(part) : part)));
 
 export interface StatusView {
   pending_count: number;

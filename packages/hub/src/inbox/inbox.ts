@@ -14,9 +14,11 @@ import {
   claimedView,
   type EventView,
   eventView,
+  type JsonBody,
   type StatusView,
   type SummaryView,
   serializeEvent,
+  serializeEvents,
   statusView,
   summaryView,
 } from "./event-view.ts";
@@ -160,7 +162,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     );
   };
 
-  const wholeEvent = async (event: EventRow): Promise<string> =>
+  const wholeEvent = async (event: EventRow): Promise<JsonBody> =>
     serializeEvent(eventView(event, null), await payloads.json(event));
 
   const partOf = async (
@@ -170,7 +172,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     const limit = Math.min(maxBytes, MAX_PART_BYTES);
     const { json, ...part } = await payloads.part(event, { path, offset, maxBytes: limit });
     const view = { ...eventView(event, null), ...part };
-    return { event: view, json: json ? serializeEvent(view, json) : JSON.stringify(view) };
+    return { event: view, json: json ? `${serializeEvent(view, json)}` : JSON.stringify(view) };
   };
 
   return {
@@ -200,16 +202,15 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       return summariesOf(await list(tenants, options), reserveBytes);
     },
 
-    /** Whole events, as JSON. */
+    /** An array of whole events. */
     async listEvents(
       tenants: readonly string[],
       options: ListOptions,
       reserveBytes?: ReserveBytes,
-    ): Promise<EventPage<string>> {
+    ): Promise<{ json: JsonBody; next_cursor: string | null }> {
       const { events, next_cursor } = await list(tenants, options, PAGE_BYTES);
       await reserveBytes?.(sizeOf(events));
-      const texts = await Promise.all(events.map(async (event) => wholeEvent(event)));
-      return { events: texts, next_cursor };
+      return { json: serializeEvents(await Promise.all(events.map(wholeEvent))), next_cursor };
     },
 
     /** For agents: a small page, in which a larger payload is truncated. */
@@ -242,7 +243,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       id: string,
       field: string,
       reserveBytes?: ReserveBytes,
-    ): Promise<string> {
+    ): Promise<JsonBody> {
       const event = await find(tenants, id, field);
       await reserveBytes?.(event.size);
       return wholeEvent(event);
@@ -315,7 +316,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       id: string,
       { leaseMs, payload = true }: { leaseMs: number; payload?: boolean },
       reserveBytes?: ReserveBytes,
-    ): Promise<string> {
+    ): Promise<JsonBody> {
       const { tenant, size } = await find(tenants, id, "event_id");
       if (payload) await reserveBytes?.(size);
       const at = now();

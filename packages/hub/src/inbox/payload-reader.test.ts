@@ -28,7 +28,10 @@ function setup(
   const event = { tenant: "acme", seq: 1, source } as EventRow;
   return {
     languages,
-    json: () => reader.json(event),
+    json: async () => {
+      const json = await reader.json(event);
+      return typeof json === "string" ? json : new TextDecoder().decode(json);
+    },
     part: (request: object = {}) =>
       reader.part(event, { offset: 0, maxBytes: LARGE_BYTES, ...request }),
     matches: async (path: string, value: string) =>
@@ -43,6 +46,7 @@ const large = {
 };
 const forms: [string, ReturnType<typeof setup>, unknown][] = [
   ["JSON", setup(JSON.stringify(large)), large],
+  ["JSON with a byte order mark", setup(`\ufeff${JSON.stringify(large)}`), large],
   ["formatted JSON", setup(JSON.stringify(large, null, 2)), large],
   ["a form", setup(`payload=${encodeURIComponent(JSON.stringify(large))}`, FORM), large],
   [

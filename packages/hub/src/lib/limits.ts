@@ -34,6 +34,8 @@ export const MAX_ITEMS = 1_000;
 export const MAX_MEMBERS = 10_000;
 /** How many problems an error reports; it counts the others. */
 export const MAX_PROBLEMS = 20;
+/** The errors and the warnings of a flow in a response. */
+export const MAX_FINDINGS = 100;
 /** The characters of the path and the message of a reported problem. */
 export const MAX_PROBLEM_LENGTH = 1_000;
 /** Many clients read the response only after sending the body, so up to this much is discarded. */

@@ -4,6 +4,7 @@ import { type MaybeLarge, parsed, writeJson } from "@signalbox/rules/large-json.
 import { z } from "zod";
 import { TRIGGER_KINDS } from "../apps/automation-graph.ts";
 import type { Automation } from "../apps/automation-view.ts";
+import { firstFindings } from "../apps/first-findings.ts";
 import type { Connection, Offers } from "../store/connection-store.ts";
 import { RUN_CAUSES, RUN_STATUSES, type Run, type Step } from "../store/run-store.ts";
 
@@ -38,7 +39,7 @@ export const automationSchema = z.object({
 export function automationView(automation: Automation): z.input<typeof automationSchema> {
   const { flow, agent, triggers, isPublished } = automation;
   const messages = (findings: readonly { message: string; path?: string | undefined }[]) =>
-    findings.map(({ message }) => message);
+    firstFindings(findings).map(({ message }) => message);
   return {
     id: flow.id,
     app: flow.app,

@@ -1,0 +1,11 @@
+import { MAX_FINDINGS } from "../lib/limits.ts";
+
+/** The first findings about a flow; the last entry counts the others. */
+export function firstFindings<Finding extends { message: string }>(
+  findings: readonly Finding[],
+): (Finding | { code: "more"; message: string })[] {
+  const more = findings.length - MAX_FINDINGS;
+  if (more <= 0) return [...findings];
+  const message = `and ${more.toLocaleString("en")} more`;
+  return [...findings.slice(0, MAX_FINDINGS), { code: "more", message }];
+}
