@@ -2,7 +2,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type MakeHmacKey, toBase64, utf8, webHmacKey } from "../lib/hmac.ts";
 import { createIds } from "../lib/ids.ts";
@@ -592,6 +594,68 @@ describe("the quota", () => {
   it("applies on an endpoint with a key, whose tenant could forge installation events", async () => {
     await addEndpoint("github", [[SECRET, null]]);
     expect(await skips("installation", installation, {}, KEY)).toBe(false);
+  });
+});
+
+describe("a large body", () => {
+  const large = (id: string, body: JsonObject = {}) =>
+    signed(id, SECRET, { ...sourceOf(id).sample("1", { now })?.body, ...body, long: LONG });
+  const LONG = "x".repeat(LARGE_BYTES);
+  /** Records the evaluations. */
+  const recording = () => {
+    const evaluations: Evaluation[] = [];
+    const callers: string[] = [];
+    const evaluate: Evaluate = (evaluation, caller) => {
+      evaluations.push(evaluation);
+      callers.push(caller.tenant);
+      return testEvaluate(evaluation, caller);
+    };
+    return { evaluations, callers, evaluate };
+  };
+
+  it("is read in the sandbox, after its signature was verified", async () => {
+    const { evaluations, callers, evaluate } = recording();
+    const request = await large("github");
+    const admitted = await ingest({ evaluate })(incoming(request));
+    if (admitted.outcome !== "accepted") throw new Error(JSON.stringify(admitted));
+    const { events, data } = admitted.appendRequest;
+    expect(events).toMatchObject([{ type: "issues", repo: expect.any(String) }]);
+    expect([events[0]?.body, data]).toEqual([request.body, undefined]);
+    expect(evaluations).toMatchObject([{ language: "webhook", data: request.body }]);
+    expect(callers).toEqual(["local"]);
+    const forged = {
+      ...request,
+      headers: { ...request.headers, "x-hub-signature-256": "sha256=00" },
+    };
+    expect(await ingest({ evaluate })(incoming(forged))).toMatchObject({ outcome: "refused" });
+    expect(evaluations).toHaveLength(1);
+  });
+
+  it.each([
+    ["cloudevents", "authorization"],
+    ["gitlab", "x-gitlab-token"],
+  ])("of %s is read without the secret in its header", async (id, header) => {
+    const { evaluations, evaluate } = recording();
+    const request = await large(id);
+    const headers = { ...request.headers, [header]: id === "gitlab" ? SECRET : `Bearer ${SECRET}` };
+    const given = { evaluate, secrets: { [id]: [SECRET] } };
+    const sent = incoming({ ...request, headers: { ...headers, cookie: "a=b" } });
+    expect(await ingest(given)(sent)).toMatchObject({ outcome: "accepted" });
+    const [evaluation] = evaluations;
+    if (evaluation?.language !== "webhook") throw new Error("not read in the sandbox");
+    expect(Object.keys(evaluation.webhook.headers)).toContain("content-type");
+    expect(JSON.stringify(evaluation.webhook)).not.toMatch(/whsec_|a=b/);
+  });
+
+  it("counts as a failure if its signed time is old, and never as accepted if it is not read", async () => {
+    const old = await large("linear", { webhookTimestamp: START - 3_600_000 });
+    expect(await ingest({ secrets: { linear: [SECRET] } })(incoming(old))).toMatchObject({
+      reason: "signature_expired",
+    });
+    expect(calls).toContain("fail");
+    const evaluate: Evaluate = () => Promise.reject(new Error("the worker has ended"));
+    const request = incoming(await large("github"));
+    await expect(ingest({ evaluate })(request)).rejects.toThrow("the worker has ended");
   });
 });
 
