@@ -1,5 +1,6 @@
 import { ProtocolError } from "@modelcontextprotocol/server";
 import type { Json } from "@signalbox/rules/json.ts";
+import { LARGE_BYTES, LargeJson, type MaybeLarge } from "@signalbox/rules/large-json.ts";
 import { describe, expect, it } from "vitest";
 import type { Run } from "../store/run-store.ts";
 import { runToolResult, toProtocolError, withRenamedNote } from "./app-results.ts";
@@ -32,10 +33,22 @@ const result = (run: Partial<Run>, schemaError?: string) =>
       ...run,
     } as Run,
   );
-const succeeded = (output: Json, schemaError?: string) =>
+const succeeded = (output: MaybeLarge, schemaError?: string) =>
   result({ status: "succeeded", output }, schemaError);
 
 describe("runToolResult", () => {
+  it("returns a large result, unless it is too large for a tool", async () => {
+    const list = ["x".repeat(LARGE_BYTES)];
+    expect(await succeeded(new LargeJson(JSON.stringify({ list })))).toMatchObject({
+      content: [{ type: "text", text: JSON.stringify({ list }) }],
+      structuredContent: { list },
+    });
+    expect(await succeeded(new LargeJson(`[${"0,".repeat(200_000)}0]`))).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("/api/runs/run1/output") }],
+    });
+  });
+
   it("returns text, and structured content for an object", async () => {
     expect(await succeeded({ a: [1] })).toEqual({
       content: [{ type: "text", text: '{"a":[1]}' }],

@@ -96,10 +96,11 @@ export async function evaluateSerialized(
   host: JavaScriptHost,
 ): Promise<SerializedResult> {
   const result = await evaluate(evaluation, host);
+  if ("error" in result) return result;
+  const { log, output, parts = [] } = result;
   // The caller checks the depth of a small output when it has parsed it.
   const isTooDeep =
-    "output" in result &&
-    result.output.length > LARGE_BYTES &&
-    isTextDeeperThan(MAX_OUTPUT_DEPTH, result.output);
-  return isTooDeep ? { log: result.log, ...outputTooDeep } : result;
+    (output.length > LARGE_BYTES && isTextDeeperThan(MAX_OUTPUT_DEPTH, output)) ||
+    parts.some((part) => part !== undefined && isTextDeeperThan(MAX_OUTPUT_DEPTH, part));
+  return isTooDeep ? { log, ...outputTooDeep } : result;
 }

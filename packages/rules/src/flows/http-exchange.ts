@@ -1,8 +1,15 @@
 /** Encodes the request of an HttpRequest node, and decodes the response to an output or an error. */
-import type { Json, JsonObject } from "../json.ts";
-import { type MixedJson, writeJson } from "../large-json.ts";
+import type { Json } from "../json.ts";
+import {
+  LARGE_BYTES,
+  LargeJson,
+  type MixedJson,
+  type MixedObject,
+  writeJson,
+} from "../large-json.ts";
 import { NodeError, Permanent, RetryAt } from "./errors.ts";
 import { isDeeperThan } from "./model.ts";
+import type { NodeContext } from "./node-type.ts";
 import type { OutboundErrorCode, OutboundResponse } from "./outbound.ts";
 
 /** Errors of requests that a retry cannot resolve. */
@@ -73,24 +80,34 @@ export const isStatusIn = (status: number, ranges: readonly (number | string)[])
     return from <= status && status <= to;
   });
 
-export function outputOf({ status, headers, body, url }: OutboundResponse): JsonObject {
+type Evaluates = Pick<NodeContext<never>, "evaluate">;
+
+export async function outputOf(
+  { status, headers, body, url }: OutboundResponse,
+  context: Evaluates,
+): Promise<MixedObject> {
   const type = headers.get("content-type") ?? "";
   return {
     status,
     headers: Object.fromEntries([...headers.keys()].map((name) => [name, headers.get(name) ?? ""])),
-    ...readBody(type, body),
+    ...(await readBody(type, body, context)),
     url,
   };
 }
 
 const isJson = (type: string) => /^[^;]*[/+]json\s*(;|$)/i.test(type);
 
-function readBody(type: string, bytes: Uint8Array): { format: string; body: Json } {
+async function readBody(
+  type: string,
+  bytes: Uint8Array,
+  context: Evaluates,
+): Promise<{ format: string; body: MixedJson }> {
   if (bytes.length === 0) return { format: "empty", body: null };
   const text = decode(type, bytes);
   if (text === undefined) return { format: "base64", body: base64(bytes) };
   if (!isJson(type)) return { format: "text", body: text };
-  return { format: "json", body: readJson(text) };
+  const body = bytes.length > LARGE_BYTES ? await readLargeJson(text, context) : readJson(text);
+  return { format: "json", body };
 }
 
 const MAX_DEPTH = 200;
@@ -102,19 +119,29 @@ function readJson(text: string): Json {
     value = JSON.parse(text) as Json;
   } catch {
     // The message of the parser would quote the body, which may contain a secret.
-    throw new Permanent(
-      "The content type of the response is JSON, but its body is not valid JSON.",
-      {
-        code: "invalid_json",
-      },
-    );
+    throw invalidJson("The content type of the response is JSON, but its body is not valid JSON.");
   }
   if (isDeeperThan(MAX_DEPTH, value))
-    throw new Permanent(`The JSON of the response is nested deeper than ${MAX_DEPTH} levels.`, {
-      code: "invalid_json",
-    });
+    throw invalidJson(`The JSON of the response is nested deeper than ${MAX_DEPTH} levels.`);
   return value;
 }
+
+const LARGE_TIMEOUT_MS = 10_000;
+
+/** The sandbox parses it. */
+async function readLargeJson(text: string, { evaluate }: Evaluates): Promise<MixedJson> {
+  const result = await evaluate({
+    language: "select",
+    paths: [[]],
+    maxBytes: Number.MAX_SAFE_INTEGER,
+    timeoutMs: LARGE_TIMEOUT_MS,
+    data: new LargeJson(text),
+  });
+  if ("output" in result) return result.parts?.[0] ?? null;
+  throw invalidJson(`The JSON of the response cannot be read: it ${result.message}.`);
+}
+
+const invalidJson = (message: string) => new Permanent(message, { code: "invalid_json" });
 
 /** Returns undefined if the body is not text. */
 function decode(type: string, bytes: Uint8Array): string | undefined {

@@ -1,10 +1,13 @@
 import type { Server } from "node:http";
 import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
+import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import { httpRequest } from "@signalbox/rules/flows/nodes/http-request.ts";
 import { renderConfig } from "@signalbox/rules/flows/render.ts";
 import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { afterEach, describe, expect, it } from "vitest";
+import { testEvaluate } from "../../sandbox/test-evaluate.ts";
 import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts";
 import { closeServers, serve, servers, toLoopback } from "./test-server.ts";
 
@@ -201,6 +204,31 @@ describe("the response", () => {
       expect(error).toMatchObject({ code: "invalid_json" });
     },
   );
+
+  const long = Array.from({ length: 100_000 }, (_, id) => id);
+  const evaluate = (evaluation: Evaluation) =>
+    testEvaluate(evaluation, { tenant: "acme", signal: new AbortController().signal });
+
+  it("stays text if it is large JSON", async () => {
+    const { url } = await serve((response) =>
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ long })),
+    );
+    const body = new LargeJson(JSON.stringify({ long }));
+    expect(await output({ url }, { evaluate })).toMatchObject({ format: "json", body });
+  });
+
+  it.each([
+    ["is invalid", `[${long}`],
+    ["is too deep", `[${long},${"[".repeat(500)}1${"]".repeat(500)}]`],
+  ])("that is large and %s is a permanent error", async (_, sent) => {
+    const { url } = await serve((response) =>
+      response.writeHead(200, { "content-type": "application/json" }).end(sent),
+    );
+    expect(await failure({ url }, { evaluate })).toMatchObject({
+      name: "Permanent",
+      code: "invalid_json",
+    });
+  });
 
   it("is not quoted in the error for invalid JSON", async () => {
     const { url } = await serve((response) =>

@@ -113,7 +113,7 @@ export const httpRequest = defineNode({
       path: "body.value",
     },
   },
-  async run({ config, signal, idempotencyKey, fetch, now }) {
+  async run({ config, signal, idempotencyKey, fetch, now, evaluate }) {
     const { method, timeoutMs } = config;
     const url = withQuery(config.url, config.query);
     const body = config.body && encodeBody(config.body);
@@ -144,6 +144,6 @@ export const httpRequest = defineNode({
       const { host = "" } = URL.parse(response.url) ?? {};
       throw responseError(`${method} ${host}`, response, now());
     }
-    return { output: outputOf(response) };
+    return { output: await outputOf(response, { evaluate }) };
   },
 });
