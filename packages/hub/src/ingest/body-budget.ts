@@ -1,3 +1,4 @@
+import { LARGE_BYTES } from "../lib/limits.ts";
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 
 /**
@@ -14,14 +15,13 @@ export interface BodyBudget {
 }
 
 /** An eighth of the budget is kept for small bodies, so that stalled large ones do not block them. */
-const SMALL_BODY = 256 * 1024;
 const SHARE_OF_LARGE = 7 / 8;
 
 export function createBodyBudget(maxBytes: number): BodyBudget {
   let reserved = 0;
   return {
     reserve(bytes, held) {
-      const isSmall = held + bytes <= SMALL_BODY;
+      const isSmall = held + bytes <= LARGE_BYTES;
       if (reserved + bytes > (isSmall ? maxBytes : maxBytes * SHARE_OF_LARGE))
         return rejection(
           "busy",
