@@ -10,7 +10,7 @@ const flowOf = (nodes: { id: string }[]) => ({
 });
 const outputs = (count: number) =>
   Array.from({ length: count }, (_, at) =>
-    node(`n${at}`, "Code", { code: 'return "x".repeat(3_900_000)' }),
+    node(`n${at}`, "Code", { code: 'return "x".repeat(3_900_000)', timeoutMs: 2_000 }),
   );
 
 /** Sixty outputs of 3.9 MB exceed the budget of a run. */
@@ -29,7 +29,11 @@ export const eventOf468Megabytes = () => {
 /** A condition on a list of 950,000 items. */
 export const conditionOnLongList = () =>
   flowOf([
-    node("n0", "Code", { code: "return Array(950_000).fill(1)" }),
+    node("n0", "Code", {
+      code: "return Array(950_000).fill(1)",
+      timeoutMs: 2_000,
+      memoryMb: 128,
+    }),
     node("test", "Condition", {
       conditions: [{ left: "{{ n0 }}", op: "glob", right: `${"*1".repeat(499)}*2` }],
     }),

@@ -1,5 +1,5 @@
 /** Runs the program of a `Code` or `Transform` node. */
-import { LargeJson, type MixedJson, type MixedObject } from "../large-json.ts";
+import { LARGE_BYTES, LargeJson, type MixedJson, type MixedObject } from "../large-json.ts";
 import { Permanent } from "./errors.ts";
 import type { Evaluation } from "./evaluation.ts";
 import type { NodeContext, NodeResult } from "./node-type.ts";
@@ -37,15 +37,22 @@ function variables(
   return {
     input: ifRead("input", input),
     trigger: ifRead("trigger", trigger),
-    nodes,
+    nodes: isRead("nodes") ? nodes : withoutLarge(nodes),
     ...(item === undefined ? {} : { item: ifRead("item", item) }),
     ...(index === undefined ? {} : { index }),
   };
 }
 
+/** A node's input is also in `nodes`, by the slug of the node that it comes from. */
+const withoutLarge = (nodes: MixedObject): MixedObject =>
+  Object.values(nodes).some(hasLarge)
+    ? Object.fromEntries(Object.entries(nodes).filter(([, output]) => !hasLarge(output)))
+    : nodes;
+
 /** Whether a value or one of its members is large. */
-const hasLarge = (value: MixedJson): boolean =>
-  value instanceof LargeJson ||
-  (typeof value === "object" &&
-    value !== null &&
-    Object.values(value).some((member) => member instanceof LargeJson));
+const hasLarge = (value: MixedJson | undefined): boolean =>
+  isLarge(value) ||
+  (typeof value === "object" && value !== null && Object.values(value).some(isLarge));
+
+const isLarge = (value: unknown): boolean =>
+  value instanceof LargeJson || (typeof value === "string" && value.length > LARGE_BYTES);
