@@ -17,7 +17,7 @@ export interface RunChange {
 
 export interface FollowRunOptions {
   store: Pick<Store, "enableStepNotices" | "previewRun" | "listSteps" | "subscribe">;
-  timers: Pick<Timers, "now" | "after">;
+  timers: Pick<Timers, "now" | "after" | "defer">;
 }
 
 /** Steps that are recorded within this time arrive as one change. */
@@ -68,7 +68,11 @@ export async function* followRun(
       if (!run) return;
       const { items, next } = await store.listSteps(tenant, id, position.query());
       yield { run, steps: position.advance(items) };
-      if (next !== null) continue;
+      if (next !== null) {
+        // A synchronous store and a fast client would otherwise block the event loop.
+        await new Promise<void>((resolve) => timers.defer(resolve));
+        continue;
+      }
       if (isLast || TERMINAL_STATUSES.includes(run.status)) return;
       if (!hasEnded && !signal.aborted) await spacing.wait(MIN_INTERVAL_MS);
       if (!hasChanged && !signal.aborted) await idle.wait(MAX_INTERVAL_MS);

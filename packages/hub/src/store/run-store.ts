@@ -173,7 +173,7 @@ export interface StepQuery {
   after?: number | undefined;
   /** Steps that had not ended when they were read, and may have changed. */
   open?: readonly number[] | undefined;
-  /** The page ends after this many steps, or before a step that exceeds this many bytes in total. */
+  /** The page ends after this many numbers, or before a step that exceeds this many bytes in total. */
   limit?: number | undefined;
   bytes?: number | undefined;
 }

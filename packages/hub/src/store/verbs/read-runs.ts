@@ -95,12 +95,14 @@ export function* listSteps(
   { after = 0, open = [], limit = MAX_STEPS, bytes = MAX_STEP_BYTES }: StepQuery = {},
 ): Verb<StepPage> {
   const key = [run, tenant];
+  // A range with two ends: without statistics, PostgreSQL would read all steps after the first.
+  const end = after + limit;
   const sizes = yield* query<StepSize>(
-    `SELECT nth, ${STEP_PREVIEW_BYTES} AS bytes ${OF_RUN} AND nth > ? ORDER BY nth LIMIT ?`,
-    [...key, after, limit + 1],
+    `SELECT nth, ${STEP_PREVIEW_BYTES} AS bytes ${OF_RUN} AND nth > ? AND nth <= ? ORDER BY nth`,
+    [...key, after, end],
   );
-  const fitting = sizes.slice(0, countFitting(sizes, limit, bytes));
-  const last = fitting.at(-1)?.nth ?? after;
+  const count = countFitting(sizes, bytes);
+  const last = sizes[count - 1]?.nth ?? after;
   const rows: StepPreviewRow[] = [];
   // One range for each open step: for a list of numbers, SQLite would read all steps of the run.
   for (const { from, to } of [
@@ -114,10 +116,13 @@ export function* listSteps(
           [...key, from, to],
         )),
       );
-  return {
-    items: rows.map(toStepPreview).sort((a, b) => a.nth - b.nth),
-    next: fitting.length < sizes.length ? last : null,
-  };
+  const items = rows.map(toStepPreview).sort((a, b) => a.nth - b.nth);
+  if (count < sizes.length) return { items, next: last };
+  const rest = yield* first<{ nth: number | null }>(
+    `SELECT min(nth) AS nth ${OF_RUN} AND nth > ?`,
+    [...key, end],
+  );
+  return { items, next: rest?.nth == null ? null : rest.nth - 1 };
 }
 
 const OF_RUN = "FROM steps WHERE run_id = (SELECT id FROM runs WHERE id = ? AND tenant_id = ?)";
@@ -128,13 +133,13 @@ interface StepSize {
 }
 
 /** How many of the steps fit in one page: at least one. */
-function countFitting(sizes: readonly StepSize[], limit: number, bytes: number): number {
+function countFitting(sizes: readonly StepSize[], bytes: number): number {
   let total = 0;
-  const first = sizes.findIndex((size) => {
+  const exceeding = sizes.findIndex((size) => {
     total += Number(size.bytes);
     return total > bytes;
   });
-  return Math.min(limit, first < 0 ? sizes.length : Math.max(first, 1));
+  return exceeding < 0 ? sizes.length : Math.max(exceeding, 1);
 }
 
 export function* countSteps(tenant: string, run: string): Verb<number> {
