@@ -43,7 +43,7 @@ it("responds with 503 to every request while PostgreSQL hangs, and logs it once"
   expect((await fetch(`${hub.url}/healthz`)).status).toBe(200);
   for (let nth = 0; nth < 20; nth += 1) expect((await deliver(hub.url)).status).toBe(503);
 
-  proxy.thaw();
+  proxy.repair();
   await vi.waitFor(async () => expect((await deliver(hub.url)).status).toBe(202), WAIT);
   await vi.waitFor(async () => {
     await deliver(hub.url);
@@ -53,17 +53,20 @@ it("responds with 503 to every request while PostgreSQL hangs, and logs it once"
   expect(hub.output()).not.toMatch(/secretKey|_connecting|"stack"/);
 });
 
-it("waits for a PostgreSQL that is down when the hub starts, and then serves", async () => {
-  const proxy = await startFreezableProxy(await createDatabase(inject("postgresUrl")));
-  proxy.takeDown();
-  const starting = startApi("SQLite", { DATABASE_URL: proxy.url });
-  await vi.waitFor(() => expect(proxy.refused()).toBeGreaterThan(2), WAIT);
-  proxy.bringUp();
-  const { hub } = await starting;
-  expect((await deliver(hub.url)).status).toBe(202);
-  expect(hub.output()).toMatch(/is unavailable: .*Waiting for up to 60 s/);
-  expect(hub.output()).toContain("the database is available");
-});
+it.each(["takeDown", "freeze"] as const)(
+  "waits for PostgreSQL at its start (%s), and then serves",
+  async (fault) => {
+    const proxy = await startFreezableProxy(await createDatabase(inject("postgresUrl")));
+    proxy[fault]();
+    const starting = startApi("SQLite", { DATABASE_URL: proxy.url });
+    await vi.waitFor(() => expect(proxy.attempts()).toBeGreaterThan(2), WAIT);
+    proxy.repair();
+    const { hub } = await starting;
+    expect((await deliver(hub.url)).status).toBe(202);
+    expect(hub.output()).toMatch(/is unavailable: .*Waiting for up to 60 s/);
+    expect(hub.output()).toContain("the database is available");
+  },
+);
 
 it("does not start with a key that does not open the stored secrets", async () => {
   const data = tempFolder();

@@ -18,12 +18,12 @@ export async function startFreezableProxy(target: string) {
   const held: (() => void)[] = [];
   let isFrozen = false;
   let isDown = false;
-  let refused = 0;
+  let attempts = 0;
   let faultOf: (response: Buffer) => Fault | undefined = () => undefined;
 
   const server = createServer((client) => {
+    attempts += 1;
     if (isDown) {
-      refused += 1;
       client.on("error", () => {}).destroy();
       return;
     }
@@ -74,19 +74,17 @@ export async function startFreezableProxy(target: string) {
       this.freezeOpen();
     },
     /** Drops all connections, and forwards new ones. */
-    thaw() {
+    repair() {
       isFrozen = false;
+      isDown = false;
       drop();
     },
     takeDown() {
       isDown = true;
       drop();
     },
-    bringUp() {
-      isDown = false;
-    },
-    /** The number of connections that it has closed while it was down. */
-    refused: () => refused,
+    /** The number of attempts to connect. */
+    attempts: () => attempts,
     /** The first response that contains the text causes the fault in its connection. */
     onResponse(text: string, fault: Fault): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -60,7 +60,7 @@ describe("a replica that freezes in a transaction", () => {
     await isMute;
     await vi.waitFor(async () => expect(await allEvents(other)).toHaveLength(2), 60_000);
     expect(await other.listVerdicts("acme", event.id)).toHaveLength(1);
-    proxy.thaw();
+    proxy.repair();
     expect(await appended).toMatchObject({ code: "storage_unavailable" });
   });
 });
@@ -113,7 +113,7 @@ describe("a database that stops responding", () => {
       code: "storage_unavailable",
     });
     expect(performance.now() - next).toBeLessThan(500);
-    proxy.thaw();
+    proxy.repair();
     await vi.waitFor(
       async () => expect(await appendEvents(store, [sampleEvent()])).toHaveLength(1),
       60_000,

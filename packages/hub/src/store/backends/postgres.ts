@@ -31,7 +31,7 @@ export interface PostgresOptions {
   poolSize?: number;
   /** A statement fails after this time, and its connection is closed. */
   queryTimeoutMs?: number;
-  /** Must be shorter than `IDLE_MS`: the waiting transactions of a frozen replica then end first. */
+  /** Must be shorter than `IDLE_MS`: else a frozen replica's waiting transactions hold locks next. */
   lockTimeoutMs?: number;
   /** How often a transaction is tried that the server ends because of a lock or a conflict. */
   maxAttempts?: number;
@@ -58,8 +58,8 @@ export async function openPostgres(
   {
     poolSize = 10,
     queryTimeoutMs = 30_000,
-    lockTimeoutMs = 750,
-    maxAttempts = 5,
+    lockTimeoutMs = 500,
+    maxAttempts = 8,
     onError = () => {},
     outages = { failed() {}, succeeded() {} },
     cache = createStoreCache(),
