@@ -24,6 +24,8 @@ export const DEFAULT_BODY_LIMITS: BodyLimits = {
   webhookValues: 1_000_000,
 };
 
+/** Larger JSON is not parsed in the thread that serves requests, but in the sandbox. */
+export { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 /** The levels of nesting of a JSON body. Code that recurses over JSON relies on this limit. */
 export const MAX_DEPTH = 100;
 /** The items of an array, if its schema has no limit. */
