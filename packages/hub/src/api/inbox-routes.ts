@@ -7,7 +7,7 @@ import type { Context, Hono } from "hono";
 import type { JsonBody } from "../inbox/event-view.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
-import { MAX_DISCARDED_BYTES } from "../lib/limits.ts";
+import { MAX_DISCARDED_BYTES, MAX_MARKING_BYTES } from "../lib/limits.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { AppServers } from "../mcp/app-server.ts";
 import type { InboxServer } from "../mcp/inbox-server.ts";
@@ -29,8 +29,6 @@ export interface InboxRoutes {
   mcp: InboxServer;
   apps?: AppServers;
 }
-
-const MAX_MARKING_BYTES = 64 * 1024;
 
 /** An empty parameter such as `?type=` is ignored. */
 const queryOf = (c: Context) =>

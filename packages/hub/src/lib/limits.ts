@@ -24,6 +24,10 @@ export const DEFAULT_BODY_LIMITS: BodyLimits = {
   webhookValues: 1_000_000,
 };
 
+/** The bytes of a request that opens a session or a stream of MCP. */
+export const MAX_OPENING_BYTES = 64 * KIB;
+/** The bytes of a request that marks an event as processed. */
+export const MAX_MARKING_BYTES = 64 * KIB;
 /** Larger JSON is not parsed in the thread that serves requests, but in the sandbox. */
 export { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 /** The levels of nesting of a JSON body. Code that recurses over JSON relies on this limit. */

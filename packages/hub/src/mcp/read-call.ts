@@ -4,12 +4,9 @@
  */
 import { readRequestBody } from "@modelcontextprotocol/server";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
-import { type BodyLimits, DEFAULT_BODY_LIMITS } from "../lib/limits.ts";
+import { type BodyLimits, DEFAULT_BODY_LIMITS, MAX_OPENING_BYTES } from "../lib/limits.ts";
 import { assertShape, assertValueCount } from "../lib/parse-json.ts";
 import { RequestError } from "../lib/request-error.ts";
-
-/** The maximum size of a request that opens a session or a stream. */
-const MAX_OPENING_BYTES = 64 * 1024;
 
 interface Call {
   /** Its body has been read if `body` is defined. */
