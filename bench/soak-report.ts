@@ -24,7 +24,6 @@ export interface Soak {
   backend: Backend;
   parts: Part[];
   attacks: Map<string, AttackReport>;
-  restSeconds: number;
   isAlive: boolean;
   /** The last lines of the log of a hub that died. */
   lastLog: Record<string, unknown>[];
@@ -59,7 +58,7 @@ export function reportSoak(soaks: Soak[]): Result {
 const isStoredOnce = ({ acknowledged, missing, doubled }: StoredCheck) =>
   acknowledged > 0 && missing === 0 && doubled === 0;
 
-function goalsOf({ backend, parts, isAlive, keptSession, stored, restSeconds }: Soak): Goal[] {
+function goalsOf({ backend, parts, isAlive, keptSession, stored }: Soak): Goal[] {
   const attacked = parts.filter(isAttacked);
   const loads = attacked.flatMap(({ load }) => load ?? []);
   const accepted = loads.reduce((sum, load) => sum + load.accepted, 0);
@@ -107,7 +106,7 @@ function goalsOf({ backend, parts, isAlive, keptSession, stored, restSeconds }: 
       `${megabytes(first)}, then ${megabytes(second)}`,
     ),
     goal(
-      `RSS ${restSeconds} s after the attacks below their median`,
+      "RSS two minutes after the attacks below their median",
       rest < median(medians),
       `${megabytes(rest)} after ${megabytes(median(medians))}`,
     ),

@@ -19,6 +19,7 @@ import { createTenants, SOAK_SETTINGS, VICTIM } from "./soak-tenants.ts";
 
 const CONNECTIONS = 32;
 const DEFAULT_MINUTES = 10;
+const REST_SECONDS = 120;
 
 export const soak: Benchmark = async (options) => {
   const cli = findCli(options.hub);
@@ -69,18 +70,17 @@ async function soakBackend(
     }
     reportProgress(`soak: ${backend}: ending the attacks`);
     const attacks = await attackers.stop();
-    const restSeconds = quick ? 30 : 120;
-    reportProgress(`soak: ${backend}: ${restSeconds} s without load`);
+    reportProgress(`soak: ${backend}: ${REST_SECONDS} s without load`);
     await observer.take();
-    await sleep(restSeconds * 1000);
-    parts.push({ name: `${restSeconds} s after`, load: undefined, ...(await observer.take()) });
+    await sleep(REST_SECONDS * 1000);
+    parts.push({ name: `${REST_SECONDS} s after`, load: undefined, ...(await observer.take()) });
     const isAlive = observer.isAlive();
     const keptSession = isAlive && (await tenants.hasSession());
     const lastLog = isAlive ? [] : hub.log().slice(-5);
     await hub.stop();
     const tenant = String(VICTIM.account);
     const stored = await checkStored({ data, databaseUrl }, tenant, acknowledged);
-    return { backend, parts, attacks, restSeconds, isAlive, lastLog, keptSession, stored };
+    return { backend, parts, attacks, isAlive, lastLog, keptSession, stored };
   } finally {
     observer.stop();
     await hub.stop();
