@@ -1,14 +1,25 @@
 /** No run freezes or kills the hub: what it stores is limited, and what others read of it is short. */
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
+import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import {
+  claimExactly,
+  sampleRun,
+  sampleStep,
+  save,
+} from "../../packages/hub/src/store/contract/run-sample.ts";
 import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
 import {
   eventOf468Megabytes,
   runBeyondItsBudget,
-  runOf58Megabytes,
+  runOf152Megabytes,
   TRIGGER,
 } from "../support/attacks/large-runs.ts";
 import { probeHealth } from "../support/health-probe.ts";
-import { WAIT } from "../support/timeouts.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { openSse } from "../support/sse.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+import { MAX_WAIT_MS, WAIT } from "../support/timeouts.ts";
 
 const publish = async (api: Api, flow: object): Promise<string> => {
   await api.call("POST", "/api/apps", { slug: "desk", name: "Desk" });
@@ -18,12 +29,23 @@ const publish = async (api: Api, flow: object): Promise<string> => {
 };
 const start = async (api: Api, flow: string): Promise<string> =>
   (await api.expect(202, "POST", `/api/flows/${flow}/runs`, { trigger: TRIGGER })).json.id;
+/** Dozens of large outputs take a minute on a busy machine. */
+const PATIENT = { ...WAIT, timeout: 5 * MAX_WAIT_MS };
 const waitForEnd = (api: Api, id: string) =>
   vi.waitFor(async () => {
     const response = await api.expect(200, "GET", `/api/runs/${id}`);
     expect(response.json.finished_at).not.toBeNull();
     return response;
-  }, WAIT);
+  }, PATIENT);
+
+/** Opens streams of a run that are never read. */
+async function openUnread(api: Api, run: string, count: number): Promise<void> {
+  const abort = new AbortController();
+  onTestFinished(() => abort.abort());
+  const headers = { authorization: `Bearer ${ADMIN}` };
+  for (let opened = 0; opened < count; opened += 1)
+    await fetch(`${api.hub.url}/api/runs/${run}/stream`, { headers, signal: abort.signal });
+}
 
 describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s", (backend) => {
   it("fails at the step that exceeds its budget", async () => {
@@ -33,33 +55,28 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
     const { json } = await waitForEnd(api, await start(api, flow));
     expect(json).toMatchObject({ status: "failed", error: { code: "run_too_large" } });
     expect(json.error.message).toContain("SIGNALBOX_RUN_BYTES");
-    expect(json.steps.length).toBeLessThan(20);
+    expect(json.steps.length).toBeLessThan(40);
     await probe.expectHealthy();
   });
 
   it("is returned as previews, and each value as a whole or in ranges", async () => {
-    const api = await startApi(backend);
-    const id = await start(api, await publish(api, runOf58Megabytes()));
+    const api = await startApi(backend, { SIGNALBOX_RUN_BYTES: "200000000" });
+    const id = await start(api, await publish(api, runOf152Megabytes()));
     await waitForEnd(api, id);
-    const probe = probeHealth(api.hub, `reads of a run of 58 MB on ${backend}`);
-    // Ten streams that are never read.
-    const abort = new AbortController();
-    onTestFinished(() => abort.abort());
-    const headers = { authorization: `Bearer ${ADMIN}` };
-    for (let count = 0; count < 10; count += 1)
-      await fetch(`${api.hub.url}/api/runs/${id}/stream`, { headers, signal: abort.signal });
+    const probe = probeHealth(api.hub, `reads of a run of 152 MB on ${backend}`);
+    await openUnread(api, id, 10);
     const { json, text } = await api.expect(200, "GET", `/api/runs/${id}`);
     expect(text.length).toBeLessThan(100_000);
-    expect(json).toMatchObject({ status: "succeeded", output: "short" });
+    expect(json).toMatchObject({ error: null, status: "succeeded", output: "short" });
     const step = json.steps.find(({ node_id }: { node_id: string }) => node_id === "n3");
     expect(step.output).toEqual({ $preview: expect.stringMatching(/^"x+$/), bytes: 3_900_002 });
     const path = `/api/runs/${id}/steps/${step.nth}/output`;
     expect((await api.expect(200, "GET", path)).json).toHaveLength(3_900_000);
-    const range = { range: "bytes=3900000-" };
-    const part = await fetch(api.hub.url + path, { headers: { ...headers, ...range } });
+    const headers = { authorization: `Bearer ${ADMIN}`, range: "bytes=3900000-" };
+    const part = await fetch(api.hub.url + path, { headers });
     expect([part.status, await part.text()]).toEqual([206, 'x"']);
     await probe.expectHealthy();
-  });
+  }, 400_000);
 
   it("cannot emit an event that is too large to be read", async () => {
     const api = await startApi(backend);
@@ -74,3 +91,68 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
     await probe.expectHealthy();
   });
 });
+
+async function callMcpTool(api: Api, name: string, args: object): Promise<string> {
+  const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } };
+  const headers = { accept: "application/json, text/event-stream" };
+  return (await api.expect(200, "POST", "/mcp", call, { headers })).text;
+}
+
+const STEPS = 100_000;
+
+/** Stores a run with many steps. Returns the hub's settings, and the id of the run. */
+async function storeSteps(backend: Backend): Promise<{ env: Record<string, string>; id: string }> {
+  const data = tempFolder();
+  const databaseUrl = await createDatabase(inject("postgresUrl"));
+  const store =
+    backend === "SQLite" ? openSqlite(`${data}/signalbox.db`) : await openPostgres(databaseUrl);
+  await store.queueRuns([sampleRun({ tenant: "local" })]);
+  const [claimed] = await claimExactly(store, 1);
+  for (let from = 0; from < STEPS; from += 2_000) {
+    const steps = Array.from({ length: 2_000 }, (_, at) =>
+      sampleStep({ nth: from + at + 1, node_id: "n", item: `each:${from + at}` }),
+    );
+    await save(store, [claimed], { steps });
+  }
+  await save(store, [claimed]);
+  await store.close();
+  return {
+    env: { SIGNALBOX_DATA: data, ...(backend === "PostgreSQL" && { DATABASE_URL: databaseUrl }) },
+    id: claimed.run.id,
+  };
+}
+
+it.each<Backend>(["SQLite", "PostgreSQL"])(
+  "a run with 100,000 steps is read in pages, on %s",
+  async (backend) => {
+    const { env, id } = await storeSteps(backend);
+    const api = await startApi(backend, env);
+    const getRun = () => callMcpTool(api, "AUTOMATION_RUN_GET", { run_id: id });
+    await getRun(); // loads the MCP SDK
+    const probe = probeHealth(api.hub, `reads of 100,000 steps on ${backend}`);
+    await openUnread(api, id, 10);
+    const first = await api.expect(200, "GET", `/api/runs/${id}`);
+    expect(first.json.steps).toHaveLength(500);
+    expect(first.text.length).toBeLessThan(1_100_000);
+    let { next_cursor } = first.json;
+    let count = 500;
+    while (next_cursor !== null) {
+      const path = `/api/runs/${id}/steps?cursor=${next_cursor}`;
+      const { json } = await api.expect(200, "GET", path);
+      count += json.items.length;
+      next_cursor = json.next_cursor;
+    }
+    expect(count).toBe(STEPS);
+    const reader = await openSse(`${api.hub.url}/api/runs/${id}/stream`, {
+      authorization: `Bearer ${ADMIN}`,
+    });
+    await reader.ended;
+    const streamed = reader.messages.map(({ data }) => (data.steps as object[]).length);
+    expect(Math.max(...streamed)).toBeLessThanOrEqual(100);
+    expect(streamed.reduce((sum, length) => sum + length, 0)).toBe(STEPS);
+    const text = await getRun();
+    expect(text).toMatch(/"omitted_steps\\?":99940/);
+    expect(text.length).toBeLessThan(100_000);
+    await probe.expectHealthy();
+  },
+);

@@ -12,6 +12,8 @@ export interface HubProcess {
   pid: number;
   /** The output so far. */
   output(): string;
+  /** Resolves when the process has ended. */
+  exited: Promise<unknown>;
   /** Sends a signal and waits for the exit; returns the exit code, or null after SIGKILL. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -86,6 +88,7 @@ async function startOnce({
     url: await listening,
     pid: child.pid as number,
     output: () => output,
+    exited: ended,
     async stop(signal = "SIGTERM") {
       child.kill(signal);
       return ended;

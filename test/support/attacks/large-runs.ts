@@ -8,22 +8,32 @@ const flowOf = (nodes: { id: string }[]) => ({
   nodes: [intent("Go"), ...nodes],
   edges: nodes.map(({ id }, at) => edge(nodes[at - 1]?.id ?? TRIGGER, id)),
 });
+const large = { code: 'return "x".repeat(3_900_000)', memoryMb: 128, timeoutMs: 2000 };
+const output = (at: number) => node(`n${at}`, "Code", large);
+
+/** Outputs of 3.9 MB, each followed by a small one, so that no code gets a large input. */
 const outputs = (count: number) =>
-  Array.from({ length: count }, (_, at) =>
-    node(`n${at}`, "Code", { code: 'return "x".repeat(3_900_000)', timeoutMs: 2_000 }),
-  );
+  flowOf([
+    ...Array.from({ length: count }, (_, at) => [
+      output(at),
+      node(`s${at}`, "EmitEvent", { type: "small", data: {} }),
+    ]).flat(),
+    node("end", "Return", { value: "short" }),
+  ]);
 
 /** Sixty outputs of 3.9 MB exceed the budget of a run. */
-export const runBeyondItsBudget = () => flowOf(outputs(60));
+export const runBeyondItsBudget = () => outputs(60);
 
 /** 58 MB, within the budget. */
-export const runOf58Megabytes = () =>
-  flowOf([...outputs(15), node("end", "Return", { value: "short" })]);
+export const runOf58Megabytes = () => outputs(15);
+
+/** 152 MB, within a budget of 200 MB. */
+export const runOf152Megabytes = () => outputs(39);
 
 /** An event of 468 MB: 120 references to one value of 3.9 MB. */
 export const eventOf468Megabytes = () => {
   const data = Object.fromEntries(Array.from({ length: 120 }, (_, at) => [`f${at}`, "{{ n0 }}"]));
-  return flowOf([...outputs(1), node("emit", "EmitEvent", { type: "large", data })]);
+  return flowOf([output(0), node("emit", "EmitEvent", { type: "large", data })]);
 };
 
 /** A condition on a list of 950,000 items. */
@@ -44,11 +54,11 @@ const MANY = 'return Array.from({ length: 100_000 }, (_, id) => ({ id, name: "na
 
 /** An input of 468 MB: 120 references to one value of 3.9 MB. */
 export const inputOf468Megabytes = () =>
-  flowOf([...outputs(1), node("end", "Return", { value: Array(120).fill("{{ n0 }}") })]);
+  flowOf([output(0), node("end", "Return", { value: Array(120).fill("{{ n0 }}") })]);
 
 /** A text of 468 MB. */
 export const textOf468Megabytes = () =>
-  flowOf([...outputs(1), node("end", "Return", { value: "{{ n0 }} ".repeat(120) })]);
+  flowOf([output(0), node("end", "Return", { value: "{{ n0 }} ".repeat(120) })]);
 
 /** Emits an event with 300,000 values, and returns one of them. */
 export const eventOfManyValues = () =>
