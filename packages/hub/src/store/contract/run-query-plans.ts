@@ -22,6 +22,7 @@ export interface RunPlanCase {
 const EQUIVALENT: Record<string, string> = {
   runs_tenant: "runs",
   runs_worker: "runs",
+  steps_nth: "steps",
   flows_tenant: "flows",
   connections_owner: "connections",
 };
