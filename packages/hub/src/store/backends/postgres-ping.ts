@@ -26,7 +26,8 @@ export function createPing(connection: pg.ClientConfig) {
   };
   return {
     open(): void {
-      open();
+      // A ping may have opened it already. A second one would never be closed.
+      if (!current) open();
     },
     /** Rejects if the server does not respond. An error that the server sends is a response. */
     async ping(): Promise<void> {
