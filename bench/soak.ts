@@ -17,7 +17,8 @@ import { type Part, RATE, reportSoak, type Soak } from "./soak-report.ts";
 import { acknowledgedIds, checkStored } from "./soak-stored.ts";
 import { createTenants, SOAK_SETTINGS, VICTIM } from "./soak-tenants.ts";
 
-const CONNECTIONS = 32;
+/** Enough that webhooks rarely wait for a connection. */
+const CONNECTIONS = 128;
 const DEFAULT_MINUTES = 10;
 const REST_SECONDS = 120;
 
