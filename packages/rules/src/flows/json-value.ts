@@ -28,10 +28,8 @@ function accept(schema: z.ZodType, isValid: (value: unknown) => boolean): z.ZodT
   const { run } = schema._zod;
   schema._zod.run = (payload, context) =>
     isValid(payload.value) ? payload : run(payload, context);
-  // `describe` would copy the schema without the method above.
-  schema.describe = (description) => {
-    z.globalRegistry.add(schema, { description });
-    return schema;
-  };
+  // `describe` copies the schema, without the method above.
+  const { describe } = schema;
+  schema.describe = (description) => accept(describe.call(schema, description), isValid);
   return schema;
 }
