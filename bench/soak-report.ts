@@ -13,6 +13,8 @@ export const RATE = 200;
 const GOAL_HEALTH_MS = 150;
 const GOAL_BYTES = 2 ** 30;
 const GOAL_GROWTH = 0.2;
+/** The level of warnings in the log. */
+const WARN = 40;
 
 /** A part of the soak; without load at the end. */
 export interface Part extends Observation {
@@ -25,8 +27,7 @@ export interface Soak {
   parts: Part[];
   attacks: Map<string, AttackReport>;
   isAlive: boolean;
-  /** The last lines of the log of a hub that died. */
-  lastLog: Record<string, unknown>[];
+  log: Record<string, unknown>[];
   keptSession: boolean;
   stored: StoredCheck;
 }
@@ -41,9 +42,10 @@ export function reportSoak(soaks: Soak[]): Result {
     tables: soaks.flatMap(tablesOf),
     goals,
     valid: soaks.every(({ isAlive, stored }) => isAlive && isStoredOnce(stored)),
-    data: soaks.map(({ parts, attacks, ...rest }) => ({
+    data: soaks.map(({ parts, attacks, log, ...rest }) => ({
       ...rest,
       attackRequestsPerSecond,
+      problems: problemsIn(log),
       parts: parts.map(({ health, load, ...part }) => ({
         ...part,
         healthP99: percentile(health, 0.99),
@@ -113,7 +115,18 @@ function goalsOf({ backend, parts, isAlive, keptSession, stored }: Soak): Goal[]
   ];
 }
 
-function tablesOf({ backend, parts, attacks, lastLog }: Soak): Result["tables"] {
+/** Counts the warnings and errors of the log by message. */
+function problemsIn(log: Soak["log"]): [string, number][] {
+  const messages = log
+    .filter(({ level }) => Number(level) >= WARN)
+    .map(({ level, msg, code }) => [level, msg, code].filter(Boolean).join(" "));
+  return [...Map.groupBy(messages, (message) => message)]
+    .map(([message, all]): [string, number] => [message, all.length])
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 20);
+}
+
+function tablesOf({ backend, parts, attacks, isAlive, log }: Soak): Result["tables"] {
   return [
     {
       title: `Soak, ${backend}: ${RATE} signed webhooks of 10 KB per second beside all attacks`,
@@ -168,13 +181,23 @@ function tablesOf({ backend, parts, attacks, lastLog }: Soak): Result["tables"] 
         ]),
       ),
     },
-    ...(lastLog.length > 0
-      ? [
+    {
+      title: `Warnings and errors in the log, ${backend}`,
+      text: table(
+        ["message", "count"],
+        problemsIn(log).map(([message, count]) => [message.slice(0, 160), figure(count)]),
+      ),
+    },
+    ...(isAlive
+      ? []
+      : [
           {
             title: "Last lines of the log",
-            text: lastLog.map((line) => JSON.stringify(line)).join("\n"),
+            text: log
+              .slice(-5)
+              .map((line) => JSON.stringify(line))
+              .join("\n"),
           },
-        ]
-      : []),
+        ]),
   ];
 }

@@ -77,11 +77,11 @@ async function soakBackend(
     parts.push({ name: `${REST_SECONDS} s after`, load: undefined, ...(await observer.take()) });
     const isAlive = observer.isAlive();
     const keptSession = isAlive && (await tenants.hasSession());
-    const lastLog = isAlive ? [] : hub.log().slice(-5);
+    const log = hub.log();
     await hub.stop();
     const tenant = String(VICTIM.account);
     const stored = await checkStored({ data, databaseUrl }, tenant, acknowledged);
-    return { backend, parts, attacks, isAlive, lastLog, keptSession, stored };
+    return { backend, parts, attacks, isAlive, log, keptSession, stored };
   } finally {
     observer.stop();
     await hub.stop();
