@@ -27,9 +27,6 @@ export const runBeyondItsBudget = () => outputs(60);
 /** 58 MB, within the budget. */
 export const runOf58Megabytes = () => outputs(15);
 
-/** 152 MB, within a budget of 200 MB. */
-export const runOf152Megabytes = () => outputs(39);
-
 /** An event of 468 MB: 120 references to one value of 3.9 MB. */
 export const eventOf468Megabytes = () => {
   const data = Object.fromEntries(Array.from({ length: 120 }, (_, at) => [`f${at}`, "{{ n0 }}"]));

@@ -106,8 +106,13 @@ const withPreviews = (fields: string): string =>
     .map((field) => (field === "input" || field === "output" ? previewOf(field) : field))
     .join(", ");
 
+/** SQLite reads the whole value for its beginning, so that a large value also counts by its size. */
 const previewBytes = (column: string) =>
-  ifLarge(column, String(PREVIEW_CHARACTERS), `octet_length(${column})`);
+  ifLarge(
+    column,
+    `${PREVIEW_CHARACTERS} + octet_length(${column}) / 64`,
+    `octet_length(${column})`,
+  );
 /** The approximate size of a step in a response: its values, and the names of its fields. */
 export const STEP_PREVIEW_BYTES =
   `300 + ${previewBytes("input")} + ${previewBytes("output")} + ` +
