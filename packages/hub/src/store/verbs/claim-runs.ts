@@ -1,6 +1,6 @@
 /** Leases of runs: workers claim, renew and release them. */
 import { type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
-import type { ClaimedRun, RunLease, StepRef, WrittenStep } from "../run-store.ts";
+import type { ClaimedRun, RunLease, StepRef, } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
