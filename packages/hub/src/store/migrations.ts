@@ -12,6 +12,8 @@ interface Migration {
   name: string;
   /** `TEXT`, `BLOB` and `CLUSTERED` are replaced by the engine's keywords; see `Dialect`. */
   statements: readonly string[];
+  /** Only for engines that have `CLUSTERED`. */
+  onlyClustered?: true;
 }
 
 const migrations: readonly Migration[] = [
@@ -496,6 +498,34 @@ const migrations: readonly Migration[] = [
     statements: ["ALTER TABLE connections ADD COLUMN former TEXT NOT NULL DEFAULT '[]'"],
   },
   {
+    // To compare keys in a clustered table, SQLite reads whole rows, and steps can be large.
+    name: "steps in a table that is not clustered",
+    onlyClustered: true,
+    statements: [
+      "ALTER TABLE steps RENAME TO clustered_steps",
+      `CREATE TABLE steps (
+        run_id TEXT NOT NULL,
+        nth BIGINT NOT NULL,
+        node_id TEXT NOT NULL,
+        item TEXT NOT NULL,
+        attempt BIGINT NOT NULL,
+        status TEXT NOT NULL,
+        port TEXT,
+        error TEXT NOT NULL,
+        started_at BIGINT NOT NULL,
+        finished_at BIGINT,
+        input TEXT NOT NULL,
+        output TEXT NOT NULL,
+        log TEXT,
+        PRIMARY KEY (run_id, node_id, item, attempt)
+      )`,
+      `INSERT INTO steps (run_id, nth, node_id, item, attempt, status, port, error, started_at, finished_at, input, output, log)
+        SELECT run_id, nth, node_id, item, attempt, status, port, error, started_at, finished_at, input, output, log
+        FROM clustered_steps ORDER BY run_id, nth`,
+      "DROP TABLE clustered_steps",
+    ],
+  },
+  {
     name: "index of steps by number",
     statements: ["CREATE INDEX steps_nth ON steps (run_id, nth)"],
   },
@@ -527,11 +557,15 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
       dialect,
       due.flatMap(({ statements }) => statements),
     );
-  for (const migration of due)
-    for (const statement of migration.statements)
-      yield* query(
-        statement.replaceAll(/\b(TEXT|BLOB|CLUSTERED)\b/g, (name) => dialect[name as Placeholder]),
-      );
+  for (const { statements, onlyClustered } of due)
+    if (!onlyClustered || dialect.CLUSTERED !== "")
+      for (const statement of statements)
+        yield* query(
+          statement.replaceAll(
+            /\b(TEXT|BLOB|CLUSTERED)\b/g,
+            (name) => dialect[name as Placeholder],
+          ),
+        );
   if (due.length > 0)
     yield* query(
       "INSERT INTO schema_version (id, version) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET version = excluded.version",
