@@ -16,7 +16,10 @@ function setup() {
       findTool: async () => undefined,
       // There is always a next page.
       listTools: async (_: string, __: string, after: string, limit: number) =>
-        Array.from({ length: limit }, (_, at) => ({ tool_name: `${after}.${at}`, config: {} })),
+        Array.from({ length: limit }, (_, at) => ({
+          tool_name: `.${Number(after.slice(1) || -1) + 1 + at}`,
+          config: {},
+        })),
       listRuns: async ({ before = "" }, limit = 50) =>
         Array.from({ length: limit }, (_, at) => ({ id: `${before}-${at}`, created_at: 0 })),
       cancelRun: async (_: string, id: string) => void cancelled.push(id),
@@ -152,14 +155,14 @@ it("accepts in each list only the cursors of that list", async () => {
     });
     return JSON.parse(/^data: (\{.*)$/m.exec(await response.text())?.[1] ?? "null");
   };
-  for (const [method, last] of [
-    ["tools/list", ".249"],
-    ["tasks/list", "-49"],
+  for (const [method, last, next] of [
+    ["tools/list", ".249", ".250"],
+    ["tasks/list", "-49", "-49-0"],
   ] as const) {
     const { nextCursor } = (await list(method)).result;
     expect((await list(method, "")).result.nextCursor).toBe(nextCursor);
     const { tools, tasks } = (await list(method, nextCursor)).result;
-    expect([tools?.[0].name, tasks?.[0].taskId]).toContain(`${last}${last[0]}0`);
+    expect([tools?.[0].name, tasks?.[0].taskId]).toContain(next);
     for (const wrong of [
       "zzz",
       last,
