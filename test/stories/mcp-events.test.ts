@@ -87,7 +87,7 @@ describe.each(clients)("%s", (_, connect) => {
     });
     expect(await poll({})).toMatchObject(invalid(/name: /));
     expect(await poll({ name, arguments: { colour: 1 } })).toMatchObject(
-      invalid(/arguments: .*colour/),
+      invalid(/arguments\.colour: unexpected argument/),
     );
     expect(await poll({ name, arguments: { number: "7" } })).toMatchObject(
       invalid(/arguments\.number: /),

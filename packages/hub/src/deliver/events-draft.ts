@@ -95,7 +95,7 @@ export const argumentsSchema = z.strictObject(
   {
     error: (issue) =>
       issue.code === "unrecognized_keys"
-        ? `has unexpected keys: ${issue.keys.join(", ")}; expected repo, action, sender or number`
+        ? "unexpected argument; expected repo, action, sender or number"
         : "must be an object",
   },
 );
