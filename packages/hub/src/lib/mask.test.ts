@@ -128,7 +128,7 @@ test("masks the text of JSON like its value", () => {
     fc.property(fc.jsonValue(), secret, fc.boolean(), (other, secret, asName) => {
       const mask = createMask([secret, "12345"]);
       const value = {
-        other,
+        other: JSON.parse(JSON.stringify(other)), // -0 becomes 0
         12345: asName ? { [`x${secret}`]: 99123459 } : [`${secret}y`],
       } as Json;
       expect(JSON.parse(mask.jsonText(JSON.stringify(value)))).toEqual(mask.json(value));
@@ -136,4 +136,45 @@ test("masks the text of JSON like its value", () => {
   );
   const text = '{ "a": "b" }';
   expect(createMask(["s3cret"]).jsonText(text)).toBe(text);
+});
+
+/** JSON in which each character is written as it is, or with one of its escapes. */
+const spelled = (text: string): fc.Arbitrary<string> =>
+  fc
+    .tuple(...text.split("").map((unit) => fc.constantFrom(...spellings(unit))))
+    .map((units) => `"${units.join("")}"`);
+
+function spellings(unit: string): string[] {
+  const hex = unit.charCodeAt(0).toString(16).padStart(4, "0");
+  const whole = JSON.stringify(unit).slice(1, -1);
+  return [whole, `\\u${hex}`, `\\u${hex.toUpperCase()}`, ...(unit === "/" ? ["\\/"] : [])];
+}
+
+test("masks the text of JSON like its value, however its strings are escaped", () => {
+  const secret = fc
+    .string({ unit: fc.constantFrom("a", "/", "<", "ä", "\\", '"', "😀", "\n", "+"), minLength: 4 })
+    .filter((text) => text === text.trim() && text.length >= 4);
+  const escaped = secret.chain((text) =>
+    fc
+      .tuple(fc.constant(text), fc.constantFrom(...Object.values(encodings)))
+      .chain(([, encode]) =>
+        fc.tuple(fc.constant(text), spelled(encode(text)), spelled(`x${encode(text)}y`)),
+      ),
+  );
+  fc.assert(
+    fc.property(escaped, ([secret, value, name]) => {
+      const mask = createMask([secret]);
+      const text = `{"a":[${value},1.5],${name}:{"b\\/":${name}}}`;
+      const masked = JSON.parse(mask.jsonText(text));
+      expect(masked).toEqual(mask.json(JSON.parse(text)));
+      expect(masked.a[0]).toContain(MASK);
+    }),
+  );
+});
+
+test("masks a number in the text of JSON, however it is written", () => {
+  const { jsonText } = createMask(["123450000", "98765432109876543210"]);
+  expect(jsonText("[123450000,1.2345e8,123450000.0,1.2345E+8,98765432109876543210,1.20e3]")).toBe(
+    `["${MASK}","${MASK}","${MASK}","${MASK}","${MASK}",1.20e3]`,
+  );
 });

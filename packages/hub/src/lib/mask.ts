@@ -6,6 +6,8 @@ export const MASK = "•••";
 const MIN_LENGTH = 4;
 /** Errors quote responses of servers, which can be long. */
 const MAX_MESSAGE = 1_000;
+/** Escapes that `JSON.stringify` does not write, or only for some characters. */
+const ESCAPE = /\\[u/]/;
 
 export interface Mask {
   text(text: string): string;
@@ -55,15 +57,30 @@ export function createMask(secrets: readonly string[], prefix?: string): Mask {
     const text = JSON.stringify(value) as string | undefined;
     return serialized.some((encoding) => text?.includes(encoding)) ? walk(value) : value;
   };
-  const maskToken = (token: string): string =>
-    serialized.some((encoding) => token.includes(encoding))
-      ? JSON.stringify(walk(JSON.parse(token)))
+  const isNumeric = serialized.some((encoding) => /^[-+.\de]+$/.test(encoding));
+  const maskNumber = (token: string): string =>
+    isNumeric && [token, String(Number(token))].some((text) => maskText(text) !== text)
+      ? JSON.stringify(MASK)
       : token;
+  const maskString = (token: string): string => {
+    const value = JSON.parse(token) as string;
+    const masked = maskText(value);
+    return masked === value ? token : JSON.stringify(masked);
+  };
   return {
     text: maskText,
     json,
-    jsonText: (text) =>
-      serialized.some((encoding) => text.includes(encoding)) ? mapScalars(text, maskToken) : text,
+    jsonText(text) {
+      if (serialized.length === 0) return text;
+      const isIn = (part: string) => serialized.some((encoding) => part.includes(encoding));
+      const hasSecret = isIn(text);
+      // The text of others can escape any character, and can have the same number as 1.0e3.
+      if (!hasSecret && !isNumeric && !ESCAPE.test(text)) return text;
+      return mapScalars(text, (token) => {
+        if (!token.startsWith('"')) return maskNumber(token);
+        return token.includes("\\") || (hasSecret && isIn(token)) ? maskString(token) : token;
+      });
+    },
     error: (error) => ({
       ...error,
       message: maskText(error.message).slice(0, MAX_MESSAGE),
