@@ -1,5 +1,11 @@
 import { expect, it } from "vitest";
-import { LARGE_BYTES, LargeJson, parseUnlessLarge, writeJson } from "./large-json.ts";
+import {
+  LARGE_BYTES,
+  LargeJson,
+  type MixedJson,
+  parseUnlessLarge,
+  writeJson,
+} from "./large-json.ts";
 
 it("parses JSON unless it is large", () => {
   expect(parseUnlessLarge('{"a":1}')).toEqual({ a: 1 });
@@ -25,6 +31,7 @@ it("writes large values at any level as they are", () => {
     '{"trigger":{"not": [ "parsed" ]},"nodes":{"a\\"b":{"not": [ "parsed" ]},"list":[1,{"not": [ "parsed" ]},null]},"text":"say \\"hi\\"\\n","__proto__":3}',
   );
   expect(writeJson(large)).toBe(large.text);
+  expect(writeJson([undefined, large] as MixedJson)).toBe(`[null,${large.text}]`);
   expect(writeJson({ a: [1, "b"], c: undefined })).toBe('{"a":[1,"b"]}');
 });
 

@@ -8,7 +8,7 @@ import { isObject, type Json } from "./json.ts";
 /** JSON with more bytes, or a text with more characters, is large. */
 export const LARGE_BYTES = 256 * 1024;
 
-/** The text of a JSON array or object that is not parsed. */
+/** The text of JSON that is not parsed. `parseUnlessLarge` creates it, so that it is never small. */
 export class LargeJson {
   readonly text: string;
 
@@ -61,7 +61,7 @@ export function writeJson(value: MixedJson): string {
 
 function join(value: MixedJson): string {
   if (value instanceof LargeJson) return value.text;
-  if (Array.isArray(value)) return `[${value.map(join).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => join(item ?? null)).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value);
   const members = Object.entries(value as MixedObject).flatMap(([name, member]) =>
     member === undefined ? [] : [`${JSON.stringify(name)}:${join(member)}`],

@@ -2,9 +2,9 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { jsonBytes, textBytes } from "@signalbox/rules/json-bytes.ts";
 import {
   LARGE_BYTES,
-  LargeJson,
   type MaybeLarge,
   type MixedJson,
+  parseUnlessLarge,
   writeJson,
 } from "@signalbox/rules/large-json.ts";
 import type { Mask } from "../lib/mask.ts";
@@ -36,7 +36,8 @@ export function maskValue(mask: Mask, value: MixedJson, what: What, budget: RunB
 
 function masked(mask: Mask, value: MixedJson, text: string): MaybeLarge {
   if (typeof value === "string" || text.length <= LARGE_BYTES) return mask.json(value as Json);
-  return new LargeJson(mask.jsonText(text));
+  // It can be small now, if it had many secrets.
+  return parseUnlessLarge(mask.jsonText(text));
 }
 
 /** Like `maskValue`, for a rendered config: it may be too large to be serialized. */

@@ -1,6 +1,6 @@
 /** Loads the payload of an event as JSON, like `readPayload`. Large JSON is not parsed. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
-import { LARGE_BYTES, LargeJson, type MaybeLarge } from "@signalbox/rules/large-json.ts";
+import { LARGE_BYTES, type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
 import type { MaybePromise } from "../../lib/hmac.ts";
 import type { Payload } from "../../store/store.ts";
 import { FORM, mediaType } from "../decode.ts";
@@ -24,7 +24,7 @@ export function loadPayload(
   const { content_type, headers, body } = payload;
   if (body.byteLength <= LARGE_BYTES) return readPayload(source, payload);
   // It was valid JSON when the event was stored.
-  if (isStoredAsJson(source, content_type)) return new LargeJson(decoder.decode(body));
+  if (isStoredAsJson(source, content_type)) return parseUnlessLarge(decoder.decode(body));
   return convert(evaluate, tenant, { source, content_type, headers }, body);
 }
 
