@@ -56,6 +56,23 @@ describe("a flow", () => {
       "nodes: must have at most 500 items",
     ],
     [
+      "a node with too many references",
+      { name: "x", nodes: [{ ...node, parameters: { a: ["{{ a }}".repeat(2001)] } }] },
+      "nodes[0].parameters: must have at most 2000 references {{ … }}: compute",
+    ],
+    [
+      "nodes with too many references together",
+      {
+        name: "x",
+        nodes: [1, 2, 2, 2, 2, 2].map((thousands, at) => ({
+          ...node,
+          name: `Node ${at}`,
+          parameters: { a: "{{ a }}".repeat(thousands * 1000) },
+        })),
+      },
+      "nodes: must have at most 10000 references {{ … }}, but have 11000, of which Node 1 has 2000: compute",
+    ],
+    [
       "large parameters",
       { name: "x", nodes: [{ ...node, parameters: { a: "x".repeat(LIMITS.parametersBytes) } }] },
       "nodes[0].parameters: must have at most 262144 bytes",

@@ -11,6 +11,9 @@ export const LIMITS = {
   parametersBytes: 256 * 1024,
   /** The nesting of parameters. */
   depth: 32,
+  /** The references in the templates of one node, and of all nodes of a flow. */
+  nodeReferences: 2000,
+  references: 10_000,
   /** The characters of the name of an app, a flow or a node. */
   name: 300,
 } as const;
@@ -33,18 +36,29 @@ export function isDeeperThan(depth: number, value: unknown): boolean {
   return false;
 }
 
-/** Any JSON object within the limits of depth and size. */
+/** At least as many as there are: templates are parsed only after this limit was checked. */
+function countReferences(value: unknown): number {
+  if (typeof value === "string") return value.split("{{").length - 1;
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce((sum: number, inner) => sum + countReferences(inner), 0);
+}
+
+/** Any JSON object within the limits of depth, size and references. */
 const parametersSchema = z
   .unknown()
   // Must precede the next schema, which is recursive.
-  .refine(
-    (value) => !isDeeperThan(LIMITS.depth, value),
-    `must not be nested deeper than ${LIMITS.depth} levels`,
-  )
+  .refine((value) => !isDeeperThan(LIMITS.depth, value), {
+    message: `must not be nested deeper than ${LIMITS.depth} levels`,
+    abort: true,
+  })
   .pipe(z.record(z.string(), z.json()))
   .refine(
     (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.parametersBytes,
     `must have at most ${LIMITS.parametersBytes} bytes as JSON`,
+  )
+  .refine(
+    (value) => countReferences(value) <= LIMITS.nodeReferences,
+    `must have at most ${LIMITS.nodeReferences} references {{ … }}: compute the value in a Code or Transform node before, and refer to its output`,
   )
   .transform((value): JsonObject => value);
 
@@ -70,7 +84,20 @@ export const edgeSchema = z.strictObject({
 });
 export type FlowEdge = z.output<typeof edgeSchema>;
 
-const nodes = z.array(nodeSchema).max(LIMITS.nodes, `must have at most ${LIMITS.nodes} items`);
+const nodes = z
+  .array(nodeSchema)
+  .max(LIMITS.nodes, `must have at most ${LIMITS.nodes} items`)
+  .superRefine((items, { addIssue }) => {
+    const counts = items.map(({ parameters }) => countReferences(parameters));
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    if (total <= LIMITS.references) return;
+    const most = Math.max(...counts);
+    const { name } = items[counts.indexOf(most)] as FlowNode;
+    addIssue({
+      code: "custom",
+      message: `must have at most ${LIMITS.references} references {{ … }}, but have ${total}, of which ${name} has ${most}: compute values in Code or Transform nodes, and refer to their outputs, or split the flow with CallFlow`,
+    });
+  });
 const edges = z.array(edgeSchema).max(LIMITS.edges, `must have at most ${LIMITS.edges} items`);
 
 /** The editable part of a flow. */

@@ -16,6 +16,7 @@ export interface FoundError extends TemplateError {
 export type Skip = (keys: Keys) => boolean;
 const nowhere: Skip = () => false;
 
+/** Equal references in one text are found once. */
 export function templatesIn(
   value: Json,
   skip: Skip = nowhere,
@@ -25,8 +26,13 @@ export function templatesIn(
   eachText(value, (text, keys) => {
     if (!text.includes("{{") || skip(keys)) return;
     const template = parseTemplate(text);
-    for (const part of template.parts)
-      if (part.kind === "reference") references.push({ ...part, keys });
+    const known = new Set<string>();
+    for (const part of template.parts) {
+      if (part.kind !== "reference") continue;
+      const written = text.slice(part.start, part.end);
+      if (!known.has(written)) references.push({ ...part, keys });
+      known.add(written);
+    }
     for (const error of template.errors) errors.push({ ...error, keys });
   });
   return { references, errors };

@@ -9,7 +9,7 @@ const isResult = (resolved: ResolvedFlow, id: string): boolean => {
 };
 
 /**
- * Pairs of results that one run can reach. A run can reach both if two edges from one port of a node
+ * Results that one run can reach besides another, each with one of the others. A run can reach both if two edges from one port of a node
  * lead to the two results on disjoint paths. Paths with a common node do not count, because that node
  * could choose between the results.
  */
@@ -29,27 +29,29 @@ export function resultsInOneRun(resolved: ResolvedFlow): [FlowNode, FlowNode][] 
 
   // Positions on two paths, the earlier one in topological order first. Only the earlier position
   // advances, so paths whose positions are never equal are disjoint.
-  const pairs = new Map<string, [string, string]>();
+  const pairs = new Map<number, [string, string]>();
   const add = (a: string, b: string) => {
     if (a === b) return;
-    const pair: [string, string] = position(a) < position(b) ? [a, b] : [b, a];
-    pairs.set(pair.join("\n"), pair);
+    const [first, second] = position(a) < position(b) ? [a, b] : [b, a];
+    const key = position(first) * order.size + position(second);
+    if (!pairs.has(key)) pairs.set(key, [first, second]);
   };
   for (const trigger of resolved.triggers)
     for (const id of resolved.reach(trigger))
-      for (const branch of targetsOf(id)) for (const a of branch) for (const b of branch) add(a, b);
+      for (const branch of targetsOf(id))
+        for (const [at, a] of branch.entries()) for (const b of branch.slice(at + 1)) add(a, b);
 
-  const found: [FlowNode, FlowNode][] = [];
+  const found = new Map<string, [FlowNode, FlowNode]>();
   // Iteration over a map includes entries that are added during the iteration.
   for (const [first, second] of pairs.values()) {
     const isFirstResult = isResult(resolved, first);
-    if (isFirstResult && isResult(resolved, second))
-      found.push([resolved.node(first) as FlowNode, resolved.node(second) as FlowNode]);
+    if (isFirstResult && !found.has(second) && isResult(resolved, second))
+      found.set(second, [resolved.node(first) as FlowNode, resolved.node(second) as FlowNode]);
     // A path ends at a result. If the first path has ended, the second one advances.
     const [moving, fixed] = isFirstResult ? [second, first] : [first, second];
     for (const branch of targetsOf(moving)) for (const next of branch) add(next, fixed);
   }
-  return found;
+  return [...found.values()];
 }
 
 /** The results that a run from a trigger can reach; undefined if the run can end without a result. */

@@ -637,12 +637,24 @@ it("reports the syntax error of code on its node and field", () => {
   ]);
 });
 
+it("reports a reference that a text repeats once", () => {
+  const text = "{{ gone.a }} ".repeat(3);
+  const flow = testFlow([call, node("Fetch", { text }), end()], ["call → fetch", "fetch → end"]);
+  expect(codes(errors(flow))).toEqual(["dangling_reference"]);
+});
+
 describe("two results cause", () => {
   const decide = testNode("Condition", "Decide", { conditions: [{ left: 1, op: "eq", right: 1 }] });
   const both = (edges: string[], ...more: FlowDraft["nodes"]) =>
     warnings(testFlow([call, decide, ...more, end("One"), end("Two")], edges)).filter(
       ({ code }) => code === "two_returns",
     );
+
+  it("one warning for each further result", () => {
+    const results = Array.from({ length: 400 }, (_, at) => end(`R${at}`));
+    const edges = results.map(({ id }) => `decide:true → ${id}`);
+    expect(both(["call → decide", ...edges], ...results)).toHaveLength(399);
+  });
 
   it("a warning on parallel branches", () => {
     expect(both(["call → decide", "decide:true → one", "decide:true → two"])).toEqual([
