@@ -223,6 +223,37 @@ describe("drain", () => {
     await settled;
   });
 
+  test("waits for a request whose payload is still being packed", async () => {
+    const packing = Promise.withResolvers<void>();
+    const store = {
+      ...createSlowStore(),
+      packLarge: (request: AppendRequest) => packing.promise.then(() => request),
+    };
+    const { commit } = setup({ store });
+    const done: string[] = [];
+    const append = commit.append(requestOf("a")).then(() => done.push("stored"));
+    const drain = commit.drain().then(() => done.push("drained"));
+    await runDeferred();
+    expect(done).toEqual([]);
+    packing.resolve();
+    while (store.batches.length === 0) await runDeferred();
+    expect(done).toEqual([]);
+    store.finish();
+    await Promise.all([append, drain]);
+    expect(done).toEqual(["stored", "drained"]);
+  });
+
+  test("resolves when a payload could not be packed", async () => {
+    const store = {
+      ...createSlowStore(),
+      packLarge: () => Promise.reject(new Error("out of memory")),
+    };
+    const { commit } = setup({ store });
+    const settled = expect(commit.append(requestOf("a"))).rejects.toThrow("out of memory");
+    await commit.drain();
+    await settled;
+  });
+
   test("resolves immediately when nothing was appended", async () => {
     await setup().commit.drain();
   });

@@ -43,12 +43,20 @@ export function createGroupCommit({
     sizeOf,
     isItemError: store.isDataError,
   });
+  /** Requests that are packed before they are added to the batcher. */
+  const large = new Set<Promise<unknown>>();
   return {
     append(request) {
       const packed = store.packLarge?.(request) ?? request;
-      return packed instanceof Promise ? packed.then(add) : add(packed);
+      if (!(packed instanceof Promise)) return add(packed);
+      const result = packed.then(add).finally(() => large.delete(result));
+      large.add(result);
+      return result;
     },
-    drain,
+    async drain() {
+      while (large.size > 0) await Promise.allSettled(large);
+      await drain();
+    },
   };
 }
 
