@@ -26,6 +26,12 @@ export const DEFAULT_BODY_LIMITS: BodyLimits = {
 
 /** The bytes of a request that opens a session or a stream of MCP. */
 export const MAX_OPENING_BYTES = 64 * KIB;
+/** The number of values in such a request, and in the `_meta` of any MCP message. */
+export const MAX_OPENING_VALUES = 500;
+/** The messages of a JSON-RPC batch. */
+export const MAX_BATCH_MESSAGES = 20;
+/** The bytes of the responses of a batch, after which its remaining requests are rejected. */
+export const MAX_BATCH_RESPONSE_BYTES = MIB;
 /** The bytes of a request that marks an event as processed. */
 export const MAX_MARKING_BYTES = 64 * KIB;
 /** Larger JSON is not parsed in the thread that serves requests, but in the sandbox. */

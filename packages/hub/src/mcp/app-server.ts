@@ -21,6 +21,7 @@ import { toProtocolError } from "./app-results.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
 import { createAppTools } from "./app-tools.ts";
 import { trackUnread } from "./back-pressure.ts";
+import { batchOf } from "./batch.ts";
 import { listCursor } from "./list-cursor.ts";
 import { createOpenStreams } from "./open-streams.ts";
 import { readCall } from "./read-call.ts";
@@ -182,6 +183,7 @@ export function createAppServers({
         reserveBytes,
         app,
         body: call.body,
+        batch: batchOf(call.body),
       };
       return trackUnread(
         requestContext.access,

@@ -9,13 +9,14 @@ import {
 import type { z } from "zod";
 import { messageWithField, validationError } from "../lib/request-error.ts";
 import { paramsError } from "./argument-error.ts";
+import { requestContextOf } from "./request-context.ts";
 
 export type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
 
 /** Reports params that the schema of a method rejects as -32602; the SDK would report -32603. */
 export class HubServer extends Server {
   protected override _wrapHandler(method: string, handler: Handler): Handler {
-    return super._wrapHandler(method, (request, context) => {
+    const wrapped = super._wrapHandler(method, (request, context) => {
       try {
         return handler(request, context);
       } catch (error) {
@@ -27,8 +28,17 @@ export class HubServer extends Server {
         );
       }
     });
+    return inBatch(wrapped);
   }
 }
+
+/** Every request of a batch waits for the earlier ones. */
+export const inBatch =
+  (handler: Handler): Handler =>
+  (request, context) => {
+    const batch = requestContextOf(context)?.batch;
+    return batch ? batch(context, () => handler(request, context)) : handler(request, context);
+  };
 
 /** The message of a `ZodError` is a JSON list of its issues. */
 function toValidationError({ message }: Error) {

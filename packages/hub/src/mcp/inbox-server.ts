@@ -18,6 +18,7 @@ import type { Explainer } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
 import { type Access, type Authorizer, allows } from "../tenants/authorizer.ts";
 import { errorResult } from "./app-results.ts";
+import { batchOf } from "./batch.ts";
 import { addEventsDraft } from "./events/add-events-draft.ts";
 import type { EventsContext } from "./events/context.ts";
 import { HubServer } from "./hub-server.ts";
@@ -206,7 +207,7 @@ export function createInboxServer({
     async serve(request, access, reserveBytes) {
       const call = await readCall(request, limits);
       if (call instanceof Response) return call;
-      const requestContext = { access, reserveBytes, body: call.body };
+      const requestContext = { access, reserveBytes, body: call.body, batch: batchOf(call.body) };
       return (
         (await listenHandler.serve(call.request, requestContext)) ??
         (await sessions.serve(call.request, requestContext)) ??

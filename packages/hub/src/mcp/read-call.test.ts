@@ -3,6 +3,8 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
+import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
+import type { NewEvent } from "../store/store.ts";
 import { createInboxServer } from "./inbox-server.ts";
 
 const MODERN = {
@@ -11,8 +13,7 @@ const MODERN = {
   "io.modelcontextprotocol/clientCapabilities": {},
 };
 
-function setup() {
-  const store = openSqlite(`${tempFolder()}/x.db`);
+function setup(store = openSqlite(`${tempFolder()}/x.db`)) {
   const server = createInboxServer({
     inbox: createInbox({ store, now: Date.now, evaluate: testEvaluate }),
     waits: { wait: async () => undefined, close: async () => {} },
@@ -42,7 +43,7 @@ function setup() {
     const json = /^(?:event|data|id):/m.test(text)
       ? (/^data: (\{.*)$/m.exec(text)?.[1] ?? "{}")
       : text;
-    return { status: response.status, json: JSON.parse(json || "{}") };
+    return { status: response.status, json: JSON.parse(json || "{}"), text };
   };
 }
 
@@ -51,8 +52,8 @@ const post = (method: string, params: unknown, headers = {}) => ({
   headers,
   body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
 });
-const members = (count: number) =>
-  Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, 0]));
+const members = (count: number, value: unknown = 0) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, value]));
 
 it("GET with the length of a body is answered like any GET without a session", async () => {
   const send = setup();
@@ -120,6 +121,89 @@ it("names the limit of values, fields and bytes", async () => {
     status: 413,
     json: { error: { message: expect.stringContaining("65536 bytes") } },
   });
+});
+
+it("limits the values of a request that opens a session, and of _meta", async () => {
+  const send = setup();
+  const initialize = {
+    protocolVersion: "2025-11-25",
+    capabilities: { experimental: members(600, {}) },
+    clientInfo: { name: "x", version: "1" },
+  };
+  const error = {
+    status: 400,
+    json: { error: { code: -32600, message: expect.stringContaining("more than 500 values") } },
+  };
+  expect(await send(post("initialize", initialize))).toMatchObject(error);
+  const capabilities = { experimental: members(100, {}) };
+  expect(await send(post("initialize", { ...initialize, capabilities }))).toMatchObject({
+    status: 200,
+  });
+  const discover = (count: number) =>
+    send(
+      post(
+        "tools/list",
+        {
+          _meta: {
+            ...MODERN,
+            "io.modelcontextprotocol/clientCapabilities": { experimental: members(count, {}) },
+          },
+        },
+        { "mcp-method": "tools/list", "mcp-protocol-version": "2026-07-28" },
+      ),
+    );
+  expect(await discover(600)).toMatchObject(error);
+  expect(await discover(100)).toMatchObject({ status: 200 });
+});
+
+it("limits the messages of a batch", async () => {
+  const send = setup();
+  const batch = (count: number) =>
+    send({
+      method: "POST",
+      body: JSON.stringify(
+        Array.from({ length: count }, (_, id) => ({ jsonrpc: "2.0", id, method: "ping" })),
+      ),
+    });
+  expect(await batch(20)).toMatchObject({ status: 200 });
+  expect(await batch(21)).toMatchObject({
+    status: 400,
+    json: {
+      error: {
+        code: -32600,
+        message: "Invalid Request: The batch has 21 messages; the limit is 20",
+      },
+    },
+  });
+});
+
+it("handles a batch up to 1 MiB of responses, and tells how to get the others", async () => {
+  const store = openSqlite(`${tempFolder()}/x.db`);
+  const send = setup(store);
+  const body = new TextEncoder().encode(JSON.stringify({ text: "x".repeat(200_000) }));
+  const [event] = sampleEvents(1, () => ({ body }));
+  await store.appendEvents([appendRequest([event as NewEvent], "acme")], null);
+  const { status, text } = await send({
+    method: "POST",
+    body: JSON.stringify(
+      Array.from({ length: 20 }, (_, id) => ({
+        jsonrpc: "2.0",
+        id,
+        method: "tools/call",
+        params: { name: "get_event", arguments: { event_id: event?.id } },
+      })),
+    ),
+  });
+  expect(status).toBe(200);
+  const responses = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(`${json}`));
+  expect(responses.map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, id) => id));
+  const rejected = responses.filter(({ error }) => error);
+  expect(rejected).toHaveLength(17);
+  expect(rejected[0].error).toMatchObject({
+    code: -32600,
+    message: expect.stringContaining("1048576 bytes, which is the limit. Send it without a batch."),
+  });
+  expect(text.length).toBeLessThan(1.5 * 1024 * 1024);
 });
 
 it("counts the problems of arguments that it does not list", async () => {

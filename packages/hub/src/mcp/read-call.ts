@@ -4,7 +4,13 @@
  */
 import { readRequestBody } from "@modelcontextprotocol/server";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
-import { type BodyLimits, DEFAULT_BODY_LIMITS, MAX_OPENING_BYTES } from "../lib/limits.ts";
+import {
+  type BodyLimits,
+  DEFAULT_BODY_LIMITS,
+  MAX_BATCH_MESSAGES,
+  MAX_OPENING_BYTES,
+  MAX_OPENING_VALUES,
+} from "../lib/limits.ts";
 import { assertShape, assertValueCount } from "../lib/parse-json.ts";
 import { RequestError } from "../lib/request-error.ts";
 
@@ -33,13 +39,34 @@ export async function readCall(
     if (body === undefined)
       return { request: new Request(url, { method, headers, signal, body: text }), body };
     assertShape(body, "The body");
-    if (text.length > MAX_OPENING_BYTES && isObject(body) && body.method === "initialize")
-      return tooLarge(MAX_OPENING_BYTES);
+    const messages = Array.isArray(body) ? body : [body];
+    if (messages.length > MAX_BATCH_MESSAGES)
+      throw new RequestError(
+        "invalid",
+        "The batch",
+        `has ${messages.length} messages; the limit is ${MAX_BATCH_MESSAGES}`,
+      );
+    if (isListen || messages.some(isInitialize)) {
+      if (text.length > MAX_OPENING_BYTES) return tooLarge(MAX_OPENING_BYTES);
+      assertValueCount(text, "The body", MAX_OPENING_VALUES);
+    }
+    for (const message of messages) assertMetaSize(message);
     return { request, body };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     return jsonRpcError(400, -32600, `Invalid Request: ${error.field} ${error.message}`);
   }
+}
+
+const isInitialize = (message: Json): boolean =>
+  isObject(message) && message.method === "initialize";
+
+/** The schemas of the SDK read `_meta` slowly: a request of the 2026-07-28 protocol opens a session by it. */
+function assertMetaSize(message: Json): void {
+  const params = isObject(message) ? message.params : undefined;
+  const meta = isObject(params) ? params._meta : undefined;
+  if (meta !== undefined)
+    assertValueCount(JSON.stringify(meta), "params._meta", MAX_OPENING_VALUES);
 }
 
 /** Undefined if there are more than `maxBytes`. */

@@ -4,6 +4,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Access } from "../tenants/authorizer.ts";
+import type { Batch } from "./batch.ts";
 
 export interface RequestContext {
   access: Access;
@@ -12,6 +13,8 @@ export interface RequestContext {
   app?: StoredApp;
   /** The body of a POST; undefined if it is not JSON (read-call.ts). */
   body?: Json | undefined;
+  /** The requests of this HTTP request, if it has a batch. */
+  batch?: Batch | undefined;
 }
 
 export const toAuthInfo = ({ body: _, ...requestContext }: RequestContext): AuthInfo => ({
