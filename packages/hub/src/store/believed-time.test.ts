@@ -50,8 +50,19 @@ it("believes the clock again when it is corrected", () => {
 });
 
 it("compares with the time that an earlier process has seen", () => {
-  expect(open(START - 10 * HOUR).now()).toBe(START);
   const { jumps, now } = open(START - 100 * DAY);
   expect(now()).toBe(START - 100 * DAY);
   expect(jumps).toEqual([100 * DAY]);
+});
+
+it("believes at start that up to 30 days have passed since an earlier process", () => {
+  for (const days of [0.5, 3, 30]) {
+    const { timers, jumps, now } = open(START - days * DAY);
+    expect(now()).toBe(START);
+    expect(jumps).toEqual([]);
+    timers.stepClock(2 * DAY);
+    expect(now()).toBe(START);
+    expect(jumps).toEqual([2 * DAY]);
+  }
+  expect(open(START + HOUR).now()).toBe(START);
 });

@@ -13,17 +13,23 @@ export interface BelievedTimeOptions {
   lastSeen: number | undefined;
   /** Called once per jump; `aheadMs`: how far the wall clock is ahead. */
   onJump(aheadMs: number): void;
-  /** The wall clock may be ahead by this time, for example because the hub was stopped. */
+  /** While this process runs, the wall clock may jump forward by this time. */
   toleranceMs?: number;
+  /** For this time, no hub may have run before this process. */
+  maxStoppedMs?: number;
   /** After this time, a wall clock that is still ahead is believed. */
   graceMs?: number;
 }
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 export function createBelievedTime(options: BelievedTimeOptions): () => number {
-  const { timers, lastSeen, onJump, toleranceMs = 24 * HOUR_MS, graceMs = HOUR_MS } = options;
-  let last: Instant = { ...instant(timers), ...(lastSeen !== undefined && { now: lastSeen }) };
+  const { timers, onJump, toleranceMs = DAY_MS, maxStoppedMs = 30 * DAY_MS } = options;
+  const { graceMs = HOUR_MS } = options;
+  const start = instant(timers);
+  const { lastSeen = start.now } = options;
+  let last: Instant = start.now - lastSeen > maxStoppedMs ? { ...start, now: lastSeen } : start;
   /** When the jump was noticed, by the monotonic clock. */
   let jumpedAt: number | undefined;
 
