@@ -29,3 +29,17 @@ test("stops when the size exceeds the maximum", () => {
   // All of it would take minutes.
   expect(performance.now() - startedAt).toBeLessThan(20_000);
 });
+
+test("measures a value once that occurs often", () => {
+  let reads = 0;
+  const value = new Proxy(Array<Json>(1_000).fill("x"), {
+    get: (list, name) => {
+      reads += 1;
+      return Reflect.get(list, name);
+    },
+  });
+  const text = "ü".repeat(2_000);
+  const bytes = jsonBytes(Array<Json>(100).fill({ value, text }), Infinity);
+  expect(bytes).toBeGreaterThan(100 * (4_000 + 4_000));
+  expect(reads).toBeLessThan(3_000);
+});

@@ -59,12 +59,18 @@ export function writeJson(value: MixedJson): string {
   }
 }
 
-function join(value: MixedJson): string {
-  if (value instanceof LargeJson) return value.text;
-  if (Array.isArray(value)) return `[${value.map((item) => join(item ?? null)).join(",")}]`;
+const join = (value: MixedJson): string =>
+  value instanceof LargeJson ? value.text : writeMembers(value, join);
+
+/** Like `JSON.stringify`, with `write` for the items of an array and the members of an object. */
+export function writeMembers(
+  value: Exclude<MixedJson, LargeJson>,
+  write: (member: MixedJson) => string,
+): string {
+  if (Array.isArray(value)) return `[${value.map((item) => write(item ?? null)).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value);
   const members = Object.entries(value as MixedObject).flatMap(([name, member]) =>
-    member === undefined ? [] : [`${JSON.stringify(name)}:${join(member)}`],
+    member === undefined ? [] : [`${JSON.stringify(name)}:${write(member)}`],
   );
   return `{${members.join(",")}}`;
 }

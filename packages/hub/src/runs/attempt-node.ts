@@ -2,7 +2,13 @@
 import type { ModelRequest } from "@signalbox/rules/flows/agent/model.ts";
 import type { NodeContext, NodeResult, Resumed } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { MixedJson, MixedObject } from "@signalbox/rules/large-json.ts";
+import {
+  LargeJson,
+  type MixedJson,
+  type MixedObject,
+  writeJson,
+} from "@signalbox/rules/large-json.ts";
+import { writeShared } from "@signalbox/rules/write-shared.ts";
 import { type AttemptResult, attempt, unknownType } from "./attempt.ts";
 import { type Execution, type FrameContext, templateScope } from "./execution.ts";
 import { nodeInputs } from "./frame.ts";
@@ -147,7 +153,9 @@ function withValidOutput(
   node_id: string,
   budget: RunBudget,
 ): NodeAttempt {
-  const masked = maskValue(record.mask, result.output, "output", budget);
+  // The output of a node such as Return is a part of its config.
+  const write = record.input instanceof LargeJson ? writeShared : writeJson;
+  const masked = maskValue(record.mask, result.output, "output", budget, write);
   if ("value" in masked) return { ...record, result: { ...result, output: masked.value } };
   return { ...record, error: { ...masked.error, node_id }, retryAt: "never" };
 }

@@ -7,6 +7,7 @@ import {
   parseUnlessLarge,
   writeJson,
 } from "@signalbox/rules/large-json.ts";
+import { writeShared } from "@signalbox/rules/write-shared.ts";
 import type { Mask } from "../lib/mask.ts";
 import type { RunError } from "../store/run-store.ts";
 import type { RunBudget } from "./run-budget.ts";
@@ -19,12 +20,19 @@ type Checked = { value: MaybeLarge } | { error: RunError };
 
 /**
  * Masks a value that is stored with a step, and counts its bytes. A large value becomes text. Returns
- * an error if the value is not JSON, or too large for the step or the run.
+ * an error if the value is not JSON, or too large for the step or the run. `write` is `writeShared` if
+ * the value can contain another many times.
  */
-export function maskValue(mask: Mask, value: MixedJson, what: What, budget: RunBudget): Checked {
+export function maskValue(
+  mask: Mask,
+  value: MixedJson,
+  what: What,
+  budget: RunBudget,
+  write = writeJson,
+): Checked {
   try {
     // `undefined` is not JSON, but a node may omit its output.
-    const text = (writeJson(value) as string | undefined) ?? "";
+    const text = (write(value) as string | undefined) ?? "";
     const error = count(textBytes(text), what, budget);
     return error ? { error } : { value: masked(mask, value, text) };
   } catch (cause) {
@@ -46,7 +54,7 @@ export function maskConfig(mask: Mask, config: MixedJson, budget: RunBudget): Ch
   const error = count(bytes, "input", budget);
   if (error) return { error };
   if (bytes <= LARGE_BYTES) return { value: mask.json(config as Json) };
-  return { value: masked(mask, config, writeJson(config)) };
+  return { value: masked(mask, config, writeShared(config)) };
 }
 
 const count = (bytes: number, what: What, budget: RunBudget): RunError | undefined =>

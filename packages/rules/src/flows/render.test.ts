@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import type { Json } from "../json.ts";
 import { LargeJson } from "../large-json.ts";
@@ -153,8 +153,8 @@ describe("a node's config", () => {
 describe("large values", () => {
   const large = new LargeJson('{"list":[1,{"a":2}]}');
   const values: Scope = { trigger: { id: "e", data: large }, nodes: { fetch: large } };
-  const render = (source: string, findSelected?: FindSelected) =>
-    renderTemplate(parseTemplate(source), values, {}, findSelected);
+  const render = (source: string, findSelected?: FindSelected, within = values) =>
+    renderTemplate(parseTemplate(source), within, {}, findSelected);
 
   it("are passed on whole, and written into text", () => {
     expect(render("{{ fetch }}")).toBe(large);
@@ -180,5 +180,24 @@ describe("large values", () => {
     const error = thrownBy(() => renderTemplate(parseTemplate(source), { nodes: { a: long } }));
     expect(error.code).toBe("input_too_large");
     expect(error.message).toBe("The text exceeds the limit of 16 MB at {{ a }}. Pass less.");
+  });
+
+  it("are measured together for all texts of a config", () => {
+    const text = "x".repeat(250_000);
+    const config = Object.fromEntries(
+      Array.from({ length: 70 }, (_, at) => [`f${at}`, "-{{ a }}"]),
+    );
+    const noFields = { secretFields: [], rawFields: [] };
+    const error = thrownBy(() => renderConfig(config, noFields, { nodes: { a: text } }, {}));
+    expect(error.message).toBe("f63: The text exceeds the limit of 16 MB at {{ a }}. Pass less.");
+  });
+
+  it("are written once for many texts", () => {
+    const list = Array.from({ length: 85_000 }, () => []);
+    const stringify = vi.spyOn(JSON, "stringify");
+    const rendered = render("{{ a }} ".repeat(50), undefined, { nodes: { a: list } });
+    expect(stringify).toHaveBeenCalledTimes(1);
+    stringify.mockRestore();
+    expect(rendered).toHaveLength(50 * (3 * 85_000 + 2));
   });
 });

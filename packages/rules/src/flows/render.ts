@@ -3,10 +3,11 @@
  * by `select` in the sandbox before the config is rendered again.
  */
 import type { JsonObject } from "../json.ts";
-import { jsonBytes } from "../json-bytes.ts";
+import { jsonBytes, type KnownSizes } from "../json-bytes.ts";
 import { memberOf } from "../json-member.ts";
-import { LargeJson, type MixedJson, type MixedObject, writeJson } from "../large-json.ts";
+import { LargeJson, type MixedJson, type MixedObject } from "../large-json.ts";
 import { isWithin } from "../match/path.ts";
+import { writeShared } from "../write-shared.ts";
 import { Permanent } from "./errors.ts";
 import { writePath } from "./issues.ts";
 import type { NodeDefinition } from "./node-type.ts";
@@ -43,8 +44,24 @@ export interface Selected {
 }
 export type FindSelected = (reference: LargeReference) => Selected | undefined;
 
-/** The text of a template cannot be longer. */
+/** The texts of a config cannot be longer in total. */
 const MAX_TEXT_CHARACTERS = 16_000_000;
+
+/** Composes the texts of one config. Measures and writes a value once, however often it is used. */
+function createTexts() {
+  const sizes: KnownSizes = new Map();
+  const written = new Map<MixedJson, string>();
+  let left = MAX_TEXT_CHARACTERS;
+  return {
+    /** Throws before the value is written if the texts become too long. */
+    write(reference: Reference, value: MixedJson | undefined): string {
+      left -= jsonBytes(value, left, undefined, sizes);
+      if (left < 0) throw textTooLarge(reference);
+      if (value === undefined || typeof value === "string") return value ?? "";
+      return writeShared(value, written);
+    },
+  };
+}
 
 /** Throws `Permanent` if a reference has no value and is not optional. */
 export function renderTemplate(
@@ -52,22 +69,15 @@ export function renderTemplate(
   scope: Scope,
   secrets: Secrets = {},
   findSelected: FindSelected = () => undefined,
+  texts = createTexts(),
 ): MixedJson {
   const [error] = template.errors;
   if (error) throw new Permanent(`Template: ${error.message}.`, { code: "template_syntax" });
   const values = { scope, secrets, findSelected };
   const sole = soleReference(template);
   if (sole) return resolve(sole, values) ?? null;
-  let left = MAX_TEXT_CHARACTERS;
   return template.parts
-    .map((part) => {
-      if (part.kind === "text") return part.text;
-      const value = resolve(part, values);
-      // Before it is written, because a template can refer to a large value many times.
-      left -= jsonBytes(value, left);
-      if (left < 0) throw textTooLarge(part);
-      return asText(value);
-    })
+    .map((part) => (part.kind === "text" ? part.text : texts.write(part, resolve(part, values))))
     .join("");
 }
 
@@ -82,6 +92,7 @@ export function renderConfig(
   secrets: Secrets,
   findSelected?: FindSelected,
 ): MixedObject {
+  const texts = createTexts();
   return mapTexts<MixedJson>(config, (text, keys) => {
     if (!text.includes("{{") || rawFields.some((path) => isWithin(keys, path))) return text;
     const template = parseTemplate(text);
@@ -91,7 +102,7 @@ export function renderConfig(
         code: "secret_not_allowed",
       });
     try {
-      return renderTemplate(template, scope, secrets, findSelected);
+      return renderTemplate(template, scope, secrets, findSelected, texts);
     } catch (error) {
       if (!(error instanceof Permanent)) throw error;
       const { code, details } = error;
@@ -108,9 +119,6 @@ const textTooLarge = (reference: Reference): Permanent =>
     `The text exceeds the limit of ${MAX_TEXT_CHARACTERS / 1_000_000} MB at {{ ${writeReference(reference)} }}. Pass less.`,
     { code: "input_too_large" },
   );
-
-const asText = (value: MixedJson | undefined): string =>
-  value === undefined ? "" : typeof value === "string" ? value : writeJson(value);
 
 interface Values {
   scope: Scope;
