@@ -4,6 +4,8 @@ import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import {
   conditionOnLongList,
   eventOfManyValues,
+  flowOf750000References,
+  inputOf60References,
   inputOf468Megabytes,
   nodesWithLargeValue,
   TRIGGER,
@@ -53,6 +55,16 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a large value in a run, on %s"
     await probe.expectHealthy();
   });
 
+  it.each([
+    ["long text", "return { v: 'x'.repeat(250 * 1024) }"],
+    ["list of 85,000 items", "return { v: Array.from({ length: 85_000 }, () => []) }"],
+  ])("can be made of 60 references to a %s", async (_, code) => {
+    const api = await startApi(backend);
+    const probe = probeHealth(api.hub, `60 references to a ${_} on ${backend}`);
+    expect(await run(api, inputOf60References(code))).toMatchObject({ status: "succeeded" });
+    await probe.expectHealthy();
+  });
+
   it("is emitted as an event, of which readers get a part", async () => {
     const api = await startApi(backend);
     const probe = probeHealth(api.hub, `an event of 300,000 values on ${backend}`);
@@ -77,4 +89,14 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a large value in a run, on %s"
     expect(output.all).toHaveLength(100_000);
     await probe.expectHealthy();
   });
+});
+
+it("counts the references of a flow before it parses templates", async () => {
+  const api = await startApi("SQLite");
+  await api.call("POST", "/api/apps", { slug: "desk", name: "Desk" });
+  const probe = probeHealth(api.hub, "a flow of 750,000 references");
+  const flow = flowOf750000References();
+  const { text } = await api.expect(400, "POST", "/api/apps/desk/flows", flow);
+  expect(text).toContain("must have at most 10000 references {{ … }}, but have 750000");
+  await probe.expectHealthy();
 });

@@ -57,6 +57,23 @@ export const inputOf468Megabytes = () =>
 export const textOf468Megabytes = () =>
   flowOf([output(0), node("end", "Return", { value: "{{ n0 }} ".repeat(120) })]);
 
+/** An input of 15 MB: 60 references to one value that is just below 256 KiB. */
+export const inputOf60References = (code: string) =>
+  flowOf([
+    node("n0", "Code", { code, timeoutMs: 2_000, memoryMb: 128 }),
+    node("end", "Return", {
+      value: Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`k${at}`, "{{ n0.v }}"])),
+    }),
+  ]);
+
+/** 750,000 references in 7.6 MB, within the limit of a body. */
+export const flowOf750000References = () => ({
+  name: "References",
+  nodes: Array.from({ length: 500 }, (_, at) =>
+    node(`c${at}`, "Return", { value: { text: "{{ c1.a }}".repeat(1_500) } }),
+  ),
+});
+
 /** Emits an event with 300,000 values, and returns one of them. */
 export const eventOfManyValues = () =>
   flowOf([
