@@ -14,6 +14,7 @@ import {
   sampleRuns,
   sampleStep,
   save,
+  succeeded,
 } from "./run-sample.ts";
 import { appendEvents, ids, nth, START, sampleEvent, type Tuple } from "./sample.ts";
 import type { It } from "./subject.ts";
@@ -275,6 +276,44 @@ export function runClaimsContract(it: It): void {
     for (const { id, tenant } of runs)
       if (id !== killer.id)
         expect(await store.getRun(tenant, id)).toMatchObject({ status: "succeeded", claims: 3 });
+  });
+
+  it("claims the next suspect when the one before it has made progress, has ended, or after its trial", async ({
+    store,
+  }) => {
+    const runs = sampleRuns(12, (at) => ({ tenant: `tenant ${at % 3}` }));
+    await store.queueRuns(runs);
+    let now = START;
+    for (let crashes = 0; crashes < 2; crashes += 1, now += LEASE)
+      expect((await claimAll([store], 1, now)).flat()).toHaveLength(12);
+    const one = () => claimExactly(store, 1, { now, limit: 4 });
+    const held: ClaimedRun[] = [];
+    for (const given of [{ steps: [sampleStep()] }, undefined, { steps: [sampleStep()] }]) {
+      const [next] = await one();
+      expect(next.run.claims).toBe(3);
+      // Neither this worker nor another one claims two suspects together.
+      expect(await claim(store, { now })).toEqual([]);
+      expect(await claim(store, { now, by: "bob" })).toEqual([]);
+      const open = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
+      await save(store, [next], { steps: [open], now });
+      expect(await claim(store, { now })).toEqual([]);
+      await save(store, [next], { now, ...(given ?? { next: succeeded }) });
+      if (given) held.push(next);
+    }
+    // These make no progress.
+    const first = now;
+    for (;;) {
+      held.push(...(await one()));
+      if (held.length === 11) break;
+      const due = (await store.nextDue()) ?? 0;
+      expect(due).toBeGreaterThan(now);
+      now = due;
+      await store.renewRuns(lease("ada", now), runIds(held));
+    }
+    expect(now - first).toBeLessThanOrEqual(LEASE);
+    for (const { run } of held) expect(run.claims).toBe(3);
+    await save(store, held);
+    expect(await store.nextDue()).toBeNull();
   });
 
   it("returns a caller again while the runs that it called make progress", async ({ store }) => {

@@ -1,7 +1,7 @@
 /** Leases of runs: workers claim, renew and release them. */
 import { type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
-import type { ClaimedRun, RunLease, StepRef, } from "../run-store.ts";
-import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
+import type { ClaimedRun, RunLease, StepRef } from "../run-store.ts";
+import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
@@ -95,29 +95,33 @@ type ExpiredRun = Pick<
 
 /**
  * Queues runs whose lease has expired. Runs that never make progress fail instead. Before that, they
- * are suspects: one of them is claimed, and the leases of the others are extended until it has had the
- * time of one lease. A called run comes before its caller, so that it is given up first.
+ * are suspects: one of them is claimed, and the others are set aside until it makes progress or ends
+ * (`admitSuspect`), or its trial is over. A called run comes before its caller, so that it is given up
+ * first.
  */
 function* requeueExpired(
   dialect: Dialect,
   { worker, now, until }: RunLease,
   limit: number,
 ): Verb<{ expired: ExpiredRun[]; suspect?: RunRow | undefined }> {
-  const lost = yield* query<Pick<RunRow, "id" | "idle_claims" | "depth">>(
-    "SELECT id, idle_claims, depth FROM runs WHERE status = 'running' AND lease_until <= ? " +
-      `ORDER BY lease_until LIMIT ?${dialect.skipLocked}`,
-    [now, limit],
-  );
+  const lost = yield* findExpired(dialect, now, limit);
   if (lost.length === 0) return { expired: [] };
-  const [first, ...others] = lost.filter(isSuspect).sort((a, b) => b.depth - a.depth);
-  for (const { list, params } of inLists(others.map(idOf), dialect, 1))
-    yield* query(`UPDATE runs SET lease_until = ? WHERE id IN ${list}`, [until, ...params]);
+  const suspects = lost.some(isSuspect)
+    ? (yield* findExpired(dialect, now, MAX_SET_ASIDE)).filter(isSuspect)
+    : [];
   const expired = yield* requeue(
     dialect,
     lost.filter((run) => !isSuspect(run)),
     now,
   );
+  const [first, ...others] = suspects.sort((a, b) => b.depth - a.depth);
   if (!first) return { expired };
+  const trialEnd = now + trialTime(first, until - now);
+  for (const { list, params } of inLists(others.map(idOf), dialect, 1))
+    yield* query(`UPDATE runs SET lease_until = ?, worker = NULL WHERE id IN ${list}`, [
+      trialEnd,
+      ...params,
+    ]);
   const [suspect] = yield* query<RunRow>(`${CLAIM} WHERE id = ? RETURNING ${RUN_FIELDS}`, [
     worker,
     until,
@@ -126,6 +130,36 @@ function* requeueExpired(
   ]);
   return { expired, suspect };
 }
+
+type LostRun = Pick<RunRow, "id" | "idle_claims" | "depth">;
+
+const findExpired = (dialect: Dialect, now: number, limit: number): Verb<LostRun[]> =>
+  query<LostRun>(
+    "SELECT id, idle_claims, depth FROM runs WHERE status = 'running' AND lease_until <= ? " +
+      `ORDER BY lease_until LIMIT ?${dialect.skipLocked}`,
+    [now, limit],
+  );
+
+/** More than all workers hold. */
+const MAX_SET_ASIDE = 1_000;
+
+/** A fraction of the lease that doubles with each claim: most suspects were killed by another run. */
+const trialTime = ({ idle_claims }: LostRun, lease: number): number =>
+  Math.ceil(lease / Math.max(1, 2 ** (4 + MAX_SHARED_CLAIMS - idle_claims)));
+
+/** The next suspect can be claimed now, since the one before it has not crashed its worker. */
+export function* admitSuspect(dialect: Dialect, now: number): Verb<void> {
+  const admitted = yield* query(
+    "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM runs WHERE status = 'running' " +
+      `AND worker IS NULL AND lease_until > ? ORDER BY lease_until LIMIT 1${dialect.skipLocked}) RETURNING id`,
+    [now, now],
+  );
+  if (admitted.length > 0) yield* notify({ topic: "runs", due: now });
+}
+
+/** Whether a claimed run was a suspect, and has made no progress yet. */
+export const isOnTrial = ({ idle_claims }: Pick<RunRow, "idle_claims">): boolean =>
+  idle_claims > MAX_SHARED_CLAIMS;
 
 const idOf = ({ id }: { id: string }): string => id;
 const isSuspect = ({ idle_claims }: Pick<RunRow, "idle_claims">): boolean =>

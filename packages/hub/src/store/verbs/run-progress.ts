@@ -12,6 +12,7 @@ import {
   type Verb,
 } from "../sql.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
+import { admitSuspect, isOnTrial } from "./claim-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
 import { insertStarted } from "./queue-runs.ts";
@@ -63,6 +64,7 @@ export function* saveProgress(
   const progressed = new Set<string>();
   const callers = new Set<string>();
   const followed = new Set<string>();
+  let endsTrial: number | undefined;
   const outcomes = batch.map(({ run, claim, start, steps: done, next, now }) => {
     const row = leased.get(run);
     if (row?.claims !== claim) return "lost";
@@ -73,6 +75,7 @@ export function* saveProgress(
       );
     const hasProgress = next !== undefined || done.some(isProgress);
     if (row.idle_claims > 1 && !next && hasProgress) progressed.add(run);
+    if (isOnTrial(row) && hasProgress) endsTrial = now;
     if (row.parent_run !== null && hasProgress) callers.add(row.parent_run);
     // The end of a run has its own notice.
     if (row.followed_until > now && (!next || isSuspended(next))) followed.add(run);
@@ -94,6 +97,7 @@ export function* saveProgress(
     yield* execute(`UPDATE runs SET idle_claims = 0 WHERE id IN ${list}`, params);
   if (callers.size > 0) yield* propagateProgress(dialect, callers);
   yield* release(dialect, released);
+  if (endsTrial !== undefined) yield* admitSuspect(dialect, endsTrial);
   yield* notifySteps([...followed]);
   return outcomes;
 }
