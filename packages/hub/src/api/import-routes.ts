@@ -1,4 +1,5 @@
 /** Imports all flows of an app, for `signalbox flows push` and `signalbox import-flows`. */
+import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import type { AppImports } from "../apps/import-app.ts";
@@ -29,7 +30,7 @@ export const importRoutes = ({ importApp }: AppImports): Route[] => [
       name: appSchema.shape.name.optional().describe("The name of a new app."),
       description: appSchema.shape.description.unwrap().optional(),
       flows: z
-        .array(z.record(z.string(), z.json()))
+        .array(jsonObject())
         .describe(
           "Flows in the current or a legacy format. An existing flow has the same id or name.",
         ),

@@ -75,6 +75,18 @@ describe("a route", () => {
     expect((await send(true)).status).toBe(200);
   });
 
+  it("has the limit of values of its kind of body", async () => {
+    const send = (hasFlows: boolean, values: number) =>
+      appOf([{ ...echo, hasFlows }]).request("/api/things/a", {
+        method: "PUT",
+        body: `{"name":"x","more":[${"{},".repeat(values)}{}]}`,
+      });
+    const detailOf = async (answer: Response) => ((await answer.json()) as Problem).detail;
+    expect(await detailOf(await send(false, 60_000))).toContain("more than 50000 values");
+    expect(await detailOf(await send(true, 60_000))).not.toContain("values");
+    expect(await detailOf(await send(true, 110_000))).toContain("more than 100000 values");
+  });
+
   it("rejects ?tenant=* unless it allows it", async () => {
     const ask = (everyTenant: boolean) =>
       appOf([{ ...echo, everyTenant }], ["*"]).request("/api/things/a?tenant=*", {

@@ -132,8 +132,10 @@ export function mountRoutes(
         const tenant = route.isShared ? "" : onlyTenant(access, route);
         const query = withoutTenant(c.req.query());
         assertNoNulIn({ tenant, ...query, ...c.req.param() });
-        const maxBytes = route.hasFlows ? limits.importBytes : limits.bodyBytes;
-        const body = route.body && (await readJson(c.req.raw.body, maxBytes, limits.values));
+        const [maxBytes, maxValues] = route.hasFlows
+          ? [limits.importBytes, limits.importValues]
+          : [limits.bodyBytes, limits.values];
+        const body = route.body && (await readJson(c.req.raw.body, maxBytes, maxValues));
         if (body === TOO_LARGE)
           return problemResponse(413, "too_large", "Too large", tooLargeMessage(maxBytes));
         return toResponse(

@@ -23,6 +23,7 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
       bodyBytes: settings.maxBodyMegabytes * 1024 * 1024,
       importBytes: Math.max(settings.maxImportMegabytes, settings.maxBodyMegabytes) * 1024 * 1024,
       values: settings.maxValues,
+      importValues: Math.max(settings.maxImportValues, settings.maxValues),
       webhookValues: settings.maxWebhookValues,
     },
     isPublic: settings.isPublic,

@@ -13,6 +13,8 @@ export interface BodyLimits {
   importBytes: number;
   /** The number of values in a JSON body: numbers, texts, arrays, objects and so on. */
   values: number;
+  /** The number of values in a JSON body that has whole flows. */
+  importValues: number;
   /** The number of values in a large body of a webhook. The sandbox parses it. */
   webhookValues: number;
 }
@@ -21,6 +23,7 @@ export const DEFAULT_BODY_LIMITS: BodyLimits = {
   bodyBytes: MIB,
   importBytes: 8 * MIB,
   values: 50_000,
+  importValues: 100_000,
   webhookValues: 1_000_000,
 };
 
