@@ -2,15 +2,24 @@
 import { endOfString } from "./count-values.ts";
 
 const QUOTE = 0x22;
-const NUMBER = /[-+.\deE]+/y;
 const startsNumber = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39);
+const isInNumber = (code: number): boolean =>
+  startsNumber(code) || code === 0x2b || code === 0x2e || code === 0x45 || code === 0x65;
 
-/** `change` gets and returns JSON. */
-export function mapScalars(text: string, change: (scalar: string) => string): string {
+/** `change` gets and returns JSON. It is called for what `isWanted` accepts. */
+export function mapScalars(
+  text: string,
+  change: (scalar: string) => string,
+  isWanted: (from: number, to: number, isString: boolean) => boolean = () => true,
+): string {
   const parts: string[] = [];
   let copied = 0;
   let at = 0;
-  const replace = (end: number) => {
+  const replace = (end: number, isString: boolean) => {
+    if (!isWanted(at, end, isString)) {
+      at = end;
+      return;
+    }
     const scalar = text.slice(at, end);
     const changed = change(scalar);
     if (changed !== scalar) {
@@ -21,11 +30,11 @@ export function mapScalars(text: string, change: (scalar: string) => string): st
   };
   while (at < text.length) {
     const code = text.charCodeAt(at);
-    if (code === QUOTE) replace(endOfString(text, at) + 1);
+    if (code === QUOTE) replace(endOfString(text, at) + 1, true);
     else if (startsNumber(code)) {
-      NUMBER.lastIndex = at;
-      NUMBER.test(text);
-      replace(NUMBER.lastIndex);
+      let end = at + 1;
+      while (isInNumber(text.charCodeAt(end))) end += 1;
+      replace(end, false);
     } else at += 1;
   }
   return parts.join("") + text.slice(copied);

@@ -178,3 +178,35 @@ test("masks a number in the text of JSON, however it is written", () => {
     `["${MASK}","${MASK}","${MASK}","${MASK}","${MASK}",1.20e3]`,
   );
 });
+
+test("masks long texts like short ones", () => {
+  const filler = "x".repeat(70_000);
+  fc.assert(
+    fc.property(
+      fc.array(secret, { minLength: 1, maxLength: 3 }),
+      fc.constantFrom(...Object.values(encodings)),
+      (secrets, encode) => {
+        const { json, jsonText, text } = createMask(secrets);
+        const all = secrets.map((one) => encode(one.toWellFormed()));
+        const value = { [`${all[0]}`]: [...all, all.join(" "), `${filler} ${all.join(" ")}`] };
+        const long = json(value) as typeof value;
+        for (const one of [long, JSON.parse(jsonText(JSON.stringify(value))) as typeof value])
+          for (const found of stringsIn(one))
+            for (const encoded of all) expect(found).not.toContain(encoded);
+        expect(text(`${filler} ${all[0]}`)).toBe(`${filler} ${text(`${all[0]}`)}`);
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
+
+test("masks 15 MB with 50 secrets in time that does not depend on their number", () => {
+  const secrets = Array.from({ length: 50 }, (_, nth) => `secret-number-${nth}-of-this-flow-/+=`);
+  const { jsonText } = createMask(secrets);
+  const list = '1,"\\u00e4 or a longer text",'.repeat(500_000);
+  const before = process.cpuUsage();
+  expect(jsonText(`[${list}"${secrets[7]}"]`)).toBe(`[${list}"${MASK}"]`);
+  const { user, system } = process.cpuUsage(before);
+  // One by one, they took more than ten seconds.
+  expect((user + system) / 1_000).toBeLessThan(2_000);
+});

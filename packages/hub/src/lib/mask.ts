@@ -1,9 +1,10 @@
 import { isObject, type Json } from "@signalbox/rules/json.ts";
+import { createTexts, MIN_LENGTH, type Texts } from "./find-texts.ts";
 import { mapScalars } from "./map-scalars.ts";
 
 export const MASK = "•••";
-/** Shorter secrets would match ordinary text. */
-const MIN_LENGTH = 4;
+/** In longer texts, all encodings are searched in one pass. In shorter ones, one by one is faster. */
+const LONG = 64 * 1024;
 /** Errors quote responses of servers, which can be long. */
 const MAX_MESSAGE = 1_000;
 /** Escapes that `JSON.stringify` does not write, or only for some characters. */
@@ -34,8 +35,10 @@ export function createMask(secrets: readonly string[], prefix?: string): Mask {
     .filter((encoding) => encoding.length >= MIN_LENGTH)
     .sort((a, b) => b.length - a.length);
   const unknown = prefix === undefined ? undefined : new RegExp(`${prefix}[\\w-]{20,}`, "g");
+  const findEncodings = lazy(() => createTexts(encodings));
   const maskText = (text: string): string => {
     let masked = unknown && text.includes(prefix as string) ? text.replaceAll(unknown, MASK) : text;
+    if (masked.length > LONG) return maskRanges(masked, findEncodings().find(masked));
     for (const encoding of encodings)
       if (masked.includes(encoding)) masked = masked.replaceAll(encoding, MASK);
     return masked;
@@ -50,20 +53,28 @@ export function createMask(secrets: readonly string[], prefix?: string): Mask {
     );
   };
   const serialized = encodings.map((encoding) => JSON.stringify(encoding).slice(1, -1));
-  if (prefix !== undefined) serialized.push(prefix);
+  const findSerialized = lazy(() => createTexts(serialized));
+  const hasPrefix = (text: string) => prefix !== undefined && text.includes(prefix);
+  const hasSecret = (text: string): boolean =>
+    hasPrefix(text) ||
+    (text.length > LONG
+      ? findSerialized().isIn(text)
+      : serialized.some((encoding) => text.includes(encoding)));
+  const hasNothing = serialized.length === 0 && prefix === undefined;
   /** Most values contain no secret: then they are returned as they are. */
   const json = (value: Json): Json => {
-    if (serialized.length === 0) return value;
+    if (hasNothing) return value;
     const text = JSON.stringify(value) as string | undefined;
-    return serialized.some((encoding) => text?.includes(encoding)) ? walk(value) : value;
+    return text !== undefined && hasSecret(text) ? walk(value) : value;
   };
   const isNumeric = serialized.some((encoding) => /^[-+.\de]+$/.test(encoding));
   const maskNumber = (token: string): string =>
-    isNumeric && [token, String(Number(token))].some((text) => maskText(text) !== text)
+    [token, String(Number(token))].some((text) => maskText(text) !== text)
       ? JSON.stringify(MASK)
       : token;
   const maskString = (token: string): string => {
     const value = JSON.parse(token) as string;
+    if (!hasPrefix(value) && !findEncodings().isIn(value)) return token;
     const masked = maskText(value);
     return masked === value ? token : JSON.stringify(masked);
   };
@@ -71,21 +82,61 @@ export function createMask(secrets: readonly string[], prefix?: string): Mask {
     text: maskText,
     json,
     jsonText(text) {
-      if (serialized.length === 0) return text;
-      const isIn = (part: string) => serialized.some((encoding) => part.includes(encoding));
-      const hasSecret = isIn(text);
+      if (hasNothing) return text;
+      const found = findSerialized().find(text);
+      const isAnywhere = hasPrefix(text);
       // The text of others can escape any character, and can have the same number as 1.0e3.
-      if (!hasSecret && !isNumeric && !ESCAPE.test(text)) return text;
-      return mapScalars(text, (token) => {
-        if (!token.startsWith('"')) return maskNumber(token);
-        return token.includes("\\") || (hasSecret && isIn(token)) ? maskString(token) : token;
-      });
+      if (!isAnywhere && !isNumeric && found.length === 0 && !ESCAPE.test(text)) return text;
+      const hasFound = isInOrder(found);
+      const hasEscape = nextIn(text, "\\");
+      return mapScalars(
+        text,
+        (token) => (token.startsWith('"') ? maskString(token) : maskNumber(token)),
+        (from, to, isString) =>
+          isString ? isAnywhere || hasFound(from, to) || hasEscape(from, to) : isNumeric,
+      );
     },
     error: (error) => ({
       ...error,
       message: maskText(error.message).slice(0, MAX_MESSAGE),
       ...(error.details === undefined ? {} : { details: json(error.details) }),
     }),
+  };
+}
+
+function maskRanges(text: string, ranges: readonly [number, number][]): string {
+  if (ranges.length === 0) return text;
+  const kept = ranges.map(([from], nth) => text.slice(ranges[nth - 1]?.[1] ?? 0, from));
+  return `${kept.join(MASK)}${MASK}${text.slice(ranges.at(-1)?.[1])}`;
+}
+
+function lazy(create: () => Texts): () => Texts {
+  let created: Texts | undefined;
+  return () => {
+    created ??= create();
+    return created;
+  };
+}
+
+/** Whether one of the ranges is in a part of the text. The parts must be given in order. */
+function isInOrder(ranges: readonly [number, number][]) {
+  let nth = 0;
+  return (from: number, to: number): boolean => {
+    while ((ranges[nth]?.[1] ?? Number.POSITIVE_INFINITY) <= from) nth += 1;
+    return (ranges[nth]?.[0] ?? Number.POSITIVE_INFINITY) < to;
+  };
+}
+
+/** Whether a character is in a part of the text. The parts must be given in order. */
+function nextIn(text: string, character: string) {
+  const find = (from: number) => {
+    const at = text.indexOf(character, from);
+    return at < 0 ? Number.POSITIVE_INFINITY : at;
+  };
+  let next = find(0);
+  return (from: number, to: number): boolean => {
+    if (next < from) next = find(from);
+    return next < to;
   };
 }
 
