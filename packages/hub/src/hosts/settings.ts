@@ -110,7 +110,7 @@ export const definitions = {
   maxImportMegabytes: setting({ env: "SIGNALBOX_MAX_IMPORT_MB", flag: "max-import-mb", help: "megabytes of a JSON body with whole flows", schema: integer(1, 64).default(8) }),
   maxValues: setting({ env: "SIGNALBOX_MAX_VALUES", flag: "max-values", help: "values (numbers, texts, arrays, objects) in a JSON body", schema: integer(1_000, 10_000_000).default(50_000) }),
   maxImportValues: setting({ env: "SIGNALBOX_MAX_IMPORT_VALUES", flag: "max-import-values", help: "values in a JSON body with whole flows", schema: integer(1_000, 10_000_000).default(100_000) }),
-  maxWebhookValues: setting({ env: "SIGNALBOX_MAX_WEBHOOK_VALUES", flag: "max-webhook-values", help: "values in the body of a webhook above 256 KiB", schema: integer(1_000, 10_000_000).default(1_000_000) }),
+  maxWebhookValues: setting({ env: "SIGNALBOX_MAX_WEBHOOK_VALUES", flag: "max-webhook-values", help: "values in the body of a webhook above 256 KiB", schema: integer(1_000, 10_000_000).default(2_000_000) }),
   maxStreams: setting({ env: "SIGNALBOX_MAX_STREAMS", flag: "max-streams", help: "open streams of all clients: GET /events, WebSockets, streams of runs", schema: integer(16, 100_000).default(4_096) }),
   tenancy: setting({ env: "SIGNALBOX_TENANCY", flag: "tenancy", help: "single, or github: one tenant for each account that installs the App", schema: choice(["single", "github"]).default("single") }),
   databaseWait: setting({ env: "SIGNALBOX_DATABASE_WAIT", flag: "database-wait", help: "seconds that the start waits for PostgreSQL if it is unavailable", schema: integer(0, 86_400).default(60) }),

@@ -2,6 +2,7 @@ import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { hasMoreValues, isTextDeeperThan } from "./count-values.ts";
+import { DEFAULT_BODY_LIMITS } from "./limits.ts";
 
 function countValues(value: unknown): number {
   if (typeof value !== "object" || value === null) return 1;
@@ -22,6 +23,12 @@ it("counts every value of JSON, whatever its texts and spaces contain", () => {
   );
   expect(hasMoreValues(String.raw`["\\",",,,\",[[["]`, 3)).toBe(false);
   expect(hasMoreValues(String.raw`["\\",",,,\",[[["]`, 2)).toBe(true);
+});
+
+it("allows a webhook of 25 MiB of small commits by default", () => {
+  const commit = `{"id":"${"a".repeat(40)}","message":"Fix","author":{"name":"A","email":"a@b.c"},"added":["a.ts"],"removed":[],"modified":["b.ts","c.ts"]},`;
+  const text = `{"commits":[${commit.repeat((25 * 1024 * 1024) / commit.length)}{}]}`;
+  expect(hasMoreValues(text, DEFAULT_BODY_LIMITS.webhookValues)).toBe(false);
 });
 
 it("stops at the limit", () => {

@@ -24,7 +24,7 @@ export const DEFAULT_BODY_LIMITS: BodyLimits = {
   importBytes: 8 * MIB,
   values: 50_000,
   importValues: 100_000,
-  webhookValues: 1_000_000,
+  webhookValues: 2_000_000,
 };
 
 /** The bytes of a request that opens a session or a stream of MCP. */
