@@ -5,7 +5,8 @@
  * is deleted with its last event.
  * See docs/decisions/0005-payloads-in-packs.md.
  */
-import { concat, utf8 } from "../lib/hmac.ts";
+import { concat, type MaybePromise, utf8 } from "../lib/hmac.ts";
+import { createSemaphore } from "../lib/semaphore.ts";
 import type { Dialect, Value } from "./sql.ts";
 import type { AppendRequest, NewEvent, Payload, Store } from "./store.ts";
 
@@ -17,6 +18,8 @@ export interface Codec {
   encodeLarge(bytes: Uint8Array): Promise<Uint8Array>;
   /** The result has at most `maxSize` bytes; it is fastest if it has fewer. */
   decode(bytes: Uint8Array, maxSize: number): Uint8Array;
+  /** Decodes a large payload in another thread. */
+  decodeLarge(bytes: Uint8Array, maxSize: number): Promise<Uint8Array>;
 }
 
 export const PACK_COLUMNS = ["tenant_id", "seq", "part", "codec", "events", "body"];
@@ -157,18 +160,25 @@ function fillBuffer({ parts, size }: Pack): Uint8Array {
 
 const decoder = new TextDecoder();
 
-/** Returns the contents of a pack. `rows` are its parts, in order. */
+/** Of large packs, because each takes the memory of its contents. */
+const MAX_DECODED_IN_PARALLEL = 2;
+const decoding = createSemaphore({ limit: MAX_DECODED_IN_PARALLEL });
+
+/** Returns the contents of a pack; a promise if it is large and encoded. `rows` are its parts, in order. */
 export function unpack(
   codec: Codec | undefined,
   rows: readonly { codec: string; body: Uint8Array | ArrayBuffer }[],
-  maxSize = FULL_BYTES,
-): Uint8Array {
+  { tenant, maxSize = FULL_BYTES }: { tenant: string; maxSize?: number },
+): MaybePromise<Uint8Array> {
   const name = rows[0]?.codec ?? "";
   if (name !== "" && name !== codec?.name)
     throw new Error(`A stored payload is packed with ${name}, which this host cannot unpack.`);
   const stored = rows.map(({ body }) => new Uint8Array(body));
   const whole = stored.length === 1 ? (stored[0] as Uint8Array) : concat(stored);
-  return name === "" ? whole : (codec as Codec).decode(whole, maxSize);
+  if (name === "") return whole;
+  const { decode, decodeLarge } = codec as Codec;
+  if (maxSize <= FULL_BYTES) return decode(whole, maxSize);
+  return decoding.acquire(tenant).then((release) => decodeLarge(whole, maxSize).finally(release));
 }
 
 /** Returns a view of the pack. Callers must not write to it. */

@@ -4,6 +4,7 @@ import {
   type ZstdOptions,
   zstdCompress,
   zstdCompressSync,
+  zstdDecompress,
   zstdDecompressSync,
 } from "node:zlib";
 import { type Codec, FULL_BYTES } from "../packs.ts";
@@ -23,6 +24,10 @@ const CHUNK_BYTES = 32 * 1024;
 /** Writing takes longer than compressing, and does not run in another thread. */
 const largeParams = { [constants.ZSTD_c_compressionLevel]: 1 };
 const compress = promisify<Uint8Array, ZstdOptions, Uint8Array>(zstdCompress);
+const decompress = promisify<Uint8Array, ZstdOptions, Uint8Array>(zstdDecompress);
+/** Not a Buffer, whose slice() does not copy. */
+const withoutBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
+  new Uint8Array(buffer, byteOffset, byteLength);
 
 export const zstd: Codec = {
   name: "zstd",
@@ -32,9 +37,10 @@ export const zstd: Codec = {
     compress(bytes, { params: largeParams, pledgedSrcSize: bytes.byteLength }),
   decode(bytes, maxSize) {
     // With a chunk for the whole pack, zstd decompresses directly into the returned buffer.
-    const { buffer, byteOffset, byteLength } = zstdDecompressSync(bytes, { chunkSize: maxSize });
-    const decoded = new Uint8Array(buffer, byteOffset, byteLength); // not a Buffer, whose slice() does not copy
+    const decoded = withoutBuffer(zstdDecompressSync(bytes, { chunkSize: maxSize }));
     // A copy, so that a small pack does not keep the whole chunk in memory.
-    return byteLength < FULL_BYTES / 2 ? decoded.slice() : decoded;
+    return decoded.byteLength < FULL_BYTES / 2 ? decoded.slice() : decoded;
   },
+  decodeLarge: async (bytes, maxSize) =>
+    withoutBuffer(await decompress(bytes, { chunkSize: maxSize })),
 };

@@ -2,6 +2,7 @@
  * The table of all verbs. A backend turns it into methods of a `Store`, and runs each verb that writes
  * in one transaction.
  */
+import type { MaybePromise } from "../../lib/hmac.ts";
 import type { ConnectionStore } from "../connection-store.ts";
 import type { FlowStore } from "../flow-store.ts";
 import type { RunStore } from "../run-store.ts";
@@ -159,7 +160,8 @@ export type VerbTable = {
         writes: boolean;
         run: (...args: Parameters<Verbs[Name]>) => Verb<Awaited<ReturnType<Verbs[Name]>>>;
       }
-    | WriteThenRead<Parameters<Verbs[Name]>, Awaited<ReturnType<Verbs[Name]>>>;
+    | WriteThenRead<Parameters<Verbs[Name]>, Awaited<ReturnType<Verbs[Name]>>>
+    | ReadThenDecode<Parameters<Verbs[Name]>, Awaited<ReturnType<Verbs[Name]>>>;
 };
 
 /** A write that returns a read: it runs after the commit, and returns the result of the method. */
@@ -169,10 +171,19 @@ interface WriteThenRead<Args extends unknown[], Result> {
   run: (...args: Args) => Verb<() => Verb<Result>>;
 }
 
+/** A read that returns a function: it runs when the connection is free again. */
+interface ReadThenDecode<Args extends unknown[], Result> {
+  writes: false;
+  thenDecodes: true;
+  run: (...args: Args) => Verb<() => MaybePromise<Result>>;
+}
+
 // A read needs no transaction: it is one statement, or tolerates commits between its statements.
 const reads = <Run>(run: Run) => ({ writes: false, run });
 const writes = <Run>(run: Run) => ({ writes: true, run });
 const writesThenReads = <Run>(run: Run) => ({ writes: true, thenReads: true, run }) as const;
+
+const readsThenDecodes = <Run>(run: Run) => ({ writes: false, thenDecodes: true, run }) as const;
 
 export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTable => ({
   appendEvents: writes((batch, quota) => appendEvents(dialect, batch, quota)),
@@ -183,7 +194,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
   getLogId: reads(() => getLogId(dialect)),
-  getPayload: reads((tenant, seq) => getPayload(dialect, cache, tenant, seq)),
+  getPayload: readsThenDecodes((tenant, seq) => getPayload(dialect, cache, tenant, seq)),
   markProcessed: writes((tenant, ids, at, note) => markProcessed(dialect, tenant, ids, at, note)),
   claimEvents: writes((claim) => claimEvents(dialect, claim)),
   claimEvent: writes(claimEvent),
@@ -317,6 +328,8 @@ export function bindVerbs(
   const bound = Object.entries(table).map(([name, entry]) => {
     const verb = entry.run as (...args: never[]) => Verb<unknown>;
     const call = (...args: never[]) => run(() => verb(...args), entry.writes);
+    if ("thenDecodes" in entry)
+      return [name, async (...args: never[]) => ((await call(...args)) as () => unknown)()];
     if (!("thenReads" in entry)) return [name, call];
     return [
       name,

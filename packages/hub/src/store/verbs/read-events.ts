@@ -2,6 +2,7 @@
  * Reads of the event log. Their cost depends on the size of the page, not on the number of events. A
  * list with a filter that has no index scans a bounded part of the log per page.
  */
+import type { MaybePromise } from "../../lib/hmac.ts";
 import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../store.ts";
@@ -116,29 +117,28 @@ export function* getPayload(
   { packs }: StoreCache,
   tenant: string,
   seq: number,
-): Verb<Payload | undefined> {
+): Verb<() => MaybePromise<Payload | undefined>> {
   const packed = yield* first<Packed & { size: number }>(
     "SELECT pack, pack_at, meta_size, size FROM events WHERE tenant_id = ? AND seq = ?",
     [tenant, seq],
   );
-  if (!packed) return undefined;
-  const key = `${packed.pack}:${tenant}`;
-  const pack = packs.get(key) ?? (yield* readPack(dialect, tenant, packed));
-  // A larger pack has only one event, and is not cached.
-  if (pack && pack.byteLength <= FULL_BYTES) packs.set(key, pack);
-  return pack && payloadAt(pack, packed);
-}
-
-function* readPack(
-  { codec }: Dialect,
-  tenant: string,
-  { pack, pack_at, meta_size, size }: Packed & { size: number },
-): Verb<Uint8Array | undefined> {
+  if (!packed) return () => undefined;
+  const { pack, pack_at, meta_size, size } = packed;
+  const key = `${pack}:${tenant}`;
+  const cached = packs.get(key);
+  if (cached) return () => payloadAt(cached, packed);
   const rows = yield* query<{ codec: string; body: Uint8Array }>(
     "SELECT codec, body FROM packs WHERE tenant_id = ? AND seq = ? ORDER BY part",
     [tenant, pack],
   );
-  const maxSize = Math.max(FULL_BYTES, pack_at + meta_size + size + 1);
   // Retention may have removed the pack in the meantime.
-  return rows.length === 0 ? undefined : unpack(codec, rows, maxSize);
+  if (rows.length === 0) return () => undefined;
+  return () => {
+    const maxSize = Math.max(FULL_BYTES, pack_at + meta_size + size + 1);
+    const unpacked = unpack(dialect.codec, rows, { tenant, maxSize });
+    if (unpacked instanceof Promise) return unpacked.then((bytes) => payloadAt(bytes, packed));
+    // A larger pack has only one event, and is not cached.
+    if (unpacked.byteLength <= FULL_BYTES) packs.set(key, unpacked);
+    return payloadAt(unpacked, packed);
+  };
 }
