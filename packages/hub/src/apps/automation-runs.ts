@@ -60,7 +60,7 @@ export function createAutomationRuns(options: AutomationRunsOptions) {
       const run = assertRun(await store.previewRun(tenant, id), id);
       const total = await store.countSteps(tenant, id);
       const steps: Step[] = [];
-      // The numbers of steps have gaps only after a retry.
+      // The numbers of steps have gaps, so this can read more than `limit`.
       let after: number | null = Math.max(0, total - limit);
       while (after !== null) {
         const page: StepPage = await store.listSteps(tenant, id, { after });

@@ -23,10 +23,11 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
       reads.push(query);
       const { after = 0, open = [], limit = 100 } = query;
       const more = state.steps.filter(({ nth }) => nth > after);
-      const page = more.slice(0, limit);
+      const page = more.filter(({ nth }) => nth <= after + limit);
+      const rest = more[page.length];
       return {
         items: [...state.steps.filter(({ nth }) => open.includes(nth)), ...page],
-        next: page.length < more.length ? (page.at(-1)?.nth ?? null) : null,
+        next: rest ? rest.nth - 1 : null,
       };
     },
     subscribe(listener: (notice: Notice) => void) {
@@ -93,6 +94,21 @@ test.each(["running", "succeeded"] as const)(
     expect(received.map((text) => text.split(", ").length - 1)).toEqual([100, 100, 50]);
   },
 );
+
+test("yields the steps after a gap in their numbers, and ends", async () => {
+  const { timers, state, reads, received, settle } = open([
+    step(1, "done"),
+    step(152, "done"),
+    step(400, "done"),
+  ]);
+  state.status = "succeeded";
+  for (let page = 0; page < 5; page += 1) {
+    await settle();
+    timers.advance(0);
+  }
+  expect(received).toEqual(["succeeded, 1 done", "succeeded, 152 done", "succeeded, 400 done"]);
+  expect(reads.length).toBe(3);
+});
 
 test("reads nothing after notices of other runs", async () => {
   const { timers, reads, notify, settle } = open();

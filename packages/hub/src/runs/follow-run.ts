@@ -5,7 +5,13 @@
  * read up to 30 s later.
  */
 import type { Timers } from "../lib/timers.ts";
-import { type Run, type Step, type StepQuery, TERMINAL_STATUSES } from "../store/run-store.ts";
+import {
+  type Run,
+  type Step,
+  type StepPage,
+  type StepQuery,
+  TERMINAL_STATUSES,
+} from "../store/run-store.ts";
 import type { Notice } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 
@@ -66,9 +72,9 @@ export async function* followRun(
       const isLast = hasEnded;
       const run = await store.previewRun(tenant, id);
       if (!run) return;
-      const { items, next } = await store.listSteps(tenant, id, position.query());
-      yield { run, steps: position.advance(items) };
-      if (next !== null) {
+      const page = await store.listSteps(tenant, id, position.query());
+      yield { run, steps: position.advance(page) };
+      if (page.next !== null) {
         // A synchronous store and a fast client would otherwise block the event loop.
         await new Promise<void>((resolve) => timers.defer(resolve));
         continue;
@@ -111,8 +117,10 @@ function createStepPosition() {
   return {
     query: (): StepQuery => ({ ...PAGE, after: last, open: [...open.keys()] }),
     /** Returns the steps that are new or have changed. */
-    advance(steps: readonly Step[]): Step[] {
-      return steps.filter((step) => {
+    advance({ items, next }: StepPage): Step[] {
+      // A page without steps advances too: the numbers of steps have gaps.
+      last = Math.max(last, next ?? 0);
+      return items.filter((step) => {
         const { nth, status, output } = step;
         last = Math.max(last, nth);
         if (status !== "running" && status !== "waiting") {
