@@ -158,3 +158,32 @@ it("slices between characters, and at least one", async () => {
     ),
   );
 });
+
+it("reads at most two large payloads in parallel, and small ones meanwhile", async () => {
+  const reads: PromiseWithResolvers<Payload | undefined>[] = [];
+  const reader = createPayloadReader({
+    store: {
+      getPayload() {
+        const read = Promise.withResolvers<Payload | undefined>();
+        reads.push(read);
+        return read.promise;
+      },
+    },
+    evaluate: testEvaluate,
+  });
+  const read = (size: number) => reader.json({ tenant: "acme", seq: 1, size } as EventRow);
+  const large = Array.from({ length: 4 }, () => read(LARGE_BYTES + 1));
+  const failed = expect(large[0]).rejects.toThrow("disk");
+  await expect.poll(() => reads.length).toBe(2);
+  const small = read(LARGE_BYTES);
+  await expect.poll(() => reads.length).toBe(3);
+  reads[2]?.resolve(undefined);
+  expect(await small).toBe("null");
+  expect(reads).toHaveLength(3);
+  reads[0]?.reject(new Error("disk"));
+  reads[1]?.resolve(undefined);
+  await expect.poll(() => reads.length).toBe(5);
+  for (const { resolve } of reads) resolve(undefined);
+  expect(await Promise.all(large.slice(1))).toEqual(["null", "null", "null"]);
+  await failed;
+});

@@ -13,6 +13,7 @@ import type {
 import { isStoredAsJson, loadPayload } from "../ingest/sources/load-payload.ts";
 import { readWithText } from "../ingest/sources/read-payload.ts";
 import { RequestError } from "../lib/request-error.ts";
+import { createSemaphore } from "../lib/semaphore.ts";
 import { areFulfilled, readPart, slicePart } from "../sandbox/payload-part.ts";
 import type { EventRow, Payload, Store } from "../store/store.ts";
 
@@ -31,11 +32,21 @@ export interface FoundPart extends PayloadPart {
   json?: string | undefined;
 }
 
+/** The store reads and decodes a large payload as a whole, which takes time and memory. */
+const MAX_LARGE_READS = 2;
 const READ_MS = 5_000;
 /** Includes the time in the queue of the sandbox. */
 const MAX_WAIT_MS = 20_000;
 
 export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
+  const largeReads = createSemaphore({ limit: MAX_LARGE_READS });
+
+  async function getPayload({ tenant, seq, size }: EventRow): Promise<Payload | undefined> {
+    if (size <= LARGE_BYTES) return store.getPayload(tenant, seq);
+    const release = await largeReads.acquire(tenant);
+    return store.getPayload(tenant, seq).finally(release);
+  }
+
   const load = ({ tenant, source }: EventRow, payload: Payload) =>
     loadPayload(evaluate, { tenant, source, payload });
 
@@ -54,7 +65,7 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
 
   async function readPartOf(event: EventRow, request: PartRequest): Promise<FoundPart | undefined> {
     const { tenant, source } = event;
-    const stored = await store.getPayload(tenant, event.seq);
+    const stored = await getPayload(event);
     if (!stored) return readPart({ value: null }, request);
     if (stored.body.byteLength <= LARGE_BYTES) {
       const whole = readWithText(source, stored);
@@ -77,7 +88,7 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
      */
     async json(event: EventRow): Promise<string | Uint8Array> {
       const { source } = event;
-      const stored = await store.getPayload(event.tenant, event.seq);
+      const stored = await getPayload(event);
       if (!stored) return "null";
       if (stored.body.byteLength > LARGE_BYTES)
         return isStoredAsJson(source, stored.content_type)
@@ -104,7 +115,7 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
     },
 
     async open(event: EventRow): Promise<OpenPayload> {
-      const stored = await store.getPayload(event.tenant, event.seq);
+      const stored = await getPayload(event);
       const payload = stored ? await load(event, stored) : null;
       return {
         async matches(conditions) {

@@ -6,7 +6,6 @@
  * See docs/decisions/0005-payloads-in-packs.md.
  */
 import { concat, type MaybePromise, utf8 } from "../lib/hmac.ts";
-import { createSemaphore } from "../lib/semaphore.ts";
 import type { Dialect, Value } from "./sql.ts";
 import type { AppendRequest, NewEvent, Payload, Store } from "./store.ts";
 
@@ -160,15 +159,11 @@ function fillBuffer({ parts, size }: Pack): Uint8Array {
 
 const decoder = new TextDecoder();
 
-/** Of large packs, because each takes the memory of its contents. */
-const MAX_DECODED_IN_PARALLEL = 2;
-const decoding = createSemaphore({ limit: MAX_DECODED_IN_PARALLEL });
-
 /** Returns the contents of a pack; a promise if it is large and encoded. `rows` are its parts, in order. */
 export function unpack(
   codec: Codec | undefined,
   rows: readonly { codec: string; body: Uint8Array | ArrayBuffer }[],
-  { tenant, maxSize = FULL_BYTES }: { tenant: string; maxSize?: number },
+  maxSize = FULL_BYTES,
 ): MaybePromise<Uint8Array> {
   const name = rows[0]?.codec ?? "";
   if (name !== "" && name !== codec?.name)
@@ -177,8 +172,7 @@ export function unpack(
   const whole = stored.length === 1 ? (stored[0] as Uint8Array) : concat(stored);
   if (name === "") return whole;
   const { decode, decodeLarge } = codec as Codec;
-  if (maxSize <= FULL_BYTES) return decode(whole, maxSize);
-  return decoding.acquire(tenant).then((release) => decodeLarge(whole, maxSize).finally(release));
+  return maxSize <= FULL_BYTES ? decode(whole, maxSize) : decodeLarge(whole, maxSize);
 }
 
 /** Returns a view of the pack. Callers must not write to it. */

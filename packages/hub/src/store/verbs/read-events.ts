@@ -135,7 +135,7 @@ export function* getPayload(
   if (rows.length === 0) return () => undefined;
   return () => {
     const maxSize = Math.max(FULL_BYTES, pack_at + meta_size + size + 1);
-    const unpacked = unpack(dialect.codec, rows, { tenant, maxSize });
+    const unpacked = unpack(dialect.codec, rows, maxSize);
     if (unpacked instanceof Promise) return unpacked.then((bytes) => payloadAt(bytes, packed));
     // A larger pack has only one event, and is not cached.
     if (unpacked.byteLength <= FULL_BYTES) packs.set(key, unpacked);
