@@ -18,7 +18,7 @@ const flowOf = (nodes: string) => `{"name":"x","nodes":${nodes}}`;
 export function endlessNodes(app: string): HostileRequest[] {
   const flows = `/api/apps/${app}/flows`;
   const tooMany = { status: 400, message: /at most 500 items/ };
-  const tooManyValues = { status: 400, message: /more than 50000 values/ };
+  const tooManyValues = { status: 400, message: /more than 100000 values/ };
   return [
     { path: flows, body: flowOf(repeat("{}", 2_300_000)), ...tooManyValues },
     { path: flows, body: flowOfOneName(5_000), ...tooMany },
