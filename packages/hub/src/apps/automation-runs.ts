@@ -59,15 +59,15 @@ export function createAutomationRuns(options: AutomationRunsOptions) {
     ): Promise<{ run: Run; steps: Step[]; total: number }> {
       const run = assertRun(await store.previewRun(tenant, id), id);
       const total = await store.countSteps(tenant, id);
-      const steps: Step[] = [];
-      // The numbers of steps have gaps, so this can read more than `limit`.
+      let steps: Step[] = [];
+      // The numbers of steps have gaps, so that more than `limit` steps can follow.
       let after: number | null = Math.max(0, total - limit);
       while (after !== null) {
         const page: StepPage = await store.listSteps(tenant, id, { after });
-        steps.push(...page.items);
+        steps = [...steps, ...page.items].slice(-limit);
         after = page.next;
       }
-      return { run, steps: steps.slice(-limit), total };
+      return { run, steps, total };
     },
   };
 

@@ -1,5 +1,15 @@
 import { expect, onTestFinished, test } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { systemTimers } from "../hosts/node/system-timers.ts";
 import { createTestTimers } from "../lib/test-timers.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import {
+  claimExactly,
+  sampleRun,
+  sampleStep,
+  save,
+  succeeded,
+} from "../store/contract/run-sample.ts";
 import type { Run, RunStatus, Step, StepPage, StepQuery } from "../store/run-store.ts";
 import type { Notice } from "../store/sql.ts";
 import { followRun } from "./follow-run.ts";
@@ -28,6 +38,7 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
       return {
         items: [...state.steps.filter(({ nth }) => open.includes(nth)), ...page],
         next: rest ? rest.nth - 1 : null,
+        unread: [],
       };
     },
     subscribe(listener: (notice: Notice) => void) {
@@ -187,4 +198,60 @@ test("ends when the run was deleted, and when its signal is aborted", async () =
   await other.finished;
   expect(other.listeners.size).toBe(0);
   expect(other.timers.pending()).toBe(0);
+});
+
+/** The changes of a stored run, until it ends. */
+async function storedRun() {
+  const store = openSqlite(`${tempFolder()}/hub.db`);
+  onTestFinished(() => store.close());
+  await store.queueRuns([sampleRun()]);
+  const [claimed] = await claimExactly(store, 1);
+  const leaving = new AbortController();
+  onTestFinished(() => leaving.abort());
+  const changes = followRun(
+    { store, timers: systemTimers },
+    "acme",
+    claimed.run.id,
+    leaving.signal,
+  );
+  return { store, claimed, changes };
+}
+
+test("passes gaps between the numbers of steps that are larger than a page", async () => {
+  const { store, claimed, changes } = await storedRun();
+  const steps = [1, 2, 250, 251, 900].map((nth) => sampleStep({ nth, node_id: `n${nth}` }));
+  await save(store, [claimed], { steps, next: succeeded });
+  const seen: number[] = [];
+  let reads = 0;
+  for await (const change of changes) {
+    seen.push(...change.steps.map(({ nth }) => nth));
+    reads += 1;
+    if (reads > 20) break;
+  }
+  expect({ seen, reads }).toEqual({ seen: [1, 2, 250, 251, 900], reads: 3 });
+});
+
+test("limits a change to 100 steps and 64 KiB, also if all open steps end together", async () => {
+  const { store, claimed, changes } = await storedRun();
+  const steps = (given: Partial<Step>) =>
+    Array.from({ length: 400 }, (_, at) =>
+      sampleStep({ nth: at + 1, node_id: `n${at}`, ...given }),
+    );
+  await save(store, [claimed], { steps: steps({ status: "running", output: null }) });
+  const sizes: number[] = [];
+  const ended: number[] = [];
+  let running = 0;
+  for await (const change of changes) {
+    sizes.push(JSON.stringify(change.steps).length);
+    expect(change.steps.length).toBeLessThanOrEqual(100);
+    ended.push(...change.steps.filter(({ status }) => status === "done").map(({ nth }) => nth));
+    running += change.steps.filter(({ status }) => status === "running").length;
+    if (running === 400 && ended.length === 0 && change.steps.length > 0)
+      await save(store, [claimed], {
+        steps: steps({ output: "x".repeat(16_000) }),
+        next: succeeded,
+      });
+  }
+  expect(Math.max(...sizes)).toBeLessThan(70_000);
+  expect(ended).toEqual(Array.from({ length: 400 }, (_, at) => at + 1));
 });

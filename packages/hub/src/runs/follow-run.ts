@@ -72,12 +72,12 @@ export async function* followRun(
       const isLast = hasEnded;
       const run = await store.previewRun(tenant, id);
       if (!run) return;
-      const page = await store.listSteps(tenant, id, position.query());
-      yield { run, steps: position.advance(page) };
-      if (page.next !== null) {
+      for (let hasMore = true; hasMore && !signal.aborted; ) {
+        const page = await store.listSteps(tenant, id, position.query());
+        hasMore = page.next !== null;
+        yield { run, steps: position.advance(page) };
         // A synchronous store and a fast client would otherwise block the event loop.
-        await new Promise<void>((resolve) => timers.defer(resolve));
-        continue;
+        if (hasMore) await new Promise<void>((resolve) => timers.defer(resolve));
       }
       if (isLast || TERMINAL_STATUSES.includes(run.status)) return;
       if (!hasEnded && !signal.aborted) await spacing.wait(MIN_INTERVAL_MS);
@@ -110,17 +110,19 @@ function createPause({ after }: Pick<Timers, "after">) {
   };
 }
 
-/** The steps that were read so far. Of these, only open steps can still change. */
+/**
+ * The steps that were read so far. Of these, only open steps can still change. Each is read once in the
+ * pages that follow a notice.
+ */
 function createStepPosition() {
   let last = 0;
+  let unread: number[] = [];
   const open = new Map<number, string>();
   return {
-    query: (): StepQuery => ({ ...PAGE, after: last, open: [...open.keys()] }),
+    query: (): StepQuery => ({ ...PAGE, after: last, open: unread }),
     /** Returns the steps that are new or have changed. */
-    advance({ items, next }: StepPage): Step[] {
-      // A page without steps advances too: the numbers of steps have gaps.
-      last = Math.max(last, next ?? 0);
-      return items.filter((step) => {
+    advance({ items, next, unread: rest }: StepPage): Step[] {
+      const changed = items.filter((step) => {
         const { nth, status, output } = step;
         last = Math.max(last, nth);
         if (status !== "running" && status !== "waiting") {
@@ -132,6 +134,10 @@ function createStepPosition() {
         open.set(nth, state);
         return true;
       });
+      // The numbers have gaps, which can be larger than a page.
+      last = Math.max(last, next ?? 0);
+      unread = next === null ? [...open.keys()].sort((a, b) => a - b) : rest;
+      return changed;
     },
   };
 }

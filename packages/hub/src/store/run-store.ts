@@ -171,7 +171,7 @@ export interface ValueKey {
 export interface StepQuery {
   /** The reader has every step up to this number. */
   after?: number | undefined;
-  /** Steps that had not ended when they were read, and may have changed. */
+  /** Steps that had not ended when they were read, and may have changed. They are returned first. */
   open?: readonly number[] | undefined;
   /** The page ends after this many numbers, or before a step that exceeds this many bytes in total. */
   limit?: number | undefined;
@@ -183,6 +183,8 @@ export interface StepPage {
   items: Step[];
   /** `after` of the next page; null if this is the last one. */
   next: number | null;
+  /** `open` of the next page: those that this page has no capacity for. */
+  unread: number[];
 }
 
 /** Identifies a step of a run. */

@@ -84,7 +84,11 @@ export function runProgressContract(it: It): void {
     const listed = [{ ...nth(steps, 0), output: preview }, nth(steps, 1)];
     expect(await allSteps(store, "acme", id)).toEqual(listed);
     const since = { after: 1, open: [1] };
-    expect(await store.listSteps("acme", id, since)).toEqual({ items: listed, next: null });
+    expect(await store.listSteps("acme", id, since)).toEqual({
+      items: listed,
+      next: null,
+      unread: [],
+    });
 
     const key = { tenant: "acme", run: id, field: "output" } as const;
     for (const whole of [key, { ...key, nth: 1 }]) {
@@ -139,7 +143,22 @@ export function runProgressContract(it: It): void {
     expect(await store.listSteps("acme", id, exact)).toEqual({
       items: steps.slice(1_196),
       next: null,
+      unread: [],
     });
+    // Open steps count too, and come first.
+    expect(await store.listSteps("acme", id, { after: 7, open: [1, 2, 3, 5], limit: 3 })).toEqual({
+      items: steps.slice(0, 3),
+      next: 7,
+      unread: [5],
+    });
+    expect(await store.listSteps("acme", id, { after: 7, open: [1, 3], bytes: 25_000 })).toEqual({
+      items: [nth(steps, 0), nth(steps, 2)],
+      next: 7,
+      unread: [],
+    });
+    expect(
+      await store.listSteps("acme", id, { after: 1_201, open: [1, 2], bytes: 12_000 }),
+    ).toEqual({ items: [nth(steps, 0)], next: 1_201, unread: [2] });
   });
 
   it("ends a run, and rejects further progress of it", async ({ store }) => {

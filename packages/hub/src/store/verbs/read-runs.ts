@@ -95,34 +95,58 @@ export function* listSteps(
   { after = 0, open = [], limit = MAX_STEPS, bytes = MAX_STEP_BYTES }: StepQuery = {},
 ): Verb<StepPage> {
   const key = [run, tenant];
+  const read = function* <Row>(fields: string, ranges: readonly Range[]): Verb<Row[]> {
+    const rows: Row[] = [];
+    for (const { from, to } of ranges.filter(({ from, to }) => from <= to))
+      rows.push(
+        ...(yield* query<Row>(`SELECT ${fields} ${OF_RUN} AND nth >= ? AND nth <= ? ORDER BY nth`, [
+          ...key,
+          from,
+          to,
+        ])),
+      );
+    return rows;
+  };
   // A range with two ends: without statistics, PostgreSQL would read all steps after the first.
   const end = after + limit;
-  const sizes = yield* query<StepSize>(
-    `SELECT nth, ${STEP_PREVIEW_BYTES} AS bytes ${OF_RUN} AND nth > ? AND nth <= ? ORDER BY nth`,
-    [...key, after, end],
-  );
-  const count = countFitting(sizes, bytes);
-  const last = sizes[count - 1]?.nth ?? after;
-  const rows: StepPreviewRow[] = [];
-  // One range for each open step: for a list of numbers, SQLite would read all steps of the run.
-  for (const { from, to } of [
-    ...open.map((nth) => ({ from: nth, to: nth })),
+  const checked = open.slice(0, limit);
+  const sizes = yield* read<StepSize>(`nth, ${STEP_PREVIEW_BYTES} AS bytes`, [
+    ...toRanges(checked),
+    { from: after + 1, to: end },
+  ]);
+  const fitting = sizes.slice(0, countFitting(sizes.slice(0, limit), bytes));
+  const numbers = fitting.map(({ nth }) => nth);
+  const last = Math.max(after, ...numbers);
+  const rows = yield* read<StepPreviewRow>(STEP_PREVIEW_FIELDS, [
+    ...toRanges(numbers.filter((nth) => nth <= after)),
     { from: after + 1, to: last },
-  ])
-    if (from <= to)
-      rows.push(
-        ...(yield* query<StepPreviewRow>(
-          `SELECT ${STEP_PREVIEW_FIELDS} ${OF_RUN} AND nth >= ? AND nth <= ? ORDER BY nth`,
-          [...key, from, to],
-        )),
-      );
+  ]);
   const items = rows.map(toStepPreview).sort((a, b) => a.nth - b.nth);
-  if (count < sizes.length) return { items, next: last };
+  const left = sizes.slice(fitting.length).map(({ nth }) => nth);
+  const unread = [...checked.filter((nth) => left.includes(nth)), ...open.slice(limit)];
+  if (left.length > 0) return { items, next: last, unread };
   const rest = yield* first<{ nth: number | null }>(
     `SELECT min(nth) AS nth ${OF_RUN} AND nth > ?`,
     [...key, end],
   );
-  return { items, next: rest?.nth == null ? null : rest.nth - 1 };
+  if (rest?.nth != null) return { items, next: rest.nth - 1, unread };
+  return { items, next: unread.length > 0 ? last : null, unread };
+}
+
+interface Range {
+  from: number;
+  to: number;
+}
+
+/** One range for consecutive numbers: for a list of numbers, SQLite would read all steps of the run. */
+function toRanges(numbers: readonly number[]): Range[] {
+  const ranges: Range[] = [];
+  for (const nth of numbers) {
+    const last = ranges.at(-1);
+    if (last && nth === last.to + 1) last.to = nth;
+    else ranges.push({ from: nth, to: nth });
+  }
+  return ranges;
 }
 
 const OF_RUN = "FROM steps WHERE run_id = (SELECT id FROM runs WHERE id = ? AND tenant_id = ?)";
