@@ -3,12 +3,13 @@
  * token once after 401, and limits the size of responses.
  */
 import type { WebFetch } from "../lib/web-fetch.ts";
+import { createValueCounter } from "./count-streamed-values.ts";
 import type { Credentials } from "./credentials.ts";
 import type { EchoMask } from "./echo-mask.ts";
-import { answerTooLarge, type Exchange, type Exchanges } from "./exchange.ts";
+import { answerTooLarge, type Exchange, type Exchanges, tooManyValues } from "./exchange.ts";
 import { IDENTITY_HEADER } from "./identity.ts";
 import { limitBody } from "./limit-body.ts";
-import { MAX_ANSWER_BYTES, MAX_OTHER_BYTES } from "./limits.ts";
+import { MAX_ANSWER_BYTES, MAX_ANSWER_VALUES, MAX_OTHER_BYTES } from "./limits.ts";
 import type { OAuthTokens } from "./oauth-token.ts";
 
 export interface ConnectionFetchOptions {
@@ -75,14 +76,16 @@ const isEventStream = ({ headers }: Response): boolean =>
 
 function limited(response: Response, exchange: Exchange | undefined, otherwise: number): Response {
   const limit = exchange?.maxBytes ?? otherwise;
+  const countValues = createValueCounter();
+  const stop = (error: Error) => {
+    exchange?.stop.abort(error);
+    return error;
+  };
   return limitBody(response, limit, {
-    onBytes(bytes) {
-      if (exchange) exchange.bytes += bytes;
+    onChunk(chunk) {
+      if (exchange) exchange.bytes += chunk.byteLength;
+      return countValues(chunk) > MAX_ANSWER_VALUES ? stop(tooManyValues()) : undefined;
     },
-    tooLarge() {
-      const error = answerTooLarge(exchange?.limit ?? limit);
-      exchange?.stop.abort(error);
-      return error;
-    },
+    tooLarge: () => stop(answerTooLarge(exchange?.limit ?? limit)),
   });
 }

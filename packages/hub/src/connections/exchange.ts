@@ -1,4 +1,5 @@
 import { ConnectionError } from "./connection-error.ts";
+import { MAX_ANSWER_VALUES } from "./limits.ts";
 
 /** One request to a server: its limits, and why it was stopped. */
 export interface Exchange {
@@ -27,6 +28,12 @@ export const answerTooLarge = (limit: number): ConnectionError =>
   new ConnectionError(
     "too_large",
     `The server's answer exceeds the limit of ${limit / 1024 / 1024} MiB.`,
+  );
+
+export const tooManyValues = (): ConnectionError =>
+  new ConnectionError(
+    "too_large",
+    `The server's answer exceeds the limit of ${MAX_ANSWER_VALUES} values.`,
   );
 
 /**

@@ -1,21 +1,18 @@
 /**
- * Limits the size of a response body while it streams. `onBytes` is called with the size of each
- * chunk. `tooLarge` makes the error of the stream, and runs once.
+ * Limits the size of a response body while it streams. `onChunk` is called with each chunk, and returns
+ * the error of the stream if the chunk exceeds another limit. `tooLarge` makes the error of the stream,
+ * and runs once.
  */
 export function limitBody(
   response: Response,
   limit: number,
-  { onBytes, tooLarge }: { onBytes(bytes: number): void; tooLarge(): Error },
+  { onChunk, tooLarge }: { onChunk(chunk: Uint8Array): Error | undefined; tooLarge(): Error },
 ): Response {
   const { body, status, statusText, headers } = response;
   if (!body) return response;
   const length = Number(headers.get("content-length") ?? Number.NaN);
-  if (length <= limit) {
-    onBytes(length);
-    return response;
-  }
   const limited =
-    length > limit ? failed(body, tooLarge()) : counted(body, limit, onBytes, tooLarge);
+    length > limit ? failed(body, tooLarge()) : counted(body, limit, onChunk, tooLarge);
   return new Response(limited, { status, statusText, headers });
 }
 
@@ -27,7 +24,7 @@ function failed(body: ReadableStream<Uint8Array>, error: Error): ReadableStream<
 function counted(
   body: ReadableStream<Uint8Array>,
   limit: number,
-  onBytes: (bytes: number) => void,
+  onChunk: (chunk: Uint8Array) => Error | undefined,
   tooLarge: () => Error,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
@@ -38,9 +35,8 @@ function counted(
         const { done, value } = await reader.read();
         if (done) return controller.close();
         size += value.byteLength;
-        onBytes(value.byteLength);
-        if (size <= limit) return controller.enqueue(value);
-        const error = tooLarge();
+        const error = size > limit ? tooLarge() : onChunk(value);
+        if (!error) return controller.enqueue(value);
         reader.cancel(error).catch(() => {});
         controller.error(error);
       },

@@ -5,6 +5,8 @@ export const MAX_TRIGGERS = 1_000;
 /** The total size of a server's lists of tools, or of triggers. */
 export const MAX_LIST_BYTES = 4 * MIB;
 export const MAX_ANSWER_BYTES = 8 * MIB;
+/** The JSON values of an answer: they are parsed in the thread that serves requests. */
+export const MAX_ANSWER_VALUES = 100_000;
 /** Responses that no call waits for: the handshake, and streams of notifications. */
 export const MAX_OTHER_BYTES = MIB;
 /** The nesting of each message, as for the responses of HTTP requests and of code. */

@@ -90,7 +90,7 @@ async function fetchToken(options: OAuthTokenOptions) {
   );
   const limited: WebFetch = async (url, init) =>
     limitBody(await options.fetch(url, { ...init, signal: stop.signal }), MAX_RESPONSE_BYTES, {
-      onBytes() {},
+      onChunk: () => undefined,
       tooLarge: () =>
         new ConnectionError(
           "too_large",

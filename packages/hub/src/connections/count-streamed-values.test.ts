@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { createValueCounter } from "./count-streamed-values.ts";
+
+const count = (text: string, size = text.length): number => {
+  const counter = createValueCounter();
+  const bytes = new TextEncoder().encode(text);
+  let values = 0;
+  for (let at = 0; at < bytes.length; at += size) values = counter(bytes.subarray(at, at + size));
+  return values;
+};
+
+it.each([
+  ["[1,2,3]", 3],
+  ['{"a":[1,{"b":"x,[{"}]}', 4],
+  [String.raw`["\",[", "\\", ","]`, 3],
+  [': a " in a comment\ndata: ["a",\ndata: "ü,"]\n\n', 2],
+])("counts %s, in chunks of any size", (text, values) => {
+  for (const size of [1, 2, 3, 100]) expect(count(text, size)).toBe(values);
+});

@@ -1,0 +1,28 @@
+const LAST_CONTROL = 0x1f;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_ARRAY = 0x5b;
+const BACKSLASH = 0x5c;
+const OPEN_OBJECT = 0x7b;
+
+/**
+ * Counts the values of JSON, or of an event stream with JSON, from its bytes as they arrive. Empty
+ * arrays and objects count twice.
+ */
+export function createValueCounter(): (bytes: Uint8Array) => number {
+  let values = 0;
+  let isString = false;
+  let isEscaped = false;
+  return (bytes) => {
+    for (let at = 0; at < bytes.length; at += 1) {
+      const byte = bytes[at] as number;
+      if (isEscaped) isEscaped = false;
+      // JSON has no line break in a string. So a quote in another line of an event stream ends there.
+      else if (byte <= LAST_CONTROL) isString = false;
+      else if (byte === QUOTE) isString = !isString;
+      else if (isString) isEscaped = byte === BACKSLASH;
+      else if (byte === COMMA || byte === OPEN_ARRAY || byte === OPEN_OBJECT) values += 1;
+    }
+    return values;
+  };
+}

@@ -1,0 +1,26 @@
+/** Servers whose answers have more values than the hub can parse without a delay of other requests. */
+import { expect, it } from "vitest";
+import { serveRaw } from "../../../../test/support/mcp-servers.ts";
+import {
+  failure,
+  newConnection,
+  openConnections,
+  patient,
+} from "../../../../test/support/open-connections.ts";
+
+const MESSAGE = "The server's answer exceeds the limit of 100000 values.";
+
+it.each(["application/json", "text/event-stream"])("refuses dense answers as %s", async (type) => {
+  const { url } = await serveRaw(({ id }, response) => {
+    const dense = `[${"{},".repeat(2_400_000)}1]`;
+    const message = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"a":${dense}}}}`;
+    response
+      .writeHead(200, { "content-type": type })
+      .end(type === "application/json" ? message : `: "\ndata: ${message}\n\n`);
+  });
+  const connections = openConnections();
+  const call = { tool: "echo", arguments: {} };
+  expect(
+    await failure(connections.callTool(await newConnection(url), call, patient())),
+  ).toMatchObject({ code: "too_large", message: MESSAGE });
+});
