@@ -14,18 +14,26 @@ function setup(
   content_type = JSON_TYPE,
   source = "github",
   headers = {},
+  isCompressed = false,
 ) {
   const payload: Payload | undefined =
     body === undefined ? undefined : { content_type, headers, body: utf8(body) };
   const languages: string[] = [];
   const reader = createPayloadReader({
-    store: { getPayload: async () => payload },
+    store: {
+      getPayload: async () => payload,
+      slicePayload: async (_tenant, _seq, from, to) =>
+        isCompressed || !payload
+          ? undefined
+          : { ...payload, body: payload.body.subarray(from, to) },
+    },
     evaluate(evaluation, caller) {
       languages.push(evaluation.language);
       return testEvaluate(evaluation, caller);
     },
   });
-  const event = { tenant: "acme", seq: 1, source } as EventRow;
+  const size = payload?.body.byteLength ?? 0;
+  const event = { tenant: "acme", seq: 1, source, size } as EventRow;
   return {
     languages,
     json: async () => {
@@ -46,6 +54,7 @@ const large = {
 };
 const forms: [string, ReturnType<typeof setup>, unknown][] = [
   ["JSON", setup(JSON.stringify(large)), large],
+  ["compressed JSON", setup(JSON.stringify(large), JSON_TYPE, "github", {}, true), large],
   ["JSON with a byte order mark", setup(`\ufeff${JSON.stringify(large)}`), large],
   ["formatted JSON", setup(JSON.stringify(large, null, 2)), large],
   ["a form", setup(`payload=${encodeURIComponent(JSON.stringify(large))}`, FORM), large],
@@ -163,6 +172,7 @@ it("reads at most two large payloads in parallel, and small ones meanwhile", asy
   const reads: PromiseWithResolvers<Payload | undefined>[] = [];
   const reader = createPayloadReader({
     store: {
+      slicePayload: async () => undefined,
       getPayload() {
         const read = Promise.withResolvers<Payload | undefined>();
         reads.push(read);
@@ -186,4 +196,20 @@ it("reads at most two large payloads in parallel, and small ones meanwhile", asy
   for (const { resolve } of reads) resolve(undefined);
   expect(await Promise.all(large.slice(1))).toEqual(["null", "null", "null"]);
   await failed;
+});
+
+it("returns the same slice whether the database or the hub cuts it", async () => {
+  const json = JSON.stringify({ text: "aü€🚂".repeat(LARGE_BYTES / 8) });
+  for (const body of [json, `\ufeff${json}`]) {
+    const cut = setup(body);
+    const whole = setup(body, JSON_TYPE, "github", {}, true);
+    const length = utf8(json).byteLength;
+    for (const start of [0, 9, 1_000, length - 12])
+      for (let offset = start; offset < Math.min(start + 12, length); offset += 1)
+        for (const maxBytes of [1, 3, 4, 11])
+          expect(await cut.part({ offset, maxBytes })).toEqual(
+            await whole.part({ offset, maxBytes }),
+          );
+    await expect(cut.part({ offset: length })).rejects.toThrow(`must be less than ${length}`);
+  }
 });

@@ -18,7 +18,7 @@ import { areFulfilled, readPart, slicePart } from "../sandbox/payload-part.ts";
 import type { EventRow, Payload, Store } from "../store/store.ts";
 
 export interface PayloadReaderOptions {
-  store: Pick<Store, "getPayload">;
+  store: Pick<Store, "getPayload" | "slicePayload">;
   evaluate: Evaluate;
 }
 
@@ -47,6 +47,33 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
     return store.getPayload(tenant, seq).finally(release);
   }
 
+  /** A slice that the database cuts; undefined if the whole payload must be read. */
+  async function sliceStored(
+    { tenant, seq, size, source }: EventRow,
+    { offset, maxBytes }: PartRequest,
+  ): Promise<PayloadPart | undefined> {
+    const release = await largeReads.acquire(tenant);
+    try {
+      const start = await store.slicePayload(tenant, seq, 0, BYTE_ORDER_MARK);
+      if (!start || !isStoredAsJson(source, start.content_type)) return undefined;
+      const mark = start.body.byteLength - withoutMark(start.body).byteLength;
+      // With the characters that the slice may start and end in.
+      const from = Math.max(0, offset - MAX_CHARACTER);
+      const to = offset + maxBytes + MAX_CHARACTER;
+      const stored = await store.slicePayload(tenant, seq, mark + from, mark + to);
+      if (!stored) return undefined;
+      const part = slicePart(stored.body, offset - from, maxBytes);
+      const next = part.next_offset ?? null;
+      return {
+        ...part,
+        payload_bytes: size - mark,
+        next_offset: next === null ? null : from + next,
+      };
+    } finally {
+      release();
+    }
+  }
+
   const load = ({ tenant, source }: EventRow, payload: Payload) =>
     loadPayload(evaluate, { tenant, source, payload });
 
@@ -65,6 +92,10 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
 
   async function readPartOf(event: EventRow, request: PartRequest): Promise<FoundPart | undefined> {
     const { tenant, source } = event;
+    if (event.size > LARGE_BYTES && request.path === undefined) {
+      const part = await sliceStored(event, request);
+      if (part) return part;
+    }
     const stored = await getPayload(event);
     if (!stored) return readPart({ value: null }, request);
     if (stored.body.byteLength <= LARGE_BYTES) {
@@ -127,6 +158,10 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
     },
   };
 }
+
+/** The bytes of the mark, and the most that a character has in UTF-8. */
+const BYTE_ORDER_MARK = 3;
+const MAX_CHARACTER = 4;
 
 /** Without the byte order mark, which a sender may add but JSON must not contain. */
 const withoutMark = (body: Uint8Array): Uint8Array =>

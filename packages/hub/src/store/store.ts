@@ -293,6 +293,11 @@ export interface EventStore {
   searchEvents(query: SearchQuery): Promise<Page<EventRow>>;
   getEvent(tenant: string, id: string): Promise<EventRow | undefined>;
   getPayload(tenant: string, seq: number): Promise<Payload | undefined>;
+  /**
+   * Like `getPayload`, with the body from the byte `from` up to `to`. Undefined also if the body is
+   * compressed, so that it must be read as a whole.
+   */
+  slicePayload(tenant: string, seq: number, from: number, to: number): Promise<Payload | undefined>;
   markProcessed(
     tenant: string,
     ids: string[],

@@ -35,6 +35,7 @@ export const planCases: PlanCase[] = [
   { what: "the types of pending events", verb: (d) => verbTable(d).listEventTypes.run(tenant, "", 100), indexes: ["events_pending_type"] },
   { what: "all events after a cursor", verb: (d) => verbTable(d).listEvents.run({ ...list, order: "oldest", cursor: 19_000 }), indexes: ["primary"] },
   { what: "an event by its id", verb: (d) => verbTable(d).getEvent.run(tenant, "id-1"), indexes: ["events_id"] },
+  { what: "a slice of a payload", verb: (d) => verbTable(d).slicePayload.run(tenant, 1, 0, 10), indexes: ["primary"] },
   { what: "the payload of an event", verb: (d) => verbTable(d).getPayload.run(tenant, 1), indexes: ["primary"] },
   { what: "marking events", verb: (d) => verbTable(d).markProcessed.run(tenant, ["id-1", "id-2", "none"], START, null), indexes: ["events_id", "events_id"] },
   { what: "claiming events", verb: (d) => verbTable(d).claimEvents.run(claim), indexes: ["events_leased", "primary", "events_pending", "primary"] },

@@ -2,7 +2,7 @@
  * Reads of the event log. Their cost depends on the size of the page, not on the number of events. A
  * list with a filter that has no index scans a bounded part of the log per page.
  */
-import type { MaybePromise } from "../../lib/hmac.ts";
+import { concat, type MaybePromise } from "../../lib/hmac.ts";
 import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../store.ts";
@@ -112,16 +112,53 @@ export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined
   return row && toEvent(row);
 }
 
+/** The database cuts the body, so that a large one is not in memory as a whole. */
+export function* slicePayload(
+  { maxBlob }: Dialect,
+  tenant: string,
+  seq: number,
+  from: number,
+  to: number,
+): Verb<Payload | undefined> {
+  const packed = yield* locatePayload(tenant, seq);
+  if (!packed) return undefined;
+  const { pack, pack_at, meta_size, size } = packed;
+  const body = pack_at + meta_size;
+  const end = body + Math.min(to, size);
+  const slices: Uint8Array[] = [];
+  const read = function* (at: number, bytes: number): Verb<boolean> {
+    const part = Math.floor(at / maxBlob);
+    const row = yield* first<{ body: Uint8Array | ArrayBuffer }>(
+      "SELECT substr(body, ?, ?) AS body FROM packs WHERE tenant_id = ? AND seq = ? AND part = ? AND codec = ''",
+      [at - part * maxBlob + 1, bytes, tenant, pack, part],
+    );
+    if (row) slices.push(new Uint8Array(row.body));
+    return row !== undefined;
+  };
+  // The first part of a pack contains the metadata of its first event.
+  if (!(yield* read(pack_at, meta_size))) return undefined;
+  for (let at = body + from; at < end; ) {
+    const next = Math.min(end, (Math.floor(at / maxBlob) + 1) * maxBlob);
+    if (!(yield* read(at, next - at))) return undefined;
+    at = next;
+  }
+  const sliced = { pack_at: 0, meta_size, size: Math.max(0, end - body - from) };
+  return payloadAt(concat(slices), sliced);
+}
+
+const locatePayload = (tenant: string, seq: number) =>
+  first<Packed & { size: number }>(
+    "SELECT pack, pack_at, meta_size, size FROM events WHERE tenant_id = ? AND seq = ?",
+    [tenant, seq],
+  );
+
 export function* getPayload(
   dialect: Dialect,
   { packs }: StoreCache,
   tenant: string,
   seq: number,
 ): Verb<() => MaybePromise<Payload | undefined>> {
-  const packed = yield* first<Packed & { size: number }>(
-    "SELECT pack, pack_at, meta_size, size FROM events WHERE tenant_id = ? AND seq = ?",
-    [tenant, seq],
-  );
+  const packed = yield* locatePayload(tenant, seq);
   if (!packed) return () => undefined;
   const { pack, pack_at, meta_size, size } = packed;
   const key = `${pack}:${tenant}`;
