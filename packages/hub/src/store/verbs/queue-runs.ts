@@ -28,7 +28,7 @@ import { admitsRun, canStartNow, type LaneOccupancy, replaceWaiting } from "./la
 import { lockOrCreateTenants } from "./lock-tenants.ts";
 import { linkEvents, updateEventStatus } from "./run-events.ts";
 import { lockQueues, type Schedule, saveSchedule, scheduleTenant } from "./run-queues.ts";
-import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
+import { RUN_FIELDS, type RunRow, startOf } from "./run-rows.ts";
 
 /** A run that has not started, with the inputs that it has gathered. */
 interface PendingRun {
@@ -286,7 +286,7 @@ function* saveGathered({ id, depth, chain, gathered, count }: PendingRun): Verb<
 // biome-ignore format: grouped as in the table
 const RUN_COLUMNS = [
   "id", "tenant_id", "app", "flow_id", "version", "trigger_node", "cause", "run_key", "event_id", "parent_run", "token_id",
-  "depth", "chain", "input", "gathered", "gathered_count", "lane", "lane_limit", "gather_lane", "status", "due_at", "claims",
+  "depth", "chain", "input_start", "input", "gathered", "gathered_count", "lane", "lane_limit", "gather_lane", "status", "due_at", "claims",
   "idle_claims", "created_at",
 ];
 
@@ -294,29 +294,33 @@ const runValues = (
   run: NewRun,
   { depth, chain, gathered, count }: PendingRun,
   status: "queued" | "held" | "running" = "queued",
-): Value[] => [
-  run.id,
-  run.tenant,
-  run.app,
-  run.flow_id,
-  run.version,
-  run.trigger_node,
-  run.cause,
-  run.key ?? null,
-  run.event_id ?? null,
-  run.parent_run ?? null,
-  run.token_id ?? null,
-  depth,
-  JSON.stringify(chain),
-  writeJson(run.input),
-  JSON.stringify(gathered),
-  count,
-  run.limit?.lane ?? null,
-  run.limit?.max ?? null,
-  run.gather?.lane ?? null,
-  status,
-  run.due_at,
-  status === "running" ? 1 : 0,
-  status === "running" ? 1 : 0,
-  run.at,
-];
+): Value[] => {
+  const input = writeJson(run.input);
+  return [
+    run.id,
+    run.tenant,
+    run.app,
+    run.flow_id,
+    run.version,
+    run.trigger_node,
+    run.cause,
+    run.key ?? null,
+    run.event_id ?? null,
+    run.parent_run ?? null,
+    run.token_id ?? null,
+    depth,
+    JSON.stringify(chain),
+    startOf(input),
+    input,
+    JSON.stringify(gathered),
+    count,
+    run.limit?.lane ?? null,
+    run.limit?.max ?? null,
+    run.gather?.lane ?? null,
+    status,
+    run.due_at,
+    status === "running" ? 1 : 0,
+    status === "running" ? 1 : 0,
+    run.at,
+  ];
+};

@@ -25,7 +25,7 @@ import {
   saveSchedule,
   scheduleTenant,
 } from "./run-queues.ts";
-import { type RunRow, STEP_COLUMNS, stepValues } from "./run-rows.ts";
+import { type RunRow, STEP_COLUMNS, startOf, stepValues } from "./run-rows.ts";
 
 type Next = NonNullable<RunProgress["next"]>;
 /** Without the columns that can be large, since these fields are read for every saved step. */
@@ -90,7 +90,8 @@ export function* saveProgress(
     STEP_COLUMNS,
     [...steps.values()],
     "ON CONFLICT (run_id, node_id, item, attempt) DO UPDATE SET status = excluded.status, port = excluded.port, " +
-      "input = excluded.input, output = excluded.output, error = excluded.error, log = excluded.log, " +
+      "input = excluded.input, output = excluded.output, input_start = excluded.input_start, " +
+      "output_start = excluded.output_start, error = excluded.error, log = excluded.log, " +
       "started_at = excluded.started_at, finished_at = excluded.finished_at",
   );
   for (const { list, params } of inLists([...progressed].sort(), dialect, 0))
@@ -170,11 +171,11 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
       );
       scheduleTenant(schedule, row.tenant_id, next.due_at);
     } else {
-      const output = next.status === "succeeded" ? next.output : null;
+      const output = writeJson(next.status === "succeeded" ? next.output : null);
       const error = next.status === "failed" ? next.error : null;
       yield* execute(
-        "UPDATE runs SET status = ?, output = ?, error = ?, finished_at = ?, worker = NULL WHERE id = ?",
-        [next.status, writeJson(output), JSON.stringify(error), now, row.id],
+        "UPDATE runs SET status = ?, output = ?, output_start = ?, error = ?, finished_at = ?, worker = NULL WHERE id = ?",
+        [next.status, output, startOf(output), JSON.stringify(error), now, row.id],
       );
       // If the worker wanted to suspend the run, its steps are still open.
       if (next.status === "cancelled")

@@ -95,9 +95,13 @@ const PREVIEW_CHARACTERS = 200;
 const ifLarge = (column: string, large: string, otherwise: string) =>
   `CASE WHEN octet_length(${column}) > ${MAX_WHOLE_BYTES} THEN ${large} ELSE ${otherwise} END`;
 
+/** The beginning of a value that can be large. It is stored, since the engines read a whole value for it. */
+export const startOf = (text: string): string | null =>
+  text.length * 3 > MAX_WHOLE_BYTES ? text.slice(0, PREVIEW_CHARACTERS).toWellFormed() : null;
+
 /** The text of a column, or its beginning if it is large; and its size if it is large. */
 const previewOf = (column: string) =>
-  `${ifLarge(column, `substr(${column}, 1, ${PREVIEW_CHARACTERS})`, column)} AS ${column}, ` +
+  `${ifLarge(column, `coalesce(${column}_start, substr(${column}, 1, ${PREVIEW_CHARACTERS}))`, column)} AS ${column}, ` +
   `${ifLarge(column, `octet_length(${column})`, "NULL")} AS ${column}_bytes`;
 
 const withPreviews = (fields: string): string =>
@@ -106,7 +110,7 @@ const withPreviews = (fields: string): string =>
     .map((field) => (field === "input" || field === "output" ? previewOf(field) : field))
     .join(", ");
 
-/** SQLite reads the whole value for its beginning, so that a large value also counts by its size. */
+/** To read a column, SQLite reads those before it, so that a large value also counts by its size. */
 const previewBytes = (column: string) =>
   ifLarge(
     column,
@@ -147,20 +151,30 @@ export const RUN_PREVIEW_FIELDS = withPreviews(RUN_FIELDS).replace(
   "'[]' AS gathered,",
 );
 export const STEP_PREVIEW_FIELDS = withPreviews(STEP_FIELDS_WITH_LOG);
-export const STEP_COLUMNS = ["run_id", ...STEP_FIELDS_WITH_LOG.split(", ")];
-
-export const stepValues = (run: string, step: WrittenStep): Value[] => [
-  run,
-  step.nth,
-  step.node_id,
-  step.item,
-  step.attempt,
-  step.status,
-  step.port,
-  writeJson(step.input),
-  writeJson(step.output),
-  JSON.stringify(step.error),
-  step.started_at,
-  step.finished_at,
-  step.log.length > 0 ? JSON.stringify(step.log) : null,
+export const STEP_COLUMNS = [
+  "run_id",
+  ...STEP_FIELDS_WITH_LOG.split(", "),
+  "input_start",
+  "output_start",
 ];
+
+export function stepValues(run: string, step: WrittenStep): Value[] {
+  const [input, output] = [writeJson(step.input), writeJson(step.output)];
+  return [
+    run,
+    step.nth,
+    step.node_id,
+    step.item,
+    step.attempt,
+    step.status,
+    step.port,
+    input,
+    output,
+    JSON.stringify(step.error),
+    step.started_at,
+    step.finished_at,
+    step.log.length > 0 ? JSON.stringify(step.log) : null,
+    startOf(input),
+    startOf(output),
+  ];
+}
