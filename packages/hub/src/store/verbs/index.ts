@@ -9,6 +9,7 @@ import type { RunStore } from "../run-store.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
 import type { SecretStore } from "../secret-store.ts";
 import { type Dialect, first, query, type Verb } from "../sql.ts";
+import { isStorageUnavailable } from "../storage-unavailable.ts";
 import type { EventStore, HealthStore, SubscriptionStore, TenantStore } from "../store.ts";
 import { createStoreCache } from "../store-cache.ts";
 import { appendEvents } from "./append-events.ts";
@@ -67,10 +68,10 @@ import {
   getEvent,
   getLogId,
   getPayload,
-  slicePayload,
   listEvents,
   listEventTypes,
   pendingStatus,
+  slicePayload,
 } from "./read-events.ts";
 import {
   countRuns,
@@ -335,8 +336,25 @@ export function bindVerbs(
     if (!("thenReads" in entry)) return [name, call];
     return [
       name,
-      async (...args: never[]) => run((await call(...args)) as () => Verb<unknown>, false),
+      async (...args: never[]) => {
+        const read = (await call(...args)) as () => Verb<unknown>;
+        return retryRead(() => run(read, false));
+      },
     ];
   });
   return Object.fromEntries(bound) as Verbs;
+}
+
+const MAX_RETRIES = 10;
+const RETRY_MS = 500;
+
+/** The write has committed: if its read failed, claimed runs would only be continued a lease later. */
+async function retryRead<Result>(read: () => Promise<Result>, failures = 0): Promise<Result> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isStorageUnavailable(error) || failures === MAX_RETRIES) throw error;
+  }
+  await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  return retryRead(read, failures + 1);
 }
