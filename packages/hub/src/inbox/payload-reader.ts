@@ -82,10 +82,13 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
     program: Extract<Program, { language: `payload-${string}` }>,
     data: LargeJson,
   ) {
+    const signal = AbortSignal.timeout(MAX_WAIT_MS);
     const result = await evaluate(
       { ...program, data, timeoutMs: READ_MS },
-      { tenant, signal: AbortSignal.timeout(MAX_WAIT_MS) },
-    );
+      { tenant, signal },
+    ).catch((error) => {
+      throw signal.aborted ? busy() : error;
+    });
     if ("output" in result) return result.output;
     throw new RequestError("invalid", "payload", `is too large to be read: it ${result.message}`);
   }
@@ -162,6 +165,9 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
 /** The bytes of the mark, and the most that a character has in UTF-8. */
 const BYTE_ORDER_MARK = 3;
 const MAX_CHARACTER = 4;
+
+const busy = () =>
+  new RequestError("busy", "payload", "waited too long for other large payloads; try again later");
 
 /** Without the byte order mark, which a sender may add but JSON must not contain. */
 const withoutMark = (body: Uint8Array): Uint8Array =>

@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
@@ -180,6 +181,27 @@ it("rejects if a payload cannot be read", async () => {
   await expectFollowers(2);
   await append([2]);
   expect(await waiting).toMatchObject({ seq: 2 });
+});
+
+it("checks an event again if the sandbox was busy, and skips one that takes too long", async () => {
+  const checks: number[] = [];
+  const { wait, expectFollowers, append } = await setup({
+    inbox: {
+      openPayload: async ({ seq }) => ({
+        async matches() {
+          checks.push(seq);
+          if (seq === 1) throw new RequestError("invalid", "payload", "is too large to be read");
+          if (checks.length < 4) throw new RequestError("busy", "payload", "try again later");
+          return true;
+        },
+      }),
+    },
+  });
+  const waiting = wait({ filter: { number: 2 } });
+  await expectFollowers(1);
+  await append([1, 2]);
+  expect(await waiting).toMatchObject({ seq: 2 });
+  expect(checks).toEqual([1, 2, 2, 2]);
 });
 
 it("shares the waits fairly: a tenant with most of them loses one first", async () => {

@@ -40,6 +40,8 @@ export interface Waits {
 }
 
 const PROGRESS_MS = 5_000;
+/** The delay before an event is checked again for which the sandbox had no capacity. */
+const BUSY_MS = 200;
 
 interface OpenWait {
   access: Access;
@@ -63,9 +65,20 @@ export function createWaits({
     { promise, resolve, reject }: PromiseWithResolvers<EventRow | undefined>,
   ): Promise<EventRow | undefined> {
     const conditions = conditionsOf(wait.filter);
-    const matches = async (event: EventRow) => (await payloads.read(event)).matches(conditions);
     const followers = new Set<Follower>();
     let ended = false;
+    /** An event that cannot be read in time does not end the wait for others. */
+    const matches = async (event: EventRow): Promise<boolean> => {
+      try {
+        const payload = await payloads.read(event);
+        return await payload.matches(conditions);
+      } catch (error) {
+        if (!(error instanceof RequestError)) throw error;
+        if (ended || error.code !== "busy") return false;
+      }
+      await new Promise((resolve) => setTimeout(resolve, BUSY_MS));
+      return matches(event);
+    };
 
     /** Each tenant has its own follower, so that a busy tenant does not delay the others. */
     const followTenant = async (tenant: string) => {
