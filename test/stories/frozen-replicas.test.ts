@@ -13,8 +13,10 @@ import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
 const FREEZES = Number(process.env.SIGNALBOX_TEST_FREEZES ?? 6);
+/** The longest time without an acknowledgement, on a quiet machine and on one that runs other tests. */
+const MAX_GAP_MS = process.env.SIGNALBOX_QUIET === "1" ? 2_000 : 10_000;
 /** Longer than the gap that the test accepts. */
-const FROZEN_MS = 5_000;
+const FROZEN_MS = MAX_GAP_MS + 2_000;
 const AWAKE_MS = 1_000;
 const PAUSE_MS = 20;
 
@@ -155,6 +157,5 @@ it("a replica that wakes up has no effects of steps that are done, and the other
     lateEffects: late.length,
   });
   expect(late).toEqual([]);
-  // About a second on a machine that is not busy.
-  expect(longestGap).toBeLessThan(4_000);
+  expect(longestGap).toBeLessThan(MAX_GAP_MS);
 }, 600_000);

@@ -24,10 +24,10 @@ it("names many nodes with the same name in linear time", () => {
     "other",
   ]);
   const begun = performance.now();
-  const names = new Set(Array.from({ length: 20_000 }, () => nameNode("x".repeat(80))));
-  expect(names.size).toBe(20_000);
-  // In quadratic time it takes more than 10 s.
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  const names = new Set(Array.from({ length: 40_000 }, () => nameNode("x".repeat(80))));
+  expect(names.size).toBe(40_000);
+  // In quadratic time it takes more than 40 s.
+  expect(performance.now() - begun).toBeLessThan(15_000);
 });
 
 it("derived slugs are always valid", () => {

@@ -36,7 +36,7 @@ describe("a replica that freezes in a transaction", () => {
     await hasLocked;
     const started = performance.now();
     expect(await appendEvents(other, [sampleEvent()])).toEqual([2]);
-    expect(performance.now() - started).toBeLessThan(5_000); // 1 s on a machine that is not busy
+    expect(performance.now() - started).toBeLessThan(10_000); // 1 s on a machine that is not busy
     proxy.resume();
     expect(await appended).toEqual([3]);
   });
@@ -105,14 +105,16 @@ describe("a database that stops responding", () => {
     const started = performance.now();
     const calls = [appendEvents(store, [sampleEvent()]), store.pendingStatus("acme")];
     const results = await Promise.allSettled(calls);
-    expect(performance.now() - started).toBeLessThan(5_000); // 2 s on a machine that is not busy
+    expect(performance.now() - started).toBeLessThan(15_000); // 2 s on a machine that is not busy
     for (const result of results)
       expect(result).toMatchObject({ reason: { code: "storage_unavailable" } });
     const next = performance.now();
-    await expect(store.pendingStatus("acme")).rejects.toMatchObject({
-      code: "storage_unavailable",
-    });
-    expect(performance.now() - next).toBeLessThan(500);
+    // 20 of them, each after the other, so that a time limit for each would be seen on a busy machine.
+    for (let call = 0; call < 20; call += 1)
+      await expect(store.pendingStatus("acme")).rejects.toMatchObject({
+        code: "storage_unavailable",
+      });
+    expect(performance.now() - next).toBeLessThan(15_000);
     proxy.repair();
     await vi.waitFor(
       async () => expect(await appendEvents(store, [sampleEvent()])).toHaveLength(1),
