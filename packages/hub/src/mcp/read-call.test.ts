@@ -215,3 +215,22 @@ it("counts the problems of arguments that it does not list", async () => {
   expect(text).toMatch(/and 980 more$/);
   expect(text.length).toBeLessThan(10_000);
 });
+
+it.each([
+  ["id", { id: "x".repeat(500_000), method: "ping" }],
+  ["method", { id: 1, method: "x".repeat(500_000) }],
+  ["params.uri", { id: 1, method: "resources/read", params: { uri: "x".repeat(900_000) } }],
+  ["params.uri", { id: 1, method: "resources/subscribe", params: { uri: "x".repeat(900_000) } }],
+  ["params.name", { id: 1, method: "tools/call", params: { name: "x".repeat(900_000) } }],
+  [
+    "params._meta.progressToken",
+    { id: 1, method: "tools/list", params: { _meta: { progressToken: "x".repeat(900_000) } } },
+  ],
+])("does not echo a long %s", async (field, message) => {
+  const send = setup();
+  const body = JSON.stringify({ jsonrpc: "2.0", ...message });
+  const { status, json, text } = await send({ method: "POST", body });
+  expect([status, json.error.code]).toEqual([400, -32600]);
+  expect(json.error.message).toMatch(new RegExp(`${field} has \\d+ characters; the limit is 1000`));
+  expect(text.length).toBeLessThan(1_000);
+});

@@ -14,6 +14,9 @@ import {
 import { assertShape, assertValueCount } from "../lib/parse-json.ts";
 import { RequestError } from "../lib/request-error.ts";
 
+/** The length of an id, a name or a URI. */
+const MAX_NAME = 1_000;
+
 interface Call {
   /** Its body has been read if `body` is defined. */
   request: Request;
@@ -50,7 +53,10 @@ export async function readCall(
       if (text.length > MAX_OPENING_BYTES) return tooLarge(MAX_OPENING_BYTES);
       assertValueCount(text, "The body", MAX_OPENING_VALUES);
     }
-    for (const message of messages) assertMetaSize(message);
+    for (const message of messages) {
+      assertNames(message);
+      assertMetaSize(message);
+    }
     return { request, body };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
@@ -60,6 +66,27 @@ export async function readCall(
 
 const isInitialize = (message: Json): boolean =>
   isObject(message) && message.method === "initialize";
+
+/** What responses echo. */
+function assertNames(message: Json): void {
+  if (!isObject(message)) return;
+  const { id, method, params } = message;
+  const { name, uri, _meta } = isObject(params) ? params : {};
+  const progressToken = isObject(_meta) ? _meta.progressToken : undefined;
+  for (const [field, value] of Object.entries({
+    id,
+    method,
+    "params.name": name,
+    "params.uri": uri,
+    "params._meta.progressToken": progressToken,
+  }))
+    if (typeof value === "string" && value.length > MAX_NAME)
+      throw new RequestError(
+        "invalid",
+        field,
+        `has ${value.length} characters; the limit is ${MAX_NAME}`,
+      );
+}
 
 /** The schemas of the SDK read `_meta` slowly: a request of the 2026-07-28 protocol opens a session by it. */
 function assertMetaSize(message: Json): void {
