@@ -38,6 +38,15 @@ describe("decodeObject", () => {
     expect(decode(text)).toEqual({ object: JSON.parse(text) });
   });
 
+  it("rejects a form with too many fields before it is decoded", () => {
+    const form = "application/x-www-form-urlencoded";
+    expect(decode("a&".repeat(6_000_000), form)).toMatchObject({
+      reason: "too_many_values",
+      detail: expect.stringContaining("10000 fields"),
+    });
+    expect(decode(`${"a&".repeat(9_999)}a=1`, form)).toEqual({ object: { a: "1" } });
+  });
+
   it("decodes the payload of a form, or its fields", () => {
     const form = "application/x-www-form-urlencoded";
     expect(decode(`payload=${encodeURIComponent('{"a":"ü"}')}`, form)).toEqual({

@@ -12,6 +12,8 @@ export const mediaType = (contentType: string): string =>
 /** Deeper than the payloads of any known sender, and safe for recursive functions. */
 const MAX_DEPTH = 128;
 
+const MAX_FORM_FIELDS = 10_000;
+
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 export function decodeText(bytes: Uint8Array): string | Rejection {
@@ -68,6 +70,11 @@ export function decodeForm(
   text: string,
   { requiresFormPayload = false, maxValues }: DecodeOptions = {},
 ): { object: JsonObject } | Rejection {
+  if (hasMoreFields(text))
+    return rejection(
+      "too_many_values",
+      `The form has more than ${MAX_FORM_FIELDS} fields, which is the limit. Send the event as JSON.`,
+    );
   const fields = new URLSearchParams(text);
   const payload = fields.get("payload");
   if (payload === null)
@@ -76,6 +83,15 @@ export function decodeForm(
       : { object: Object.fromEntries(fields) };
   const json = decodeJson(payload, maxValues);
   return isRejection(json) ? json : asObject(json.value);
+}
+
+function hasMoreFields(text: string): boolean {
+  let separators = 0;
+  for (let at = text.indexOf("&"); at >= 0; at = text.indexOf("&", at + 1)) {
+    separators += 1;
+    if (separators >= MAX_FORM_FIELDS) return true;
+  }
+  return false;
 }
 
 const reasonOf = (error: unknown) =>
