@@ -1,4 +1,5 @@
 /** No run freezes or kills the hub: what it stores is limited, and what others read of it is short. */
+import { LargeJson } from "@signalbox/rules/large-json.ts";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
@@ -8,7 +9,7 @@ import {
   sampleStep,
   save,
 } from "../../packages/hub/src/store/contract/run-sample.ts";
-import type { Step } from "../../packages/hub/src/store/run-store.ts";
+import type { RunProgress, Step } from "../../packages/hub/src/store/run-store.ts";
 import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
 import { eventOf468Megabytes, runBeyondItsBudget, TRIGGER } from "../support/attacks/large-runs.ts";
 import { probeHealth } from "../support/health-probe.ts";
@@ -76,6 +77,28 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
     await probe.expectHealthy();
   });
 
+  it("does not delay lists of runs, pages and streams", async () => {
+    const output = new LargeJson(`"${"x".repeat(15_000_000)}"`) as never;
+    const { env, ids } = await storeRuns(backend, 15, {
+      steps: [1, 2, 3].map((nth) => sampleStep({ nth, node_id: `n${nth}`, output })),
+      next: { status: "succeeded", output },
+    });
+    const api = await startApi(backend, env);
+    const probe = probeHealth(api.hub, `lists of 15 runs of 60 MB on ${backend}`);
+    await openUnread(api, ids[0] as string, 60);
+    const preview = { $preview: expect.stringMatching(/^"x+$/), bytes: 15_000_002 };
+    const lists = ids.map(() => api.expect(200, "GET", "/api/runs?limit=100"));
+    for (const { json } of await Promise.all(lists))
+      expect(json.items.map((run: { output: object }) => run.output)).toEqual(
+        ids.map(() => preview),
+      );
+    for (const id of ids) {
+      const { json } = await api.expect(200, "GET", `/api/runs/${id}`);
+      expect(json.steps.map((step: { output: object }) => step.output)).toContainEqual(preview);
+    }
+    await probe.expectHealthy();
+  });
+
   it("cannot emit an event that is too large to be read", async () => {
     const api = await startApi(backend);
     const flow = await publish(api, eventOf468Megabytes());
@@ -98,6 +121,33 @@ async function callMcpTool(api: Api, name: string, args: object): Promise<string
 
 const STEPS = 100_000;
 
+/** An empty store, and the settings of a hub that uses it. */
+async function openStore(backend: Backend) {
+  const data = tempFolder();
+  const databaseUrl = await createDatabase(inject("postgresUrl"));
+  const env: Record<string, string> = {
+    SIGNALBOX_DATA: data,
+    ...(backend === "PostgreSQL" && { DATABASE_URL: databaseUrl }),
+  };
+  const store =
+    backend === "SQLite" ? openSqlite(`${data}/signalbox.db`) : await openPostgres(databaseUrl);
+  return { store, env };
+}
+
+/** Stores runs with the same progress, one after the other. */
+async function storeRuns(backend: Backend, count: number, progress: Partial<RunProgress>) {
+  const { store, env } = await openStore(backend);
+  const ids: string[] = [];
+  for (let nth = 0; nth < count; nth += 1) {
+    await store.queueRuns([sampleRun({ tenant: "local" })]);
+    const claimed = await claimExactly(store, 1);
+    await save(store, claimed, progress);
+    ids.push(claimed[0].run.id);
+  }
+  await store.close();
+  return { env, ids };
+}
+
 /** Stores a run with its steps. Returns the settings of a hub with this run, and the run's id. */
 async function storeRun(
   backend: Backend,
@@ -105,10 +155,7 @@ async function storeRun(
   batch: number,
   step: (nth: number) => Step,
 ): Promise<{ env: Record<string, string>; id: string }> {
-  const data = tempFolder();
-  const databaseUrl = await createDatabase(inject("postgresUrl"));
-  const store =
-    backend === "SQLite" ? openSqlite(`${data}/signalbox.db`) : await openPostgres(databaseUrl);
+  const { store, env } = await openStore(backend);
   await store.queueRuns([sampleRun({ tenant: "local" })]);
   const [claimed] = await claimExactly(store, 1);
   for (let from = 1; from <= count; from += batch)
@@ -117,10 +164,7 @@ async function storeRun(
     });
   await save(store, [claimed]);
   await store.close();
-  return {
-    env: { SIGNALBOX_DATA: data, ...(backend === "PostgreSQL" && { DATABASE_URL: databaseUrl }) },
-    id: claimed.run.id,
-  };
+  return { env, id: claimed.run.id };
 }
 
 it.each<Backend>(["SQLite", "PostgreSQL"])(
