@@ -7,6 +7,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { z } from "zod";
 import { NOTIFICATIONS } from "../deliver/events-draft.ts";
 import { backoffMs } from "../lib/backoff.ts";
@@ -215,6 +216,7 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
     toError: (error: unknown) => ConnectionError,
   ): McpClient {
     const server = client.getServerVersion();
+    const yieldToOthers = () => new Promise<void>((resolve) => timers.defer(resolve));
     const run = async <Result>(
       exchange: Parameters<typeof exchanges.run>[0],
       work: (headers: Record<string, string>) => Promise<Result>,
@@ -223,7 +225,11 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
         const result = await exchanges.run(exchange, work);
         if (countBytes) exchange.bytes += countBytes(result);
         if (exchange.bytes > exchange.maxBytes) throw answerTooLarge(exchange.limit);
-        return echoes.json(result as Json) as Result;
+        // A large answer was parsed in this task, and is masked and used in others.
+        if (exchange.bytes > LARGE_BYTES) await yieldToOthers();
+        const masked = echoes.json(result as Json) as Result;
+        if (exchange.bytes > LARGE_BYTES) await yieldToOthers();
+        return masked;
       } catch (error) {
         throw exchange.stop.signal.aborted ? exchange.stop.signal.reason : toError(error);
       }
