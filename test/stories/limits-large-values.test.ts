@@ -5,7 +5,7 @@ import {
   conditionOnLongList,
   eventOfManyValues,
   flowOf750000References,
-  inputOf60References,
+  inputOf30References,
   inputOf468Megabytes,
   nodesWithLargeValue,
   TRIGGER,
@@ -58,10 +58,10 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a large value in a run, on %s"
   it.each([
     ["long text", "return { v: 'x'.repeat(250 * 1024) }"],
     ["list of 85,000 items", "return { v: Array.from({ length: 85_000 }, () => []) }"],
-  ])("can be made of 60 references to a %s", async (_, code) => {
+  ])("can be made of 30 references to a %s", async (_, code) => {
     const api = await startApi(backend);
-    const probe = probeHealth(api.hub, `60 references to a ${_} on ${backend}`);
-    expect(await run(api, inputOf60References(code))).toMatchObject({ status: "succeeded" });
+    const probe = probeHealth(api.hub, `30 references to a ${_} on ${backend}`);
+    expect(await run(api, inputOf30References(code))).toMatchObject({ status: "succeeded" });
     await probe.expectHealthy();
   });
 

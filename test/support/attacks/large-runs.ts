@@ -57,12 +57,12 @@ export const inputOf468Megabytes = () =>
 export const textOf468Megabytes = () =>
   flowOf([output(0), node("end", "Return", { value: "{{ n0 }} ".repeat(120) })]);
 
-/** An input of 15 MB: 60 references to one value that is just below 256 KiB. */
-export const inputOf60References = (code: string) =>
+/** An input of 7.5 MB: 30 references to one value that is just below 256 KiB. */
+export const inputOf30References = (code: string) =>
   flowOf([
     node("n0", "Code", { code, timeoutMs: 2_000, memoryMb: 128 }),
     node("end", "Return", {
-      value: Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`k${at}`, "{{ n0.v }}"])),
+      value: Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`k${at}`, "{{ n0.v }}"])),
     }),
   ]);
 

@@ -12,7 +12,7 @@ import type { Mask } from "../lib/mask.ts";
 import type { RunError } from "../store/run-store.ts";
 import type { RunBudget } from "./run-budget.ts";
 
-export const MAX_VALUE_MB = 16;
+export const MAX_VALUE_MB = 8;
 export const MAX_VALUE_BYTES = MAX_VALUE_MB * 1_000_000;
 
 type What = "input" | "output";

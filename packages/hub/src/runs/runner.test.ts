@@ -368,7 +368,7 @@ describe("a runner", () => {
       [start, probe("a", { value: "{{ trigger.text }}", times: 2 }), probe("b")],
       edges("start > a > b"),
     );
-    const runner = f.openRunner({ loadInput: async () => ({ text: "x".repeat(9_000_000) }) });
+    const runner = f.openRunner({ loadInput: async () => ({ text: "x".repeat(5_000_000) }) });
     const { id, ended } = await runner.start(make());
     expect((await ended).error).toMatchObject({ code: "output_too_large", node_id: "a" });
     const steps = await allSteps(f.store, TENANT, id);

@@ -179,25 +179,25 @@ describe("large values", () => {
     const source = "{{ a }}".repeat(100_000);
     const error = thrownBy(() => renderTemplate(parseTemplate(source), { nodes: { a: long } }));
     expect(error.code).toBe("input_too_large");
-    expect(error.message).toBe("The text exceeds the limit of 16 MB at {{ a }}. Pass less.");
+    expect(error.message).toBe("The text exceeds the limit of 8 MB at {{ a }}. Pass less.");
   });
 
   it("are measured together for all texts of a config", () => {
     const text = "x".repeat(250_000);
     const config = Object.fromEntries(
-      Array.from({ length: 70 }, (_, at) => [`f${at}`, "-{{ a }}"]),
+      Array.from({ length: 40 }, (_, at) => [`f${at}`, "-{{ a }}"]),
     );
     const noFields = { secretFields: [], rawFields: [] };
     const error = thrownBy(() => renderConfig(config, noFields, { nodes: { a: text } }, {}));
-    expect(error.message).toBe("f63: The text exceeds the limit of 16 MB at {{ a }}. Pass less.");
+    expect(error.message).toBe("f31: The text exceeds the limit of 8 MB at {{ a }}. Pass less.");
   });
 
   it("are written once for many texts", () => {
     const list = Array.from({ length: 85_000 }, () => []);
     const stringify = vi.spyOn(JSON, "stringify");
-    const rendered = render("{{ a }} ".repeat(50), undefined, { nodes: { a: list } });
+    const rendered = render("{{ a }} ".repeat(30), undefined, { nodes: { a: list } });
     expect(stringify).toHaveBeenCalledTimes(1);
     stringify.mockRestore();
-    expect(rendered).toHaveLength(50 * (3 * 85_000 + 2));
+    expect(rendered).toHaveLength(30 * (3 * 85_000 + 2));
   });
 });

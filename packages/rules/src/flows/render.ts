@@ -45,7 +45,7 @@ export interface Selected {
 export type FindSelected = (reference: LargeReference) => Selected | undefined;
 
 /** The texts of a config cannot be longer in total. */
-const MAX_TEXT_CHARACTERS = 16_000_000;
+const MAX_TEXT_CHARACTERS = 8_000_000;
 
 /** Composes the texts of one config. Measures and writes a value once, however often it is used. */
 function createTexts() {
