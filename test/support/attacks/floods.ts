@@ -14,7 +14,7 @@ export interface HalfSentBodies {
   close(): void;
 }
 
-const PIECE = Buffer.alloc(1_000_000, 0x20);
+const PIECE = Buffer.alloc(200_000, 0x20);
 
 /** Sends the first half of a body of 24 MB on each connection. */
 export async function sendHalfBodies(url: string, connections: number): Promise<HalfSentBodies> {
@@ -28,10 +28,11 @@ export async function sendHalfBodies(url: string, connections: number): Promise<
     socket.write(head);
     return socket;
   });
-  // In pieces, so that all bodies arrive together.
-  for (let sent = 0; sent < 12; sent += 1) {
+  // In pieces, so that all bodies arrive together. If they were larger, the kernel would drop packets of
+  // every connection.
+  for (let sent = 0; sent < 60; sent += 1) {
     for (const socket of sockets) if (!socket.destroyed) socket.write(PIECE);
-    await sleep(50);
+    await sleep(100);
   }
   return {
     received: () => received,
