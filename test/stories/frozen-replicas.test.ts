@@ -90,8 +90,9 @@ it("a replica that wakes up has no effects of steps that are done, and the other
   const load = async (url: string): Promise<number> => {
     let longestGap = 0;
     for (let last = performance.now(); Date.now() < end; ) {
-      const { status } = await deliver(url);
-      if (status === 202) {
+      // A replica that wakes up may close a connection that waited: not acknowledged.
+      const answer = await deliver(url).catch(() => undefined);
+      if (answer?.status === 202) {
         sent += 1;
         longestGap = Math.max(longestGap, performance.now() - last);
         last = performance.now();
