@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { createGrowingBytes } from "./growing-bytes.ts";
+import { GrowingBytes } from "./growing-bytes.ts";
 
 it.each([10, 100_000, 262_144, 262_145, 3_000_000])(
   "joins chunks of %i bytes in total",
   (total) => {
     const given = Buffer.from(Array.from({ length: total }, (_, at) => at % 251));
     for (const step of [1 + Math.floor(total / 7), 70_001, total]) {
-      const bytes = createGrowingBytes(total);
+      const bytes = new GrowingBytes(total);
       for (let at = 0; at < total; at += step) bytes.append(given.subarray(at, at + step));
       expect(bytes.size).toBe(total);
       expect(given.equals(bytes.end())).toBe(true);
@@ -26,7 +26,7 @@ it.runIf(process.platform === "linux")(
   () => {
     const chunk = Buffer.alloc(1_000_000, 1);
     const before = residentMegabytes();
-    const all = Array.from({ length: 20 }, () => createGrowingBytes(25_000_000));
+    const all = Array.from({ length: 20 }, () => new GrowingBytes(25_000_000));
     for (const bytes of all) for (let at = 0; at < 10; at += 1) bytes.append(chunk);
     const held = residentMegabytes() - before;
     expect(held).toBeGreaterThan(150);

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BodyBudget } from "../../ingest/body-budget.ts";
 import { incompleteBody, tooLarge } from "../../ingest/incoming-request.ts";
 import type { Rejection } from "../../ingest/ingest-outcome.ts";
-import { createGrowingBytes } from "./growing-bytes.ts";
+import { GrowingBytes } from "./growing-bytes.ts";
 
 /** Emitted on a request whose body will not be complete, with the rejection to send. */
 export const BODY_ABORTED = "bodyAborted";
@@ -26,7 +26,7 @@ export function createBodyReader(budget: BodyBudget) {
     if (header("expect").length > 0) response.writeContinue();
 
     return new Promise((resolve) => {
-      const bytes = createGrowingBytes(length);
+      const bytes = new GrowingBytes(length);
       let finished = false;
       // The listeners stay attached: removing them costs more than one more call.
       const finish = (result: Uint8Array | Rejection) => {
