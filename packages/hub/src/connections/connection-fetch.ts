@@ -71,11 +71,19 @@ function keepMethod(response: Response): Response {
   return new Response(null, { status: 308, headers });
 }
 
+/** Too few bytes for more than `MAX_ANSWER_VALUES`, so that they need not be read one by one. */
+const SMALL_BYTES = MAX_ANSWER_VALUES;
+
 const isEventStream = ({ headers }: Response): boolean =>
   /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
 
 function limited(response: Response, exchange: Exchange | undefined, otherwise: number): Response {
   const limit = exchange?.maxBytes ?? otherwise;
+  const length = Number(response.headers.get("content-length") ?? Number.NaN);
+  if (length <= Math.min(limit, SMALL_BYTES)) {
+    if (exchange) exchange.bytes += length;
+    return response;
+  }
   const countValues = createValueCounter();
   const stop = (error: Error) => {
     exchange?.stop.abort(error);
