@@ -29,3 +29,32 @@ it("merges only ranges that overlap", () => {
     [13, 17],
   ]);
 });
+
+it("finds long texts, whatever they have in common", () => {
+  const start = "ab".repeat(40);
+  const texts = [`${start}c`, `${start}${start}d`, `${start}c and more`, "c and"];
+  const within = `${start}${start}${start}d, ${start}c and more`;
+  expect(createTexts(texts).find(within)).toEqual([
+    [80, 241],
+    [243, 333],
+  ]);
+  expect(createTexts([`${start}e`]).isIn(within)).toBe(false);
+  expect(createTexts([`${start}c and`]).isIn(within)).toBe(true);
+});
+
+// Comparing each text at each place would take from seconds to hours.
+it.each<[string, string[]]>([
+  ["one long text with another end", [`${"a".repeat(60_000)}b`]],
+  ["one long text with another start", [`b${"a".repeat(60_000)}`]],
+  ["one long text that is everywhere", ["a".repeat(60_000)]],
+  ["many short texts", Array.from({ length: 60 }, (_, nth) => `${"a".repeat(nth + 4)}b`)],
+  ["many texts with the same start", Array.from({ length: 5_000 }, (_, nth) => `aaaa${nth}`)],
+])("searches repetitive text in linear time: %s", (_, texts) => {
+  const within = "a".repeat(8_000_000);
+  const { find, isIn } = createTexts(texts);
+  const isFound = texts[0] === "a".repeat(60_000);
+  const startedAt = performance.now();
+  expect(isIn(within)).toBe(isFound);
+  expect(find(within)).toEqual(isFound ? [[0, within.length]] : []);
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+});
