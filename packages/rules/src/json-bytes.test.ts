@@ -1,22 +1,31 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Json } from "./json.ts";
 import { jsonBytes } from "./json-bytes.ts";
+import { LargeJson } from "./large-json.ts";
 
-test("estimates the size of a value as JSON", () => {
-  const values: Json[] = [
-    null,
-    true,
-    12.5,
-    "text",
-    [],
-    {},
-    [1, 2, 3],
-    { a: { b: ["x", null] }, c: "ü".repeat(2_000) },
-  ];
-  for (const value of values) {
-    const bytes = new TextEncoder().encode(JSON.stringify(value)).byteLength;
-    expect(Math.abs(jsonBytes(value, Infinity) - bytes)).toBeLessThanOrEqual(8);
-  }
+const bytesOf = (value: Json): number => new TextEncoder().encode(JSON.stringify(value)).byteLength;
+
+test("measures any value as JSON, with escapes and in bytes", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: "binary" }), (given) => {
+      const value = given as Json;
+      // One more for each array and object.
+      const containers = JSON.stringify(value).match(/[[{]/g)?.length ?? 0;
+      const measured = jsonBytes(value, Infinity);
+      expect(measured).toBeGreaterThanOrEqual(bytesOf(value));
+      expect(measured).toBeLessThanOrEqual(bytesOf(value) + containers);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 20 }), (text) => {
+      for (const value of [text, text.repeat(1_000)])
+        expect(jsonBytes(value, Infinity)).toBe(bytesOf(value));
+    }),
+  );
+  for (const text of ["\u0001", "\n", '"', "\\", "ü", "あ", "🚂", "\ud83d", "\ude82\ud83d"])
+    expect(jsonBytes(text, Infinity)).toBe(bytesOf(text));
+  expect(jsonBytes(new LargeJson(`["${"ü".repeat(9)}"]`), Infinity)).toBe(22);
 });
 
 test("stops when the size exceeds the maximum", () => {

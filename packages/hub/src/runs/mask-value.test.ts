@@ -38,3 +38,27 @@ test("keeps a large value as text", () => {
   expect(output).toBeInstanceOf(LargeJson);
   expect((output as LargeJson).text.slice(0, 15)).toBe(`{"secret":"${MASK}"`);
 });
+
+test("counts the bytes of the JSON that is stored, with escapes", () => {
+  for (const [character, bytes] of [
+    ["\u0001", 6],
+    ['"', 2],
+    ["あ", 3],
+  ] as const)
+    for (const length of [900, 2_000, 1_000_000]) {
+      const config = { value: character.repeat(length) };
+      const stored = `{"value":""}`.length + length * bytes;
+      expect(maskConfig(mask, config, createRunBudget(stored + 1, 0))).toHaveProperty("value");
+      expect(maskConfig(mask, config, createRunBudget(stored - 1, 0))).toMatchObject({
+        error: { code: "run_too_large" },
+      });
+    }
+});
+
+test.each<[string, Json]>([
+  ["long texts", Array(6).fill("\u0001".repeat(300_000))],
+  ["short texts", Array(2_000).fill("\u0001".repeat(700))],
+  ["names", Array(3).fill({ ["あ".repeat(900_000)]: 1 })],
+])("rejects an input of more than 8 MB with escapes: %s", (_, value) => {
+  expect(maskConfig(mask, { value }, budget)).toMatchObject({ error: { code: "input_too_large" } });
+});
