@@ -14,13 +14,10 @@ export function parseLarge(value: MixedJson): Json {
   const found = new Set<LargeJson>();
   jsonBytes(value, Number.POSITIVE_INFINITY, (large) => void found.add(large));
   if (found.size === 0) return value as Json;
-  let characters = 0;
+  const all = [...found].map(({ text }) => text).join(",");
+  if (all.length > MAX_CHARACTERS || hasMoreValues(all, MAX_VALUES)) throw tooLarge();
   const values = new Map<LargeJson, Json>();
-  for (const large of found) {
-    characters += large.length;
-    if (characters > MAX_CHARACTERS || hasMoreValues(large.text, MAX_VALUES)) throw tooLarge();
-    values.set(large, JSON.parse(large.text) as Json);
-  }
+  for (const large of found) values.set(large, JSON.parse(large.text) as Json);
   return replace(value, values);
 }
 
