@@ -13,6 +13,7 @@ it.each([
   ["[1,2,3]", 3],
   ['{"a":[1,{"b":"x,[{"}]}', 4],
   [String.raw`["\",[", "\\", ","]`, 3],
+  [':"\\\ndata: {"a":[1,1,1]}\n\n', 4],
   [': a " in a comment\ndata: ["a",\ndata: "ü,"]\n\n', 2],
 ])("counts %s, in chunks of any size", (text, values) => {
   for (const size of [1, 2, 3, 100]) expect(count(text, size)).toBe(values);

@@ -16,9 +16,9 @@ export function createValueCounter(): (bytes: Uint8Array) => number {
   return (bytes) => {
     for (let at = 0; at < bytes.length; at += 1) {
       const byte = bytes[at] as number;
-      if (isEscaped) isEscaped = false;
       // JSON has no line break in a string. So a quote in another line of an event stream ends there.
-      else if (byte <= LAST_CONTROL) isString = false;
+      if (byte <= LAST_CONTROL) isString = isEscaped = false;
+      else if (isEscaped) isEscaped = false;
       else if (byte === QUOTE) isString = !isString;
       else if (isString) isEscaped = byte === BACKSLASH;
       else if (byte === COMMA || byte === OPEN_ARRAY || byte === OPEN_OBJECT) values += 1;
