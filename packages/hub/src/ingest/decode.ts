@@ -1,6 +1,6 @@
 /** Decodes a request body into a JSON object, or into a rejection that names the error. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { hasMoreValues } from "../lib/count-values.ts";
+import { hasMoreValues, isTextDeeperThan } from "../lib/count-values.ts";
 import { isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
 
 export const FORM = "application/x-www-form-urlencoded";
@@ -106,24 +106,7 @@ function nestsDeeperThan(text: string, limit: number): boolean {
   for (const bracket of ["{", "["])
     for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
       openings += 1;
-      if (openings > limit) return depthExceeds(text, limit);
+      if (openings > limit) return isTextDeeperThan(limit, text);
     }
-  return false;
-}
-
-function depthExceeds(text: string, limit: number): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (inString) {
-      if (code === 0x5c) at += 1;
-      else if (code === 0x22) inString = false;
-    } else if (code === 0x22) inString = true;
-    else if (code === 0x7b || code === 0x5b) {
-      depth += 1;
-      if (depth > limit) return true;
-    } else if (code === 0x7d || code === 0x5d) depth -= 1;
-  }
   return false;
 }

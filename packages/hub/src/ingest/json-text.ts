@@ -1,19 +1,6 @@
 /** Finds values in the text of valid JSON, without serializing parsed values again. */
+import { endOfString, isClosing, isOpening } from "../lib/count-values.ts";
 import { utf8 } from "../lib/hmac.ts";
-
-/** The index of the quote that closes the string which opens at `opening`. */
-export function endOfString(text: string, opening: number): number {
-  let at = opening;
-  do at = text.indexOf('"', at + 1);
-  while (at >= 0 && isEscaped(text, at));
-  return at < 0 ? text.length : at;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text[at - 1 - backslashes] === "\\") backslashes += 1;
-  return backslashes % 2 === 1;
-}
 
 export interface TextRange {
   start: number;
@@ -66,9 +53,6 @@ const isName = (quoted: string, name: string): boolean =>
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
-
-const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b;
-const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d;
 
 function skipSpace(text: string, from: number): number {
   let at = from;

@@ -4,8 +4,8 @@ const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
-const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b;
-const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d;
+export const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b;
+export const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d;
 
 /**
  * Whether valid JSON has more than `limit` values. Parsed values take many times the memory of their
@@ -27,7 +27,7 @@ export function hasMoreValues(text: string, limit: number): boolean {
   return false;
 }
 
-/** Whether a value of valid JSON is inside more than `depth` arrays and objects. */
+/** Whether a value of JSON is inside more than `depth` arrays and objects. */
 export function isTextDeeperThan(depth: number, text: string): boolean {
   let levels = 0;
   for (let at = 0; at < text.length; at += 1) {

@@ -1,4 +1,5 @@
-import { endOfString, type TextRange } from "../json-text.ts";
+import { endOfString } from "../../lib/count-values.ts";
+import type { TextRange } from "../json-text.ts";
 
 /**
  * Where the elements of an array are in its valid JSON text. Stringifying the parsed elements instead
