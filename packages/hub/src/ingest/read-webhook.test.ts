@@ -122,6 +122,30 @@ it.each(["application/json", "application/x-www-form-urlencoded"])(
   },
 );
 
+it.each(["application/cloudevents+json", "application/cloudevents-batch+json", "application/json"])(
+  "rejects too many values of a CloudEvent as %s",
+  async (contentType) => {
+    const attributes = { specversion: "1.0", id: "1", source: "/a", type: "b" };
+    const data = Array(5_000).fill({});
+    const isBatch = contentType.includes("batch");
+    const isBinary = contentType === "application/json";
+    const event = { ...attributes, data };
+    const body = isBatch ? [event] : isBinary ? data : event;
+    const headers = Object.fromEntries(
+      Object.entries(attributes).map(([name, value]) => [`ce-${name}`, [value]]),
+    );
+    const cloudevents = sources.find(({ id }) => id === "cloudevents") as SourceDefinition;
+    const given = { contentType, headers: isBinary ? headers : {} };
+    const bytes = utf8(JSON.stringify(body));
+    expect(await readLarge(cloudevents, { ...given, bytes, maxValues: 5_000 })).toMatchObject({
+      reason: "too_many_values",
+    });
+    expect(await readLarge(cloudevents, { ...given, bytes, maxValues: 5_010 })).toHaveProperty(
+      "events",
+    );
+  },
+);
+
 it.each([
   ["code_timeout", "exceeds the time limit of 10 s", "busy"],
   ["code_out_of_memory", "exceeds the memory limit of 512 MB", "body_too_large"],

@@ -83,10 +83,11 @@ export function structuredForm(
   headers: Iterable<[string, string]>,
   contentType: string,
   bytes: Uint8Array,
+  maxValues?: number,
 ): JsonObject | Rejection {
   const attributes = attributesFrom(headers);
   if (isRejection(attributes)) return attributes;
-  const data = dataOf(contentType, bytes);
+  const data = dataOf(contentType, bytes, maxValues);
   if (isRejection(data)) return data;
   return {
     ...attributes,
@@ -95,13 +96,17 @@ export function structuredForm(
   };
 }
 
-function dataOf(contentType: string, bytes: Uint8Array): JsonObject | Rejection {
+function dataOf(
+  contentType: string,
+  bytes: Uint8Array,
+  maxValues: number | undefined,
+): JsonObject | Rejection {
   if (bytes.byteLength === 0) return {};
   const type = mediaType(contentType);
   const text = isJson(type) || isTextual(type) ? decodeText(bytes) : undefined;
   if (isJson(type) && text !== undefined) {
     if (isRejection(text)) return text;
-    const json = decodeJson(text);
+    const json = decodeJson(text, maxValues);
     return isRejection(json) ? json : { data: json.value };
   }
   return typeof text === "string" ? { data: text } : { data_base64: toBase64(bytes) };

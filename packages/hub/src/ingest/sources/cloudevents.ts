@@ -71,18 +71,18 @@ const decodedEvent = (event: CloudEvent, rest: Partial<DecodedEvent> = {}): Deco
   ...rest,
 });
 
-function decodeStructured({ contentType, bytes }: VerifiedRequest): DecodedEvent[] | IngestOutcome {
-  const decoded = decodeObject(contentType, bytes);
+function decodeStructured(request: VerifiedRequest): DecodedEvent[] | IngestOutcome {
+  const decoded = decodeObject(request.contentType, request.bytes, request);
   if (isRejection(decoded)) return decoded;
   const event = checkEvent(decoded.object);
   return isRejection(event) ? event : [decodedEvent(event)];
 }
 
 /** One invalid event rejects the batch, because the sender can only retry the whole batch. */
-function decodeBatch({ bytes }: VerifiedRequest): DecodedEvent[] | IngestOutcome {
+function decodeBatch({ bytes, maxValues }: VerifiedRequest): DecodedEvent[] | IngestOutcome {
   const text = decodeText(bytes);
   if (isRejection(text)) return text;
-  const json = decodeJson(text);
+  const json = decodeJson(text, maxValues);
   if (isRejection(json)) return json;
   if (!Array.isArray(json.value))
     return rejection("invalid_field", "A batch of CloudEvents must be a JSON array.");
@@ -121,6 +121,7 @@ function decodeBinary(request: VerifiedRequest): DecodedEvent[] | IngestOutcome 
     Object.entries(headers),
     request.header("content-type") ?? "",
     request.bytes,
+    request.maxValues,
   );
   return isRejection(form)
     ? form
