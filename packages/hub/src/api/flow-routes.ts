@@ -1,5 +1,6 @@
 /** Flows: drafts, which can be edited as a whole or by node and edge, and published versions. */
 
+import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { edgeSchema, flowDraftSchema, LIMITS, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import type { DescribedFlow, Flows } from "../apps/flows.ts";
@@ -117,7 +118,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Create a flow from an exported file, in the current or a legacy format",
       tag,
       scope,
-      body: z.record(z.string(), z.json()),
+      body: jsonObject(),
       hasFlows: true,
       response: { ...created, schema: flowView.extend({ notes: z.array(z.string()) }) },
       async handle({ tenant, param, body }) {

@@ -204,3 +204,19 @@ it("ends a stream when its token is revoked, and stops watching the token", asyn
   leaving.abort();
   expect(watching).toBe(0);
 });
+
+it.each(["1e30", "Infinity", "-1", "x", "1.5", " "])(
+  "rejects the cursor step:%s",
+  async (cursor) => {
+    const app = new Hono();
+    const listSteps = () => expect.unreachable("it was rejected");
+    const store = { previewRun: async () => ({ id: "r" }), listSteps };
+    const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
+    mountRoutes(app, runRoutes({ store } as never), async () => access);
+    const response = await app.request(
+      `/api/runs/r/steps?cursor=${encodeURIComponent(`step:${cursor}`)}`,
+    );
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ detail: expect.stringContaining("cursor") });
+  },
+);

@@ -165,9 +165,9 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
       async handle({ tenant, param, query: { cursor } }) {
         const id = param("run");
         assertFound(await store.previewRun(tenant, id), id);
-        const after = cursor === undefined ? undefined : Number(cursor);
-        if (Number.isNaN(after))
+        if (cursor !== undefined && !/^\d{1,9}$/.test(cursor))
           throw new RequestError("invalid", "cursor", "is not a cursor of this list");
+        const after = cursor === undefined ? undefined : Number(cursor);
         const { steps: items, next_cursor } = stepPage(
           await store.listSteps(tenant, id, { after }),
         );
