@@ -1,6 +1,7 @@
 import { LARGE_BYTES, LargeJson } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import { testEvaluate } from "../../sandbox/test-evaluate.ts";
 import { loadPayload } from "./load-payload.ts";
 import { readPayload } from "./read-payload.ts";
@@ -33,4 +34,21 @@ it.each<[string, string, string, object?]>([
   const { loaded, read } = load(source, type, text, headers);
   expect(loaded).toBeInstanceOf(Promise);
   expect(JSON.parse(((await loaded) as LargeJson).text)).toEqual(read);
+});
+
+it("rejects a large payload that is not converted in time as a problem of the payload", async () => {
+  const payload = {
+    content_type: "application/x-www-form-urlencoded",
+    headers: {},
+    body: utf8(`a=${long}`),
+  };
+  const message = "exceeds the time limit of 10 s";
+  const loaded = loadPayload(async () => ({ log: [], error: "code_timeout", message }), {
+    tenant: "acme",
+    source: "slack",
+    payload,
+  });
+  const error = await Promise.resolve(loaded).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(RequestError);
+  expect(error).toMatchObject({ field: "payload", message: expect.stringContaining(message) });
 });

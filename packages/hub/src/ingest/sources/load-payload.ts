@@ -2,6 +2,7 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES, type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
 import type { MaybePromise } from "../../lib/hmac.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import type { Payload } from "../../store/store.ts";
 import { FORM, mediaType } from "../decode.ts";
 import { STRUCTURED } from "./cloudevents-format.ts";
@@ -46,5 +47,5 @@ async function convert(
     { tenant, signal },
   );
   if ("output" in result) return result.output;
-  throw new Error(`The payload cannot be read: reading it ${result.message}.`);
+  throw new RequestError("invalid", "payload", `cannot be read: reading it ${result.message}`);
 }
