@@ -2,7 +2,7 @@ import { LARGE_BYTES } from "../lib/limits.ts";
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 
 /**
- * Limits the bytes of all request bodies in memory, from their arrival until their response, so that
+ * Limits the bytes of all request bodies in memory, from their arrival until they were processed, so that
  * many large bodies cannot exhaust the memory. The limit of a single body is its source's `maxBytes`.
  */
 export interface BodyBudget {

@@ -18,13 +18,17 @@ function open(
       continued = true;
     },
   });
+  let release: (() => void) | undefined;
   const body = readBody(
     stream as unknown as IncomingMessage,
     response as unknown as ServerResponse,
     (name) => (headers[name] === undefined ? [] : [headers[name]]),
     limit,
+    (held) => {
+      release = held;
+    },
   );
-  return { stream, body, response, isContinued: () => continued };
+  return { stream, body, response, release: () => release?.(), isContinued: () => continued };
 }
 
 it("returns all chunks, in order", async () => {
@@ -113,14 +117,15 @@ it("joins large bodies, whatever their chunks and their announced length", async
 
 const afterData = () => new Promise((resolve) => setImmediate(resolve));
 
-it("counts a large body until its response is complete", async () => {
+it("counts a large body until it was processed, even if its sender disconnects", async () => {
   const budget = createBodyBudget(200_000);
   const readBody = createBodyReader(budget);
-  const { stream, body, response } = open(readBody, { limit: 200_000 });
+  const { stream, body, response, release } = open(readBody, { limit: 200_000 });
   stream.end("x".repeat(150_000));
   expect(await body).toHaveLength(150_000);
-  expect(budget.reserve(60_000, 0)).toMatchObject({ reason: "busy" });
   response.emit("close");
+  expect(budget.reserve(60_000, 0)).toMatchObject({ reason: "busy" });
+  release();
   expect(budget.reserve(200_000, 0)).toBeUndefined();
 });
 

@@ -7,12 +7,13 @@ import { GrowingBytes } from "./growing-bytes.ts";
 /** Emitted on a request whose body will not be complete, with the rejection to send. */
 export const BODY_ABORTED = "bodyAborted";
 
-/** A larger body counts until its response is complete. */
+/** A larger body counts until the work with it has settled. */
 const SMALL_BODY = 64 * 1024;
 
 /**
  * Reads bodies from the socket. Their bytes count towards the budget from their arrival; those of a
- * rejected body only until its rejection.
+ * rejected body only until its rejection. `onHeld` gets the function that releases a large body: the
+ * sandbox may read it even after its sender has disconnected.
  */
 export function createBodyReader(budget: BodyBudget) {
   return function readBody(
@@ -20,6 +21,7 @@ export function createBodyReader(budget: BodyBudget) {
     response: ServerResponse,
     header: (name: string) => readonly string[],
     limit: number,
+    onHeld: (release: () => void) => void,
   ): Promise<Uint8Array | Rejection> {
     const length = Number(header("content-length")[0] ?? limit);
     if (length > limit) return Promise.resolve(tooLarge(limit));
@@ -34,8 +36,7 @@ export function createBodyReader(budget: BodyBudget) {
         finished = true;
         const { size } = bytes;
         bytes.free();
-        if (size > SMALL_BODY && result instanceof Uint8Array && !response.destroyed)
-          response.once("close", () => budget.release(size));
+        if (size > SMALL_BODY && result instanceof Uint8Array) onHeld(() => budget.release(size));
         else budget.release(size);
         resolve(result);
       };

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BodyBudget } from "../../ingest/body-budget.ts";
-import { toAnswer } from "../../ingest/ingest-outcome.ts";
+import { type IngestOutcome, toAnswer } from "../../ingest/ingest-outcome.ts";
 import type { ReceiveRequest } from "../../ingest/receive-request.ts";
 import { createBodyReader } from "./read-body.ts";
 import { sendAnswer } from "./send-answer.ts";
@@ -23,14 +23,23 @@ export function createReceiver({ receive, isStopping, bodyBudget, lingerMs }: Re
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const header = (name: string) => headerValues(request.rawHeaders, name);
-    const outcome = await receive({
-      url: request.url ?? "",
-      peer: request.socket.remoteAddress ?? "",
-      method: request.method ?? "",
-      header,
-      headerNames: () => Object.keys(request.headersDistinct),
-      body: (limit) => readBody(request, response, header, limit),
-    });
+    let release = () => {};
+    const onHeld = (held: () => void) => {
+      release = held;
+    };
+    let outcome: IngestOutcome;
+    try {
+      outcome = await receive({
+        url: request.url ?? "",
+        peer: request.socket.remoteAddress ?? "",
+        method: request.method ?? "",
+        header,
+        headerNames: () => Object.keys(request.headersDistinct),
+        body: (limit) => readBody(request, response, header, limit, onHeld),
+      });
+    } finally {
+      release();
+    }
     sendAnswer(request, response, toAnswer(outcome), { lingerMs, close: isStopping() });
   };
 }
