@@ -8,10 +8,12 @@ import { UNLIMITED } from "./ingest/rate-limit.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { signSample } from "./ingest/sources/signed-sample.ts";
 import { webHmacKey } from "./lib/hmac.ts";
+import { RequestError } from "./lib/request-error.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";
 import { createGithubTenancy } from "./tenants/tenancy.ts";
 
 const SECRET = "s";
+const BUSY = new RequestError("busy", "sandbox", "has too many large values to read");
 const fail = () => Promise.reject(new Error("the disk is full"));
 
 /** Sends a signed webhook of GitHub to a pipeline with these options. */
@@ -138,3 +140,15 @@ it.each([
     expect(observed[0]?.error).not.toBeInstanceOf(StoreFailed);
   },
 );
+
+it.each<[string, Partial<PipelineOptions>]>([
+  [
+    "an event is not compared in time",
+    { matcher: { plan: () => Promise.reject(BUSY), invalidate() {} } },
+  ],
+])("returns 503 busy if %s", async (_, options) => {
+  const { answer, observed } = await receive(options);
+  expect(answer).toMatchObject({ status: 503, headers: { "retry-after": "10" } });
+  expect(JSON.parse(answer.body)).toMatchObject({ code: "busy" });
+  expect(observed).toMatchObject([{ error: undefined }]);
+});

@@ -23,6 +23,7 @@ import type { IncomingRequest } from "./ingest/incoming-request.ts";
 import { type AcceptedRequest, createIngest, type IngestOptions } from "./ingest/ingest.ts";
 import { CALLBACK_SOURCE, type IngestObservation } from "./ingest/ingest-log.ts";
 import { type IngestOutcome, overQuota, rejection } from "./ingest/ingest-outcome.ts";
+import { RequestError } from "./lib/request-error.ts";
 import type { Matcher } from "./runs/matcher.ts";
 import type { GroupCommit } from "./store/group-commit.ts";
 import type { TrippedTrigger } from "./store/run-store.ts";
@@ -82,6 +83,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const appended = await fromStore(append(appendRequest));
       return finish(toOutcome(appended, admitted), appendRequest);
     } catch (error) {
+      if (error instanceof RequestError && error.code === "busy") return finish(BUSY);
       return error instanceof StoreFailed
         ? finish(STORAGE_UNAVAILABLE, undefined, error.cause)
         : finish(INTERNAL_ERROR, undefined, error);
@@ -129,6 +131,12 @@ function toOutcome(
   }));
   return { outcome: appended.outcome, id: events[0]?.id ?? "", events, emptyResponse, callback };
 }
+
+const BUSY = rejection(
+  "busy",
+  "The hub is reading too many large bodies, and does not accept the event. Send it again later.",
+  { retryAfter: 10 },
+);
 
 const STORAGE_UNAVAILABLE = rejection(
   "storage_unavailable",

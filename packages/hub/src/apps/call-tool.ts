@@ -39,13 +39,18 @@ export interface RunRequest {
 
 export type ToolCalls = ReturnType<typeof createToolCalls>;
 
+/** The maximum time of the arguments of a call in the queue of the sandbox. */
+const MAX_WAIT_MS = 20_000;
+
 /** A run whose input a client has sent. */
 type ClientRun = ImmediateRun & { input: JsonObject };
 
 export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCallsOptions) {
   const neverAborted = new AbortController().signal;
   const validatorFor = (tenant: string) =>
-    createSchemaValidator((evaluation) => evaluate(evaluation, { tenant, signal: neverAborted }));
+    createSchemaValidator((evaluation) =>
+      evaluate(evaluation, { tenant, signal: neverAborted, maxWaitMs: MAX_WAIT_MS }),
+    );
 
   const runFrom = (trigger: StoredTrigger, input: JsonObject, cause: Cause): ClientRun => {
     const at = now();

@@ -1,3 +1,5 @@
+import { RequestError } from "../lib/request-error.ts";
+
 /**
  * Marks an error of the database, to distinguish it from a bug: the sender gets `storage_unavailable`
  * instead of `internal`.
@@ -6,11 +8,12 @@ export class StoreFailed extends Error {
   readonly code = "store_failed";
 }
 
-/** Rethrows a rejection of the store as `StoreFailed`. */
+/** Rethrows a rejection of the store as `StoreFailed`. A `RequestError` is not one of the store. */
 export async function fromStore<Result>(result: Promise<Result>): Promise<Result> {
   try {
     return await result;
   } catch (error) {
+    if (error instanceof RequestError) throw error;
     throw new StoreFailed("The store failed.", { cause: error });
   }
 }

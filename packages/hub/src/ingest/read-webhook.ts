@@ -11,7 +11,7 @@ import { MAX_ID, MAX_TYPE, textProblem } from "./check-text.ts";
 import type { VerifiedRequest } from "./extractor.ts";
 import { createHeaderReader } from "./header-reader.ts";
 import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.ts";
-import { rejectUnread } from "./reject-unread.ts";
+import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "./reject-unread.ts";
 import { sanitizeSummary } from "./sanitize-summary.ts";
 import type { DecodedEvent, Installation, SourceDefinition } from "./source.ts";
 
@@ -88,8 +88,6 @@ export function readWebhookInSandbox(
   };
 }
 
-const TIMEOUT_MS = 10_000;
-
 /** Reads a large webhook. The sandbox evaluates one webhook of a `queue` after the other. */
 export async function readLargeWebhook(
   evaluate: Evaluate,
@@ -97,8 +95,8 @@ export async function readLargeWebhook(
   { bytes, queue }: { bytes: Uint8Array; queue: string },
 ): Promise<ReadWebhook | IngestOutcome> {
   const result = await evaluate(
-    { language: "webhook", webhook, data: bytes, timeoutMs: TIMEOUT_MS },
-    { tenant: queue, signal: new AbortController().signal },
+    { language: "webhook", webhook, data: bytes, timeoutMs: READ_TIMEOUT_MS },
+    { tenant: queue, signal: new AbortController().signal, maxWaitMs: READ_WAIT_MS },
   );
   if ("error" in result) return rejectUnread(result);
   const { outcome, read } = parsed(result.output) as unknown as SandboxResult;

@@ -18,6 +18,7 @@ import { readPayload } from "../ingest/sources/read-payload.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { NewEvent } from "../store/store.ts";
 import { evaluateFilters, evaluateUnlessPaused } from "./evaluate-filters.ts";
+import { OWN_SOURCE } from "./event-input.ts";
 import { type KeyOf, keysOf } from "./lanes.ts";
 
 export interface ComparedEvent {
@@ -44,6 +45,7 @@ const BUDGET_MS = 10;
  */
 const UNTIMED_BYTES = 200_000;
 const SANDBOX_TIMEOUT_MS = 10_000;
+const SANDBOX_WAIT_MS = 10_000;
 
 /** Returns a verdict for each trigger. The triggers and the event have the same tenant. */
 export async function compareTriggers(
@@ -89,7 +91,9 @@ async function compareInSandbox(
   options: CompareOptions,
 ): Promise<TriggerMatch[]> {
   const { source, content_type, headers, body } = event;
-  const results = await evaluateUnlessPaused<MatchResult>(options, tenant, {
+  // A run that emits an event waits instead of failing.
+  const maxWaitMs = source === OWN_SOURCE ? undefined : SANDBOX_WAIT_MS;
+  const results = await evaluateUnlessPaused<MatchResult>({ ...options, maxWaitMs }, tenant, {
     language: "match",
     expressions: triggers.map((trigger) => {
       const request: MatchRequest = {

@@ -32,6 +32,7 @@ const states = new WeakMap<Evaluate, FilterState>();
 export interface FilterOptions {
   evaluate: Evaluate;
   now: () => number;
+  maxWaitMs?: number | undefined;
 }
 
 export const evaluateFilters =
@@ -46,7 +47,7 @@ export const evaluateFilters =
 
 /** Returns a result for each expression, or the problem of one that is paused or exceeds its limits. */
 export async function evaluateUnlessPaused<Result extends object>(
-  { evaluate, now }: FilterOptions,
+  { evaluate, now, maxWaitMs }: FilterOptions,
   tenant: string,
   batch: ExpressionBatch,
 ): Promise<(Result | { problem: string })[]> {
@@ -69,7 +70,8 @@ export async function evaluateUnlessPaused<Result extends object>(
         active.length === 0
           ? []
           : await evaluateBatch<Result>(
-              (evaluation) => evaluate(evaluation, { tenant, signal: pending.abort.signal }),
+              (evaluation) =>
+                evaluate(evaluation, { tenant, signal: pending.abort.signal, maxWaitMs }),
               { ...batch, expressions: active },
             );
       state.pending.delete(pending);

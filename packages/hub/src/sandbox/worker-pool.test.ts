@@ -38,7 +38,8 @@ function setUp(maxWorkers = 2) {
     tenant: string,
     name: string,
     language: "jsonata" | "javascript" = "jsonata",
-    data: Json = null,
+    data: Json | Uint8Array = null,
+    maxWaitMs?: number,
   ) =>
     pool.evaluate(
       {
@@ -48,7 +49,7 @@ function setUp(maxWorkers = 2) {
         data,
         timeoutMs: 1000,
       },
-      { tenant, signal, onQueued: () => () => started.push(name) },
+      { tenant, signal, maxWaitMs, onQueued: () => () => started.push(name) },
     );
   const worker = (nth: number) => {
     const found = workers[nth];
@@ -189,4 +190,43 @@ test("evaluates a program once more if its worker crashes, and rejects after the
   worker(1).events.onExit(new Error("killed"));
   worker(2).events.onExit(new Error("killed again"));
   await expect(lost).rejects.toThrow("killed again");
+});
+
+test("limits the bytes of requests per tenant and in total, until they are settled", async () => {
+  const { evaluate, worker, finish } = setUp();
+  const bytes = new Uint8Array(25_000_000);
+  const request = (tenant: string, data: Uint8Array = bytes) =>
+    evaluate(tenant, "read", "jsonata", data, 10_000);
+  const busy = { code: "busy", field: "sandbox" };
+  const accepted = Array.from({ length: 5 }, () => request("acme"));
+  await expect(request("acme")).rejects.toMatchObject(busy);
+  const run = evaluate("acme", "run", "jsonata", bytes); // waits, whatever the limit
+  const others = ["umbrella", "wayne"].map((tenant) =>
+    Array.from({ length: tenant === "wayne" ? 1 : 4 }, () => request(tenant)),
+  );
+  await expect(request("stark", new Uint8Array(6_000_001))).rejects.toMatchObject(busy);
+  worker(0).events.onReady();
+  await finish(0);
+  await accepted[0];
+  const next = request("acme");
+  for (let nth = 0; nth < 11; nth += 1) await finish(0);
+  await Promise.all([...accepted, ...others.flat(), run, next]);
+});
+
+test("rejects a request that was queued too long, but not one that has started", async () => {
+  const { evaluate, worker, timers, fire, finish, started } = setUp();
+  const first = evaluate("acme", "first", "jsonata", null, 10_000);
+  const second = evaluate("acme", "second", "jsonata", null, 20_000);
+  const third = evaluate("acme", "third");
+  expect(timers()).toEqual([10_000, 20_000]);
+  worker(0).events.onReady();
+  expect(timers()).toEqual([20_000, 1_000]);
+  const late = expect(second).rejects.toMatchObject({ code: "busy" });
+  fire();
+  await late;
+  await finish(0, 1);
+  expect(await first).toMatchObject({ output: 1 });
+  await finish(0, 3);
+  expect(await third).toMatchObject({ output: 3 });
+  expect(started).toEqual(["first", "third"]);
 });

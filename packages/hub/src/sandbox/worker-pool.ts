@@ -5,8 +5,8 @@
  * occupies all workers, so the filters of new events do not wait for the code of flows. Nor do all
  * evaluations of large data together, so small webhooks do not wait for large ones.
  *
- * The queues have no size limit. Each evaluation is awaited by a run or a request, so the number of
- * runs and requests in progress limits them.
+ * The data of requests, queued or in a worker, have a limit per tenant and in total. Those of runs have
+ * none: the number of runs in progress limits them.
  */
 import {
   type Evaluate,
@@ -16,6 +16,8 @@ import {
   timeLimitExceeded,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
+import { RequestError } from "../lib/request-error.ts";
+import { createSemaphore } from "../lib/semaphore.ts";
 import { createFairQueue } from "./fair-queue.ts";
 import { throughJson } from "./serialize.ts";
 
@@ -55,6 +57,10 @@ export interface WorkerPool {
   close(): Promise<void>;
 }
 
+/** As many as all bodies of webhooks in memory may have; half of them for one tenant. */
+const MAX_BYTES = 256_000_000;
+const MAX_TENANT_BYTES = MAX_BYTES / 2;
+
 interface Job {
   key: string;
   evaluation: SerializedEvaluation;
@@ -75,6 +81,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   const slots = new Set<Slot>();
   const idle: Slot[] = [];
   const queue = createFairQueue<Job>();
+  const requestBytes = createSemaphore({ limit: MAX_BYTES, perKey: MAX_TENANT_BYTES });
   /** For each group, the number of workers that evaluate its jobs. */
   const running = new Map<string, number>();
   let isClosed = false;
@@ -168,23 +175,40 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   const enqueue = (evaluation: SerializedEvaluation, caller: EvaluationCaller) =>
     new Promise<SerializedResult>((resolve, reject) => {
       if (isClosed) throw stopping();
-      const { tenant, signal, onQueued = () => () => {} } = caller;
-      const onAbort = () => {
+      const { tenant, signal, maxWaitMs, onQueued = () => () => {} } = caller;
+      const release =
+        maxWaitMs === undefined
+          ? () => {}
+          : requestBytes.tryAcquire(tenant, evaluation.data.length);
+      if (!release) throw busy();
+      const giveUp = (reason: unknown) => {
         removeFromQueue();
-        reject(signal.reason);
+        settle();
+        reject(reason);
       };
-      const stopListening = () => signal.removeEventListener("abort", onAbort);
+      const onAbort = () => giveUp(signal.reason);
+      const stopWaiting =
+        maxWaitMs === undefined ? () => {} : after(maxWaitMs, () => giveUp(busy()));
+      const settle = () => {
+        signal.removeEventListener("abort", onAbort);
+        stopWaiting();
+        release();
+      };
       const key = keyOf(tenant, evaluation);
+      const onStart = onQueued();
       const removeFromQueue = queue.add(key, {
         key,
         evaluation,
-        onStart: onQueued(),
+        onStart() {
+          stopWaiting();
+          onStart();
+        },
         resolve(result) {
-          stopListening();
+          settle();
           resolve(result);
         },
         reject(error) {
-          stopListening();
+          settle();
           reject(error);
         },
       });
@@ -214,5 +238,8 @@ const keyOf = (tenant: string, { language, data }: SerializedEvaluation): string
 /** The groups of a key, none of which may occupy all workers. */
 const groupsOf = (key: string): string[] =>
   key.startsWith(LARGE) ? [key.slice(LARGE.length), LARGE] : [key];
+
+const busy = () =>
+  new RequestError("busy", "sandbox", "has too many large values to read; try again later");
 
 const stopping = () => new Error("The hub is stopping.");

@@ -95,11 +95,16 @@ export interface EvaluationCaller {
   /** Evaluations are queued per tenant, and the queues are served round robin. */
   tenant: string;
   signal: AbortSignal;
+  /**
+   * For requests, whose number has no limit: rejects as busy if the evaluation has not started by then,
+   * or at once if too many bytes are queued. A run waits instead.
+   */
+  maxWaitMs?: number | undefined;
   /** Called when the evaluation is queued. The returned function is called when the evaluation starts. */
   onQueued?: () => () => void;
 }
 
-/** Rejects when the signal is aborted or the evaluator has been closed. */
+/** Rejects when the signal is aborted, the evaluator has been closed, or it is busy: see `maxWaitMs`. */
 export type Evaluate = (
   evaluation: Evaluation,
   caller: EvaluationCaller,

@@ -3,7 +3,7 @@ import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { parsed } from "@signalbox/rules/large-json.ts";
 import type { Summary } from "../../store/store.ts";
 import { isRejection, type Rejection } from "../ingest-outcome.ts";
-import { rejectUnread } from "../reject-unread.ts";
+import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "../reject-unread.ts";
 import { summarizeCallback } from "./callback-event.ts";
 import { type Callback, parseCallback } from "./parse-callback.ts";
 
@@ -25,7 +25,6 @@ export function readCallbackInSandbox(bytes: Uint8Array): SandboxResult {
   return { ...rest, summary: summarizeCallback(data), start, end };
 }
 
-const TIMEOUT_MS = 10_000;
 const EMPTY = new TextEncoder().encode("{}");
 
 export async function readLargeCallback(
@@ -34,8 +33,8 @@ export async function readLargeCallback(
   bytes: Uint8Array,
 ): Promise<SummarizedCallback | Rejection> {
   const result = await evaluate(
-    { language: "callback", data: bytes, timeoutMs: TIMEOUT_MS },
-    { tenant, signal: new AbortController().signal },
+    { language: "callback", data: bytes, timeoutMs: READ_TIMEOUT_MS },
+    { tenant, signal: new AbortController().signal, maxWaitMs: READ_WAIT_MS },
   );
   if ("error" in result) return rejectUnread(result);
   const read = parsed(result.output) as unknown as SandboxResult;
