@@ -16,7 +16,7 @@ import {
 } from "../../sandbox/worker-pool.ts";
 import { sendInPieces } from "./sandbox-pieces.ts";
 
-/** For JSONata and schemas; the memory of `Code` has its own limit. */
+/** For everything but `Code`, whose memory has its own limit. */
 const HEAP_MB = 256;
 
 /** V8 aborts the process with one of these when an allocation exceeds the heap. */
