@@ -10,7 +10,7 @@ import { CHECK_WAIT_MS, createConnectionRegistry } from "./connections/connectio
 import { createDeliverer } from "./deliver/deliverer.ts";
 import { createPostWebhook } from "./deliver/post-webhook.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
-import { createInbox } from "./inbox/inbox.ts";
+import type { Inbox } from "./inbox/inbox.ts";
 import { once } from "./lib/once.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { AppServers } from "./mcp/app-server.ts";
@@ -34,6 +34,7 @@ export interface HubAgentsOptions {
   ports: HostPorts;
   settings: HubSettings;
   seal: Seal;
+  inbox: Inbox;
   triggers: Explainer;
   calls: ToolCalls;
   newId: () => string;
@@ -41,7 +42,7 @@ export interface HubAgentsOptions {
 }
 
 export function createHubAgents(options: HubAgentsOptions) {
-  const { store, ports, settings, triggers, calls, onError } = options;
+  const { store, ports, settings, inbox, triggers, calls, onError } = options;
   const { timers } = ports;
   const { version, keepRunsMs, publicUrl } = settings;
   const authorizer = createAuthorizer({
@@ -53,7 +54,6 @@ export function createHubAgents(options: HubAgentsOptions) {
   });
   const checkHost = createHostCheck(settings);
   const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl });
-  const inbox = createInbox({ store, now: timers.now, evaluate: ports.evaluate });
   const feed = createFeed(store, onError);
   const slots = createStreamSlots({ authorizer, max: settings.maxStreams });
   const events = settings.eventsDraft ? createEventsDraft(options, feed, slots) : undefined;

@@ -5,7 +5,7 @@ import { createToolCalls } from "./apps/call-tool.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { HubPipeline } from "./hub-pipeline.ts";
-import { createInbox } from "./inbox/inbox.ts";
+import type { Inbox } from "./inbox/inbox.ts";
 import { once } from "./lib/once.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Timers } from "./lib/timers.ts";
@@ -25,6 +25,7 @@ export interface HubRunsOptions {
   newId: () => string;
   pipeline: Pick<HubPipeline, "append" | "pendingAppends">;
   connections: Pick<Connections, "callTool" | "loadOffers">;
+  inbox: Inbox;
   onError: (error: unknown) => void;
 }
 
@@ -40,7 +41,16 @@ export function createHubRuns(options: HubRunsOptions) {
   const { timers, evaluate } = ports;
   const { now } = timers;
   const { maxChain, maxLoops } = settings;
-  const triggers = createExplainer({ store, evaluate, newId, now, maxChain, maxLoops });
+  const { largeReads } = options.inbox;
+  const triggers = createExplainer({
+    store,
+    largeReads,
+    evaluate,
+    newId,
+    now,
+    maxChain,
+    maxLoops,
+  });
   const runner = createRunner({
     store,
     registry: nodeTypes,
@@ -76,7 +86,7 @@ export function createHubRuns(options: HubRunsOptions) {
 
 /** The services of `Agent` nodes. The first agent loads them, so that an idle hub uses less memory. */
 function createAgentServices(
-  { store, ports, onError }: HubRunsOptions,
+  { ports, inbox, onError }: HubRunsOptions,
   triggers: Explainer,
 ): NodeServicesOptions["agent"] {
   const { timers, guardedWebFetch: fetch } = ports;
@@ -86,7 +96,6 @@ function createAgentServices(
   });
   const loadInbox = once(async () => {
     const { createAgentInbox } = await import("./mcp/agent-inbox.ts");
-    const inbox = createInbox({ store, now: timers.now, evaluate: ports.evaluate });
     return createAgentInbox({ inbox, triggers, onError });
   });
   return {

@@ -16,6 +16,7 @@ import { createHubConnections, keepConnections } from "./hub-connections.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
 import { createHubRoutes } from "./hub-routes.ts";
 import { createHubRuns } from "./hub-runs.ts";
+import { createInbox } from "./inbox/inbox.ts";
 import { type BodyBudget, createBodyBudget } from "./ingest/body-budget.ts";
 import type { Rejection } from "./ingest/ingest-outcome.ts";
 import { createReceiveRequest, type ReceiveRequest, WEBHOOKS } from "./ingest/receive-request.ts";
@@ -97,6 +98,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     publicUrl: () => publicUrl,
     onError,
   });
+  const inbox = createInbox({ store, now, evaluate: ports.evaluate });
   const runs = createHubRuns({
     store,
     ports,
@@ -105,10 +107,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     newId,
     pipeline,
     connections,
+    inbox,
     onError,
   });
   const { calls, triggers } = runs;
-  const shared = { store, tokens, ports, settings, seal, newId, calls, triggers, onError };
+  const shared = { store, tokens, ports, settings, seal, newId, inbox, calls, triggers, onError };
   const agents = createHubAgents(shared);
   ports.metrics.watch({
     pendingEvents: store.countPending,
@@ -138,7 +141,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       newest:
         tenant === undefined || !isLocal || settings.isPublic
           ? null
-          : (await agents.inbox.listSummaries([tenant], { limit: NEWEST })).events,
+          : (await inbox.listSummaries([tenant], { limit: NEWEST })).events,
     }),
   });
   // The source is unknown: these requests are rejected before their path is read.

@@ -42,6 +42,7 @@ async function setup() {
   const mcp = createInboxServer({
     triggers: createExplainer({
       store,
+      largeReads: inbox.largeReads,
       newId: createIds(),
       now: Date.now,
       evaluate: () => Promise.reject(new Error("unexpected evaluation")),

@@ -3,6 +3,7 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
+import type { Store } from "../store/store.ts";
 import { createInbox } from "./inbox.ts";
 
 async function setup(counts: Record<string, number>, random = Math.random) {
@@ -85,4 +86,23 @@ it("fills a page with matching events that are far apart in the log", async () =
   const { ids, next } = await list(2);
   expect(ids).toEqual(rare.slice(0, 2));
   expect(await list(2, next ?? "")).toEqual({ ids: rare.slice(2), next: null });
+});
+
+it("counts the pending events of all tenants, for the most frequent types", async () => {
+  const typesOf = (tenant: string) =>
+    Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, nth) => [`${tenant} ${nth}`, nth === 999 ? 7 : 1]),
+    );
+  const store = {
+    pendingStatus: async (tenant: string) => ({
+      pending_count: 1_006,
+      latest_received_at: 0,
+      types: { ...typesOf(tenant), push: 2 },
+    }),
+  } as unknown as Store;
+  const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
+  const { pending_count, types } = await inbox.status(["acme", "umbrella"]);
+  expect(pending_count).toBe(2_012);
+  expect(Object.keys(types)).toHaveLength(1_000);
+  expect(types).toMatchObject({ "acme 999": 7, "umbrella 999": 7, push: 4 });
 });

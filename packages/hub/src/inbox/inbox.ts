@@ -22,6 +22,7 @@ import {
   statusView,
   summaryView,
 } from "./event-view.ts";
+import { createLargeReads } from "./large-reads.ts";
 import { createPayloadReader } from "./payload-reader.ts";
 import type { ReserveBytes } from "./response-budget.ts";
 
@@ -85,7 +86,8 @@ export interface InboxOptions {
 export type Inbox = ReturnType<typeof createInbox>;
 
 export function createInbox({ store, now, evaluate, random = Math.random }: InboxOptions) {
-  const payloads = createPayloadReader({ store, evaluate });
+  const largeReads = createLargeReads();
+  const payloads = createPayloadReader({ store, evaluate, largeReads });
 
   /** Merges the logs of several tenants: reads a whole page of each, and returns the first events. */
   async function merge(
@@ -190,7 +192,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       return statusView({
         pending_count: count,
         latest_received_at: latest,
-        types: Object.fromEntries(types),
+        types: Object.fromEntries(mostFrequent(types)),
       });
     },
 
@@ -368,8 +370,17 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     find,
 
     openPayload: payloads.open,
+    largeReads,
   };
 }
+
+/** Of each tenant, the store returns as many. */
+const MAX_STATUS_TYPES = 1_000;
+
+const mostFrequent = (types: ReadonlyMap<string, number>): Iterable<[string, number]> =>
+  types.size <= MAX_STATUS_TYPES
+    ? types
+    : [...types].sort(([, a], [, b]) => b - a).slice(0, MAX_STATUS_TYPES);
 
 const sizeOf = (events: readonly EventRow[]): number =>
   events.reduce((sum, { size }) => sum + size, 0);

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { utf8 } from "../lib/hmac.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import type { EventRow, Payload } from "../store/store.ts";
+import { createLargeReads } from "./large-reads.ts";
 import { createPayloadReader } from "./payload-reader.ts";
 
 const JSON_TYPE = "application/json";
@@ -31,6 +32,7 @@ function setup(
       languages.push(evaluation.language);
       return testEvaluate(evaluation, caller);
     },
+    largeReads: createLargeReads(),
   });
   const size = payload?.body.byteLength ?? 0;
   const event = { tenant: "acme", seq: 1, source, size } as EventRow;
@@ -168,34 +170,32 @@ it("slices between characters, and at least one", async () => {
   );
 });
 
-it("reads at most two large payloads in parallel, and small ones meanwhile", async () => {
-  const reads: PromiseWithResolvers<Payload | undefined>[] = [];
+it("holds the memory of a large payload until the sandbox has read it", async () => {
+  const order: string[] = [];
+  const body = utf8(JSON.stringify(large));
   const reader = createPayloadReader({
     store: {
       slicePayload: async () => undefined,
-      getPayload() {
-        const read = Promise.withResolvers<Payload | undefined>();
-        reads.push(read);
-        return read.promise;
+      async getPayload() {
+        order.push("load");
+        return { content_type: JSON_TYPE, headers: {}, body };
       },
     },
-    evaluate: testEvaluate,
+    evaluate(evaluation, caller) {
+      order.push("evaluate");
+      expect(caller.maxWaitMs).toBeGreaterThan(0);
+      return testEvaluate(evaluation, caller);
+    },
+    async largeReads(_, work) {
+      order.push("acquire");
+      const result = await work();
+      order.push("release");
+      return result;
+    },
   });
-  const read = (size: number) => reader.json({ tenant: "acme", seq: 1, size } as EventRow);
-  const large = Array.from({ length: 4 }, () => read(LARGE_BYTES + 1));
-  const failed = expect(large[0]).rejects.toThrow("disk");
-  await expect.poll(() => reads.length).toBe(2);
-  const small = read(LARGE_BYTES);
-  await expect.poll(() => reads.length).toBe(3);
-  reads[2]?.resolve(undefined);
-  expect(await small).toBe("null");
-  expect(reads).toHaveLength(3);
-  reads[0]?.reject(new Error("disk"));
-  reads[1]?.resolve(undefined);
-  await expect.poll(() => reads.length).toBe(5);
-  for (const { resolve } of reads) resolve(undefined);
-  expect(await Promise.all(large.slice(1))).toEqual(["null", "null", "null"]);
-  await failed;
+  const event = { tenant: "acme", seq: 1, source: "github", size: body.byteLength } as EventRow;
+  await reader.part(event, { path: "title", offset: 0, maxBytes: LARGE_BYTES });
+  expect(order).toEqual(["acquire", "load", "evaluate", "release"]);
 });
 
 it("returns the same slice whether the database or the hub cuts it", async () => {

@@ -13,13 +13,14 @@ import type {
 import { isStoredAsJson, loadPayload } from "../ingest/sources/load-payload.ts";
 import { readWithText } from "../ingest/sources/read-payload.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { createSemaphore } from "../lib/semaphore.ts";
 import { areFulfilled, readPart, slicePart } from "../sandbox/payload-part.ts";
 import type { EventRow, Payload, Store } from "../store/store.ts";
+import type { LargeReads } from "./large-reads.ts";
 
 export interface PayloadReaderOptions {
   store: Pick<Store, "getPayload" | "slicePayload">;
   evaluate: Evaluate;
+  largeReads: LargeReads;
 }
 
 /** A payload that is loaded once for several checks. */
@@ -32,46 +33,32 @@ export interface FoundPart extends PayloadPart {
   json?: string | undefined;
 }
 
-/** The store reads and decodes a large payload as a whole, which takes time and memory. */
-const MAX_LARGE_READS = 2;
 const READ_MS = 5_000;
-/** Includes the time in the queue of the sandbox. */
 const MAX_WAIT_MS = 20_000;
 
-export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
-  const largeReads = createSemaphore({ limit: MAX_LARGE_READS });
-
-  async function getPayload({ tenant, seq, size }: EventRow): Promise<Payload | undefined> {
-    if (size <= LARGE_BYTES) return store.getPayload(tenant, seq);
-    const release = await largeReads.acquire(tenant);
-    return store.getPayload(tenant, seq).finally(release);
-  }
+export function createPayloadReader({ store, evaluate, largeReads }: PayloadReaderOptions) {
+  const getPayload = ({ tenant, seq }: EventRow) => store.getPayload(tenant, seq);
 
   /** A slice that the database cuts; undefined if the whole payload must be read. */
   async function sliceStored(
     { tenant, seq, size, source }: EventRow,
     { offset, maxBytes }: PartRequest,
   ): Promise<PayloadPart | undefined> {
-    const release = await largeReads.acquire(tenant);
-    try {
-      const start = await store.slicePayload(tenant, seq, 0, BYTE_ORDER_MARK);
-      if (!start || !isStoredAsJson(source, start.content_type)) return undefined;
-      const mark = start.body.byteLength - withoutMark(start.body).byteLength;
-      // With the characters that the slice may start and end in.
-      const from = Math.max(0, offset - MAX_CHARACTER);
-      const to = offset + maxBytes + MAX_CHARACTER;
-      const stored = await store.slicePayload(tenant, seq, mark + from, mark + to);
-      if (!stored) return undefined;
-      const part = slicePart(stored.body, offset - from, maxBytes);
-      const next = part.next_offset ?? null;
-      return {
-        ...part,
-        payload_bytes: size - mark,
-        next_offset: next === null ? null : from + next,
-      };
-    } finally {
-      release();
-    }
+    const start = await store.slicePayload(tenant, seq, 0, BYTE_ORDER_MARK);
+    if (!start || !isStoredAsJson(source, start.content_type)) return undefined;
+    const mark = start.body.byteLength - withoutMark(start.body).byteLength;
+    // With the characters that the slice may start and end in.
+    const from = Math.max(0, offset - MAX_CHARACTER);
+    const to = offset + maxBytes + MAX_CHARACTER;
+    const stored = await store.slicePayload(tenant, seq, mark + from, mark + to);
+    if (!stored) return undefined;
+    const part = slicePart(stored.body, offset - from, maxBytes);
+    const next = part.next_offset ?? null;
+    return {
+      ...part,
+      payload_bytes: size - mark,
+      next_offset: next === null ? null : from + next,
+    };
   }
 
   const load = ({ tenant, source }: EventRow, payload: Payload) =>
@@ -82,13 +69,10 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
     program: Extract<Program, { language: `payload-${string}` }>,
     data: LargeJson,
   ) {
-    const signal = AbortSignal.timeout(MAX_WAIT_MS);
     const result = await evaluate(
       { ...program, data, timeoutMs: READ_MS },
-      { tenant, signal },
-    ).catch((error) => {
-      throw signal.aborted ? busy() : error;
-    });
+      { tenant, signal: new AbortController().signal, maxWaitMs: MAX_WAIT_MS },
+    );
     if ("output" in result) return result.output;
     throw new RequestError("invalid", "payload", `is too large to be read: it ${result.message}`);
   }
@@ -115,22 +99,24 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
     return (parsed(part) as unknown as PayloadPart | null) ?? undefined;
   }
 
+  async function readJson(event: EventRow): Promise<string | Uint8Array> {
+    const { source } = event;
+    const stored = await getPayload(event);
+    if (!stored) return "null";
+    if (stored.body.byteLength > LARGE_BYTES)
+      return isStoredAsJson(source, stored.content_type)
+        ? withoutMark(stored.body)
+        : writeJson(await load(event, stored));
+    const { value, text } = readWithText(source, stored);
+    return text ?? JSON.stringify(value);
+  }
+
   return {
     /**
      * The whole payload as JSON; `null` if retention has removed it in the meantime. Large JSON is
      * returned as bytes: decoding and encoding it would take longer than reading it.
      */
-    async json(event: EventRow): Promise<string | Uint8Array> {
-      const { source } = event;
-      const stored = await getPayload(event);
-      if (!stored) return "null";
-      if (stored.body.byteLength > LARGE_BYTES)
-        return isStoredAsJson(source, stored.content_type)
-          ? withoutMark(stored.body)
-          : writeJson(await load(event, stored));
-      const { value, text } = readWithText(source, stored);
-      return text ?? JSON.stringify(value);
-    },
+    json: (event: EventRow) => largeReads(event, () => readJson(event)),
 
     /** Throws a `RequestError` if the path or the offset is wrong. */
     async part(event: EventRow, request: PartRequest): Promise<FoundPart> {
@@ -141,13 +127,14 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
           "path",
           "is not a path such as issue.title or issue.labels[].name",
         );
-      const part = await readPartOf(event, request);
+      const part = await largeReads(event, () => readPartOf(event, request));
       if (!part) throw new RequestError("not_found", "path", `the payload has no value at ${path}`);
       if (part.payload_bytes !== undefined && offset > 0 && offset >= part.payload_bytes)
         throw new RequestError("invalid", "offset", `must be less than ${part.payload_bytes}`);
       return part;
     },
 
+    /** To be called within `largeReads`, until the checks are done. */
     async open(event: EventRow): Promise<OpenPayload> {
       const stored = await getPayload(event);
       const payload = stored ? await load(event, stored) : null;
@@ -165,9 +152,6 @@ export function createPayloadReader({ store, evaluate }: PayloadReaderOptions) {
 /** The bytes of the mark, and the most that a character has in UTF-8. */
 const BYTE_ORDER_MARK = 3;
 const MAX_CHARACTER = 4;
-
-const busy = () =>
-  new RequestError("busy", "payload", "waited too long for other large payloads; try again later");
 
 /** Without the byte order mark, which a sender may add but JSON must not contain. */
 const withoutMark = (body: Uint8Array): Uint8Array =>

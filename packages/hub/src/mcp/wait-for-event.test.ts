@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
+import { createLargeReads } from "../inbox/large-reads.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
@@ -10,6 +11,7 @@ import { createFeed } from "../stream/feed.ts";
 import { createWaits, type Wait, type WaitsOptions } from "./wait-for-event.ts";
 
 const utf8 = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+const largeReads = createLargeReads();
 const numbered = (number: number) => sampleEvent({ number, body: utf8({ number }) });
 
 async function setup(options: Partial<WaitsOptions> = {}) {
@@ -32,7 +34,7 @@ async function setup(options: Partial<WaitsOptions> = {}) {
   /** How many followers were created. */
   let following = 0;
   const waits = createWaits({
-    inbox: { openPayload },
+    inbox: { openPayload, largeReads },
     feed: {
       async follow(given) {
         const follower = await feed.follow(given);
@@ -166,6 +168,7 @@ it("rejects if a payload cannot be read", async () => {
   let broken = true;
   const { wait, expectFollowers, append } = await setup({
     inbox: {
+      largeReads,
       async openPayload() {
         if (broken) throw new Error("the disk failed");
         return { matches: async () => true };
@@ -187,6 +190,7 @@ it("checks an event again if the sandbox was busy, and skips one that takes too 
   const checks: number[] = [];
   const { wait, expectFollowers, append } = await setup({
     inbox: {
+      largeReads,
       openPayload: async ({ seq }) => ({
         async matches() {
           checks.push(seq);

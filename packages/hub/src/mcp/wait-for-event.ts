@@ -1,6 +1,6 @@
 /**
  * `wait_for_event`: waits for the next matching event. A wait checks one event per tenant at a time, so
- * its memory does not grow with the number of events; concurrent waits share the parsed payloads.
+ * its memory does not grow with the number of events; concurrent waits share the loaded payloads.
  */
 
 import { parsePath } from "@signalbox/rules/match/path.ts";
@@ -24,7 +24,7 @@ export interface Wait {
 }
 
 export interface WaitsOptions {
-  inbox: Pick<Inbox, "openPayload">;
+  inbox: Pick<Inbox, "openPayload" | "largeReads">;
   feed: Pick<Feed, "follow">;
   authorizer: Pick<Authorizer, "recheck" | "watch">;
   /** The maximum number of concurrent waits of one token, and in total. */
@@ -70,8 +70,10 @@ export function createWaits({
     /** An event that cannot be read in time does not end the wait for others. */
     const matches = async (event: EventRow): Promise<boolean> => {
       try {
-        const payload = await payloads.read(event);
-        return await payload.matches(conditions);
+        return await inbox.largeReads(event, async () => {
+          const payload = await payloads.read(event);
+          return payload.matches(conditions);
+        });
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
         if (ended || error.code !== "busy") return false;

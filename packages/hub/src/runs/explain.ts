@@ -2,11 +2,11 @@
 import type { EventSelection } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
+import type { LargeReads } from "../inbox/large-reads.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
 import { compareTriggers } from "./compare-triggers.ts";
-import { findEvent } from "./event-input.ts";
 import { type PlanOptions, planEvent } from "./matcher.ts";
 
 export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
@@ -16,12 +16,13 @@ export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
     | "listEvents"
     | "getPayload"
     | "getFlow"
-    | "getRun"
+    | "previewRun"
     | "listVerdicts"
     | "listEventTriggers"
     | "findTriggers"
     | "queueRuns"
   >;
+  largeReads: LargeReads;
 }
 
 export interface ExplainedTrigger {
@@ -56,12 +57,22 @@ const MAX_EXPLAINED = 200;
 /** A page scans at most 5,000 events. */
 const MAX_PAGES = 20;
 
-export function createExplainer({ store, ...options }: ExplainOptions) {
-  const find = async (tenant: string, id: string) => {
-    const found = await findEvent(store, tenant, id);
-    if (!found) throw new RequestError("not_found", "event_id", "There is no such event.");
-    return { ...found, asNew: { ...found.event, ...found.payload } as NewEvent };
+export function createExplainer({ store, largeReads, ...options }: ExplainOptions) {
+  const find = async (tenant: string, id: string): Promise<EventRow> => {
+    const event = await store.getEvent(tenant, id);
+    if (!event) throw noEvent();
+    return event;
   };
+  /** Calls `work` with the event and its payload. */
+  const withPayload = <Result>(
+    event: EventRow,
+    work: (event: NewEvent) => Promise<Result>,
+  ): Promise<Result> =>
+    largeReads(event, async () => {
+      const payload = await store.getPayload(event.tenant, event.seq);
+      if (!payload) throw noEvent();
+      return work({ ...event, ...payload });
+    });
   const nameOf = async (tenant: string, flow_id: string, node_id: string): Promise<string> => {
     const flow = await store.getFlow(tenant, flow_id);
     const node = flow?.graph.nodes.find(({ id }) => id === node_id);
@@ -106,7 +117,7 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
   return {
     /** Returns every trigger that was a candidate, then the tenant's other event triggers. */
     async explain(tenant: string, id: string): Promise<ExplainedTrigger[]> {
-      const { asNew } = await find(tenant, id);
+      const event = await find(tenant, id);
       const explained: ExplainedTrigger[] = [];
       const seen = new Set<string>();
       for (const { flow_id, node_id, matched, reasons, run_id } of await store.listVerdicts(
@@ -114,7 +125,7 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
         id,
       )) {
         seen.add(`${flow_id} ${node_id}`);
-        const run = run_id === null ? undefined : await store.getRun(tenant, run_id);
+        const run = run_id === null ? undefined : await store.previewRun(tenant, run_id);
         explained.push({
           trigger: await nameOf(tenant, flow_id, node_id),
           flow_id,
@@ -128,7 +139,9 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
       const others = (await store.listEventTriggers(tenant, MAX_EXPLAINED)).filter(
         ({ flow_id, node_id }) => !seen.has(`${flow_id} ${node_id}`),
       );
-      const verdicts = await compareTriggers({ tenant, event: asNew }, others, options);
+      const verdicts = await withPayload(event, (whole) =>
+        compareTriggers({ tenant, event: whole }, others, options),
+      );
       for (const [nth, { matched, reasons }] of verdicts.entries()) {
         const { flow_id, node_id } = others[nth] as StoredTrigger;
         explained.push({
@@ -156,18 +169,20 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
       const { events, compared } =
         event === undefined
           ? await newestFor(tenant, trigger, limit)
-          : { events: [(await find(tenant, event)).event], compared: `The event ${event}` };
+          : { events: [await find(tenant, event)], compared: `The event ${event}` };
       const tested: TestedEvent[] = [];
       for (const one of events) {
         const isCandidate =
           [one.source, one.source_id].includes(selection.source) &&
           (trigger.type === null || trigger.type === one.type);
         // The payload of any other event cannot matter, and may be large.
-        const payload = isCandidate ? await store.getPayload(tenant, one.seq) : undefined;
-        const given = payload
-          ? { event: { ...one, ...payload } }
-          : { event: { ...one, ...NO_PAYLOAD }, data: null };
-        const [verdict] = await compareTriggers({ tenant, ...given }, [trigger], options);
+        const [verdict] = await largeReads(one, async () => {
+          const payload = isCandidate ? await store.getPayload(tenant, one.seq) : undefined;
+          const given = payload
+            ? { event: { ...one, ...payload } }
+            : { event: { ...one, ...NO_PAYLOAD }, data: null };
+          return compareTriggers({ tenant, ...given }, [trigger], options);
+        });
         const reasons = (verdict?.reasons ?? []).filter(
           ({ on }) => isCandidate || on === "source" || on === "type",
         );
@@ -183,18 +198,17 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
       id: string,
       flow?: string,
     ): Promise<{ runs: { run_id: string; flow_id: string }[]; considered: number }> {
-      const { asNew } = await find(tenant, id);
+      const event = await find(tenant, id);
       if (flow !== undefined && !(await store.getFlow(tenant, flow)))
         throw new RequestError("not_found", "flow", `There is no flow ${flow.slice(0, 100)}.`);
-      const sources = [asNew.source, asNew.source_id];
-      const { triggers } = await store.findTriggers(tenant, sources, asNew.type);
+      const sources = [event.source, event.source_id];
+      const { triggers } = await store.findTriggers(tenant, sources, event.type);
       const considered = triggers.filter(
         ({ flow_id }: StoredTrigger) => flow === undefined || flow_id === flow,
       );
-      const { runs } = await planEvent({ tenant, event: asNew }, considered, {
-        ...options,
-        cause: "replay",
-      });
+      const { runs } = await withPayload(event, (whole) =>
+        planEvent({ tenant, event: whole }, considered, { ...options, cause: "replay" }),
+      );
       const ids = await store.queueRuns(runs);
       return {
         runs: runs.map(({ flow_id }, nth) => ({ run_id: ids[nth] as string, flow_id })),
@@ -203,6 +217,8 @@ export function createExplainer({ store, ...options }: ExplainOptions) {
     },
   };
 }
+
+const noEvent = () => new RequestError("not_found", "event_id", "There is no such event.");
 
 const NO_PAYLOAD: Payload = { content_type: "", headers: {}, body: new Uint8Array() };
 

@@ -1,8 +1,10 @@
 import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { EventSelection } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createLargeReads } from "../inbox/large-reads.ts";
 import { createIds } from "../lib/ids.ts";
 import { createAppend } from "../pipeline.ts";
 import { testEvaluate } from "../sandbox/test-evaluate.ts";
@@ -319,9 +321,49 @@ describe("explain and replay", () => {
     return {
       one,
       flows,
-      triggers: createExplainer({ store, ...options }),
+      triggers: createExplainer({ store, largeReads: createLargeReads(), ...options }),
     };
   };
+
+  test("hold the memory of a large payload until it was compared", async () => {
+    const flow = await publishTrigger();
+    const large = event({ action: "opened", text: "x".repeat(LARGE_BYTES) });
+    await store.appendEvents([appendRequest([large])], null);
+    const compared = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
+    const read: string[] = [];
+    const triggers = createExplainer({
+      store: {
+        ...store,
+        getRun: () => expect.unreachable("it has the whole input and output"),
+        getPayload: (...given: Parameters<Store["getPayload"]>) => {
+          read.push("payload");
+          return store.getPayload(...given);
+        },
+      } as Store,
+      largeReads: async (row, work) => {
+        read.push(`${row.size}`);
+        const result = await work();
+        read.push("done");
+        return result;
+      },
+      ...options,
+      async evaluate(...given) {
+        started.resolve();
+        await compared.promise;
+        return testEvaluate(...given);
+      },
+    });
+    const explained = triggers.explain(TENANT, large.id);
+    await started.promise;
+    expect(read).toEqual([String(large.body.byteLength), "payload"]);
+    compared.resolve();
+    expect(await explained).toMatchObject([{ flow_id: flow.id, matched: true }]);
+    await triggers.replay(TENANT, large.id);
+    await triggers.test(TENANT, { source: "github" }, { limit: 1 });
+    const once = [String(large.body.byteLength), "payload", "done"];
+    expect(read).toEqual([...once, ...once, ...once]);
+  });
 
   describe("test a trigger", () => {
     const selection = { source: "github", type: "issues", params: { action: "opened" } };
@@ -329,7 +371,7 @@ describe("explain and replay", () => {
     const many = (given: Partial<NewEvent>) =>
       append(Array.from({ length: 120 }, () => ({ ...event({ action: "closed" }), ...given })));
     const testIt = async (given: Partial<EventSelection> = {}) => {
-      const triggers = createExplainer({ store, ...options });
+      const triggers = createExplainer({ store, largeReads: createLargeReads(), ...options });
       const result = await triggers.test(TENANT, { ...selection, ...given }, { limit: 100 });
       const matched = result.tested.filter((one) => one.matched).map((one) => one.event.id);
       return { ...result, matched };
@@ -440,7 +482,12 @@ describe("explain and replay", () => {
 
   test("replay an event that the breaker stopped, in a new chain", async () => {
     const flow = await publishTrigger({ source: OWN_SOURCE, type: null });
-    const triggers = createExplainer({ store, ...options, maxLoops: 0 });
+    const triggers = createExplainer({
+      store,
+      largeReads: createLargeReads(),
+      ...options,
+      maxLoops: 0,
+    });
     for (const depth of [1, 5]) {
       const headers = {
         [DEPTH_HEADER]: String(depth),

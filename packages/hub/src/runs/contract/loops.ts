@@ -2,6 +2,7 @@
 
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect } from "vitest";
+import { createLargeReads } from "../../inbox/large-reads.ts";
 import { createIds } from "../../lib/ids.ts";
 import { createAppend } from "../../pipeline.ts";
 import type { TrippedTrigger } from "../../store/run-store.ts";
@@ -66,7 +67,7 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
   return {
     tripped,
     runs,
-    explain: createExplainer(options).explain,
+    explain: createExplainer({ ...options, largeReads: createLargeReads() }).explain,
     events: () => store.listEvents({ tenant: TENANT, limit: 1000 }),
     advance(ms: number) {
       ahead += ms;

@@ -1,0 +1,42 @@
+/**
+ * Limits the memory of large payloads that requests have loaded from the store, until the work with
+ * them has settled, even if the client disconnects before.
+ */
+import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
+import { RequestError } from "../lib/request-error.ts";
+import { createSemaphore } from "../lib/semaphore.ts";
+import type { EventRow } from "../store/store.ts";
+
+const MIB = 1024 * 1024;
+/** The largest payloads have 25 MiB. */
+const MAX_BYTES = 64 * MIB;
+const MAX_TENANT_BYTES = MAX_BYTES / 2;
+const MAX_WAIT_MS = 20_000;
+
+/**
+ * Calls `work`, which loads the payload of the event, as soon as the limits allow; throws a
+ * `RequestError` if that takes too long.
+ */
+export type LargeReads = <Result>(
+  event: Pick<EventRow, "tenant" | "size">,
+  work: () => Promise<Result>,
+) => Promise<Result>;
+
+export function createLargeReads(maxWaitMs = MAX_WAIT_MS): LargeReads {
+  const semaphore = createSemaphore({ limit: MAX_BYTES, perKey: MAX_TENANT_BYTES });
+  return async ({ tenant, size }, work) => {
+    if (size <= LARGE_BYTES) return work();
+    const signal = AbortSignal.timeout(maxWaitMs);
+    const release = await semaphore.acquire(tenant, { amount: size, signal }).catch(() => {
+      throw busy();
+    });
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  };
+}
+
+const busy = () =>
+  new RequestError("busy", "payload", "waited too long for other large payloads; try again later");
