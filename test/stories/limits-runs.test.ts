@@ -5,6 +5,7 @@ import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts"
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import {
   claimExactly,
+  failed,
   sampleRun,
   sampleStep,
   save,
@@ -99,6 +100,22 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
     await probe.expectHealthy();
   });
 
+  it("is resumed with a part of its outputs, together with others", async () => {
+    const output = "x".repeat(15_000);
+    const steps = Array.from({ length: 2_000 }, (_, at) =>
+      sampleStep({ nth: at + 1, node_id: "n", item: `each:${at}`, output }),
+    );
+    const { env, ids } = await storeRuns(backend, 16, { steps, next: failed }, 10_000);
+    const api = await startApi(backend, env);
+    const probe = probeHealth(api.hub, `a claim of 16 runs of 30 MB on ${backend}`);
+    await vi.waitFor(async () => {
+      const { json } = await api.expect(200, "GET", "/api/runs?limit=100");
+      const ended = ids.map(() => expect.objectContaining({ code: "no_trigger" }));
+      expect(json.items.map((run: { error: object }) => run.error)).toEqual(ended);
+    }, PATIENT);
+    await probe.expectHealthy();
+  });
+
   it("cannot emit an event that is too large to be read", async () => {
     const api = await startApi(backend);
     const flow = await publish(api, eventOf468Megabytes());
@@ -134,8 +151,13 @@ async function openStore(backend: Backend) {
   return { store, env };
 }
 
-/** Stores runs with the same progress, one after the other. */
-async function storeRuns(backend: Backend, count: number, progress: Partial<RunProgress>) {
+/** Stores runs with the same progress, one after the other. They may be due again after `retryInMs`. */
+async function storeRuns(
+  backend: Backend,
+  count: number,
+  progress: Partial<RunProgress>,
+  retryInMs?: number,
+) {
   const { store, env } = await openStore(backend);
   const ids: string[] = [];
   for (let nth = 0; nth < count; nth += 1) {
@@ -143,6 +165,10 @@ async function storeRuns(backend: Backend, count: number, progress: Partial<RunP
     const claimed = await claimExactly(store, 1);
     await save(store, claimed, progress);
     ids.push(claimed[0].run.id);
+  }
+  if (retryInMs !== undefined) {
+    const due = Date.now() + retryInMs;
+    for (const id of ids) await store.retryRun("local", id, due);
   }
   await store.close();
   return { env, ids };

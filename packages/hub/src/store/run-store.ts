@@ -140,7 +140,7 @@ export interface Step {
   port: string | null;
   input: Json;
   output: Json;
-  /** Set in a `ClaimedRun` if the output is large. It is null then; `loadOutput` returns it. */
+  /** Set in a `ClaimedRun` if the output is not loaded. It is null then; `loadOutput` returns it. */
   omitted?: true;
   error: RunError | null;
   /** The console output of the node's code. Not loaded (empty) in a `ClaimedRun`. */

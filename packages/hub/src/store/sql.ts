@@ -77,6 +77,9 @@ export interface Dialect {
 
 export type Verb<Result> = Generator<Operation, Result, Row[]>;
 
+/** Yields reads. Each runs on its own and may be repeated; other work runs between them. */
+export type Reads<Result> = Generator<() => Verb<void>, Result, void>;
+
 /** Runs one statement and returns its rows. The placeholder of a parameter is `?` on every engine. */
 export function* query<Result = Row>(sql: string, params: readonly Value[] = []): Verb<Result[]> {
   return (yield { kind: "query", sql, params }) as Result[];

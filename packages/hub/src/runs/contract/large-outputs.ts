@@ -1,5 +1,7 @@
 /** Large outputs are loaded for the nodes that read them: in the same process, and after a crash. */
+import { parsed } from "@signalbox/rules/large-json.ts";
 import { expect } from "vitest";
+import type { WrittenStep } from "../../store/run-store.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, node, probe, start } from "./fixture.ts";
 
@@ -36,6 +38,27 @@ export function largeOutputsContract(it: It): void {
     await expect.poll(() => f.status(crashed.id)).toBe("succeeded");
     expect((await f.run(crashed.id)).output).toEqual(expected);
     expect(f.calls.filter((call) => call.startsWith("a "))).toHaveLength(2);
+  });
+
+  it("continues a loop whose results are too large for a claim", async (f) => {
+    const text = "x".repeat(12_000);
+    const items = Array.from({ length: 450 }, (_, at) => at);
+    const make = await f.publish(
+      [
+        start,
+        node("each", "ForEach", { items, atOnce: 10 }),
+        probe("inner", { value: `{{ item }} ${text}` }),
+      ],
+      edges("start > each.item > inner"),
+    );
+    const isLate = ({ item, status }: WrittenStep) => item === "each:440" && status === "done";
+    const { id } = await f.openCrashable({}, isLate).start(make());
+    await expect.poll(async () => (await f.steps(id)).includes("inner@each:440 done")).toBe(true);
+    f.openRunner({ now: () => Date.now() + HOUR / 2 });
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    const { output } = await f.run(id);
+    expect(parsed(output)).toEqual(items.map((item) => `${item} ${text}`));
+    expect(f.calls.length).toBeLessThan(480);
   });
 
   it("has the whole output of its last node, and passes it to a node as its input", async (f) => {

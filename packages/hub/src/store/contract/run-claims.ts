@@ -117,17 +117,18 @@ export function runClaimsContract(it: It): void {
     const run = sampleRun();
     await store.queueRuns([run]);
     const [first] = await claimExactly(store, 1);
-    const steps = [sampleStep(), sampleStep({ nth: 2, node_id: "next", status: "running" })];
-    await save(store, [first], { steps });
+    const open = sampleStep({ nth: 2, node_id: "next", status: "running" });
+    await save(store, [first], { steps: [sampleStep(), open] });
     const again = await reopen();
     expect(await claim(again, { by: "bob", now: START + LEASE - 1 })).toEqual([]);
     const [second] = await claim(again, { by: "bob", now: START + LEASE });
-    expect(second).toMatchObject({ run: { id: run.id, worker: "bob", claims: 2 }, steps });
+    expect(second).toMatchObject({ run: { id: run.id, worker: "bob", claims: 2 } });
+    expect(second?.steps).toEqual([sampleStep({ input: null }), open]); // ended steps need no input
     // The JSON of two inputs and two outputs.
     expect(second?.bytes).toBe(4 * '{"a":1}'.length);
     expect(await claim(again, { by: "cy", now: START + 2 * LEASE - 1 })).toEqual([]);
     expect(await claim(again, { by: "cy", now: START + 2 * LEASE })).toMatchObject([
-      { run: { claims: 3 }, steps },
+      { run: { claims: 3 }, steps: [sampleStep({ input: null }), open] },
     ]);
   });
 
@@ -196,6 +197,27 @@ export function runClaimsContract(it: It): void {
     const step = { node_id: "start", item: "", attempt: 1 };
     expect(await store.loadOutput(id, step)).toEqual({ text });
     await expect(store.loadOutput(id, { ...step, attempt: 2 })).rejects.toThrow("has no step");
+  });
+
+  it("returns a claimed run with all its steps, but only the outputs that fit", async ({
+    store,
+  }) => {
+    await store.queueRuns([sampleRun()]);
+    const [first] = await claimExactly(store, 1);
+    const text = "x".repeat(15_000);
+    const steps = Array.from({ length: 700 }, (_, at) =>
+      sampleStep({ nth: at + 1, item: `${at}`, output: at === 690 ? 1 : text }),
+    );
+    await save(store, [first], { steps });
+    const [again] = await claimExactly(store, 1, { now: START + LEASE });
+    expect(again.steps.map(({ item }) => item)).toEqual(steps.map(({ item }) => item));
+    const loaded = again.steps.filter(({ omitted }) => !omitted);
+    expect(again.steps.slice(0, 200)).toEqual(loaded.slice(0, 200));
+    expect(loaded.at(-1)).toEqual({ ...steps[690], input: null });
+    expect(loaded.length * 15_000).toBeLessThan(9_000_000);
+    expect(again.bytes).toBe(699 * 15_002 + 1 + 700 * 7);
+    const last = { node_id: "start", item: "699", attempt: 1 };
+    expect(await store.loadOutput(first.run.id, last)).toBe(text);
   });
 
   it("counts a claim whose steps cannot be loaded, and gives the run up", async ({
@@ -441,7 +463,7 @@ export function runClaimsContract(it: It): void {
     await store.releaseRuns("ada", START + 1);
     expect(await store.getRun("acme", one.id)).toMatchObject({ status: "queued", worker: null });
     expect(await claim(store, { by: "cy", now: START + 1 })).toMatchObject([
-      { run: { id: one.id, claims: 2 }, steps: [sampleStep()] },
+      { run: { id: one.id, claims: 2 }, steps: [sampleStep({ input: null })] },
       { run: { id: three.id, claims: 1 } },
     ]);
     expect(await store.saveProgress([progress(first)])).toEqual(["lost"]);

@@ -273,7 +273,7 @@ export function runProgressContract(it: It): void {
     });
     expect(await claim(store, { now: START + 99 })).toEqual([]);
     const [again] = await claimExactly(store, 1, { now: START + 100 });
-    expect(again).toMatchObject({ run: { claims: 2 }, steps: [sampleStep()] });
+    expect(again).toMatchObject({ run: { claims: 2 }, steps: [sampleStep({ input: null })] });
     await save(store, [again], { next: { status: "queued", due_at: START + 200 } });
     expect(await statusOf(store, again)).toBe("queued");
     expect(await claim(store, { now: START + 199 })).toEqual([]);
@@ -418,9 +418,9 @@ export function runProgressContract(it: It): void {
     const [again] = await claimExactly(store, 1, { now: at });
     expect(again).toMatchObject({ run: { id: claimed.run.id, claims: 2, started_at: START } });
     expect(again.steps).toEqual([
-      done,
-      { ...bad, status: "retried" },
-      { ...broken, status: "retried" },
+      { ...done, input: null },
+      { ...bad, status: "retried", input: null },
+      { ...broken, status: "retried", input: null },
     ]);
     await save(store, [again]);
     expect(await store.retryRun("acme", claimed.run.id, at)).toBeUndefined();

@@ -75,8 +75,7 @@ function* countRuns(dialect: Dialect, event: PlannedEvent): Verb<void> {
   yield* guard.save();
 }
 function* claimAndLoad(dialect: Dialect): Verb<void> {
-  const load = yield* claimRuns(dialect, createStoreCache(), lease, 10);
-  yield* load();
+  for (const read of yield* claimRuns(dialect, createStoreCache(), lease, 10)) yield* read();
 }
 const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
 

@@ -1,7 +1,16 @@
 /** Leases of runs: workers claim, renew and release them. */
 import { type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
 import type { ClaimedRun, RunLease, StepRef } from "../run-store.ts";
-import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
+import {
+  both,
+  type Dialect,
+  first,
+  inLists,
+  notify,
+  query,
+  type Reads,
+  type Verb,
+} from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
@@ -46,11 +55,11 @@ export function* claimRuns(
   cache: StoreCache,
   lease: RunLease,
   limit: number,
-): Verb<() => Verb<ClaimedRun[]>> {
+): Verb<Reads<ClaimedRun[]>> {
   const { expired, suspect } = yield* requeueExpired(dialect, lease, limit);
   const claimed = suspect ? [suspect] : yield* claimDue(dialect, lease, limit);
   yield* updateEventStatus(dialect, [...expired, ...claimed]);
-  return () => hydrate(dialect, cache, claimed);
+  return hydrate(cache, claimed);
 }
 
 /** Claims due runs of all tenants, an equal share for each. */
@@ -150,14 +159,14 @@ const trialTime = ({ idle_claims }: LostRun, lease: number): number =>
 /** The next suspect can be claimed now, since the one before it has not crashed its worker. */
 export function* admitSuspect(dialect: Dialect, now: number): Verb<void> {
   const admitted = yield* query(
-    "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM runs WHERE status = 'running' " +
+    "UPDATE runs SET lease_until = ? WHERE id = (SELECT id FROM runs WHERE status = 'running' " +
       `AND worker IS NULL AND lease_until > ? ORDER BY lease_until LIMIT 1${dialect.skipLocked}) RETURNING id`,
     [now, now],
   );
   if (admitted.length > 0) yield* notify({ topic: "runs", due: now });
 }
 
-/** Whether a claimed run was a suspect, and has made no progress yet. */
+/** Whether a claimed run was a suspect, and has made no progress yet. Its claim was counted as well. */
 export const isOnTrial = ({ idle_claims }: Pick<RunRow, "idle_claims">): boolean =>
   idle_claims > MAX_SHARED_CLAIMS;
 
@@ -285,22 +294,35 @@ function* countRunning(
   return running;
 }
 
-/** Adds to each run the graph of its version and the steps that are already stored. */
-export function* hydrate(
-  dialect: Dialect,
-  cache: StoreCache,
-  rows: readonly RunRow[],
-): Verb<ClaimedRun[]> {
-  const resumed = rows.flatMap(({ id, claims }) => (claims > 1 ? [id] : []));
-  const stored = yield* readSteps(dialect, resumed);
-  const hydrated: ClaimedRun[] = [];
-  for (const row of rows)
-    hydrated.push({
-      run: toRun(row),
-      graph: yield* readGraph(cache, row),
-      ...(stored.get(row.id) ?? { steps: [], bytes: 0 }),
-    });
-  return hydrated;
+/** The steps of a run that were read so far. */
+interface StoredSteps extends Pick<ClaimedRun, "steps" | "bytes"> {
+  run: string;
+  outputBytes: number;
+  hasMore: boolean;
+}
+
+type Loading = Pick<ClaimedRun, "run" | "graph"> & { stored: StoredSteps };
+
+/**
+ * Adds to each run the graph of its version and the steps that are already stored. The first steps of
+ * all runs are one read, and the others one read per page.
+ */
+function* hydrate(cache: StoreCache, rows: readonly RunRow[]): Reads<ClaimedRun[]> {
+  let runs: Loading[] = [];
+  yield function* () {
+    runs = [];
+    for (const row of rows) runs.push(yield* load(cache, row));
+  };
+  for (const { stored } of runs) while (stored.hasMore) yield () => readSteps(stored);
+  return runs.map(({ run, graph, stored: { steps, bytes } }) => ({ run, graph, steps, bytes }));
+}
+
+function* load(cache: StoreCache, row: RunRow): Verb<Loading> {
+  const run = toRun(row);
+  const stored: StoredSteps = { run: row.id, steps: [], bytes: 0, outputBytes: 0, hasMore: false };
+  if (row.claims === 1) return { run, graph: yield* readGraph(cache, row), stored };
+  const [graph] = yield* both(readGraph(cache, row), readSteps(stored));
+  return { run, graph, stored };
 }
 
 export function* readGraph(
@@ -322,25 +344,36 @@ export function* readGraph(
   return graph;
 }
 
-type StoredSteps = Pick<ClaimedRun, "steps" | "bytes">;
+/** How many steps one read returns: of all claimed runs together, and of one long run. */
+const [FIRST_STEPS, MORE_STEPS] = [64, 256];
 
-function* readSteps(dialect: Dialect, runs: readonly string[]): Verb<Map<string, StoredSteps>> {
-  const stored = new Map<string, StoredSteps>();
-  for (const { list, params } of inLists(runs, dialect, 0))
-    for (const { run_id, bytes, ...row } of yield* query<
-      { run_id: string; bytes: number } & ClaimedStepRow
-    >(
-      `SELECT run_id, ${CLAIMED_STEP_FIELDS}, ` +
-        "octet_length(input) + octet_length(output) + coalesce(octet_length(log), 0) AS bytes " +
-        `FROM steps WHERE run_id IN ${list} ORDER BY run_id, nth`,
-      params,
-    )) {
-      const own = stored.get(run_id) ?? { steps: [], bytes: 0 };
-      own.steps.push(toClaimedStep(row));
-      own.bytes += Number(bytes);
-      stored.set(run_id, own);
-    }
-  return stored;
+/** A worker loads larger outputs only for the nodes that read them. */
+const MAX_OUTPUT_BYTES = 16 * 1024;
+/** When the outputs of a run have this size, only those that need no more memory than their steps are loaded. */
+const MAX_OUTPUTS_BYTES = 4 * 1024 * 1024;
+const MAX_TINY_BYTES = 128;
+
+/** Adds the next steps. */
+function* readSteps(stored: StoredSteps): Verb<void> {
+  const { run, steps } = stored;
+  const limit = steps.length === 0 ? FIRST_STEPS : MORE_STEPS;
+  const rows = yield* query<{ bytes: number } & ClaimedStepRow>(
+    `SELECT ${CLAIMED_STEP_FIELDS}, ` +
+      "octet_length(input) + octet_length(output) + coalesce(octet_length(log), 0) AS bytes " +
+      "FROM steps WHERE run_id = ? AND nth > ? ORDER BY nth LIMIT ?",
+    [
+      stored.outputBytes < MAX_OUTPUTS_BYTES ? MAX_OUTPUT_BYTES : MAX_TINY_BYTES,
+      run,
+      steps.at(-1)?.nth ?? -1,
+      limit,
+    ],
+  );
+  for (const { bytes, ...row } of rows) {
+    steps.push(toClaimedStep(row));
+    stored.bytes += Number(bytes);
+    stored.outputBytes += row.output?.length ?? 0;
+  }
+  stored.hasMore = rows.length === limit;
 }
 
 export function* loadOutput(run: string, { node_id, item, attempt }: StepRef): Verb<MaybeLarge> {

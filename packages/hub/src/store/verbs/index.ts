@@ -8,7 +8,7 @@ import type { FlowStore } from "../flow-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
 import type { SecretStore } from "../secret-store.ts";
-import { type Dialect, first, query, type Verb } from "../sql.ts";
+import { type Dialect, execute, first, type Reads, type Verb } from "../sql.ts";
 import { isStorageUnavailable } from "../storage-unavailable.ts";
 import type { EventStore, HealthStore, SubscriptionStore, TenantStore } from "../store.ts";
 import { createStoreCache } from "../store-cache.ts";
@@ -125,20 +125,12 @@ import {
 } from "./trigger-subscriptions.ts";
 import { findTool, findTriggers, getTrigger, listEventTriggers, listTools } from "./triggers.ts";
 
-function* checkWritable(at: number): Verb<void> {
-  yield* query(
-    "INSERT INTO health (id, checked_at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at",
-    [at],
-  );
-}
-
 /** The rows of `health`: 1 is the readiness check, 2 the sweeper. */
-function* noteSweep(at: number): Verb<void> {
-  yield* query(
-    "INSERT INTO health (id, checked_at) VALUES (2, ?) ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at",
-    [at],
+const touchHealth = (id: number) => (at: number) =>
+  execute(
+    "INSERT INTO health (id, checked_at) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at",
+    [id, at],
   );
-}
 
 function* lastSweep(): Verb<number | undefined> {
   return (yield* first<{ checked_at: number }>("SELECT checked_at FROM health WHERE id = 2"))
@@ -166,11 +158,11 @@ export type VerbTable = {
     | ReadThenDecode<Parameters<Verbs[Name]>, Awaited<ReturnType<Verbs[Name]>>>;
 };
 
-/** A write that returns a read: it runs after the commit, and returns the result of the method. */
+/** A write that returns reads: they run after the commit, and return the result of the method. */
 interface WriteThenRead<Args extends unknown[], Result> {
   writes: true;
   thenReads: true;
-  run: (...args: Args) => Verb<() => Verb<Result>>;
+  run: (...args: Args) => Verb<Reads<Result>>;
 }
 
 /** A read that returns a function: it runs when the connection is free again. */
@@ -318,8 +310,8 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   confirmCallbackToken: writes((token) => confirmCallbackToken(dialect, token)),
   rejectCallbackToken: writes((token) => rejectCallbackToken(dialect, token)),
   findCallbackToken: reads(findCallbackToken),
-  checkWritable: writes(checkWritable),
-  noteSweep: writes(noteSweep),
+  checkWritable: writes(touchHealth(1)),
+  noteSweep: writes(touchHealth(2)),
   lastSweep: reads(lastSweep),
 });
 
@@ -336,13 +328,29 @@ export function bindVerbs(
     if (!("thenReads" in entry)) return [name, call];
     return [
       name,
-      async (...args: never[]) => {
-        const read = (await call(...args)) as () => Verb<unknown>;
-        return retryRead(() => run(read, false));
-      },
+      async (...args: never[]) =>
+        runReads((await call(...args)) as Reads<unknown>, (read) => run(read, false)),
     ];
   });
   return Object.fromEntries(bound) as Verbs;
+}
+
+/** On SQLite a read blocks the thread, and the promise of its result does not let other work run. */
+const MAX_BLOCKING_MS = 10;
+
+async function runReads<Result>(
+  reads: Reads<Result>,
+  run: (read: () => Verb<void>) => Promise<void>,
+): Promise<Result> {
+  let since = performance.now();
+  for (;;) {
+    const { done, value } = reads.next();
+    if (done) return value;
+    await retryRead(() => run(value));
+    if (performance.now() - since < MAX_BLOCKING_MS) continue;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    since = performance.now();
+  }
 }
 
 const MAX_RETRIES = 10;

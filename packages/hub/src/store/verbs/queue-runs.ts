@@ -23,12 +23,12 @@ import {
 } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import type { LoopGuard } from "./breakers.ts";
-import { hydrate, readGraph } from "./claim-runs.ts";
+import { readGraph } from "./claim-runs.ts";
 import { admitsRun, canStartNow, type LaneOccupancy, replaceWaiting } from "./lane-limits.ts";
 import { lockOrCreateTenants } from "./lock-tenants.ts";
 import { linkEvents, updateEventStatus } from "./run-events.ts";
 import { lockQueues, type Schedule, saveSchedule, scheduleTenant } from "./run-queues.ts";
-import { RUN_FIELDS, type RunRow, startOf } from "./run-rows.ts";
+import { RUN_FIELDS, type RunRow, startOf, toRun } from "./run-rows.ts";
 
 /** A run that has not started, with the inputs that it has gathered. */
 interface PendingRun {
@@ -137,7 +137,7 @@ export function* startRun(
   yield* insertRunning([{ run, lease }]);
   yield* linkEvents([run]);
   yield* updateEventStatus(dialect, [run]);
-  return yield* hydrateRun(dialect, cache, run);
+  return yield* readStarted(cache, run);
 }
 
 export function* prepareRun(
@@ -196,7 +196,7 @@ export function* startInLane(
   yield* linkEvents([run]);
   yield* saveSchedule(schedule);
   yield* updateEventStatus(dialect, [run, ...replaced]);
-  const claimed = isFree ? yield* hydrateRun(dialect, cache, run) : undefined;
+  const claimed = isFree ? yield* readStarted(cache, run) : undefined;
   return claimed ? { outcome: "started", claimed } : { outcome: "queued", id: run.id };
 }
 
@@ -211,13 +211,9 @@ function* insertRunning(starts: readonly Start[], onConflict?: string): Verb<voi
   yield* insert("runs", columns, rows, onConflict);
 }
 
-function* hydrateRun(
-  dialect: Dialect,
-  cache: StoreCache,
-  { id }: NewRun,
-): Verb<ClaimedRun | undefined> {
-  const rows = yield* query<RunRow>(`SELECT ${RUN_FIELDS} FROM runs WHERE id = ?`, [id]);
-  return (yield* hydrate(dialect, cache, rows))[0];
+function* readStarted(cache: StoreCache, { id }: NewRun): Verb<ClaimedRun | undefined> {
+  const row = yield* first<RunRow>(`SELECT ${RUN_FIELDS} FROM runs WHERE id = ?`, [id]);
+  return row && { run: toRun(row), graph: yield* readGraph(cache, row), steps: [], bytes: 0 };
 }
 
 const newPending = ({ id, depth, chain = [] }: NewRun): PendingRun => ({

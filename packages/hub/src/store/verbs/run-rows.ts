@@ -69,23 +69,20 @@ const toStep = (row: StepRow): Step => ({
 });
 
 /**
- * A worker loads larger outputs only for the nodes that read them, and needs the inputs of open steps
- * only.
+ * A worker needs the inputs of open steps only. Its parameter is the size above which the output of a
+ * step that is done is omitted.
  */
-const MAX_CLAIMED_BYTES = 16 * 1024;
-const isOmitted = `octet_length(output) > ${MAX_CLAIMED_BYTES} AND status = 'done'`;
 export const CLAIMED_STEP_FIELDS = STEP_FIELDS.replace(
   "input, output",
-  `CASE WHEN octet_length(input) > ${MAX_CLAIMED_BYTES} AND status NOT IN ('running', 'waiting') THEN 'null' ELSE input END AS input, ` +
-    `CASE WHEN ${isOmitted} THEN 'null' ELSE output END AS output, ` +
-    `CASE WHEN ${isOmitted} THEN 1 ELSE 0 END AS omitted`,
+  "CASE WHEN status IN ('running', 'waiting') THEN input ELSE 'null' END AS input, " +
+    "CASE WHEN octet_length(output) > ? AND status = 'done' THEN NULL ELSE output END AS output",
 );
-export type ClaimedStepRow = Omit<StepRow, "omitted"> & { omitted: number };
-export const toClaimedStep = ({ omitted, ...row }: ClaimedStepRow): WrittenStep => ({
+export type ClaimedStepRow = Omit<StepRow, "output"> & { output: string | null };
+export const toClaimedStep = (row: ClaimedStepRow): WrittenStep => ({
   ...toStep({ ...row, input: "null", output: "null" }),
   input: parseUnlessLarge(row.input),
-  output: parseUnlessLarge(row.output),
-  ...(omitted === 1 && { omitted: true }),
+  output: parseUnlessLarge(row.output ?? "null"),
+  ...(row.output === null && { omitted: true }),
 });
 
 /** Larger values are read as previews. */
