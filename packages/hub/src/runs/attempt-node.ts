@@ -124,22 +124,30 @@ function createCalls(
   const abandoned = new AbortController();
   const caller = () => ({ ...step, abandoned: abandoned.signal });
   let hasCalled = false;
+  let hasEnded = false;
+  /** The attempt may have ended while the effect waited for the storage. */
+  const perform = <Result>(effect: () => Promise<Result>) =>
+    effects.perform(() => {
+      if (hasEnded) throw new Error("The attempt at this step has ended.");
+      return effect();
+    });
   const provided: Pick<NodeContext<JsonObject>, Calls> = {
-    emit: (event) => effects.perform(() => services.emit(run, event, caller())),
+    emit: (event) => perform(() => services.emit(run, event, caller())),
     callFlow: (call) =>
-      effects.perform(() => {
+      perform(() => {
         hasCalled = true;
         return services.callFlow(run, call, caller());
       }),
     inbox: {
       listTools: services.inbox.listTools,
-      callTool: (call) => effects.perform(() => services.inbox.callTool(run, call, signal)),
+      callTool: (call) => perform(() => services.inbox.callTool(run, call, signal)),
     },
   };
   return {
     services: provided,
     /** Cancels called runs, unless another worker continues this run and waits for them again. */
     async close(): Promise<void> {
+      hasEnded = true;
       if (!hasCalled) return;
       if (!signal.aborted || signal.reason === RUN_ENDED) abandoned.abort();
       if (!signal.aborted) await acquireSlot();

@@ -7,6 +7,7 @@ import { ExecutionAborted } from "./step-records.ts";
 
 function open() {
   const timers = createTestTimers();
+  const aborting = new AbortController();
   const state = { fresh: true, held: true, unavailable: false, lost: 0, renewals: 0 };
   const effects = createEffects({
     lease: {
@@ -19,12 +20,12 @@ function open() {
       },
     },
     timers,
-    signal: new AbortController().signal,
+    signal: aborting.signal,
     onLost() {
       state.lost += 1;
     },
   });
-  return { timers, state, effects };
+  return { timers, state, effects, aborting };
 }
 
 const request = { method: "POST", url: "https://x.example", headers: {}, maxResponseBytes: 1 };
@@ -59,6 +60,35 @@ test("waits while the store is unavailable", async () => {
   state.unavailable = false;
   timers.advance(500);
   expect(await performed).toBe("done");
+});
+
+test("repeats an effect that the storage was unavailable for, unless it was sent", async () => {
+  const { timers, effects, aborting } = open();
+  let tries = 0;
+  const perform = (sends: boolean) =>
+    effects.perform(async (beforeSend) => {
+      tries += 1;
+      if (sends) beforeSend();
+      if (tries === 1) throw new StorageUnavailable("unavailable");
+      return "done";
+    });
+  const performed = perform(false);
+  await new Promise((resolve) => setImmediate(resolve));
+  timers.advance(500);
+  expect(await performed).toBe("done");
+  expect(tries).toBe(2);
+
+  tries = 0;
+  await expect(perform(true)).rejects.toBeInstanceOf(StorageUnavailable);
+  expect(tries).toBe(1);
+
+  tries = 0;
+  const aborted = perform(false);
+  await new Promise((resolve) => setImmediate(resolve));
+  aborting.abort();
+  timers.advance(500);
+  await expect(aborted).rejects.toBeInstanceOf(StorageUnavailable);
+  expect(tries).toBe(1);
 });
 
 test("sends nothing if the process was suspended while it connected", async () => {

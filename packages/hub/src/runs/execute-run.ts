@@ -12,6 +12,7 @@ import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
 import type { LargeJson, MaybeLarge, MixedObject } from "@signalbox/rules/large-json.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "../store/run-store.ts";
+import { awaitStorage } from "./await-storage.ts";
 import { createEffects, type Effects } from "./effects.ts";
 import { defaultPort, type Execution } from "./execution.ts";
 import { flowSecrets } from "./flow-secrets.ts";
@@ -89,6 +90,7 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   const execution = createExecution(options, {
     suspend: (due_at) => interrupt({ status: "waiting", due_at }),
     effects: createEffects({ ...options, signal: aborting.signal, onLost: stop }),
+    signal: aborting.signal,
   });
   const { stepLog, suspension } = execution;
   const onAbort = () => {
@@ -128,14 +130,21 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
 
 function createExecution(
   options: ExecuteOptions,
-  { suspend, effects }: { suspend: (due: number) => void; effects: Effects },
+  {
+    suspend,
+    effects,
+    signal,
+  }: { suspend: (due: number) => void; effects: Effects; signal: AbortSignal },
 ): Execution {
   const { claimed, registry, services, timers, stepTimeoutMs, suspendAfterMs } = options;
   const { run, graph } = claimed;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
   const definition = (id: string) => registry.get(nodes.get(id)?.type ?? "");
   const isLoop = (id: string) => (definition(id)?.locals[ITEM_PORT] ?? []).length > 0;
-  const secrets = (names: readonly string[]) => options.secrets(run.tenant, names);
+  /** An error would end the execution, and what its steps have done would not be recorded. */
+  const read = <Result>(work: () => Promise<Result>) =>
+    awaitStorage(timers, () => !signal.aborted, work);
+  const secrets = (names: readonly string[]) => read(() => options.secrets(run.tenant, names));
   return {
     run,
     layout: createLayout(graphOf(graph), run.trigger_node, isLoop),
@@ -143,7 +152,7 @@ function createExecution(
     definition,
     trigger: {},
     stepLog: createStepLog(options),
-    loadOutput: (step) => options.loadOutput(run.id, step),
+    loadOutput: (step) => read(() => options.loadOutput(run.id, step)),
     budget: createRunBudget(options.maxRunBytes, claimed.bytes),
     suspension: createSuspension({ timers, suspendAfterMs, suspend }),
     services,

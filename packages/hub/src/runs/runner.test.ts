@@ -7,6 +7,7 @@ import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { allSteps } from "../store/contract/run-sample.ts";
 import type { WrittenStep } from "../store/run-store.ts";
+import { StorageUnavailable } from "../store/storage-unavailable.ts";
 import type { Store } from "../store/store.ts";
 import {
   createFixture,
@@ -222,6 +223,60 @@ describe("a runner", () => {
     expect(await ended).toMatchObject({ status: "succeeded", claims: 1 });
     expect(f.errors).toEqual([new Error("no connection")]);
     expect(f.calls).toEqual(["a a 1", "b b 1"]);
+  });
+
+  /** Fails once, as in an outage. */
+  const failingOnce = <Args extends unknown[], Result>(
+    work: (...args: Args) => Promise<Result>,
+  ) => {
+    let fails = true;
+    return (...args: Args): Promise<Result> => {
+      if (!fails) return work(...args);
+      fails = false;
+      return Promise.reject(new StorageUnavailable("no connection"));
+    };
+  };
+
+  inFixture("waits for a stored output during an outage, and repeats no step", async (f) => {
+    const make = await f.publish(
+      [start, probe("a", { value: "x".repeat(1_000), times: 100 }), gate("hold", { value: 1 })],
+      edges("start > a", "start > hold"),
+    );
+    const crashable = f.openCrashable();
+    const { id } = await crashable.start(make());
+    await expect.poll(async () => await f.steps(id)).toContain("a done");
+    await expect.poll(() => f.calls).toContain("hold begins");
+    crashable.crash();
+    f.open("hold");
+    const store = { ...f.store, loadOutput: failingOnce(f.store.loadOutput) };
+    f.openRunner({ store, now: () => Date.now() + HOUR });
+    await expect.poll(() => f.status(id), { timeout: 10_000 }).toBe("succeeded");
+    expect(await f.run(id)).toMatchObject({ claims: 2, output: { hold: 1 } });
+    expect(f.calls.filter((call) => call === "hold begins")).toHaveLength(2);
+  });
+
+  inFixture("waits for secrets and called flows during an outage", async (f) => {
+    const end = node("end", "Return", { value: "called" });
+    const called = await f.publish([start, end], edges("start > end"));
+    const make = await f.publish(
+      [
+        start,
+        probe("a", { value: "{{ secrets.KEY }}" }),
+        node("call", "CallFlow", { flow: called().flow_id }),
+      ],
+      edges("start > a > call"),
+    );
+    const startRun = failingOnce(f.store.startRun);
+    const runner = f.openRunner({
+      store: {
+        ...f.store,
+        startRun: (run, lease) => (run.parent_run ? startRun : f.store.startRun)(run, lease),
+      },
+      secrets: failingOnce(async () => ({ KEY: "s3cret" })),
+    });
+    const { ended } = await runner.start(make());
+    expect(await ended).toMatchObject({ status: "succeeded", output: "called" });
+    expect(f.calls).toEqual(["a a 1"]);
   });
 
   inFixture("does not repeat the last step of a run whose end could not be saved", async (f) => {

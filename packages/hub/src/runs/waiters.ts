@@ -2,10 +2,11 @@
 import type { Timers } from "../lib/timers.ts";
 import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
+import { awaitStorage } from "./await-storage.ts";
 
 export interface WaitersOptions {
   store: Pick<Store, "getRun" | "cancelRun">;
-  timers: Pick<Timers, "now">;
+  timers: Pick<Timers, "now" | "after">;
   onError(error: unknown): void;
 }
 
@@ -46,9 +47,10 @@ export function createWaiters({ store, timers, onError }: WaitersOptions): Waite
     untilEnded(tenant, id, { justClaimed, stored, signal }) {
       const { promise, resolve, reject } = Promise.withResolvers<Run>();
       promise.catch(() => {}); // no unhandled rejection if the caller does not await it
+      const isOpen = () => !closed && waiters.has(waiter);
       const cancel = () => {
         const request = () => store.cancelRun(tenant, id, timers.now());
-        if (!closed) void stored.then(request).catch(onError);
+        if (!closed) void stored.then(() => awaitStorage(timers, isOpen, request)).catch(onError);
       };
       const waiters = waiting.get(id) ?? new Set();
       waiting.set(id, waiters);
@@ -58,7 +60,7 @@ export function createWaiters({ store, timers, onError }: WaitersOptions): Waite
       };
       const read = async () => {
         try {
-          const run = await store.getRun(tenant, id);
+          const run = await awaitStorage(timers, isOpen, () => store.getRun(tenant, id));
           if (run && !TERMINAL_STATUSES.includes(run.status)) return;
           leave();
           if (run) resolve(run);
