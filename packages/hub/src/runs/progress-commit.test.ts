@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunProgress } from "../store/run-store.ts";
+import { StorageUnavailable } from "../store/storage-unavailable.ts";
 import { CannotBeSaved, createProgressCommit } from "./progress-commit.ts";
 
 const progress = (run: string): RunProgress => ({ run, claim: 1, steps: [], now: 0 });
@@ -112,6 +113,21 @@ test("rethrows any other error of the store", async () => {
     timers: { defer: setImmediate },
   });
   await expect(save(progress("a"))).rejects.toBe(error);
+});
+
+test("does not serialize the values again when the storage is unavailable", async () => {
+  const save = createProgressCommit({
+    store: {
+      saveProgress: () => Promise.reject(new StorageUnavailable("down")),
+      isDataError: () => false,
+    },
+    timers: { defer: setImmediate },
+  });
+  let serialized = 0;
+  const output = { toJSON: () => String(++serialized) } as unknown as null;
+  const next = { status: "succeeded", output } as const;
+  await expect(save({ ...progress("a"), next })).rejects.toBeInstanceOf(StorageUnavailable);
+  expect(serialized).toBe(0);
 });
 
 test("yields to the event loop before each write to a synchronous store", async () => {

@@ -6,6 +6,7 @@ import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
 import { createBatcher } from "../lib/batcher.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { RunProgress } from "../store/run-store.ts";
+import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 import type { Store } from "../store/store.ts";
 
 /**
@@ -35,7 +36,8 @@ export class CannotBeSaved extends Error {}
 
 export function createProgressCommit({ store, timers }: ProgressCommitOptions): SaveProgress {
   const isItemError = (error: unknown, items: readonly RunProgress[]): boolean =>
-    store.isDataError(error) || error instanceof RangeError || !items.every(isSerializable);
+    !isStorageUnavailable(error) &&
+    (store.isDataError(error) || error instanceof RangeError || !items.every(isSerializable));
   const batcher = createBatcher<RunProgress, "saved" | "lost">({
     flush: (items) => store.saveProgress(items),
     defer: timers.defer,
