@@ -2,6 +2,30 @@ import { expect, it } from "vitest";
 import { createTestTimers } from "../lib/test-timers.ts";
 import { createOutageLog } from "./outage-log.ts";
 
+it("reports a lost connection as a warning, and only outside of outages", () => {
+  const timers = createTestTimers();
+  const lines: string[] = [];
+  const outages = createOutageLog({
+    log: {
+      warn: (_, message) => void lines.push(`warn ${message}`),
+      error: (_, message) => void lines.push(`error ${message}`),
+    },
+    timers,
+  });
+  const lost = "warn lost a connection to the database; opening another one";
+  outages.disconnected(new Error("reset"));
+  outages.disconnected(new Error("reset"));
+  outages.succeeded();
+  expect(lines).toEqual([lost]);
+  timers.advance(30_000);
+  outages.disconnected(new Error("reset"));
+  expect(lines).toEqual([lost, lost]);
+  timers.advance(30_000);
+  outages.failed(new Error("refused"));
+  outages.disconnected(new Error("refused"));
+  expect(lines.slice(2)).toEqual(["error the database is unavailable: requests get 503"]);
+});
+
 it("logs an outage once, then counts, then its end", () => {
   const timers = createTestTimers();
   const lines: [string, object][] = [];

@@ -5,12 +5,17 @@ import type { Timers } from "../lib/timers.ts";
 export interface OutageLog {
   failed(error: Error): void;
   succeeded(): void;
+  /** A connection has ended that no operation used. */
+  disconnected(error: Error): void;
 }
+
+/** What a backend reports of its operations. */
+export type OperationLog = Pick<OutageLog, "failed" | "succeeded">;
 
 export interface OutageLogOptions {
   log: Pick<Log, "warn" | "error">;
   timers: Pick<Timers, "monotonic">;
-  /** While the outage lasts, one line per this time. */
+  /** While the outage lasts, one line per this time. Also the shortest time between lost connections. */
   repeatMs?: number;
   /** The outage has ended when an operation succeeds and none has failed for this time. */
   quietMs?: number;
@@ -26,6 +31,7 @@ interface Outage {
 export function createOutageLog(options: OutageLogOptions): OutageLog {
   const { log, timers, repeatMs = 30_000, quietMs = 1_000 } = options;
   let outage: Outage | undefined;
+  let disconnectedAt = Number.NEGATIVE_INFINITY;
   const facts = ({ failures, since }: Outage) => ({
     failures,
     seconds: Math.round((timers.monotonic() - since) / 1000),
@@ -49,6 +55,12 @@ export function createOutageLog(options: OutageLogOptions): OutageLog {
       if (!outage || timers.monotonic() - outage.failedAt < quietMs) return;
       log.warn(facts(outage), "the database is available again");
       outage = undefined;
+    },
+    disconnected({ message }) {
+      const now = timers.monotonic();
+      if (outage || now - disconnectedAt < repeatMs) return;
+      disconnectedAt = now;
+      log.warn({ reason: message }, "lost a connection to the database; opening another one");
     },
   };
 }

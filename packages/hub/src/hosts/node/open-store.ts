@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { messageOf } from "../../store/backends/postgres-errors.ts";
 import type { OutageLog } from "../../store/outage-log.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
@@ -16,7 +17,7 @@ export class DatabaseUnavailable extends Error {
 /** Opens the database of DATABASE_URL. Only the driver that is used is loaded. */
 export async function openStore(
   settings: DatabaseSettings,
-  outages: OutageLog = { failed() {}, succeeded() {} },
+  outages: OutageLog = { failed() {}, succeeded() {}, disconnected() {} },
 ): Promise<Store> {
   if (isSqlite(settings)) {
     const { openSqlite } = await import("../../store/backends/sqlite.ts");
@@ -24,7 +25,7 @@ export async function openStore(
   }
   const { openPostgres } = await import("../../store/backends/postgres.ts");
   try {
-    return await openPostgres(settings.databaseUrl, { outages, onError: outages.failed });
+    return await openPostgres(settings.databaseUrl, { outages, onError: outages.disconnected });
   } catch (error) {
     if (isStorageUnavailable(error))
       throw new DatabaseUnavailable(
@@ -124,10 +125,4 @@ export function withoutPassword(url: string): string {
   for (const name of [...parsed.searchParams.keys()])
     if (/password/i.test(name)) parsed.searchParams.set(name, "***");
   return parsed.href;
-}
-
-/** For a refused connection, Node throws an AggregateError without a message. */
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(messageOf).join("; ");
-  return error instanceof Error ? error.message : String(error);
 }

@@ -23,8 +23,8 @@ export async function openWhenAvailable(
   // While the start waits, its own line reports the outage.
   let isOpen = false;
   const afterStart: OutageLog = {
+    ...outages,
     failed: (error) => isOpen && outages.failed(error),
-    succeeded: outages.succeeded,
   };
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -48,15 +48,11 @@ export function toStorageError(error: unknown): unknown {
 }
 
 /** For a refused connection, Node throws an AggregateError without a message. */
-export function messageOf(error: Error): string {
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
   if (isQueryTimeout(error) || error.message === "timeout exceeded when trying to connect")
     return "the database did not respond in time";
   if (isLockTimeout(error)) return "another process has locked the rows for too long";
-  if (error instanceof AggregateError) {
-    const messages = error.errors.map((one) =>
-      one instanceof Error ? messageOf(one) : String(one),
-    );
-    return [...new Set(messages)].join("; ");
-  }
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(messageOf))].join("; ");
   return error.message;
 }

@@ -5,7 +5,7 @@
 import pg from "pg";
 import { createListeners } from "../listeners.ts";
 import { migrate } from "../migrations.ts";
-import type { OutageLog } from "../outage-log.ts";
+import type { OperationLog } from "../outage-log.ts";
 import { createPackLarge } from "../packs.ts";
 import type { Notice, Verb } from "../sql.ts";
 import { StorageUnavailable } from "../storage-unavailable.ts";
@@ -38,7 +38,7 @@ export interface PostgresOptions {
   /** Called with errors of connections that no call waits for. */
   onError?: (error: Error) => void;
   /** Gets the result of every call. */
-  outages?: OutageLog;
+  outages?: OperationLog;
   /** Injected by benchmarks that measure reads without the cache. */
   cache?: StoreCache;
 }

@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { createListeners } from "../listeners.ts";
 import { migrate } from "../migrations.ts";
-import type { OutageLog } from "../outage-log.ts";
+import type { OperationLog } from "../outage-log.ts";
 import { createPackLarge } from "../packs.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Verb } from "../sql.ts";
@@ -38,7 +38,7 @@ export interface SqliteOptions {
   /** How long a verb waits for the lock of another process. */
   busyTimeoutMs?: number;
   /** Gets the result of every call. */
-  outages?: OutageLog;
+  outages?: OperationLog;
   /** Injected by benchmarks that measure reads without the cache. */
   cache?: StoreCache;
 }
