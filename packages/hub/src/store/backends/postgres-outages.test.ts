@@ -7,6 +7,7 @@ import { sampleRun } from "../contract/run-sample.ts";
 import { allEvents, appendEvents, sampleEvent } from "../contract/sample.ts";
 import type { Store } from "../store.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
+import { dialect } from "./postgres-statement.ts";
 
 let url: string;
 let stores: Store[];
@@ -77,6 +78,28 @@ test("a transaction waits for a lock for a few seconds at most", async () => {
   });
   await locking.end();
   expect(await appendEvents(store, [sampleEvent()])).toEqual([2]);
+});
+
+test("a migration may take longer than other statements", async () => {
+  const blocking = new pg.Client({ connectionString: url });
+  await blocking.connect();
+  await blocking.query(`BEGIN; ${dialect.migrationLock}`);
+  let isOpen = false;
+  const opened = open(url, { queryTimeoutMs: 1_000 }).then((store) => {
+    isOpen = true;
+    return store;
+  });
+  await vi.waitFor(async () => {
+    const { rows } = await blocking.query(
+      "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'advisory' " +
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+    );
+    expect(rows).toHaveLength(1);
+  }, 60_000);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect(isOpen).toBe(false);
+  await blocking.end();
+  expect(await appendEvents(await opened, [sampleEvent()])).toEqual([1]);
 });
 
 describe("a database that stops responding", () => {

@@ -17,14 +17,14 @@ export interface PulseOptions {
   pingTimeoutMs?: number;
 }
 
-export interface Operation {
+export interface WatchedCall {
   /** Whether the caller has already got an error, so that the operation must not take effect. */
   isAbandoned(): boolean;
 }
 
 export interface Pulse {
   /** Rejects with `StorageUnavailable` if the server stops responding. */
-  watch<Result>(work: (operation: Operation) => Promise<Result>): Promise<Result>;
+  watch<Result>(work: (call: WatchedCall) => Promise<Result>): Promise<Result>;
   stop(): void;
 }
 

@@ -24,7 +24,7 @@ import {
 import { CLOSE_TIMEOUT_MS, commitSql, destroySocket, listen } from "./postgres-listen.ts";
 import { createPing } from "./postgres-ping.ts";
 import { createPipeline } from "./postgres-pipeline.ts";
-import { createPulse, type Operation } from "./postgres-pulse.ts";
+import { createPulse, type WatchedCall } from "./postgres-pulse.ts";
 import { dialect, types } from "./postgres-statement.ts";
 
 export interface PostgresOptions {
@@ -49,9 +49,11 @@ export interface PostgresOptions {
  */
 const IDLE_MS = 1_000;
 
-/** A migration takes longer than other transactions, and the replicas that start wait for it. */
-const MIGRATION_SETTINGS =
-  "SET LOCAL lock_timeout = '60s'; SET LOCAL idle_in_transaction_session_timeout = '15s'";
+/**
+ * A migration of a large table takes long, and the replicas that start wait for it. It waits for locks
+ * for a short time only: until it gets them, the queries of other replicas wait behind it.
+ */
+const MIGRATION = { query_timeout: 0, lockMs: 10_000, idleMs: 15_000, max: 1 };
 
 export async function openPostgres(
   url: string,
@@ -73,25 +75,29 @@ export async function openPostgres(
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   };
-  const pool = new pg.Pool({
-    ...connection,
-    max: poolSize,
-    types,
-    application_name: "signalbox",
-    pipeline: true,
-    options: `-c idle_in_transaction_session_timeout=${IDLE_MS} -c lock_timeout=${lockTimeoutMs}`,
-  });
-  // The pool replaces a broken idle connection, and a broken connection in use fails its verb. Both
-  // need a listener for `error`: without one, the process would crash.
-  pool.on("error", (error) => onError(new Error(messageOf(error))));
   const clients = new Set<pg.ClientBase>();
   /** Why a connection ended while it executed no statement. */
   const endedBy = new WeakMap<pg.ClientBase, Error>();
-  pool.on("connect", (client) => {
-    clients.add(client);
-    client.on("error", (error) => endedBy.set(client, error));
-  });
-  pool.on("remove", (client) => clients.delete(client));
+  const openPool = ({ idleMs, lockMs, ...config }: PoolOptions) => {
+    const pool = new pg.Pool({
+      ...connection,
+      types,
+      application_name: "signalbox",
+      pipeline: true,
+      options: `-c idle_in_transaction_session_timeout=${idleMs} -c lock_timeout=${lockMs}`,
+      ...config,
+    });
+    // The pool replaces a broken idle connection, and a broken connection in use fails its verb. Both
+    // need a listener for `error`: without one, the process would crash.
+    pool.on("error", (error) => onError(new Error(messageOf(error))));
+    pool.on("connect", (client) => {
+      clients.add(client);
+      client.on("error", (error) => endedBy.set(client, error));
+    });
+    pool.on("remove", (client) => clients.delete(client));
+    return pool;
+  };
+  const pool = openPool({ max: poolSize, idleMs: IDLE_MS, lockMs: lockTimeoutMs });
   const listeners = createListeners();
   const commitListeners = createListeners();
   const pinging = createPing(connection);
@@ -102,18 +108,18 @@ export async function openPostgres(
 
   const runOnce = async <Result>(
     verb: () => Verb<Result>,
-    { writes, settings }: RunOptions,
-    { isAbandoned }: Operation,
+    { writes, from = pool }: RunOptions,
+    { isAbandoned }: WatchedCall,
   ): Promise<Result> => {
     for (let attempt = 1; ; attempt += 1) {
-      const client = await pool.connect();
+      const client = await from.connect();
       let broken: Error | undefined;
       try {
         if (isAbandoned()) throw new StorageUnavailable("the request was given up");
         const pipeline = createPipeline(client);
         const notices: Notice[] = [];
         if (!writes) return await pipeline.run(verb(), notices);
-        pipeline.send(settings === undefined ? "BEGIN" : `BEGIN; ${settings}`);
+        pipeline.send("BEGIN");
         const result = await pipeline.run(verb(), notices);
         await pipeline.query(commitSql(notices));
         commitListeners.notify(notices);
@@ -149,13 +155,16 @@ export async function openPostgres(
   const run = <Result>(verb: () => Verb<Result>, writes: boolean): Promise<Result> =>
     execute(verb, { writes });
 
+  const migrations = openPool(MIGRATION);
   try {
-    await execute(() => migrate(dialect), { writes: true, settings: MIGRATION_SETTINGS });
+    await execute(() => migrate(dialect), { writes: true, from: migrations });
   } catch (error) {
     pulse.stop();
     pinging.stop();
     await pool.end();
     throw error;
+  } finally {
+    await migrations.end();
   }
   pinging.open();
   const listening = listen(connection, listeners.notify, (error) =>
@@ -184,6 +193,11 @@ export async function openPostgres(
 
 interface RunOptions {
   writes: boolean;
-  /** Statements that follow `BEGIN`. */
-  settings?: string;
+  from?: pg.Pool;
+}
+
+interface PoolOptions extends Pick<pg.PoolConfig, "max" | "query_timeout"> {
+  /** How long a transaction may be idle, and may wait for a lock. */
+  idleMs: number;
+  lockMs: number;
 }
