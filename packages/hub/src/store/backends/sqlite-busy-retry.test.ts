@@ -11,8 +11,16 @@ function setUp() {
   let busy = true;
   const done: string[] = [];
   const tries: string[] = [];
-  const retry = createBusyRetry({ timeoutMs: 1_000, isBusy: (error) => error === BUSY });
+  let successes = 0;
+  const retry = createBusyRetry({
+    timeoutMs: 1_000,
+    isBusy: (error) => error === BUSY,
+    onSuccess() {
+      successes += 1;
+    },
+  });
   return {
+    successes: () => successes,
     done,
     tries,
     retry,
@@ -39,7 +47,7 @@ test("runs immediately if the file is not locked", async () => {
 });
 
 test("queues later work behind waiting work, and retries only the first", async () => {
-  const { run, unlock, done, tries } = setUp();
+  const { run, unlock, done, tries, successes } = setUp();
   const all = Promise.allSettled([run("a"), run("bad"), run("c")]);
   await vi.advanceTimersByTimeAsync(400);
   expect(new Set(tries)).toEqual(new Set(["a"]));
@@ -49,6 +57,7 @@ test("queues later work behind waiting work, and retries only the first", async 
   expect((await all).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   expect(await late).toBe("d");
   expect(done).toEqual(["a", "c", "d"]);
+  expect(successes()).toBe(3);
 });
 
 test("rejects each call after its own timeout, with the busy error", async () => {

@@ -62,7 +62,11 @@ export function createBusyRetry({
           }
         }
         const until = performance.now() + timeoutMs;
-        waiting.push({ attempt: () => resolve(work()), reject, until });
+        const attempt = () => {
+          resolve(work());
+          onSuccess();
+        };
+        waiting.push({ attempt, reject, until });
         scheduleRetry(PAUSE_MS);
       });
     },
