@@ -21,6 +21,7 @@ export interface StoredCheck {
   acknowledged: number;
   stored: number;
   missing: number;
+  /** Events of the tenant beyond one for each id: also events without an id. */
   doubled: number;
 }
 
@@ -33,18 +34,19 @@ export async function checkStored(
     databaseUrl === undefined
       ? openSqlite(join(data, "signalbox.db"))
       : await openPostgres(databaseUrl);
-  const counts = new Map<string, number>();
+  const stored = new Set<string>();
+  let events = 0;
   for (let cursor: number | undefined = 0; cursor !== undefined; ) {
     const page = await store.listEvents({ tenant, order: "oldest", cursor, limit: 1_000 });
-    for (const { external_id } of page.items)
-      if (external_id !== null) counts.set(external_id, (counts.get(external_id) ?? 0) + 1);
+    for (const { external_id } of page.items) if (external_id !== null) stored.add(external_id);
+    events += page.items.length;
     cursor = page.next ?? undefined;
   }
   await store.close();
   return {
     acknowledged: acknowledged.size,
-    stored: counts.size,
-    missing: [...acknowledged].filter((id) => !counts.has(id)).length,
-    doubled: [...counts.values()].filter((count) => count > 1).length,
+    stored: stored.size,
+    missing: [...acknowledged].filter((id) => !stored.has(id)).length,
+    doubled: events - stored.size,
   };
 }

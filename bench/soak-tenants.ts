@@ -10,6 +10,7 @@ const ADMIN = "sbx_admin_of_the_soak_benchmark";
 export const SOAK_SETTINGS = {
   SIGNALBOX_TENANCY: "github",
   SIGNALBOX_QUOTA: "0",
+  SIGNALBOX_KEEP_MB: "1000000", // all webhooks of a long soak are compared at its end
   SIGNALBOX_TOKEN: ADMIN,
 };
 export const VICTIM = { account: 42, installation: 1_042 };
