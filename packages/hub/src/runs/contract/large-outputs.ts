@@ -40,24 +40,35 @@ export function largeOutputsContract(it: It): void {
     expect(f.calls.filter((call) => call.startsWith("a "))).toHaveLength(2);
   });
 
-  it("continues a loop whose results are too large for a claim", async (f) => {
+  it("continues loops whose results are together too large for a claim", async (f) => {
     const text = "x".repeat(12_000);
-    const items = Array.from({ length: 450 }, (_, at) => at);
+    const items = Array.from({ length: 110 }, (_, at) => at);
+    const loops = [1, 2, 3, 4];
     const make = await f.publish(
       [
         start,
-        node("each", "ForEach", { items, atOnce: 10 }),
-        probe("inner", { value: `{{ item }} ${text}` }),
+        ...loops.flatMap((nth) => [
+          node(`each${nth}`, "ForEach", { items, atOnce: 10 }),
+          probe(`inner${nth}`, { value: `{{ item }} ${text}` }),
+        ]),
+        node("end", "Return", { value: loops.map((nth) => `{{ each${nth}[109] }}`) }),
       ],
-      edges("start > each.item > inner"),
+      edges(
+        "start > each1",
+        ...loops.map((nth) => `each${nth}.item > inner${nth}`),
+        "each1.done > each2",
+        "each2.done > each3",
+        "each3.done > each4",
+        "each4.done > end",
+      ),
     );
-    const isLate = ({ item, status }: WrittenStep) => item === "each:440" && status === "done";
+    const isLate = ({ item, status }: WrittenStep) => item === "each4:100" && status === "done";
     const { id } = await f.openCrashable({}, isLate).start(make());
-    await expect.poll(async () => (await f.steps(id)).includes("inner@each:440 done")).toBe(true);
+    await expect.poll(async () => (await f.steps(id)).includes("inner4@each4:100 done")).toBe(true);
     f.openRunner({ now: () => Date.now() + HOUR / 2 });
     await expect.poll(() => f.status(id)).toBe("succeeded");
     const { output } = await f.run(id);
-    expect(parsed(output)).toEqual(items.map((item) => `${item} ${text}`));
+    expect(parsed(output)).toEqual(loops.map(() => `109 ${text}`));
     expect(f.calls.length).toBeLessThan(480);
   });
 
