@@ -50,8 +50,9 @@ export async function attemptNode(
   const { run, services, effects } = execution;
   const key = idempotencyKey(run.id, id, context.frame.iteration);
   const calls = createCalls(execution, context, { key, attempt: number });
-  const loading = loadForNode(execution, context, id);
-  const loaded = loading instanceof Promise ? await loading : loading;
+  let loading = loadForNode(execution, context, id);
+  while (loading instanceof Promise) loading = loadForNode(execution, context, id, await loading);
+  const loaded = loading;
   const attempted = await attempt({
     tenant: run.tenant,
     node,

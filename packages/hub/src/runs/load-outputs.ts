@@ -5,11 +5,16 @@ import type { Execution, FrameContext } from "./execution.ts";
 import { incomingStates, type NodeState } from "./frame.ts";
 import { type LoadedOutputs, NONE_LOADED, StoredOutput } from "./stored-output.ts";
 
-/** Loads the stored outputs that the node can read: those of its inputs, and those that it names. */
+/**
+ * Loads the stored outputs that the node can read: those of its inputs, and those that it names.
+ * Returns no promise if all of them are loaded. Call it until then: meanwhile, further outputs may
+ * have been stored and evicted.
+ */
 export function loadForNode(
   execution: Execution,
   context: FrameContext,
   id: string,
+  loaded: LoadedOutputs = NONE_LOADED,
 ): LoadedOutputs | Promise<LoadedOutputs> {
   const needed = new Set<StoredOutput>();
   const add = (state: NodeState | undefined) => {
@@ -23,16 +28,18 @@ export function loadForNode(
       names ??= referencedNodes(execution.node(id), execution.definition(id));
       if (names === "all" || names.has(execution.node(other).slug)) needed.add(state.output);
     }
-  return needed.size === 0 ? NONE_LOADED : loadOutputs(execution, needed);
+  const isLoaded = [...needed].every((output) => loaded.has(output));
+  return isLoaded ? loaded : loadOutputs(execution, needed, loaded);
 }
 
 export async function loadOutputs(
   { loadOutput }: Pick<Execution, "loadOutput">,
   needed: Iterable<StoredOutput>,
+  before: LoadedOutputs = NONE_LOADED,
 ): Promise<LoadedOutputs> {
   const loaded = new Map<StoredOutput, MixedJson>();
   for (const output of needed) {
-    const value = output.cached() ?? (await loadOutput(output.step));
+    const value = before.get(output) ?? output.cached() ?? (await loadOutput(output.step));
     loaded.set(output, value);
   }
   return loaded;
