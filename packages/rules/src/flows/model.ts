@@ -36,9 +36,15 @@ export function isDeeperThan(depth: number, value: unknown): boolean {
   return false;
 }
 
+function countOpenings(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("{{"); at >= 0; at = text.indexOf("{{", at + 2)) count += 1;
+  return count;
+}
+
 /** At least as many as there are: templates are parsed only after this limit was checked. */
 function countReferences(value: unknown): number {
-  if (typeof value === "string") return value.split("{{").length - 1;
+  if (typeof value === "string") return countOpenings(value);
   if (typeof value !== "object" || value === null) return 0;
   return Object.values(value).reduce((sum: number, inner) => sum + countReferences(inner), 0);
 }
