@@ -1,6 +1,6 @@
 import { loadSettings } from "../node/load-settings.ts";
-import { createLog, type Logger } from "../node/log.ts";
-import { type RunningHub, startHub } from "../node/start-hub.ts";
+import type { Logger } from "../node/log.ts";
+import type { RunningHub } from "../node/start-hub.ts";
 import { version } from "../version.ts";
 import { banner } from "./banner.ts";
 import { allSettings, assertNoMoreArguments, type Command } from "./command.ts";
@@ -14,6 +14,9 @@ export const serve: Command = {
   async run({ positionals, flags }) {
     assertNoMoreArguments(positionals);
     const settings = loadSettings(flags);
+    // Loaded only here, since the other commands start faster without the hub.
+    const { createLog } = await import("../node/log.ts");
+    const { startHub } = await import("../node/start-hub.ts");
     const log = await createLog({ level: settings.logLevel, format: settings.logFormat });
     const hub = await startHub({ settings, log, version });
     const startedIn = Math.round(performance.now());

@@ -1,0 +1,65 @@
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import { Hono } from "hono";
+import { createAuthorizeRequest } from "../../api/authorize-request.ts";
+import { managementRoutes } from "../../api/management-routes.ts";
+import { mountRoutes } from "../../api/route.ts";
+import { createIds } from "../../lib/ids.ts";
+import { createSeal, type Seal } from "../../lib/seal.ts";
+import type { Store } from "../../store/store.ts";
+import { createAuthorizer } from "../../tenants/authorizer.ts";
+import { withLocalToken } from "../../tenants/local-token.ts";
+import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
+import { randomSecret } from "../../tenants/tokens.ts";
+import { createSandbox } from "../node/sandbox.ts";
+import { sealKey } from "../node/seal-key.ts";
+import { systemTimers } from "../node/system-timers.ts";
+import type { Settings } from "../settings.ts";
+
+/** Serves the management routes in this process, on the database. */
+export async function serveInProcess(
+  store: Store,
+  settings: Settings,
+): Promise<{ fetch: typeof fetch; token: string; close: () => Promise<void> }> {
+  const sandbox = createSandbox();
+  const now = Date.now;
+  const token = randomSecret("sbx_local_");
+  const tokens = await withLocalToken(store, token, now());
+  const authorizer = createAuthorizer({
+    store: tokens,
+    now,
+    everyTenant: settings.tenancy === "single" ? [LOCAL_TENANT] : undefined,
+  });
+  const app = new Hono();
+  app.onError((error) => {
+    throw error;
+  });
+  const routes = managementRoutes({
+    store,
+    tokens,
+    registry: nodeTypes,
+    evaluate: sandbox.evaluate,
+    seal: lazySeal(settings),
+    newId: createIds(),
+    now,
+    tenancy: settings.tenancy,
+    publicUrl: settings.publicUrl,
+    connections: {
+      timers: systemTimers,
+      allowCommands: settings.allowCommands === "on",
+      waitMs: 0,
+      calls: undefined,
+    },
+  });
+  mountRoutes(app, routes, createAuthorizeRequest({ authorizer, checkHost: () => undefined }));
+  return {
+    fetch: async (input, init) => app.fetch(new Request(input, init)),
+    token,
+    close: sandbox.close,
+  };
+}
+
+/** Most commands store no secret, and must not create a key. */
+const lazySeal = ({ key, data }: Settings): Seal => ({
+  seal: (text) => createSeal(sealKey(key, data)).seal(text),
+  unseal: (sealed) => createSeal(sealKey(key, data)).unseal(sealed),
+});
