@@ -10,9 +10,10 @@ export interface HealthProbe {
   stop(): void;
 }
 
-export function startHealthProbe(url: string): HealthProbe {
+/** `pid` is the hub's; without it, the report has no CPU times. */
+export function startHealthProbe(url: string, pid?: number): HealthProbe {
   const file = fileURLToPath(new URL("health-probe-process.ts", import.meta.url));
-  const child = fork(file, [url], { execArgv: [], serialization: "advanced" });
+  const child = fork(file, [url, String(pid)], { execArgv: [], serialization: "advanced" });
   return {
     async report() {
       child.send("report");

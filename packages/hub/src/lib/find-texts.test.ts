@@ -53,8 +53,9 @@ it.each<[string, string[]]>([
   const within = "a".repeat(8_000_000);
   const { find, isIn } = createTexts(texts);
   const isFound = texts[0] === "a".repeat(60_000);
-  const startedAt = performance.now();
+  const startedAt = process.cpuUsage();
   expect(isIn(within)).toBe(isFound);
   expect(find(within)).toEqual(isFound ? [[0, within.length]] : []);
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  const { user, system } = process.cpuUsage(startedAt);
+  expect((user + system) / 1_000).toBeLessThan(5_000);
 });

@@ -49,5 +49,5 @@ it("plans quickly after years of downtime, and counts up to a limit", () => {
     run: { tick: now - 30_000, missed: MAX_MISSED },
     nextAt: now + 30_000,
   });
-  expect(performance.now() - start).toBeLessThan(5_000);
+  expect(performance.now() - start).toBeLessThan(20_000);
 });
