@@ -52,12 +52,12 @@ function probe(): void {
 
 function report(): void {
   reportWanted = false;
-  const report: HealthReport = {
+  const message: HealthReport = {
     latencies: Float64Array.from(latencies),
     busy: Float64Array.from(busy),
     failed,
   };
-  process.send?.(report);
+  process.send?.(message);
   latencies = [];
   busy = [];
   failed = 0;

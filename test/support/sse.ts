@@ -11,8 +11,10 @@ export interface SseReader {
   /** The `seq` of each received event, in order. */
   seqs(): number[];
   lastId(): string | undefined;
-  /** Resolves when the server ends the stream. */
+  /** Resolves when the stream has ended or broken. */
   ended: Promise<void>;
+  /** Whether the connection broke, instead of being ended by the server. */
+  isBroken(): boolean;
   close(): void;
 }
 
@@ -24,6 +26,7 @@ export async function openSse(
   const abort = new AbortController();
   const response = await fetch(url, { headers, ...init, signal: abort.signal });
   const messages: SseMessage[] = [];
+  let isBroken = false;
   const read = async () => {
     if (!response.ok || !response.body) return;
     let rest = "";
@@ -39,7 +42,10 @@ export async function openSse(
     messages,
     seqs: () => messages.flatMap(({ data }) => (typeof data.seq === "number" ? [data.seq] : [])),
     lastId: () => messages.findLast(({ id }) => id !== undefined)?.id,
-    ended: read().catch(() => {}),
+    ended: read().catch(() => {
+      isBroken = true;
+    }),
+    isBroken: () => isBroken,
     close: () => abort.abort(),
   };
 }

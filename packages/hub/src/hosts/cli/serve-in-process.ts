@@ -20,10 +20,10 @@ export async function serveInProcess(
   store: Store,
   settings: Settings,
 ): Promise<{ fetch: typeof fetch; token: string; close: () => Promise<void> }> {
-  const sandbox = createSandbox();
   const now = Date.now;
   const token = randomSecret("sbx_local_");
   const tokens = await withLocalToken(store, token, now());
+  const sandbox = createSandbox(); // last: a failure above would leave it open
   const authorizer = createAuthorizer({
     store: tokens,
     now,
