@@ -2,6 +2,7 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
+import type { ReadWebFile } from "./api/web-ui.ts";
 import type { OpenCommand } from "./connections/command.ts";
 import type { DeliveryOutcome } from "./deliver/delivery.ts";
 import type { TrustedProxy } from "./ingest/addresses.ts";
@@ -25,6 +26,8 @@ export interface HostPorts {
   guardedWebFetch: WebFetch;
   /** Runs MCP servers as processes. Undefined if the host cannot, or the operator does not allow it. */
   openCommand?: OpenCommand | undefined;
+  /** Reads the files of the web UI. Undefined if the host does not serve it. */
+  readWebFile?: ReadWebFile | undefined;
   /** Evaluates code, expressions and schemas of flow authors, with a deadline. */
   evaluate: Evaluate;
   makeHmacKey: MakeHmacKey;

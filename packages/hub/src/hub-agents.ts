@@ -23,7 +23,8 @@ import { createWaits } from "./mcp/wait-for-event.ts";
 import type { Explainer } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
 import { createFeed, type Feed } from "./stream/feed.ts";
-import { createAuthorizer } from "./tenants/authorizer.ts";
+import { type Authorizer, createAuthorizer } from "./tenants/authorizer.ts";
+import { createLastUse } from "./tenants/last-use.ts";
 import type { TokenLookup } from "./tenants/local-token.ts";
 import { createStreamSlots, type StreamSlots } from "./tenants/stream-slots.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
@@ -50,6 +51,7 @@ export function createHubAgents(options: HubAgentsOptions) {
     now: timers.now,
     monotonic: timers.monotonic,
     everyTenant: settings.tenancy === "single" ? [LOCAL_TENANT] : undefined,
+    onUsed: createLastUse(store, timers, onError),
     onError,
   });
   const checkHost = createHostCheck(settings);

@@ -5,6 +5,7 @@ import { limitConcurrency } from "./api/concurrency-limit.ts";
 import { describedRoutes } from "./api/described-routes.ts";
 import { eventRoutes } from "./api/event-routes.ts";
 import type { HomePage } from "./api/home.ts";
+import { type GetHubInfo, hubInfoRoute } from "./api/hub-info.ts";
 import { addInboxRoutes } from "./api/inbox-routes.ts";
 import { managementRoutes } from "./api/management-routes.ts";
 import { parameterSchemas } from "./api/node-type-routes.ts";
@@ -12,6 +13,7 @@ import { addOpenApiRoute } from "./api/openapi.ts";
 import { mountRoutes, type Route } from "./api/route.ts";
 import { runRoutes } from "./api/run-routes.ts";
 import { sampleRoutes } from "./api/sample-routes.ts";
+import { addSignInRoute, sessionRoutes, signInRoute } from "./api/session-routes.ts";
 import { statsRoutes } from "./api/stats-routes.ts";
 import { testEventRoutes } from "./api/test-event-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
@@ -25,6 +27,7 @@ import type { Seal } from "./lib/seal.ts";
 import type { Explainer } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
 import type { TokenLookup } from "./tenants/local-token.ts";
+import type { Sessions } from "./tenants/sessions.ts";
 
 export interface HubRoutesOptions {
   store: Store;
@@ -41,6 +44,8 @@ export interface HubRoutesOptions {
   /** Aborted when the hub stops. */
   closing: AbortSignal;
   home: (isLocal: boolean) => Promise<HomePage>;
+  hubInfo: GetHubInfo;
+  sessions: Sessions;
   checkReady: () => Promise<void>;
   sendSample: SendSample;
   sendTestEvent: SendTestEvent;
@@ -56,6 +61,7 @@ export function createHubRoutes(options: HubRoutesOptions) {
     checkHost: agents.checkHost,
     isStopping: () => closing.aborted,
     home: options.home,
+    readWebFile: ports.readWebFile,
     onError: options.onError,
   });
   // The limit holds for every route that is added after it.
@@ -68,10 +74,11 @@ export function createHubRoutes(options: HubRoutesOptions) {
     mcp: agents.inboxServer,
     apps: agents.appServers,
   });
+  addSignInRoute(app, options.sessions, agents.checkHost);
   const routes = apiRoutes(options);
   mountRoutes(app, routes, agents.authorizeRequest, settings.limits);
   addOpenApiRoute(app, {
-    routes: [...describedRoutes, ...routes],
+    routes: [...describedRoutes, signInRoute, ...routes],
     version: settings.version,
     schemas: parameterSchemas(registry),
     checkHost: agents.checkHost,
@@ -107,5 +114,13 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
     ...sampleRoutes(options.sendSample),
     ...testEventRoutes(options.sendTestEvent),
     ...statsRoutes(store, now),
+    ...sessionRoutes({
+      sessions: options.sessions,
+      store,
+      tokens: options.tokens,
+      hubInfo: options.hubInfo,
+      now,
+    }),
+    hubInfoRoute(options.hubInfo),
   ];
 }

@@ -6,7 +6,9 @@
  */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
+import type { HubInfo } from "./api/hub-info.ts";
 import type { LiveStreams } from "./api/live-streams.ts";
+import { signInPath } from "./api/session-routes.ts";
 import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./apps/migrate-legacy-flows.ts";
 import type { Keeper } from "./connections/keeper.ts";
@@ -28,6 +30,7 @@ import { isStorageUnavailable } from "./store/storage-unavailable.ts";
 import type { Store } from "./store/store.ts";
 import { startSweeper } from "./store/sweeper.ts";
 import { withLocalToken } from "./tenants/local-token.ts";
+import { createSessions, OPERATOR } from "./tenants/sessions.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
 import { ensureAdminToken } from "./tenants/tokens.ts";
 
@@ -58,6 +61,8 @@ interface StartedHub {
   publicUrl: string;
   /** Set if this start created the admin token. */
   adminToken: string | undefined;
+  /** The path and fragment of the link that opens the web UI, and signs in once. */
+  signInPath: string;
 }
 
 export async function createHub(options: HubOptions): Promise<Hub> {
@@ -119,6 +124,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   });
   const closing = new AbortController();
   const isStopping = () => closing.signal.aborted;
+  const startedAt = new Date(now()).toISOString();
+  const sessions = createSessions({ store, newId, now });
   let url = "";
   let stopSweeper = () => {};
   let keeper: Keeper | undefined;
@@ -131,6 +138,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     checkReady: pipeline.checkReady,
     sendSample: pipeline.sendSample,
     sendTestEvent: pipeline.sendTestEvent,
+    sessions,
+    hubInfo: (origin) =>
+      hubInfoOf(options, settings.publicUrl?.replace(/\/$/, "") ?? origin, startedAt),
     home: async (isLocal) => ({
       version: settings.version,
       url,
@@ -167,6 +177,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       publicUrl = (settings.publicUrl ?? url).replace(/\/$/, "");
       // The token is printed only once, so it is not created if the host fails to listen.
       const adminToken = await ensureAdminToken(store, settings.adminToken, now());
+      const code = await sessions.createCode(OPERATOR);
       agents.start();
       stopSweeper = startSweeper({
         store,
@@ -187,7 +198,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         newId,
         onError,
       });
-      return { publicUrl, adminToken };
+      return { publicUrl, adminToken, signInPath: signInPath(code) };
     },
 
     async stop(timeoutMs, closeServer = async () => {}) {
@@ -229,6 +240,23 @@ function withAlarm({ timers, wakeAt }: HostPorts): Timers {
     },
   };
 }
+
+const hubInfoOf = (
+  { store, ports, settings }: HubOptions,
+  url: string,
+  startedAt: string,
+): HubInfo => ({
+  version: settings.version,
+  url,
+  webhook_url: `${url}${WEBHOOKS}`.replace(/\/$/, ""),
+  mcp_url: `${url}/mcp`,
+  storage: store.backend,
+  tenancy: settings.tenancy,
+  is_public: settings.isPublic,
+  accepts_unsigned: settings.allowUnsigned,
+  allows_commands: ports.openCommand !== undefined,
+  started_at: startedAt,
+});
 
 /** The number of events on the start page. */
 const NEWEST = 8;

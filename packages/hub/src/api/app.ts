@@ -1,4 +1,4 @@
-/** Routes for operators: health, readiness, metrics and the home page. */
+/** Routes for operators: health, readiness and metrics; and the web UI. */
 import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
@@ -6,6 +6,7 @@ import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 import { type HomePage, homePage } from "./home.ts";
 import type { HostCheck } from "./host-check.ts";
 import { deniedResponse, problemResponse, storageUnavailable } from "./problem-response.ts";
+import { createNonce, pageHeaders, type ReadWebFile, STATIC_POLICY, serveWebUi } from "./web-ui.ts";
 
 export interface AppOptions {
   /** Rejects if the database cannot be written. */
@@ -14,6 +15,8 @@ export interface AppOptions {
   metrics: { contentType: string; text(): Promise<string> };
   /** `isLocal`: the request comes from this machine, as far as its headers show. */
   home: (isLocal: boolean) => Promise<HomePage>;
+  /** Undefined if the host has no files. */
+  readWebFile?: ReadWebFile | undefined;
   isStopping: () => boolean;
   onError?: (error: unknown) => void;
 }
@@ -23,6 +26,7 @@ export function createApp({
   checkHost,
   metrics,
   home,
+  readWebFile,
   isStopping,
   onError = () => {},
 }: AppOptions) {
@@ -67,20 +71,24 @@ export function createApp({
   app.get("/metrics", async (c) =>
     c.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
   );
-  app.get("/", async (c) =>
-    c.html(homePage(await home(isLocal(c))), 200, {
-      "cache-control": "no-store",
-      "content-security-policy":
-        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-    }),
-  );
-  app.notFound((c) =>
-    problemResponse(
-      404,
-      "not_found",
-      "Not found",
-      `There is no route ${c.req.method} ${c.req.path}.`,
-    ),
+  const notBuilt = async (c: Context) => {
+    const nonce = createNonce();
+    return new Response(homePage(await home(isLocal(c)), nonce), {
+      headers: pageHeaders(nonce, STATIC_POLICY),
+    });
+  };
+  app.get("/", async (c) => (await serveWebUi(readWebFile, c.req.raw)) ?? notBuilt(c));
+  app.notFound(
+    async (c) =>
+      (await serveWebUi(readWebFile, c.req.raw)) ??
+      (c.req.path === "/sign-in"
+        ? notBuilt(c)
+        : problemResponse(
+            404,
+            "not_found",
+            "Not found",
+            `There is no route ${c.req.method} ${c.req.path}.`,
+          )),
   );
   app.onError((error, c) => {
     if (isStorageUnavailable(error)) return storageUnavailable();

@@ -1,16 +1,21 @@
-/** Authorizes HTTP and WebSocket requests: the `Host` and `Origin` headers, then the bearer token. */
+/**
+ * Authorizes HTTP and WebSocket requests: the `Host` and `Origin` headers, then the bearer token or
+ * the session cookie of the web UI.
+ */
 import { type Access, type Authorizer, Denied, type Requirement } from "../tenants/authorizer.ts";
 import type { HostCheck } from "./host-check.ts";
+import { sessionCookie } from "./session-cookie.ts";
 
 /** A `Request`, or as much of one as a host has before it upgrades a connection. */
 export interface RequestHead {
+  method: string;
   url: string;
   headers: { get(name: string): string | null };
 }
 
 export type AuthorizeRequest = (
   request: RequestHead,
-  requirement: Omit<Requirement, "tenant">,
+  requirement: Omit<Requirement, "tenant" | "session">,
 ) => Promise<Access | Denied>;
 
 export interface AuthorizeRequestOptions {
@@ -26,13 +31,18 @@ export function createAuthorizeRequest({
   publicUrl,
 }: AuthorizeRequestOptions): AuthorizeRequest {
   return async (request, requirement) => {
-    const { headers } = request;
+    const { method, headers } = request;
     const rejected = checkHost(headers.get("host") ?? "", headers.get("origin") ?? undefined);
     if (rejected) return rejected;
     const url = new URL(request.url);
     const tenant = url.searchParams.get("tenant") ?? headers.get("x-signalbox-tenant") ?? undefined;
-    const access = await authorizer.authorize(headers.get("authorization"), {
+    const authorization = headers.get("authorization");
+    const session = authorization === null ? sessionCookie(headers.get("cookie")) : undefined;
+    if (session !== undefined && !SAFE.includes(method) && headers.get("origin") === null)
+      return NO_ORIGIN;
+    const access = await authorizer.authorize(authorization, {
       ...requirement,
+      session,
       tenant,
     });
     if (!(access instanceof Denied)) return access;
@@ -47,6 +57,15 @@ export function createAuthorizeRequest({
     });
   };
 }
+
+const SAFE: readonly string[] = ["GET", "HEAD"];
+
+/** Browsers send `Origin` with every request that can change something; `checkHost` has checked it. */
+export const NO_ORIGIN = new Denied(
+  403,
+  "foreign_origin",
+  "A request with a session cookie must have the header Origin. Programs send a token instead.",
+);
 
 /** The hub's URL for the client, without a trailing slash. */
 export const baseUrl = ({ url }: Pick<RequestHead, "url">, publicUrl: string | undefined): string =>

@@ -1,4 +1,4 @@
-/** The page at `/` until there is a UI: the hub's addresses, the newest events and the first steps. */
+/** The page at `/` if the web UI is not built: the hub's addresses, the newest events and the first steps. */
 import { eventName, type SummaryView } from "../inbox/event-view.ts";
 
 export interface HomePage {
@@ -15,7 +15,7 @@ export interface HomePage {
 const escapeHtml = (text: string) =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-export function homePage(page: HomePage): string {
+export function homePage(page: HomePage, nonce = ""): string {
   const warning = !page.unsigned
     ? ""
     : `<p class="warn"><strong>Unsigned.</strong> Any program on this machine can post events of sources without a secret. Set <code>GITHUB_WEBHOOK_SECRET</code> before others can reach this hub.</p>`;
@@ -29,7 +29,7 @@ export function homePage(page: HomePage): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Signalbox</title>
-<style>
+<style nonce="${nonce}">
   :root { color-scheme: light dark; --ink: light-dark(#1b2430, #e7ecf3); --dim: light-dark(#5b6675, #98a4b5);
     --page: light-dark(#f6f7f9, #11161d); --card: light-dark(#fff, #1a212b); --line: light-dark(#dfe4ea, #2b3542);
     --go: light-dark(#0a7d4f, #3ecf8e); --warn: light-dark(#8a5300, #ffc266); }
@@ -55,6 +55,7 @@ export function homePage(page: HomePage): string {
 <main>
   <h1>Signalbox is running</h1>
   <p class="lead">The trigger hub for AI agents, version ${escapeHtml(page.version)}.</p>
+  <p class="warn">The web UI is not built. Run <code>npm run build</code> in the project's folder, then reload this page.</p>
   ${warning}
   <section><h2>This hub</h2><dl>
     <dt>Hub</dt><dd><code>${escapeHtml(page.url)}</code></dd>

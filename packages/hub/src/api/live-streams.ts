@@ -154,6 +154,7 @@ export function createLiveStreams({
     const { href, searchParams } = new URL(url, `http://${header("host") ?? "hub"}`);
     const access = await authorizeRequest(
       {
+        method,
         url: href,
         headers: {
           get: (name) => (name === "authorization" ? authorization : (header(name) ?? null)),

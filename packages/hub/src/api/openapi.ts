@@ -92,6 +92,13 @@ export function openApi({
           scheme: "bearer",
           description: "A token of `npx signalbox token create NAME`, or the admin token.",
         },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: "signalbox_session",
+          description:
+            "The session of the web UI. Requests that change something need the header `Origin`.",
+        },
         callbackToken: {
           type: "http",
           scheme: "bearer",
@@ -186,12 +193,12 @@ function securityOf({ scope, needsCallbackToken }: RouteDescription) {
       description: "Requires the callback token of a trigger.",
       security: [{ callbackToken: [] }],
     };
-  return scope === undefined
-    ? { description: "Requires no token.", security: [] }
-    : {
-        description: `Requires a token with the scope \`${scope}\`.`,
-        security: [{ token: [scope] }],
-      };
+  if (scope === undefined) return { description: "Requires no token.", security: [] };
+  const [which, scopes] = scope === "any" ? ["", []] : [` with the scope \`${scope}\``, [scope]];
+  return {
+    description: `Requires a token or a session${which}.`,
+    security: [{ token: scopes }, { session: [] }],
+  };
 }
 
 function headersOf({ etag, headers }: RouteDescription["response"]) {

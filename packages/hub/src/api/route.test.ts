@@ -150,6 +150,9 @@ describe("a route", () => {
       const app = new Hono();
       const token = {
         id: "t",
+        kind: "token" as const,
+        parent: null,
+        last_used_at: null,
         name: "Ada",
         hash: "",
         scopes: ["admin" as const],

@@ -52,6 +52,7 @@ export const TAGS = {
   sources: "Webhook endpoints and their signing secrets.",
   tokens: "Access tokens.",
   stats: "Counts for a dashboard.",
+  session: "Sign-in to the web UI.",
   meta: "Health, metrics, and this document.",
 } as const;
 type Tag = keyof typeof TAGS;
@@ -62,13 +63,16 @@ type RouteResult =
   | { status: 204 }
   | Response;
 
+/** The route needs a token or a session, whatever its scopes. */
+type AnyScope = "any";
+
 /** What the OpenAPI document contains of a route. */
 export interface RouteDescription {
   method: "get" | "post" | "put" | "patch" | "delete";
   path: string;
   summary: string;
   /** The scope that the token must have; undefined if the route needs no token. */
-  scope: Scope | undefined;
+  scope: Scope | AnyScope | undefined;
   /** Set if the route needs the token of a trigger instead, which `TRIGGER_CONFIGURE` sends. */
   needsCallbackToken?: boolean;
   /** Whether the response is the same for all tenants. Then the request need not name a tenant. */
@@ -96,7 +100,7 @@ export interface RouteDescription {
 }
 
 export interface Route extends RouteDescription {
-  scope: Scope;
+  scope: Scope | AnyScope;
   handle(request: RouteRequest<never, never>): Promise<RouteResult>;
 }
 
@@ -124,7 +128,7 @@ export function mountRoutes(
   for (const route of routes)
     app.on(route.method.toUpperCase(), route.path, async (c) => {
       const access = await authorizeRequest(c.req.raw, {
-        scope: route.scope,
+        scope: route.scope === "any" ? undefined : route.scope,
         needsTenant: !route.isShared,
       });
       if (access instanceof Denied) return deniedResponse(access);

@@ -29,13 +29,15 @@ const tokenView = z.object({
   created_at: at,
   expires_at: at.nullable(),
   revoked_at: at.nullable(),
+  last_used_at: at.nullable().describe("To the minute."),
 });
 
-const viewToken = ({ hash: _, ...token }: Token) => ({
+const viewToken = ({ hash: _, kind: __, parent: ___, ...token }: Token) => ({
   ...token,
   created_at: iso(token.created_at),
   expires_at: isoOrNull(token.expires_at),
   revoked_at: isoOrNull(token.revoked_at),
+  last_used_at: isoOrNull(token.last_used_at),
 });
 
 const newToken = z.strictObject({

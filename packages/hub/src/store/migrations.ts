@@ -600,6 +600,17 @@ const migrations: readonly Migration[] = [
     name: "index of steps by number",
     statements: ["CREATE INDEX steps_nth ON steps (run_id, nth)"],
   },
+  {
+    // Codes and sessions of the web UI are tokens too.
+    name: "sign-in and last use of tokens",
+    statements: [
+      "ALTER TABLE tokens ADD COLUMN kind TEXT NOT NULL DEFAULT 'token'",
+      "ALTER TABLE tokens ADD COLUMN parent TEXT",
+      "ALTER TABLE tokens ADD COLUMN last_used_at BIGINT",
+      "CREATE INDEX tokens_parent ON tokens (parent) WHERE parent IS NOT NULL",
+      "CREATE INDEX tokens_expiry ON tokens (expires_at) WHERE kind <> 'token'",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

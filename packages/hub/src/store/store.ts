@@ -251,8 +251,17 @@ export interface InstallationUpdate extends Omit<Installation, "removed_at"> {
 
 export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "admin";
 
+/**
+ * `sign_in`: a code that can be exchanged once for a session. `session`: a browser that is signed in.
+ * Only a `token` is accepted as a bearer token.
+ */
+export type TokenKind = "token" | "sign_in" | "session";
+
 export interface Token {
   id: string;
+  kind: TokenKind;
+  /** The token that created this code or session. Its revocation revokes them too. */
+  parent: string | null;
   name: string;
   hash: string;
   scopes: Scope[];
@@ -261,7 +270,13 @@ export interface Token {
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
+  /** When it was last used, to the minute. */
+  last_used_at: number | null;
 }
+
+/** By default, of the kind `token` without a parent. */
+export type NewStoredToken = Omit<Token, "kind" | "parent" | "revoked_at" | "last_used_at"> &
+  Partial<Pick<Token, "kind" | "parent">>;
 
 /** A webhook endpoint of one tenant. The caller encrypts the secrets; see lib/seal.ts. */
 export interface Source {
@@ -360,21 +375,26 @@ export interface TenantStore {
   putInstallation(update: InstallationUpdate, at: number): Promise<Installation>;
   findInstallation(id: string): Promise<Installation | undefined>;
   /** False if a token with this id or hash exists; that token is not changed. */
-  putToken(token: Omit<Token, "revoked_at">): Promise<boolean>;
+  putToken(token: NewStoredToken): Promise<boolean>;
   /**
-   * Revokes all tokens whose ids begin with `prefix`, except the given one. The given token becomes
-   * valid even if it was revoked before or was stored under another id.
+   * Revokes all tokens whose ids begin with `prefix`, with the sessions that they created, except the
+   * given one. The given token becomes valid even if it was revoked before or was stored under
+   * another id.
    */
-  replaceTokens(
-    prefix: string,
-    token: Omit<Token, "revoked_at"> | undefined,
-    at: number,
-  ): Promise<void>;
+  replaceTokens(prefix: string, token: NewStoredToken | undefined, at: number): Promise<void>;
   findToken(hash: string): Promise<Token | undefined>;
   getToken(id: string): Promise<Token | undefined>;
-  listTokens(): Promise<Token[]>;
-  /** False if the token does not exist or is already revoked. */
+  /** The oldest first; of the kind `token` by default. */
+  listTokens(kind?: TokenKind): Promise<Token[]>;
+  /**
+   * Also revokes the sessions that the token created. False if the token does not exist or is already
+   * revoked, so that of several concurrent calls one succeeds.
+   */
   revokeToken(id: string, at: number): Promise<boolean>;
+  /** Records that these tokens were used. An older time changes nothing. */
+  touchTokens(ids: readonly string[], at: number): Promise<void>;
+  /** Removes codes and sessions that expired before this time. Returns their number. */
+  sweepSessions(expiredBefore: number, limit: number): Promise<number>;
   /** Stores the secret in the same transaction, so that no endpoint exists without its secret. */
   putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Promise<void>;
   findSource(key: string): Promise<Source | undefined>;

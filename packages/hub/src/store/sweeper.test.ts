@@ -41,6 +41,9 @@ function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_00
         sweptFlows.push(deletedBefore);
         return sweptFlows.length === 1 ? 500 : 0;
       },
+      async sweepSessions() {
+        return 0;
+      },
       async sweep(given) {
         sweeps.push(given);
         const result = results.shift() ?? swept();

@@ -1,5 +1,5 @@
 /**
- * Retention: removes old events, runs and deleted flows, about once a minute. It uses small
+ * Retention: removes old events, runs, deleted flows and ended sessions, about once a minute. It uses small
  * transactions and yields to the event loop between them, so that it does not delay webhooks.
  */
 import type { Log } from "../lib/log.ts";
@@ -15,7 +15,10 @@ const REASONS = ["processed", "expired", "overflow"] as const;
 export type SweepReason = (typeof REASONS)[number];
 
 export interface SweeperOptions {
-  store: Pick<Store, "sweep" | "sweepRuns" | "sweepFlows" | "noteSweep" | "lastSweep">;
+  store: Pick<
+    Store,
+    "sweep" | "sweepRuns" | "sweepFlows" | "sweepSessions" | "noteSweep" | "lastSweep"
+  >;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
   /** How long ended runs and deleted flows are kept. */
   keepRunsMs: number;
@@ -68,6 +71,7 @@ export function startSweeper({
       for (const sweepBatch of [store.sweepRuns, store.sweepFlows])
         while (!stopped && (await sweepBatch(now() - keepRunsMs, BATCH)) > 0)
           await yieldToEventLoop();
+      while (!stopped && (await store.sweepSessions(now(), BATCH)) > 0) await yieldToEventLoop();
       await store.noteSweep(now());
     } catch (error) {
       if (!isStorageUnavailable(error))

@@ -26,6 +26,9 @@ async function setup(options: Partial<AuthorizerOptions> = {}) {
   const add = async (id: string, given: Partial<Token> = {}) => {
     tokens.set(id, {
       id,
+      kind: "token",
+      parent: null,
+      last_used_at: null,
       name: id,
       hash: await sha256Hex(id),
       scopes: ["inbox:read"],

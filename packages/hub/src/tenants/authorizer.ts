@@ -1,12 +1,12 @@
 /**
- * Decides what a bearer token may do, for HTTP routes, live streams, MCP and deliveries. A token is
+ * Decides what a bearer token or a session may do, for HTTP routes, live streams, MCP and deliveries. A token is
  * cached for one second, so a busy client costs few queries. A revoked token is rejected after at most
  * one second, and its open streams end at the next re-check.
  */
 import { bearerToken } from "../lib/bearer-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
-import type { Scope, Store, Token } from "../store/store.ts";
+import type { Scope, Store, Token, TokenKind } from "../store/store.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
 /** What a token may do. */
@@ -41,6 +41,8 @@ export class Denied {
 }
 
 export interface Requirement {
+  /** The secret of a session, which is used if there is no bearer token. */
+  session?: string | undefined;
   scope?: Scope | undefined;
   /** Narrows the access to this tenant. */
   tenant?: string | undefined;
@@ -57,6 +59,8 @@ export interface AuthorizerOptions {
   everyTenant: readonly string[] | undefined;
   /** How often the tokens of `watch` are checked again. */
   recheckMs?: number;
+  /** Called for each authorized request. */
+  onUsed?: (token: string) => void;
   onError?: (error: unknown) => void;
 }
 
@@ -94,6 +98,7 @@ export function createAuthorizer({
   monotonic = now,
   everyTenant,
   recheckMs = 2_000,
+  onUsed = () => {},
   onError = () => {},
 }: AuthorizerOptions): Authorizer {
   const cache = new BoundedMap<string, CachedToken>(CACHED_TOKENS);
@@ -151,18 +156,22 @@ export function createAuthorizer({
   };
 
   return {
-    async authorize(authorization, { scope, tenant, needsTenant = true } = {}) {
-      const secret = bearerToken(authorization);
+    async authorize(authorization, { session, scope, tenant, needsTenant = true } = {}) {
+      const bearer = bearerToken(authorization);
+      const secret = bearer ?? session;
       if (secret === undefined) return unauthorized("missing");
       const token = secret === "" ? undefined : await findToken(secret);
-      if (!token) return unauthorized("unknown");
-      if (token.revoked_at !== null) return unauthorized("revoked");
-      if (token.expires_at !== null && token.expires_at <= now()) return unauthorized("expired");
+      const kind = bearer === undefined ? "session" : "token";
+      if (token?.kind !== kind) return unauthorized("unknown", kind);
+      if (token.revoked_at !== null) return unauthorized("revoked", kind);
+      if (token.expires_at !== null && token.expires_at <= now())
+        return unauthorized("expired", kind);
       const tenants = tenantsFor(token, tenant, everyTenant);
       if (tenants.length === 0 && (needsTenant || tenant !== undefined))
         return new Denied(403, "no_tenant", noTenantMessage(tenant));
       if (scope !== undefined && !allows(token, scope))
         return new Denied(403, "insufficient_scope", `The token lacks the scope ${scope}.`);
+      onUsed(token.id);
       return { token: token.id, name: token.name, scopes: token.scopes, tenants };
     },
     recheck: async (access) => grants(await store.getToken(access.token), access, now()),
@@ -208,6 +217,12 @@ const noTenantMessage = (tenant: string | undefined): string =>
     ? "The token is valid for all tenants: name one with ?tenant=…"
     : "The token has no access to this tenant.";
 
+const SESSION_ENDED = new Denied(
+  401,
+  "session_ended",
+  "This session has ended. Sign in again: `npx signalbox open` prints a link.",
+);
+
 const MESSAGES = {
   missing:
     "Send a token: `Authorization: Bearer sbx_…`. `npx signalbox token create NAME` creates one.",
@@ -216,5 +231,5 @@ const MESSAGES = {
   revoked: "The token was revoked.",
 };
 
-const unauthorized = (reason: keyof typeof MESSAGES): Denied =>
-  new Denied(401, `token_${reason}`, MESSAGES[reason]);
+const unauthorized = (reason: keyof typeof MESSAGES, kind: TokenKind = "token"): Denied =>
+  kind === "session" ? SESSION_ENDED : new Denied(401, `token_${reason}`, MESSAGES[reason]);

@@ -20,6 +20,9 @@ export async function withLocalToken(
 ): Promise<TokenLookup> {
   const token: Token = {
     id: ID,
+    kind: "token",
+    parent: null,
+    last_used_at: null,
     name: "local command",
     hash: await sha256Hex(secret),
     scopes: ["admin"],

@@ -17,6 +17,8 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     `  ${green("●")} ${bold("Signalbox")} ${dim(version)}`,
     "",
     `  ${label("Open")}${cyan(local)}`,
+    `  ${label("Sign in")}${cyan(`${local}${hub.signInPath}`)}`,
+    `  ${label("")}${dim(`Valid once, for 10 minutes. \`${command("open")}\` prints another one.`)}`,
     `  ${label("Webhooks")}${cyan(`${local}/webhooks/github`)}`,
     `  ${label("Storage")}${describeStorage(settings)}`,
     "",

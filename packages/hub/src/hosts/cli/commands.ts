@@ -8,6 +8,7 @@ import { events } from "./events.ts";
 import { exec } from "./exec.ts";
 import { flows } from "./flows.ts";
 import { importFlows } from "./import-flows.ts";
+import { open } from "./open.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { source } from "./source.ts";
@@ -15,6 +16,7 @@ import { token } from "./token.ts";
 
 export const commands: readonly Command[] = [
   serve,
+  open,
   send,
   events,
   exec,

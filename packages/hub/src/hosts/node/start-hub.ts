@@ -30,6 +30,7 @@ import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
 import { sealKey } from "./seal-key.ts";
 import { systemTimers } from "./system-timers.ts";
+import { createReadWebFile } from "./web-files.ts";
 
 export interface StartOptions {
   settings: Settings;
@@ -56,6 +57,8 @@ export interface RunningHub {
   unsigned: boolean;
   /** The generated token; only on the first start, if the settings contain none. */
   adminToken: string | undefined;
+  /** The path and fragment of the link that opens the web UI, and signs in once. */
+  signInPath: string;
   stop(): Promise<void>;
 }
 
@@ -118,6 +121,7 @@ export async function startHub({
       guardedFetch: createGuardedFetch({ allowPrivate }),
       guardedWebFetch: createGuardedWebFetch({ allowPrivate, allowHttp: resolved.allowHttp }),
       openCommand: settings.allowCommands === "on" ? openCommand : undefined,
+      readWebFile: createReadWebFile(),
       evaluate: sandbox.evaluate,
       makeHmacKey: nodeHmacKey,
       sha256Hex: nodeSha256Hex,

@@ -5,6 +5,9 @@ import type { It } from "./subject.ts";
 
 const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"> => ({
   id,
+  kind: "token",
+  parent: null,
+  last_used_at: null,
   name: `token ${id}`,
   hash: `hash of ${id}`,
   scopes: ["inbox:read", "inbox:write"],
@@ -182,6 +185,57 @@ export function registryContract(it: It): void {
     await store.revokeToken("a", START + 1);
     expect(await store.getToken("a")).toEqual({ ...token("a"), revoked_at: START + 1 });
     expect(await store.getToken("hash of a")).toBeUndefined();
+  });
+
+  it("lists tokens, codes and sessions separately", async ({ store }) => {
+    await store.putToken(token("a"));
+    await store.putToken(token("code", { kind: "sign_in", expires_at: START + 1 }));
+    await store.putToken(token("tab", { kind: "session", parent: "a", expires_at: START + 2 }));
+    const ids = async (kind?: Token["kind"]) => (await store.listTokens(kind)).map(({ id }) => id);
+    expect([await ids(), await ids("sign_in"), await ids("session")]).toEqual([
+      ["a"],
+      ["code"],
+      ["tab"],
+    ]);
+    expect(await store.findToken("hash of tab")).toMatchObject({ kind: "session", parent: "a" });
+  });
+
+  it("revokes the sessions of a revoked token, and no others", async ({ store }) => {
+    for (const id of ["env-1", "mine"]) {
+      await store.putToken(token(id));
+      await store.putToken(token(`tab of ${id}`, { kind: "session", parent: id }));
+    }
+    await store.putToken(token("tab", { kind: "session" }));
+    const revoked = async () =>
+      (await store.listTokens("session")).flatMap(({ id, revoked_at }) =>
+        revoked_at === null ? [] : [id],
+      );
+    await store.revokeToken("mine", START + 1);
+    expect(await revoked()).toEqual(["tab of mine"]);
+    await store.replaceTokens("env-", undefined, START + 2);
+    expect(await revoked()).toEqual(["tab of env-1", "tab of mine"]);
+  });
+
+  it("removes expired codes and sessions, but no tokens", async ({ store }) => {
+    await store.putToken(token("a", { expires_at: START }));
+    await store.putToken(token("code", { kind: "sign_in", expires_at: START }));
+    await store.putToken(token("old", { kind: "session", expires_at: START + 1 }));
+    await store.putToken(token("new", { kind: "session", expires_at: START + 2 }));
+    expect(await store.sweepSessions(START + 2, 1)).toBe(1);
+    expect(await store.sweepSessions(START + 2, 10)).toBe(1);
+    expect(await store.sweepSessions(START + 2, 10)).toBe(0);
+    const kinds = ["token", "sign_in", "session"] as const;
+    const left = await Promise.all(kinds.map((kind) => store.listTokens(kind)));
+    expect(left.flat().map(({ id }) => id)).toEqual(["a", "new"]);
+  });
+
+  it("records the last use of tokens", async ({ store }) => {
+    for (const id of ["a", "b", "c"]) await store.putToken(token(id));
+    await store.touchTokens(["a", "b", "no such"], START + 5);
+    await store.touchTokens(["b"], START + 4);
+    await store.touchTokens([], START + 6);
+    const used = (await store.listTokens()).map(({ last_used_at }) => last_used_at);
+    expect(used).toEqual([START + 5, START + 5, null]);
   });
 
   it("accepts repeated checks that the database is writable", async ({ store }) => {

@@ -1,9 +1,9 @@
 import { expect } from "vitest";
-import type { DeliveryProgress, NewSubscription, Store, Token } from "../store.ts";
+import type { DeliveryProgress, NewStoredToken, NewSubscription, Store } from "../store.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const token: Omit<Token, "revoked_at"> = {
+const token: NewStoredToken = {
   id: "ada",
   name: "Ada",
   hash: "hash",

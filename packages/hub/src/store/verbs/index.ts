@@ -117,7 +117,16 @@ import {
   removeSubscription,
 } from "./subscriptions.ts";
 import { sweep } from "./sweep.ts";
-import { findToken, getToken, listTokens, putToken, replaceTokens, revokeToken } from "./tokens.ts";
+import {
+  findToken,
+  getToken,
+  listTokens,
+  putToken,
+  replaceTokens,
+  revokeToken,
+  sweepSessions,
+  touchTokens,
+} from "./tokens.ts";
 import {
   listSubscriptionStates,
   listTriggerSubscriptions,
@@ -209,6 +218,8 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   getToken: reads(getToken),
   listTokens: reads(listTokens),
   revokeToken: writes(revokeToken),
+  touchTokens: writes((ids, at) => touchTokens(dialect, ids, at)),
+  sweepSessions: writes(sweepSessions),
   putSource: writes(putSource),
   findSource: reads(findSource),
   listSources: reads(listSources),

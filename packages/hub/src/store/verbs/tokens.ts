@@ -1,6 +1,6 @@
-/** Access tokens. Only their SHA-256 hash is stored. */
-import { first, query, type Value, type Verb } from "../sql.ts";
-import type { Scope, Token } from "../store.ts";
+/** Access tokens, sign-in codes and sessions. Only their SHA-256 hash is stored. */
+import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
+import type { NewStoredToken, Scope, Token, TokenKind } from "../store.ts";
 
 interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
   scopes: string;
@@ -8,7 +8,7 @@ interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
 }
 
 const SELECT_TOKEN =
-  "SELECT id, name, hash, scopes, tenants, created_at, expires_at, revoked_at FROM tokens";
+  "SELECT id, kind, parent, name, hash, scopes, tenants, created_at, expires_at, revoked_at, last_used_at FROM tokens";
 
 const toToken = (row: TokenRow): Token => ({
   ...row,
@@ -16,37 +16,43 @@ const toToken = (row: TokenRow): Token => ({
   tenants: JSON.parse(row.tenants) as string[],
 });
 
-const values = (token: Omit<Token, "revoked_at">): Value[] => [
-  token.id,
-  token.name,
-  token.hash,
-  JSON.stringify(token.scopes),
-  JSON.stringify(token.tenants),
-  token.created_at,
-  token.expires_at,
-];
+const COLUMNS = [
+  "id",
+  "kind",
+  "parent",
+  "name",
+  "hash",
+  "scopes",
+  "tenants",
+  "created_at",
+  "expires_at",
+] as const;
+const INSERT_TOKEN = `INSERT INTO tokens (${COLUMNS}) VALUES (${COLUMNS.map(() => "?")})`;
 
-export function* putToken(token: Omit<Token, "revoked_at">): Verb<boolean> {
-  const rows = yield* query(
-    "INSERT INTO tokens (id, name, hash, scopes, tenants, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?) " +
-      "ON CONFLICT DO NOTHING RETURNING id",
-    values(token),
-  );
+const values = ({ kind = "token", parent = null, ...token }: NewStoredToken): Value[] => {
+  const { id, name, hash, scopes, tenants, created_at, expires_at } = token;
+  const lists = [JSON.stringify(scopes), JSON.stringify(tenants)];
+  return [id, kind, parent, name, hash, ...lists, created_at, expires_at];
+};
+
+export function* putToken(token: NewStoredToken): Verb<boolean> {
+  const rows = yield* query(`${INSERT_TOKEN} ON CONFLICT DO NOTHING RETURNING id`, values(token));
   return rows.length > 0;
 }
 
 export function* replaceTokens(
   prefix: string,
-  token: Omit<Token, "revoked_at"> | undefined,
+  token: NewStoredToken | undefined,
   at: number,
 ): Verb<void> {
-  yield* query(
-    "UPDATE tokens SET revoked_at = ? WHERE substr(id, 1, ?) = ? AND hash <> ? AND revoked_at IS NULL",
+  const revoked = yield* query<{ id: string }>(
+    "UPDATE tokens SET revoked_at = ? WHERE substr(id, 1, ?) = ? AND hash <> ? AND revoked_at IS NULL RETURNING id",
     [at, prefix.length, prefix, token?.hash ?? ""],
   );
+  for (const { id } of revoked) yield* revokeChildren(id, at);
   if (!token) return;
   yield* query(
-    "INSERT INTO tokens (id, name, hash, scopes, tenants, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?) " +
+    `${INSERT_TOKEN} ` +
       "ON CONFLICT (hash) DO UPDATE SET id = excluded.id, name = excluded.name, scopes = excluded.scopes, " +
       "tenants = excluded.tenants, expires_at = excluded.expires_at, revoked_at = NULL",
     values(token),
@@ -63,8 +69,11 @@ export function* getToken(id: string): Verb<Token | undefined> {
   return row && toToken(row);
 }
 
-export function* listTokens(): Verb<Token[]> {
-  return (yield* query<TokenRow>(`${SELECT_TOKEN} ORDER BY created_at, id`)).map(toToken);
+export function* listTokens(kind: TokenKind = "token"): Verb<Token[]> {
+  const rows = yield* query<TokenRow>(`${SELECT_TOKEN} WHERE kind = ? ORDER BY created_at, id`, [
+    kind,
+  ]);
+  return rows.map(toToken);
 }
 
 export function* revokeToken(id: string, at: number): Verb<boolean> {
@@ -72,5 +81,26 @@ export function* revokeToken(id: string, at: number): Verb<boolean> {
     "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL RETURNING id",
     [at, id],
   );
+  if (rows.length > 0) yield* revokeChildren(id, at);
   return rows.length > 0;
+}
+
+const revokeChildren = (parent: string, at: number): Verb<unknown> =>
+  query("UPDATE tokens SET revoked_at = ? WHERE parent = ? AND revoked_at IS NULL", [at, parent]);
+
+export function* touchTokens(dialect: Dialect, ids: readonly string[], at: number): Verb<void> {
+  for (const { list, params } of inLists(ids, dialect, 2))
+    yield* query(
+      `UPDATE tokens SET last_used_at = ? WHERE id IN ${list} AND coalesce(last_used_at, 0) < ?`,
+      [at, ...params, at],
+    );
+}
+
+export function* sweepSessions(expiredBefore: number, limit: number): Verb<number> {
+  const removed = yield* query(
+    "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE kind <> 'token' AND expires_at < ? " +
+      "ORDER BY expires_at LIMIT ?) RETURNING id",
+    [expiredBefore, limit],
+  );
+  return removed.length;
 }

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { defineRoute, type Route } from "./route.ts";
+
+export const hubInfoView = z.object({
+  version: z.string(),
+  url: z.string().describe("The address under which clients reach the hub."),
+  webhook_url: z.string().describe("The address of webhooks, without the source."),
+  mcp_url: z.string().describe("The MCP server of the inbox; an app's server is below it."),
+  storage: z.enum(["sqlite", "postgres", "durable-object"]),
+  tenancy: z.enum(["single", "github"]),
+  is_public: z.boolean().describe("Whether other machines can reach the hub."),
+  accepts_unsigned: z
+    .boolean()
+    .describe("Whether webhooks of sources without a secret are accepted."),
+  allows_commands: z
+    .boolean()
+    .describe("Whether connections may run MCP servers as commands on the hub's machine."),
+  started_at: z.iso.datetime(),
+});
+export type HubInfo = z.input<typeof hubInfoView>;
+
+/** `origin`: of the request, for hubs without a public URL. */
+export type GetHubInfo = (origin: string) => HubInfo;
+
+export const hubInfoRoute = (hubInfo: GetHubInfo): Route =>
+  defineRoute({
+    method: "get",
+    path: "/api/hub",
+    summary: "The hub's version, addresses and capabilities",
+    tag: "meta",
+    scope: "any",
+    isShared: true,
+    response: { status: 200, schema: hubInfoView },
+    handle: async ({ origin }) => ({ json: hubInfo(origin) }),
+  });

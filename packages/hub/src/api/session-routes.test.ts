@@ -1,0 +1,222 @@
+import { Hono } from "hono";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createIds } from "../lib/ids.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { createAuthorizer } from "../tenants/authorizer.ts";
+import { createSessions, OPERATOR } from "../tenants/sessions.ts";
+import { createToken } from "../tenants/tokens.ts";
+import { createAuthorizeRequest } from "./authorize-request.ts";
+import { createHostCheck } from "./host-check.ts";
+import { mountRoutes } from "./route.ts";
+import { addSignInRoute, sessionRoutes } from "./session-routes.ts";
+
+const ORIGIN = "http://127.0.0.1:4747";
+const MINUTE = 60_000;
+
+function setup() {
+  const store = openSqlite(`${tempFolder()}/hub.db`);
+  onTestFinished(() => store.close());
+  let at = Date.UTC(2026, 10, 16);
+  const now = () => at;
+  const sessions = createSessions({ store, newId: createIds(), now });
+  const authorizer = createAuthorizer({ store, now, everyTenant: ["local"] });
+  const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl: undefined });
+  const app = new Hono();
+  addSignInRoute(app, sessions, checkHost);
+  const hubInfo = (url: string) => ({
+    version: "1",
+    url,
+    webhook_url: `${url}/webhooks`,
+    mcp_url: `${url}/mcp`,
+    storage: "sqlite" as const,
+    tenancy: "single" as const,
+    is_public: false,
+    accepts_unsigned: true,
+    allows_commands: false,
+    started_at: new Date(at).toISOString(),
+  });
+  mountRoutes(
+    app,
+    sessionRoutes({ sessions, store, tokens: store, hubInfo, now }),
+    createAuthorizeRequest({ authorizer, checkHost }),
+  );
+  const request = async (
+    method: string,
+    path: string,
+    headers: Record<string, string> = {},
+    body?: unknown,
+  ) =>
+    app.request(`${ORIGIN}${path}`, {
+      method,
+      headers: { host: "127.0.0.1:4747", ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  const signIn = (code: string, headers: Record<string, string> = { origin: ORIGIN }) =>
+    request("POST", "/api/session", headers, { code });
+  const cookieOf = (response: Response) =>
+    (response.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  return {
+    store,
+    sessions,
+    request,
+    signIn,
+    cookieOf,
+    open: async () => cookieOf(await signIn(await sessions.createCode(OPERATOR))),
+    advance: (ms: number) => (at += ms),
+    now,
+  };
+}
+
+const codeOf = async (response: Response) => ((await response.json()) as { code: string }).code;
+
+describe("signing in", () => {
+  it("exchanges a code once for a session that only the hub can read", async () => {
+    const { sessions, signIn, request, cookieOf, store } = setup();
+    const code = await sessions.createCode(OPERATOR);
+    const answers = await Promise.all([signIn(code), signIn(code), signIn(code)]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, 401, 401]);
+    const response = answers.find(({ status }) => status === 204) as Response;
+    expect(response.headers.get("set-cookie")).toMatch(
+      /^signalbox_session=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Strict$/,
+    );
+    const cookie = cookieOf(response);
+    const session = await request("GET", "/api/session", { cookie: `other=1; ${cookie}` });
+    expect(await session.json()).toMatchObject({
+      scopes: ["admin"],
+      tenants: ["local"],
+      hub: { url: ORIGIN, tenancy: "single" },
+    });
+    const stored = JSON.stringify([
+      await store.listTokens("session"),
+      await store.listTokens("sign_in"),
+    ]);
+    expect(stored).not.toContain(cookie.split("=")[1]);
+    expect(stored).not.toContain(code);
+  });
+
+  it("rejects a code that has expired, is unknown, or is another kind of secret", async () => {
+    const { sessions, signIn, advance, open, store, now } = setup();
+    const code = await sessions.createCode(OPERATOR);
+    const session = (await open()).split("=")[1] as string;
+    const token = await createToken(store, {
+      id: "t",
+      name: "t",
+      scopes: ["admin"],
+      tenants: ["*"],
+      expiresAt: null,
+      now: now(),
+    });
+    advance(10 * MINUTE);
+    for (const wrong of [code, "unknown", session, token]) {
+      const response = await signIn(wrong);
+      expect(response.status).toBe(401);
+      expect(await codeOf(response)).toBe("code_unknown");
+    }
+  });
+
+  it("needs the Origin of the hub's own page", async () => {
+    const { sessions, signIn } = setup();
+    const code = await sessions.createCode(OPERATOR);
+    expect((await signIn(code, {})).status).toBe(403);
+    expect((await signIn(code, { origin: "https://evil.example" })).status).toBe(403);
+    expect((await signIn(code, { origin: "null" })).status).toBe(403);
+    const secure = await signIn(code, { origin: "https://127.0.0.1:4747" });
+    expect(secure.headers.get("set-cookie")).toContain("; Secure");
+  });
+
+  it.each([{}, { code: 1 }, { code: "" }, { code: "x", more: 1 }, { code: "x".repeat(2000) }])(
+    "rejects the body %j",
+    async (body) => {
+      const { request } = setup();
+      const response = await request("POST", "/api/session", { origin: ORIGIN }, body);
+      expect(response.status).toBe(400);
+    },
+  );
+});
+
+describe("a session", () => {
+  it("is no bearer token, and a token or a code is no session", async () => {
+    const { sessions, request, open } = setup();
+    const secret = (await open()).split("=")[1];
+    const code = await sessions.createCode(OPERATOR);
+    for (const authorization of [`Bearer ${secret}`, `Bearer ${code}`])
+      expect((await request("GET", "/api/session", { authorization })).status).toBe(401);
+    const cookie = `signalbox_session=${code}`;
+    expect((await request("GET", "/api/session", { cookie })).status).toBe(401);
+  });
+
+  it("needs the hub's Origin to change something", async () => {
+    const { request, open } = setup();
+    const cookie = await open();
+    const link = (headers: Record<string, string>) =>
+      request("POST", "/api/session/links", { cookie, ...headers });
+    expect((await link({})).status).toBe(403);
+    expect((await link({ origin: "http://127.0.0.1:9999" })).status).toBe(403);
+    expect((await link({ origin: ORIGIN })).status).toBe(201);
+  });
+
+  it("ends when the user signs out", async () => {
+    const { request, open, advance } = setup();
+    const cookie = await open();
+    const out = await request("DELETE", "/api/session", { cookie, origin: ORIGIN });
+    expect(out.status).toBe(204);
+    expect(out.headers.get("set-cookie")).toMatch(/^signalbox_session=; Max-Age=0; /);
+    advance(2_000);
+    const after = await request("GET", "/api/session", { cookie });
+    expect([after.status, await codeOf(after)]).toEqual([401, "session_ended"]);
+  });
+
+  it("ends after 30 days", async () => {
+    const { request, open, advance } = setup();
+    const cookie = await open();
+    advance(30 * 24 * 60 * MINUTE - 1);
+    expect((await request("GET", "/api/session", { cookie })).status).toBe(200);
+    advance(1);
+    expect((await request("GET", "/api/session", { cookie })).status).toBe(401);
+  });
+});
+
+describe("a link of a token", () => {
+  it("gives a session with the token's rights, which ends with the token", async () => {
+    const { store, request, signIn, cookieOf, advance, now } = setup();
+    const expiresAt = now() + 60 * MINUTE;
+    const token = await createToken(store, {
+      id: "t",
+      name: "t",
+      scopes: ["inbox:read"],
+      tenants: ["local"],
+      expiresAt,
+      now: now(),
+    });
+    const authorization = `Bearer ${token}`;
+    const link = await request("POST", "/api/session/links", { authorization });
+    const { url } = (await link.json()) as { url: string };
+    const code = /^http:\/\/127\.0\.0\.1:4747\/sign-in#code=([\w-]+)$/.exec(url)?.[1] ?? "";
+    const cookie = cookieOf(await signIn(code));
+    const session = (await (await request("GET", "/api/session", { cookie })).json()) as object;
+    expect(session).toMatchObject({
+      scopes: ["inbox:read"],
+      expires_at: new Date(expiresAt).toISOString(),
+    });
+    await store.revokeToken("t", now());
+    advance(2_000);
+    expect((await request("GET", "/api/session", { cookie })).status).toBe(401);
+  });
+
+  it("cannot be signed out with the token itself", async () => {
+    const { store, request, now } = setup();
+    const token = await createToken(store, {
+      id: "t",
+      name: "t",
+      scopes: ["flows:call"],
+      tenants: ["local"],
+      expiresAt: null,
+      now: now(),
+    });
+    const authorization = `Bearer ${token}`;
+    const out = await request("DELETE", "/api/session", { authorization });
+    expect(out.status).toBe(400);
+    expect((await store.getToken("t"))?.revoked_at).toBeNull();
+  });
+});

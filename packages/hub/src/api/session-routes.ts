@@ -1,0 +1,163 @@
+/** Sign-in to the web UI: a link with a one-time code, the session, and sign-out. */
+import type { Hono } from "hono";
+import { z } from "zod";
+import { RequestError } from "../lib/request-error.ts";
+import type { Store } from "../store/store.ts";
+import { Denied } from "../tenants/authorizer.ts";
+import type { TokenLookup } from "../tenants/local-token.ts";
+import { CODE_MS, grantOf, type Sessions } from "../tenants/sessions.ts";
+import { scopes } from "../tenants/tokens.ts";
+import { NO_ORIGIN } from "./authorize-request.ts";
+import type { HostCheck } from "./host-check.ts";
+import { type GetHubInfo, hubInfoView } from "./hub-info.ts";
+import { deniedResponse, errorResponse } from "./problem-response.ts";
+import { readJson, TOO_LARGE } from "./read-json.ts";
+import { defineRoute, type Route, type RouteDescription } from "./route.ts";
+import { clearSession, setSession } from "./session-cookie.ts";
+import { iso, isoOrNull } from "./views.ts";
+
+const tag = "session";
+const at = z.iso.datetime();
+
+const sessionView = z.object({
+  id: z.string().describe("The id of the session, or of the token."),
+  name: z.string(),
+  scopes: z.array(z.enum(scopes as [string, ...string[]])),
+  tenants: z
+    .array(z.string())
+    .describe("The tenants of the session. Empty: all tenants, so requests must name one."),
+  expires_at: at.nullable(),
+  hub: hubInfoView,
+});
+const linkView = z.object({
+  url: z.string().describe("Opens the web UI, and signs in once."),
+  expires_at: at,
+});
+const signIn = z.strictObject(
+  { code: z.string("must be the code of a sign-in link").min(1).max(200) },
+  'must be an object such as { "code": "…" }',
+);
+
+export interface SessionRoutes {
+  sessions: Sessions;
+  store: Pick<Store, "getToken" | "revokeToken" | "listTokens">;
+  tokens: TokenLookup;
+  hubInfo: GetHubInfo;
+  now: () => number;
+}
+
+/** The page that signs in. The code is in the fragment, which browsers send to no server. */
+export const signInPath = (code: string): string => `/sign-in#code=${code}`;
+
+export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: SessionRoutes): Route[] {
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/session",
+      summary: "What the session or the token may do, and the hub's addresses",
+      tag,
+      scope: "any",
+      isShared: true,
+      response: { status: 200, schema: sessionView },
+      async handle({ access, origin }) {
+        const token = await tokens.getToken(access.token);
+        const { token: id, name, scopes, tenants } = access;
+        const expires_at = isoOrNull(token?.expires_at ?? null);
+        return {
+          json: { id, name, scopes, tenants, expires_at, hub: hubInfo(origin) },
+          headers: { "cache-control": "no-store" },
+        };
+      },
+    }),
+    defineRoute({
+      method: "delete",
+      path: "/api/session",
+      summary: "Sign out: end the session",
+      tag,
+      scope: "any",
+      isShared: true,
+      response: { status: 204 },
+      async handle({ access, header }) {
+        const session = await store.getToken(access.token);
+        if (session?.kind !== "session")
+          throw new RequestError(
+            "invalid",
+            "session",
+            "the request has a token, not a session: DELETE /api/tokens/ID revokes a token",
+          );
+        await store.revokeToken(session.id, now());
+        return new Response(null, {
+          status: 204,
+          headers: { "set-cookie": clearSession(isHttps(header("origin"))) },
+        });
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/session/links",
+      summary:
+        "Create a link that signs a browser in, once. Its session may do what the caller's token may do, and ends with it",
+      tag,
+      scope: "any",
+      isShared: true,
+      response: { status: 201, schema: linkView },
+      async handle({ access, origin }) {
+        const token = await tokens.getToken(access.token);
+        if (!token) throw new Error("The token of the request is missing.");
+        const isStored = (await store.getToken(token.id)) !== undefined;
+        const code = await sessions.createCode(grantOf(token, isStored));
+        return {
+          status: 201,
+          json: {
+            url: `${hubInfo(origin).url}${signInPath(code)}`,
+            expires_at: iso(now() + CODE_MS),
+          },
+          headers: { "cache-control": "no-store" },
+        };
+      },
+    }),
+  ];
+}
+
+/** `POST /api/session`, the only route of the API that a browser calls without a session. */
+export const signInRoute: RouteDescription = {
+  method: "post",
+  path: "/api/session",
+  summary: "Sign in with the code of a link; the response sets the session cookie",
+  tag,
+  scope: undefined,
+  body: signIn,
+  response: { status: 204, headers: { "set-cookie": "The session." } },
+};
+
+const MAX_BYTES = 1024;
+
+const isHttps = (origin: string | null) => origin?.startsWith("https:") ?? false;
+
+const UNKNOWN_CODE = new Denied(
+  401,
+  "code_unknown",
+  "The link was used, has expired or is not of this hub. `npx signalbox open` prints another one.",
+);
+
+export function addSignInRoute(app: Hono, sessions: Sessions, checkHost: HostCheck): void {
+  app.post(signInRoute.path, async (c) => {
+    const origin = c.req.header("origin");
+    const denied =
+      checkHost(c.req.header("host") ?? "", origin) ?? (origin ? undefined : NO_ORIGIN);
+    if (denied) return deniedResponse(denied);
+    try {
+      const body = await readJson(c.req.raw.body, MAX_BYTES);
+      const { code } = signIn.parse(body === TOO_LARGE ? undefined : body);
+      const session = await sessions.open(code);
+      if (!session) return deniedResponse(UNKNOWN_CODE);
+      const cookie = setSession(session.secret, session.maxAgeMs, isHttps(origin ?? null));
+      return new Response(null, {
+        status: 204,
+        headers: { "set-cookie": cookie, "cache-control": "no-store" },
+      });
+    } catch (error) {
+      return errorResponse(error);
+    }
+  });
+}

@@ -1,0 +1,99 @@
+/**
+ * Serves the web UI: files with hashed names, which browsers keep, and `index.html` for every other
+ * path. The Content Security Policy allows no inline script; styles need the nonce of the response.
+ */
+export interface WebFile {
+  body: Uint8Array<ArrayBuffer>;
+  /** Set if the body is compressed. */
+  encoding?: "br" | "gzip" | undefined;
+}
+
+/** The files of the built web UI, by path, such as `/assets/app-1a2b.js`. */
+export type ReadWebFile = (
+  path: string,
+  accepts: (encoding: "br" | "gzip") => boolean,
+) => Promise<WebFile | undefined>;
+
+/** `index.html` contains it wherever the nonce belongs. */
+export const NONCE_PLACEHOLDER = "__CSP_NONCE__";
+
+const ASSETS = "/assets/";
+/** Paths of the hub: a misspelled one must not become a page. */
+const RESERVED = /^\/(api|mcp|webhooks|events|assets|\.well-known)(\/|$)/;
+
+const TYPES: Record<string, string> = {
+  css: "text/css; charset=utf-8",
+  html: "text/html; charset=utf-8",
+  ico: "image/x-icon",
+  js: "text/javascript; charset=utf-8",
+  json: "application/json",
+  png: "image/png",
+  svg: "image/svg+xml",
+  txt: "text/plain; charset=utf-8",
+  webmanifest: "application/manifest+json",
+  woff2: "font/woff2",
+};
+
+const NO_SNIFF = { "x-content-type-options": "nosniff" };
+
+export const createNonce = (): string =>
+  btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(18))));
+
+export const pageHeaders = (nonce: string, policy = POLICY): Record<string, string> => ({
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "no-store",
+  "content-security-policy": `${policy}; style-src 'self' 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  ...NO_SNIFF,
+});
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; manifest-src 'self'";
+export const STATIC_POLICY = "default-src 'none'";
+
+/** Undefined if the request is not for a file or page of the UI, or if the UI is not built. */
+export async function serveWebUi(
+  read: ReadWebFile | undefined,
+  request: Request,
+): Promise<Response | undefined> {
+  if (!read || (request.method !== "GET" && request.method !== "HEAD")) return undefined;
+  const { pathname } = new URL(request.url);
+  const isFile = /\.\w+$/.test(pathname);
+  if (isFile && pathname !== "/index.html") return serveFile(read, pathname, request);
+  const wantsPage = pathname === "/" || request.headers.get("accept")?.includes("text/html");
+  return wantsPage && !RESERVED.test(pathname) ? servePage(read) : undefined;
+}
+
+async function servePage(read: ReadWebFile): Promise<Response | undefined> {
+  const page = await read("/index.html", () => false);
+  if (!page) return undefined;
+  const nonce = createNonce();
+  const html = new TextDecoder().decode(page.body).replaceAll(NONCE_PLACEHOLDER, nonce);
+  return new Response(html, { headers: pageHeaders(nonce) });
+}
+
+async function serveFile(
+  read: ReadWebFile,
+  path: string,
+  { headers }: Request,
+): Promise<Response | undefined> {
+  const type = TYPES[path.slice(path.lastIndexOf(".") + 1)];
+  if (type === undefined) return undefined;
+  const accepted = headers.get("accept-encoding") ?? "";
+  const file = await read(path, (encoding) => new RegExp(`\\b${encoding}\\b`).test(accepted));
+  if (!file) return undefined;
+  const { body, encoding } = file;
+  return new Response(body, {
+    headers: {
+      "content-type": type,
+      "content-length": String(body.byteLength),
+      "cache-control": path.startsWith(ASSETS)
+        ? "public, max-age=31536000, immutable"
+        : "public, max-age=3600",
+      vary: "accept-encoding",
+      ...NO_SNIFF,
+      ...(encoding && { "content-encoding": encoding }),
+    },
+  });
+}

@@ -1,0 +1,74 @@
+/**
+ * Sign-in to the web UI. A link contains a code, which is exchanged once for a session. Codes and
+ * sessions are stored as hashes, like tokens.
+ */
+import { sha256Hex } from "../lib/hmac.ts";
+import type { Scope, Store, Token } from "../store/store.ts";
+import { EVERY_TENANT, randomSecret } from "./tokens.ts";
+
+export const CODE_MS = 10 * 60_000;
+export const SESSION_MS = 30 * 24 * 3_600_000;
+
+export interface SessionsOptions {
+  store: Pick<Store, "findToken" | "getToken" | "putToken" | "revokeToken">;
+  newId: () => string;
+  now: () => number;
+}
+
+/** What the sessions of a code may do. */
+export interface Grant {
+  scopes: Scope[];
+  tenants: string[];
+  /** The stored token whose revocation ends the sessions. */
+  parent: string | null;
+}
+
+/** For the operator, who can read the hub's output. */
+export const OPERATOR: Grant = { scopes: ["admin"], tenants: [EVERY_TENANT], parent: null };
+
+export type Sessions = ReturnType<typeof createSessions>;
+
+export function createSessions({ store, newId, now }: SessionsOptions) {
+  const put = async (kind: "sign_in" | "session", name: string, grant: Grant, until: number) => {
+    const secret = randomSecret("");
+    const { scopes, tenants, parent } = grant;
+    const token = { id: newId(), kind, parent, name, scopes, tenants };
+    await store.putToken({
+      ...token,
+      hash: await sha256Hex(secret),
+      created_at: now(),
+      expires_at: until,
+    });
+    return { id: token.id, secret };
+  };
+
+  return {
+    /** Returns a code that is valid once, for `CODE_MS`. */
+    createCode: async (grant: Grant): Promise<string> =>
+      (await put("sign_in", "sign-in link", grant, now() + CODE_MS)).secret,
+
+    /** Undefined if the code is unknown, has expired or was used. */
+    async open(
+      code: string,
+    ): Promise<{ id: string; secret: string; maxAgeMs: number } | undefined> {
+      const found = await store.findToken(await sha256Hex(code));
+      if (found?.kind !== "sign_in" || (found.expires_at ?? 0) <= now()) return undefined;
+      const parent = found.parent === null ? undefined : await store.getToken(found.parent);
+      // Atomic: of several requests with one code, one gets a session.
+      if (!(await store.revokeToken(found.id, now()))) return undefined;
+      const until = Math.min(now() + SESSION_MS, parent?.expires_at ?? Number.POSITIVE_INFINITY);
+      const session = await put("session", "web UI", found, until);
+      return { ...session, maxAgeMs: until - now() };
+    },
+  };
+}
+
+/** The sessions of a link may do what the token that created it may do. */
+export const grantOf = (
+  { id, kind, parent, scopes, tenants }: Token,
+  isStored: boolean,
+): Grant => ({
+  scopes,
+  tenants,
+  parent: kind === "session" ? parent : isStored ? id : null,
+});
