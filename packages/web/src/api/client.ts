@@ -1,0 +1,62 @@
+/** Requests to the hub's API. The session cookie authenticates them; see types.ts for the views. */
+import { ApiError, readProblem } from "./problem.ts";
+
+export type Query = Record<string, string | number | boolean | null | undefined>;
+
+interface Options {
+  query?: Query;
+  body?: unknown;
+  /** The revision of the flow that was read. */
+  ifMatch?: number;
+  signal?: AbortSignal;
+}
+
+/** The path with its query; empty and missing values are left out, and `true` is sent as 1. */
+export function toUrl(path: string, query: Query = {}): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === null || value === "" || value === false) continue;
+    params.set(name, value === true ? "1" : String(value));
+  }
+  const text = params.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** Encodes the parts of a path: path`/api/flows/${id}`. */
+export const path = (parts: TemplateStringsArray, ...values: string[]): string =>
+  String.raw({ raw: parts }, ...values.map(encodeURIComponent));
+
+const send = async (method: string, target: string, options: Options = {}): Promise<Response> => {
+  const { query, body, ifMatch, signal } = options;
+  const response = await fetch(toUrl(target, query), {
+    method,
+    credentials: "same-origin",
+    headers: {
+      accept: "application/json",
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  });
+  if (!response.ok) throw new ApiError(await readProblem(response));
+  return response;
+};
+
+const receive = async <View>(method: string, target: string, options?: Options): Promise<View> => {
+  const response = await send(method, target, options);
+  return (response.status === 204 ? undefined : await response.json()) as View;
+};
+
+export const api = {
+  get: <View>(target: string, query?: Query, signal?: AbortSignal) =>
+    receive<View>("GET", target, { ...(query && { query }), ...(signal && { signal }) }),
+  post: <View>(target: string, body: unknown = {}, options: Omit<Options, "body"> = {}) =>
+    receive<View>("POST", target, { ...options, body }),
+  put: <View>(target: string, body: unknown, options: Omit<Options, "body"> = {}) =>
+    receive<View>("PUT", target, { ...options, body }),
+  patch: <View>(target: string, body: unknown, options: Omit<Options, "body"> = {}) =>
+    receive<View>("PATCH", target, { ...options, body }),
+  delete: <View = void>(target: string, options: Omit<Options, "body"> = {}) =>
+    receive<View>("DELETE", target, options),
+};

@@ -1,0 +1,73 @@
+/** Errors of the API as RFC 9457 describes them, and every other failure in the same shape. */
+export interface Problem {
+  status: number;
+  title: string;
+  detail: string;
+  code: string;
+  errors: { path: string; message: string }[];
+}
+
+export class ApiError extends Error {
+  readonly problem: Problem;
+  constructor(problem: Problem) {
+    super(problem.detail || problem.title);
+    this.name = "ApiError";
+    this.problem = problem;
+  }
+}
+
+export const isApiError = (error: unknown, code?: string): error is ApiError =>
+  error instanceof ApiError && (code === undefined || error.problem.code === code);
+
+export const isStatus = (error: unknown, status: number): boolean =>
+  error instanceof ApiError && error.problem.status === status;
+
+export function toProblem(error: unknown): Problem {
+  if (error instanceof ApiError) return error.problem;
+  if (error instanceof TypeError)
+    // `fetch` throws a TypeError without a cause that scripts may read.
+    return {
+      status: 0,
+      title: "The hub does not respond",
+      detail:
+        "Check that it is running and that this computer can reach it. The page tries again by itself.",
+      code: "unreachable",
+      errors: [],
+    };
+  return {
+    status: 0,
+    title: "The page failed",
+    detail: error instanceof Error ? error.message : String(error),
+    code: "page",
+    errors: [],
+  };
+}
+
+/** The problem in a response that is not a success, also if a proxy has answered in HTML. */
+export async function readProblem(response: Response): Promise<Problem> {
+  const text = await response.text();
+  const body = parseObject(text);
+  const errors = Array.isArray(body.errors) ? body.errors : [];
+  return {
+    status: response.status,
+    title: textOr(body.title, `The hub answered ${response.status}`),
+    detail: textOr(body.detail, Object.keys(body).length > 0 ? "" : text.slice(0, 300)),
+    code: textOr(body.code, "http"),
+    errors: errors.map((each: { path?: unknown; message?: unknown }) => ({
+      path: textOr(each?.path, ""),
+      message: textOr(each?.message, ""),
+    })),
+  };
+}
+
+const textOr = (value: unknown, fallback: string) =>
+  typeof value === "string" && value !== "" ? value : fallback;
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

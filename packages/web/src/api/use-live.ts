@@ -1,0 +1,24 @@
+import { useEffect, useRef, useSyncExternalStore } from "react";
+import { createLive, type LiveMessage, type LiveSource } from "./live.ts";
+
+export const live = createLive({
+  open: (url) => new EventSource(url) as unknown as LiveSource,
+  schedule: (task, ms) => {
+    const timer = setTimeout(task, ms);
+    return () => clearTimeout(timer);
+  },
+});
+
+export const useLiveState = () => useSyncExternalStore(live.watch, live.state);
+
+/** Calls `listener` for every message of the tab's stream while the component is mounted. */
+export function useLive(topic: string | undefined, listener: (message: LiveMessage) => void): void {
+  const latest = useRef(listener);
+  useEffect(() => {
+    latest.current = listener;
+  });
+  useEffect(() => {
+    if (topic === undefined) return;
+    return live.subscribe(topic, (message) => latest.current(message));
+  }, [topic]);
+}

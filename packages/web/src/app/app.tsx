@@ -1,0 +1,68 @@
+import { QueryClientProvider } from "@tanstack/react-query";
+import { Tooltip } from "radix-ui";
+import { Suspense } from "react";
+import { Redirect, Route, Switch } from "wouter";
+import { ButtonLink } from "../ui/button.tsx";
+import { EmptyState } from "../ui/empty-state.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Toaster } from "../ui/toast.tsx";
+import { PageBoundary } from "./page-boundary.tsx";
+import { ROUTES } from "./pages.tsx";
+import { queryClient } from "./query-client.ts";
+import { useSession } from "./session.ts";
+import { Shell } from "./shell.tsx";
+import { SignInPage } from "./sign-in-page.tsx";
+
+export function App() {
+  return (
+    <QueryClientProvider client={queryClient}>
+      <Tooltip.Provider delayDuration={350}>
+        <Switch>
+          <Route path="/sign-in" component={SignInPage} />
+          <Route>
+            <SignedIn />
+          </Route>
+        </Switch>
+        <Toaster />
+      </Tooltip.Provider>
+    </QueryClientProvider>
+  );
+}
+
+function SignedIn() {
+  const { data: session, error, isPending, refetch } = useSession();
+  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (isPending) return null;
+  if (session === null) return <SignInPage />;
+  return (
+    <Shell session={session}>
+      <Switch>
+        <Route path="/">
+          <Redirect to="/inbox" replace />
+        </Route>
+        {ROUTES.map(({ path, page: Page }) => (
+          <Route key={path} path={path}>
+            <PageBoundary>
+              <Suspense fallback={<SkeletonRows />}>
+                <Page />
+              </Suspense>
+            </PageBoundary>
+          </Route>
+        ))}
+        <Route>
+          <NotFound />
+        </Route>
+      </Switch>
+    </Shell>
+  );
+}
+
+const NotFound = () => (
+  <EmptyState
+    title="There is no such page"
+    actions={<ButtonLink to="/inbox">Go to the inbox</ButtonLink>}
+  >
+    The address may be misspelled, or the page was removed.
+  </EmptyState>
+);

@@ -1,0 +1,31 @@
+/** Whether the live stream of this tab is connected, and to which hub. */
+import type { ReactNode } from "react";
+import type { Session } from "../api/types.ts";
+import { useLive, useLiveState } from "../api/use-live.ts";
+import { SignalHead } from "../ui/signal-head.tsx";
+import { refreshOnChange } from "./refresh-on-change.ts";
+
+const STATES = {
+  live: { aspect: "green", name: "Live", note: "Events appear as they arrive." },
+  connecting: { aspect: "lunar", name: "Connecting", note: "The live stream is being opened." },
+  lost: {
+    aspect: "red",
+    name: "Not live",
+    note: "The hub does not respond. The page reconnects by itself and continues where it stopped.",
+  },
+} as const;
+
+export function HubState({ session, children }: { session: Session; children: ReactNode }) {
+  const { aspect, name, note } = STATES[useLiveState()];
+  useLive("changes", refreshOnChange);
+  return (
+    <div className="-mx-[10px] sticky bottom-0 mt-2 flex flex-none items-center gap-[10px] border-line border-t bg-page px-[18px] py-[11px] type-meta text-ink-2">
+      <SignalHead aspect={aspect} label={name} />
+      <span className="min-w-0 flex-1 max-[900px]:sr-only" title={note} role="status">
+        <b className="block font-semibold text-ink">{name}</b>
+        <span className="block truncate">{new URL(session.hub.url).host}</span>
+      </span>
+      {children}
+    </div>
+  );
+}

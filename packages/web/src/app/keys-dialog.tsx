@@ -1,0 +1,57 @@
+/** All keys, by page. */
+import { Dialog } from "../ui/dialog.tsx";
+import { Kbd } from "../ui/kbd.tsx";
+import { CONNECT_PAGE, NAV_PAGES } from "./pages.tsx";
+
+const GROUPS: readonly { name: string; keys: readonly [string, string][] }[] = [
+  {
+    name: "Everywhere",
+    keys: [
+      ["mod+K", "Go to a page, a flow, or an action"],
+      ["?", "All keys"],
+      ...[...NAV_PAGES, CONNECT_PAGE].map(
+        ({ key, name }) => [`G ${key.toUpperCase()}`, name] as [string, string],
+      ),
+    ],
+  },
+  {
+    name: "Inbox",
+    keys: [
+      ["J", "Next event"],
+      ["K", "Previous event"],
+      ["/", "Search"],
+      ["E", "Mark as processed, or back"],
+      ["R", "Replay"],
+      ["W", "Why"],
+      ["X", "Select"],
+      ["N", "Show new events"],
+      ["Esc", "Close the event, or clear the selection"],
+    ],
+  },
+];
+
+export default function KeysDialog({ onClose }: { onClose: () => void }) {
+  return (
+    <Dialog open onClose={onClose} title="Keys" className="w-[640px]">
+      <div className="grid grid-cols-2 gap-8 max-[640px]:grid-cols-1">
+        {GROUPS.map(({ name, keys }) => (
+          <section key={name}>
+            <h3 className="mb-2 type-label text-ink-3">{name}</h3>
+            <dl className="grid grid-cols-[auto_minmax(0,1fr)] items-center gap-x-4 gap-y-2">
+              {keys.map(([key, does]) => (
+                <div key={key} className="contents">
+                  <dt className="flex gap-1">
+                    {key.split(" ").map((each) => (
+                      <Kbd key={each}>{each}</Kbd>
+                    ))}
+                  </dt>
+                  <dd className="text-ink-2">{does}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </Dialog>
+  );
+}

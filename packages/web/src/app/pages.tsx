@@ -1,0 +1,54 @@
+/** The pages of the navigation, and the component of each. Every page is a chunk of its own. */
+import {
+  Bot,
+  Inbox,
+  type LucideIcon,
+  Plug,
+  Settings2,
+  TrainTrack,
+  Webhook,
+  Workflow,
+} from "lucide-react";
+import { type ComponentType, type LazyExoticComponent, lazy } from "react";
+
+export interface NavPage {
+  path: string;
+  name: string;
+  icon: LucideIcon;
+  /** The second key after `g`. */
+  key: string;
+}
+
+export const NAV_PAGES = [
+  { path: "/inbox", name: "Inbox", icon: Inbox, key: "i" },
+  { path: "/flows", name: "Flows", icon: Workflow, key: "f" },
+  { path: "/runs", name: "Runs", icon: TrainTrack, key: "r" },
+  { path: "/connections", name: "Connections", icon: Plug, key: "c" },
+  { path: "/sources", name: "Sources", icon: Webhook, key: "s" },
+  { path: "/settings", name: "Settings", icon: Settings2, key: "t" },
+] as const satisfies readonly NavPage[];
+
+export const CONNECT_PAGE: NavPage = {
+  path: "/connect",
+  name: "Connect an agent",
+  icon: Bot,
+  key: "a",
+};
+
+type Lazy = LazyExoticComponent<ComponentType>;
+
+/** Path patterns of wouter, first match wins. */
+export const ROUTES: readonly { path: string; page: Lazy }[] = [
+  { path: "/inbox/:event?", page: lazy(() => import("../inbox/inbox-page.tsx")) },
+  { path: "/flows", page: lazy(() => import("../flows/flows-page.tsx")) },
+  { path: "/flows/:flow", page: lazy(() => import("../canvas/canvas-page.tsx")) },
+  { path: "/runs", page: lazy(() => import("../runs/runs-page.tsx")) },
+  { path: "/runs/:run", page: lazy(() => import("../runs/run-page.tsx")) },
+  {
+    path: "/connections/:connection?",
+    page: lazy(() => import("../connections/connections-page.tsx")),
+  },
+  { path: "/sources/:source?", page: lazy(() => import("../sources/sources-page.tsx")) },
+  { path: "/settings/:section?", page: lazy(() => import("../settings/settings-page.tsx")) },
+  { path: "/connect", page: lazy(() => import("../connect/connect-page.tsx")) },
+];

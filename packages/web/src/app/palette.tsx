@@ -1,0 +1,111 @@
+/** The command palette: pages, flows and actions by name. */
+import { useQuery } from "@tanstack/react-query";
+import { Command } from "cmdk";
+import { LogOut, Moon, Sun, Workflow } from "lucide-react";
+import { Dialog } from "radix-ui";
+import { useLocation } from "wouter";
+import { api } from "../api/client.ts";
+import type { FlowSummary, Page } from "../api/types.ts";
+import { Kbd } from "../ui/kbd.tsx";
+import { CONNECT_PAGE, NAV_PAGES } from "./pages.tsx";
+import { signOut } from "./session.ts";
+import { setTheme, useIsDark } from "./theme.ts";
+
+export default function Palette({ onClose }: { onClose: () => void }) {
+  const [, navigate] = useLocation();
+  const isDark = useIsDark();
+  const flows = useQuery({
+    queryKey: ["flows", "palette"],
+    queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 100 }),
+  });
+  const then = (action: () => void) => () => {
+    onClose();
+    action();
+  };
+  return (
+    <Dialog.Root open onOpenChange={(open) => !open && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="fixed inset-0 z-40 bg-scrim" />
+        <Dialog.Content
+          aria-describedby={undefined}
+          className="sheet -translate-x-1/2 fixed top-[14vh] left-1/2 z-50 w-[560px] max-w-[calc(100vw-32px)] overflow-hidden"
+        >
+          <Dialog.Title className="sr-only">Go to a page, a flow, or an action</Dialog.Title>
+          <Command loop label="Go to a page, a flow, or an action">
+            <Command.Input
+              autoFocus
+              placeholder="Go to a page, a flow, or an action"
+              className="h-12 w-full border-line border-b bg-transparent px-4 text-[15px] outline-none placeholder:text-ink-3"
+            />
+            <Command.List className="max-h-[50vh] overflow-y-auto p-2">
+              <Command.Empty className="px-3 py-6 text-ink-2">Nothing has this name.</Command.Empty>
+              <Group name="Pages">
+                {[...NAV_PAGES, CONNECT_PAGE].map(({ path, name, icon: Icon, key }) => (
+                  <Command.Item
+                    key={path}
+                    value={`page ${name}`}
+                    className="item"
+                    onSelect={then(() => navigate(path))}
+                  >
+                    <Icon className="icon" aria-hidden />
+                    <span className="flex-1">{name}</span>
+                    <span className="flex gap-1">
+                      <Kbd>G</Kbd>
+                      <Kbd>{key.toUpperCase()}</Kbd>
+                    </span>
+                  </Command.Item>
+                ))}
+              </Group>
+              {flows.data && flows.data.items.length > 0 && (
+                <Group name="Flows">
+                  {flows.data.items.map((flow) => (
+                    <Command.Item
+                      key={flow.id}
+                      value={`flow ${flow.name} ${flow.id}`}
+                      keywords={flow.exposedTools.map(({ name }) => name)}
+                      className="item"
+                      onSelect={then(() => navigate(`/flows/${flow.id}`))}
+                    >
+                      <Workflow className="icon" aria-hidden />
+                      <span className="flex-1 truncate">{flow.name}</span>
+                      <span className="type-meta text-ink-3">{flow.app}</span>
+                    </Command.Item>
+                  ))}
+                </Group>
+              )}
+              <Group name="Actions">
+                <Command.Item
+                  className="item"
+                  onSelect={then(() => setTheme(isDark ? "light" : "dark"))}
+                >
+                  {isDark ? (
+                    <Sun className="icon" aria-hidden />
+                  ) : (
+                    <Moon className="icon" aria-hidden />
+                  )}
+                  {isDark ? "Use the light theme" : "Use the dark theme"}
+                </Command.Item>
+                <Command.Item
+                  className="item"
+                  onSelect={then(() => void signOut().finally(() => location.assign("/sign-in")))}
+                >
+                  <LogOut className="icon" aria-hidden />
+                  Sign out
+                </Command.Item>
+              </Group>
+            </Command.List>
+          </Command>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+const Group = ({ name, children }: { name: string; children: React.ReactNode }) => (
+  <Command.Group
+    heading={name}
+    className="[&_[cmdk-group-heading]]:px-2 [&_[cmdk-group-heading]]:pt-2 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:type-label [&_[cmdk-group-heading]]:text-ink-3"
+  >
+    {children}
+  </Command.Group>
+);

@@ -1,0 +1,133 @@
+/** The frame of every page: navigation, palette, live state. */
+import { LogOut, Monitor, Moon, Search, Sun } from "lucide-react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import { Link, useLocation } from "wouter";
+import type { Session } from "../api/types.ts";
+import { Kbd } from "../ui/kbd.tsx";
+import { Menu } from "../ui/menu.tsx";
+import { toastError } from "../ui/toast.tsx";
+import { useCounts } from "./counts.ts";
+import { HubState } from "./hub-state.tsx";
+import { Logo } from "./logo.tsx";
+import { CONNECT_PAGE, NAV_PAGES, type NavPage } from "./pages.tsx";
+import { queryClient } from "./query-client.ts";
+import { signOut } from "./session.ts";
+import { setTheme, type ThemeChoice, useThemeChoice } from "./theme.ts";
+import { useGlobalKeys } from "./use-global-keys.ts";
+
+const Palette = lazy(() => import("./palette.tsx"));
+const KeysDialog = lazy(() => import("./keys-dialog.tsx"));
+
+export function Shell({ session, children }: { session: Session; children: ReactNode }) {
+  const [layer, setLayer] = useState<"palette" | "keys">();
+  const [, navigate] = useLocation();
+  const counts = useCounts();
+  useGlobalKeys({
+    onPalette: () => setLayer("palette"),
+    onHelp: () => setLayer("keys"),
+    onGo: navigate,
+  });
+  return (
+    <div className="grid h-full grid-cols-[204px_minmax(0,1fr)] max-[900px]:grid-cols-[60px_minmax(0,1fr)]">
+      <a
+        href="#main"
+        className="btn primary sr-only z-50 focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
+      >
+        Skip to the page
+      </a>
+      <nav className="nav" aria-label="Main">
+        <Link
+          href="/inbox"
+          className="mb-3 flex items-center gap-[10px] px-2 pt-[2px] pb-4 font-[680] text-[15.5px]/5 tracking-[-.01em]"
+        >
+          <Logo />
+          <span className="max-[900px]:sr-only">Signalbox</span>
+        </Link>
+        {NAV_PAGES.map((page) => (
+          <NavLink key={page.path} page={page} count={counts[page.path]} />
+        ))}
+        <span className="flex-1" />
+        <button type="button" className="nav-item" onClick={() => setLayer("palette")}>
+          <Search className="icon" aria-hidden />
+          <span className="max-[900px]:sr-only">Go to…</span>
+          <span className="n max-[900px]:hidden">
+            <Kbd>mod+K</Kbd>
+          </span>
+        </button>
+        <NavLink page={CONNECT_PAGE} />
+        <HubState session={session}>
+          <AccountMenu />
+        </HubState>
+      </nav>
+      <main
+        id="main"
+        tabIndex={-1}
+        className="relative flex min-w-0 flex-col overflow-hidden outline-none"
+      >
+        {children}
+      </main>
+      <Suspense>
+        {layer === "palette" && <Palette onClose={() => setLayer(undefined)} />}
+        {layer === "keys" && <KeysDialog onClose={() => setLayer(undefined)} />}
+      </Suspense>
+    </div>
+  );
+}
+
+function NavLink({ page, count }: { page: NavPage; count?: number | undefined }) {
+  const [location] = useLocation();
+  const isCurrent = location === page.path || location.startsWith(`${page.path}/`);
+  return (
+    <Link
+      href={page.path}
+      className="nav-item"
+      aria-current={isCurrent ? "page" : undefined}
+      title={page.name}
+    >
+      <page.icon className="icon" aria-hidden />
+      <span className="max-[900px]:sr-only">{page.name}</span>
+      {count !== undefined && count > 0 && (
+        <span className="n max-[900px]:hidden">{count.toLocaleString("en")}</span>
+      )}
+    </Link>
+  );
+}
+
+const THEMES = [
+  ["system", "As the system has it", Monitor],
+  ["light", "Light", Sun],
+  ["dark", "Dark", Moon],
+] as const;
+
+function AccountMenu() {
+  const choice = useThemeChoice();
+  const { icon: Icon } = {
+    icon: THEMES.find(([theme]) => theme === choice)?.[2] ?? Monitor,
+  };
+  const leave = () =>
+    signOut().then(() => {
+      queryClient.clear();
+      location.assign("/sign-in");
+    }, toastError);
+  return (
+    <Menu
+      label="Theme and session"
+      align="end"
+      trigger={
+        <button type="button" className="btn ghost square small" aria-label="Theme and session">
+          <Icon className="icon" aria-hidden />
+        </button>
+      }
+      items={[
+        ...THEMES.map(([theme, label, icon]) => ({
+          label,
+          icon,
+          checked: choice === theme,
+          onSelect: () => setTheme(theme satisfies ThemeChoice),
+        })),
+        "-",
+        { label: "Sign out", icon: LogOut, onSelect: () => void leave() },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,22 @@
+/** A small label: code by default; `words` for text, with the colour of a state if it is one. */
+import type { LucideIcon } from "lucide-react";
+import type { ReactNode } from "react";
+import { cx } from "./cx.ts";
+
+export interface ChipProps {
+  tone?: "green" | "red" | "amber" | "lunar" | undefined;
+  icon?: LucideIcon | undefined;
+  words?: boolean;
+  title?: string | undefined;
+  className?: string | undefined;
+  children: ReactNode;
+}
+
+export function Chip({ tone, icon: Icon, words = false, title, className, children }: ChipProps) {
+  return (
+    <span className={cx("chip", tone, words && "words", className)} title={title}>
+      {Icon && <Icon className="icon" aria-hidden />}
+      <span className="truncate">{children}</span>
+    </span>
+  );
+}

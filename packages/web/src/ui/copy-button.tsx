@@ -1,0 +1,29 @@
+import { Check, Copy, type LucideIcon } from "lucide-react";
+import { useEffect, useState } from "react";
+import { IconButton } from "./button.tsx";
+
+/** Copies `text`, and shows for a moment that it did. */
+export function CopyButton({
+  text,
+  label = "Copy",
+  icon = Copy,
+}: {
+  text: string;
+  label?: string;
+  icon?: LucideIcon;
+}) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), 1_500);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  return (
+    <IconButton
+      size="small"
+      icon={copied ? Check : icon}
+      label={copied ? "Copied" : label}
+      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+    />
+  );
+}

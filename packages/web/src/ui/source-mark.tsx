@@ -1,0 +1,29 @@
+/** The mark of a sender: two letters on a plate. */
+const KNOWN: Record<string, string> = {
+  github: "GH",
+  gitlab: "GL",
+  stripe: "ST",
+  slack: "SL",
+  linear: "LN",
+  cloudevents: "CE",
+  "standard-webhooks": "SW",
+  generic: "WH",
+  signalbox: "SB",
+  flow: "FL",
+};
+
+export const markOf = (source: string): string =>
+  KNOWN[source] ??
+  (source
+    .replace(/[^\p{L}\p{N}]/gu, "")
+    .slice(0, 2)
+    .toUpperCase() ||
+    "??");
+
+export function SourceMark({ source }: { source: string }) {
+  return (
+    <span className="mark" title={source} role="img" aria-label={source}>
+      {markOf(source)}
+    </span>
+  );
+}

@@ -1,0 +1,25 @@
+import tailwindcss from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+/** The hub that `npm run dev` proxies to. */
+const HUB = process.env.SIGNALBOX_URL ?? "http://127.0.0.1:4747";
+const PROXIED = ["/api", "/mcp", "/webhooks", "/events", "/healthz", "/readyz", "/metrics"];
+
+export default defineConfig({
+  plugins: [react(), tailwindcss()],
+  // The hub replaces the placeholder with a fresh nonce in every response.
+  html: { cspNonce: "__CSP_NONCE__" },
+  build: {
+    target: "es2023",
+    // Inlined assets would need `data:` in the CSP.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 900,
+  },
+  server: {
+    proxy: Object.fromEntries(
+      PROXIED.map((path) => [path, { target: HUB, changeOrigin: true, ws: path === "/events" }]),
+    ),
+  },
+});
