@@ -14,7 +14,7 @@ const isTaken = (event: KeyboardEvent): boolean =>
   ) !== null ||
   document.querySelector("[role=dialog]") !== null;
 
-/** Calls the handler of a single key, unless the key is typed somewhere. */
+/** Calls the handler of a single key, by its name in lower case, unless the key is typed somewhere. */
 export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): void {
   const latest = useRef(keys);
   useEffect(() => {
@@ -23,7 +23,7 @@ export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): v
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (isTaken(event)) return;
-      const handler = latest.current[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+      const handler = latest.current[event.key.toLowerCase()];
       if (!handler) return;
       event.preventDefault();
       handler(event);

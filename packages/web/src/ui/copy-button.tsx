@@ -7,10 +7,12 @@ export function CopyButton({
   text,
   label = "Copy",
   icon = Copy,
+  tabIndex,
 }: {
   text: string;
   label?: string;
   icon?: LucideIcon;
+  tabIndex?: number;
 }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
@@ -21,6 +23,7 @@ export function CopyButton({
   return (
     <IconButton
       size="small"
+      tabIndex={tabIndex}
       icon={copied ? Check : icon}
       label={copied ? "Copied" : label}
       onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}

@@ -1,0 +1,68 @@
+/** Times, durations, sizes and counts as the UI writes them. */
+const two = (value: number) => String(value).padStart(2, "0");
+
+/** `16:46:50`, in the reader's time zone. */
+export function clock(iso: string): string {
+  const at = new Date(iso);
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+
+/** `16:46:50.462` */
+export const clockMs = (iso: string): string =>
+  `${clock(iso)}.${String(new Date(iso).getMilliseconds()).padStart(3, "0")}`;
+
+const DAY_MS = 86_400_000;
+const startOfDay = (at: Date) => new Date(at.getFullYear(), at.getMonth(), at.getDate());
+
+/** A key that is the same for all times of one day. */
+export const dayKey = (iso: string): string => startOfDay(new Date(iso)).toDateString();
+
+/** `Today, Sunday 15 November`; the year only if it is another one. */
+export function day(iso: string, now: Date = new Date()): string {
+  const at = new Date(iso);
+  const days = Math.round((startOfDay(now).getTime() - startOfDay(at).getTime()) / DAY_MS);
+  const name = at.toLocaleDateString("en-GB", {
+    weekday: "long",
+    day: "numeric",
+    month: "long",
+    ...(at.getFullYear() !== now.getFullYear() && { year: "numeric" }),
+  });
+  const date = name.replace(",", "");
+  return days === 0 ? `Today, ${date}` : days === 1 ? `Yesterday, ${date}` : date;
+}
+
+/** `212 ms`, `1.6 s`, `38 s`, `2 min 5 s`, `3 h 10 min`, `2 d` */
+export function duration(ms: number): string {
+  if (ms < 999.5) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 10_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  const seconds = Math.floor(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return joined(minutes, "min", seconds % 60, "s");
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return joined(hours, "h", minutes % 60, "min");
+  return joined(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+const joined = (big: number, bigUnit: string, small: number, smallUnit: string) =>
+  small === 0 ? `${big} ${bigUnit}` : `${big} ${bigUnit} ${small} ${smallUnit}`;
+
+/** `just now`, `4 min ago`, `2 d ago` */
+export function ago(iso: string, now: number = Date.now()): string {
+  const ms = now - Date.parse(iso);
+  if (ms < 10_000) return "just now";
+  const [first = "", unit = ""] = duration(ms).split(" ");
+  return `${first} ${unit} ago`;
+}
+
+/** `834 B`, `1.2 KB`, `2.0 MB` */
+export function bytes(size: number): string {
+  if (size < 1_000) return `${size} B`;
+  if (size < 1_000_000) return `${(size / 1_000).toFixed(1)} KB`;
+  return `${(size / 1_000_000).toFixed(1)} MB`;
+}
+
+export const count = (value: number): string => value.toLocaleString("en");
+
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`;

@@ -1,0 +1,91 @@
+import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
+import { describe, expect, it } from "vitest";
+import { toPath } from "./path.ts";
+import { PAGE, toRows } from "./rows.ts";
+import { findInJson } from "./search.ts";
+
+const VALUE = {
+  issue: { number: 7, labels: [{ name: "question" }, { name: "bug" }] },
+  empty: {},
+  note: null,
+};
+const openTo = (depth: number) => ({
+  isOpen: (_: string, at: number) => at < depth,
+  limit: () => PAGE,
+});
+
+describe("toPath", () => {
+  it.each([
+    [["issue", "labels", 0, "name"], "issue.labels[0].name"],
+    [[0, "x"], "[0].x"],
+    [["odd.name", 'a"b\\c', ""], '["odd.name"]["a\\"b\\\\c"][""]'],
+    [["x-github-event"], "x-github-event"],
+  ])("writes %j", (keys, path) => {
+    expect(toPath(keys)).toBe(path);
+    expect(parsePath(path)).toEqual(keys);
+  });
+
+  it("leads back to the value", () => {
+    const path = parsePath(toPath(["issue", "labels", 1, "name"]));
+    expect(valuesAt(VALUE, path ?? [])).toEqual(["bug"]);
+  });
+});
+
+describe("toRows", () => {
+  it("shows only what is open", () => {
+    expect(toRows(VALUE, openTo(0)).map(({ name, isOpen, size }) => [name, isOpen, size])).toEqual([
+      ["issue", false, 2],
+      ["empty", undefined, 0],
+      ["note", undefined, 0],
+    ]);
+    expect(toRows(VALUE, openTo(9)).map(({ name, depth }) => [name, depth])).toEqual([
+      ["issue", 0],
+      ["number", 1],
+      ["labels", 1],
+      [0, 2],
+      ["name", 3],
+      [1, 2],
+      ["name", 3],
+      ["empty", 0],
+      ["note", 0],
+    ]);
+  });
+
+  it("shows a scalar and an empty value as one row", () => {
+    for (const value of ["text", 7, null, {}, []]) expect(toRows(value, openTo(9))).toHaveLength(1);
+  });
+
+  it("holds back the parts after the limit", () => {
+    const rows = toRows(
+      Array.from({ length: 250 }, (_, at) => at),
+      openTo(9),
+    );
+    expect(rows).toHaveLength(PAGE + 1);
+    expect(rows.at(-1)?.more).toEqual({ shown: PAGE, of: 250 });
+  });
+
+  it("gives every row its own id, also for names that look like paths", () => {
+    const rows = toRows({ "a.b": { c: 1 }, a: { "b.c": 1, b: { c: 1 } } }, openTo(9));
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
+  });
+});
+
+describe("findInJson", () => {
+  it("finds names and values, whatever their case", () => {
+    expect(findInJson(VALUE, "NAME").hits).toEqual([
+      ["issue", "labels", 0, "name"],
+      ["issue", "labels", 1, "name"],
+    ]);
+    expect(findInJson(VALUE, "7").hits).toEqual([["issue", "number"]]);
+    expect(findInJson(VALUE, "null").hits).toEqual([["note"]]);
+    expect(findInJson(VALUE, "").hits).toEqual([]);
+  });
+
+  it("stops after a number of hits", () => {
+    const many = findInJson(
+      Array.from({ length: 5_000 }, () => "x"),
+      "x",
+    );
+    expect([many.hits.length, many.isCut]).toEqual([1_000, true]);
+  });
+});
