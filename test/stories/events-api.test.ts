@@ -44,8 +44,10 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
     expect(await list("text=snows")).toEqual([first]);
     const page = (await api.expect(200, "GET", "/api/events?limit=2")).json;
     expect(await list(`limit=2&cursor=${page.next_cursor}`)).toEqual([first]);
-    const both = await api.expect(400, "GET", "/api/events?text=x&repo=y");
-    expect(both.json.errors).toEqual([{ path: "repo", message: "cannot be combined with text" }]);
+    expect(await list("text=snows&repo=octo/town&source=github&type=issues")).toEqual([first]);
+    expect(await list("text=snows&repo=octo/other")).toEqual([]);
+    const both = await api.expect(400, "GET", "/api/events?text=x&order=oldest");
+    expect(both.json.errors).toMatchObject([{ path: "order" }]);
     await api.expect(400, "GET", "/api/events?cursor=nonsense");
 
     const one = (await api.expect(200, "GET", `/api/events/${second}`)).json;

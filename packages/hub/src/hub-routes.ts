@@ -16,6 +16,7 @@ import { sampleRoutes } from "./api/sample-routes.ts";
 import { addSignInRoute, sessionRoutes, signInRoute } from "./api/session-routes.ts";
 import { statsRoutes } from "./api/stats-routes.ts";
 import { testEventRoutes } from "./api/test-event-routes.ts";
+import { triggerRoutes } from "./api/trigger-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
 import { CHECK_WAIT_MS } from "./connections/connection-registry.ts";
 import type { Connections } from "./connections/connections.ts";
@@ -111,6 +112,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
     }),
     ...runRoutes({ calls, store, now, slots: agents.slots, closing: options.closing }),
     ...eventRoutes(agents.inbox, triggers),
+    ...triggerRoutes(triggers),
     ...sampleRoutes(options.sendSample),
     ...testEventRoutes(options.sendTestEvent),
     ...statsRoutes(store, now),

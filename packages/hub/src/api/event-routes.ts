@@ -1,35 +1,29 @@
-/** Events: list, search, get, claim, release, mark as processed, replay, explain. */
+/** Single events: get, claim, release, mark as processed, replay, explain. */
 import { z } from "zod";
 import {
   claimedSchema,
-  eventSchema,
   explainedSchema,
-  summarySchema,
+  partSchema,
+  reasonSchema,
 } from "../inbox/event-schema.ts";
 import type { JsonBody } from "../inbox/event-view.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import { RequestError } from "../lib/request-error.ts";
 import type { Explainer } from "../runs/explain.ts";
+import { eventListRoutes } from "./event-list-routes.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { limitQuery, pageOf } from "./views.ts";
 
 const tag = "events";
 
-const text = z.string().max(200, "must have at most 200 characters");
-const listQuery = z.strictObject({
-  limit: limitQuery,
-  cursor: z.string().optional(),
-  order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
-  type: text.optional(),
-  repo: text.optional(),
-  source: text.optional(),
-  pending: z.enum(["0", "1"], "must be 0 or 1").optional(),
-  claimable: z
-    .enum(["1"], "must be 1")
-    .optional()
-    .describe("1: only pending events that no worker or agent has claimed."),
-  text: text.min(1, "must not be empty").optional(),
-});
+const bytes = (min: number) =>
+  z.preprocess(
+    (text) => (typeof text === "string" && /^\d+$/.test(text) ? Number(text) : text),
+    z
+      .int("must be an integer")
+      .min(min, `must be at least ${min}`)
+      .max(25 * 1024 * 1024, "must be at most 26214400"),
+  );
+const maxBytes = bytes(1);
+const offset = bytes(0);
 
 const worker = z
   .string()
@@ -50,45 +44,55 @@ const jsonResponse = (json: JsonBody): Response =>
 
 export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
   return [
+    ...eventListRoutes(inbox, triggers),
     defineRoute({
       method: "get",
-      path: "/api/events",
-      summary: "List events, newest first; ?text= searches them",
+      path: "/api/events/:event",
+      summary: "Get an event with its payload, or with a part of it",
       tag,
       scope: "inbox:read",
-      query: listQuery,
-      response: { status: 200, schema: pageOf(summarySchema) },
-      async handle({ tenant, query: { text, order, repo, source, pending, claimable, ...rest } }) {
-        if (claimable && pending === "0")
-          throw new RequestError("invalid", "claimable", "cannot be combined with pending=0");
-        const isPending = claimable ? true : pending === undefined ? undefined : pending === "1";
-        const { events: items, next_cursor } =
-          text === undefined
-            ? await inbox.listSummaries([tenant], {
-                ...rest,
-                order,
-                repo,
-                source,
-                pending: isPending,
-                claimable: claimable !== undefined,
-              })
-            : await inbox.search([tenant], {
-                ...rest,
-                text: assertAlone(text, { order, repo, source, claimable }),
-                processed: isPending === undefined ? undefined : !isPending,
-              });
-        return { json: { items, next_cursor } };
+      query: z.strictObject({
+        path: z
+          .string()
+          .max(1_000)
+          .optional()
+          .describe("Only the value at this path of the payload, such as issue.labels[].name."),
+        max_bytes: maxBytes
+          .optional()
+          .describe(
+            "A larger payload is `truncated`: a slice of its JSON, of at most 256 KiB. `offset` reads on.",
+          ),
+        offset: offset
+          .optional()
+          .describe("Where in the JSON the slice starts, in bytes: `next_offset` of the last one."),
+      }),
+      response: { status: 200, schema: partSchema },
+      async handle({ tenant, param, query: { path, offset, max_bytes }, reserveBytes }) {
+        const id = param("event");
+        const { size } = await inbox.find([tenant], id, "event_id");
+        const isWhole = path === undefined && offset === undefined && size <= (max_bytes ?? size);
+        if (isWhole) return jsonResponse(await inbox.get([tenant], id, "event_id", reserveBytes));
+        const options = { path, offset, maxBytes: max_bytes };
+        return jsonResponse((await inbox.getPart([tenant], id, options, reserveBytes)).json);
       },
     }),
     defineRoute({
       method: "get",
-      path: "/api/events/:event",
-      summary: "Get an event with its payload",
+      path: "/api/events/:event/headers",
+      summary: "Get the headers that the hub keeps of an event, and its size",
       tag,
       scope: "inbox:read",
-      response: { status: 200, schema: eventSchema },
-      handle: async ({ tenant, param, reserveBytes }) =>
-        jsonResponse(await inbox.get([tenant], param("event"), "event_id", reserveBytes)),
+      response: {
+        status: 200,
+        schema: z.object({
+          content_type: z.string(),
+          headers: z.record(z.string(), z.string()),
+          size: z.int().describe("The size of the payload in bytes."),
+        }),
+      },
+      async handle({ tenant, param }) {
+        return { json: await inbox.headers(await inbox.find([tenant], param("event"), "event_id")) };
+      },
     }),
     defineRoute({
       method: "post",
@@ -159,6 +163,18 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
     }),
     defineRoute({
       method: "post",
+      path: "/api/events/:event/waiting",
+      summary: "Make a processed event pending again",
+      tag,
+      scope: "inbox:write",
+      response: { status: 200, schema: z.object({ id: z.string(), already: z.boolean() }) },
+      async handle({ tenant, param }) {
+        const { id } = await inbox.find([tenant], param("event"), "event_id");
+        return { json: { id, already: (await inbox.reopen(tenant, [id])).length === 0 } };
+      },
+    }),
+    defineRoute({
+      method: "post",
       path: "/api/events/:event/replay",
       summary: "Evaluate the triggers of all flows, or of one flow, again for an event",
       tag,
@@ -182,19 +198,16 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
       summary: "Explain which triggers matched an event, and why",
       tag,
       scope: "inbox:read",
-      response: { status: 200, schema: z.object({ items: z.array(explainedSchema) }) },
+      response: {
+        status: 200,
+        schema: z.object({
+          items: z.array(explainedSchema.extend({ reasons: z.array(reasonSchema) })),
+        }),
+      },
       async handle({ tenant, param }) {
         const { id } = await inbox.find([tenant], param("event"), "event_id");
         return { json: { items: await triggers.explain(tenant, id) } };
       },
     }),
   ];
-}
-
-/** A search cannot be combined with other filters. */
-function assertAlone(text: string, others: Record<string, unknown>): string {
-  for (const [name, value] of Object.entries(others))
-    if (value !== undefined)
-      throw new RequestError("invalid", name, "cannot be combined with text");
-  return text;
 }

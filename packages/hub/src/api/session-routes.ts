@@ -23,6 +23,7 @@ const sessionView = z.object({
   id: z.string().describe("The id of the session, or of the token."),
   name: z.string(),
   scopes: z.array(z.enum(scopes as [string, ...string[]])),
+  tenant: z.string().nullable().describe("The tenant, if there is exactly one."),
   tenants: z
     .array(z.string())
     .describe("The tenants of the session. Empty: all tenants, so requests must name one."),
@@ -62,9 +63,10 @@ export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: Session
       async handle({ access, origin }) {
         const token = await tokens.getToken(access.token);
         const { token: id, name, scopes, tenants } = access;
+        const tenant = tenants.length === 1 ? tenants[0] : null;
         const expires_at = isoOrNull(token?.expires_at ?? null);
         return {
-          json: { id, name, scopes, tenants, expires_at, hub: hubInfo(origin) },
+          json: { id, name, scopes, tenant, tenants, expires_at, hub: hubInfo(origin) },
           headers: { "cache-control": "no-store" },
         };
       },

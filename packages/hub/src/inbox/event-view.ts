@@ -47,6 +47,27 @@ const plainSummary = (event: EventRow): SummaryView => ({
   seq: event.seq,
 });
 
+/** The state of the runs that the event started, or `unmatched` if it started none. */
+export const EVENT_OUTCOMES = ["unmatched", "pending", "running", "succeeded", "failed"] as const;
+export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
+
+export const outcomeOf = ({ trigger_status }: Pick<EventRow, "trigger_status">): EventOutcome =>
+  trigger_status ?? "unmatched";
+
+/** A summary with the state of the event, for lists that people work with. */
+export type ItemView = SummaryView &
+  Pick<EventView, "outcome" | "claimed_by" | "claimed_until"> &
+  Pick<EventRow, "source_id" | "size">;
+
+export const itemView = (event: EventRow): ItemView => ({
+  ...summaryView(event),
+  source_id: event.source_id,
+  outcome: outcomeOf(event),
+  claimed_by: event.claimed_by,
+  claimed_until: isoOrNull(event.claimed_until),
+  size: event.size,
+});
+
 /** Such as `github.issues opened`; Stripe's types contain the action already. */
 export const eventName = ({
   source,
@@ -66,7 +87,7 @@ export interface EventView {
   source: string;
   external_id: string | null;
   seq: number;
-  outcome: string | null;
+  outcome: EventOutcome;
   claimed_by: string | null;
   claimed_until: string | null;
   attempts: number;
@@ -85,7 +106,7 @@ export const eventView = (event: EventRow, payload: Json): EventView => ({
   source: event.source,
   external_id: event.external_id,
   seq: event.seq,
-  outcome: event.outcome,
+  outcome: outcomeOf(event),
   claimed_by: event.claimed_by,
   claimed_until: isoOrNull(event.claimed_until),
   attempts: event.attempts,

@@ -26,6 +26,8 @@ import { createLargeReads } from "./large-reads.ts";
 import { createPayloadReader } from "./payload-reader.ts";
 import type { ReserveBytes } from "./response-budget.ts";
 
+/** The parts of the log that a search reads until it finds an event; see `searchEvents`. */
+const MAX_PARTS = 10;
 /** The payloads of one page of whole events. A page has at least one event, whatever its size. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 /** The payload in a part of an event, and the payloads of one page of parts. */
@@ -38,6 +40,7 @@ export interface ListOptions {
   type?: string | undefined;
   repo?: string | undefined;
   source?: string | undefined;
+  sender?: string | undefined;
   pending?: boolean | undefined;
   /** Only events that can be claimed now. */
   claimable?: boolean | undefined;
@@ -48,6 +51,9 @@ export interface SearchOptions {
   cursor?: string | undefined;
   text?: string | undefined;
   type?: string | undefined;
+  repo?: string | undefined;
+  sender?: string | undefined;
+  status?: EventRow["trigger_status"] | undefined;
   from?: number | undefined;
   to?: number | undefined;
   processed?: boolean | undefined;
@@ -177,6 +183,11 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     return { event: view, json: json ? `${serializeEvent(view, json)}` : JSON.stringify(view) };
   };
 
+  const search = (tenants: readonly string[], { cursor, ...query }: SearchOptions) =>
+    merge(tenants, cursor, query.limit, true, (tenant, seq) =>
+      store.searchEvents({ tenant, cursor: seq, ...query }),
+    );
+
   return {
     async status(tenants: readonly string[]): Promise<StatusView> {
       const all = await Promise.all(tenants.map((tenant) => store.pendingStatus(tenant)));
@@ -232,11 +243,23 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       options: SearchOptions,
       reserveBytes?: ReserveBytes,
     ): Promise<EventPage<SummaryView>> {
-      const { cursor, ...query } = options;
-      const found = await merge(tenants, cursor, query.limit, true, (tenant, seq) =>
-        store.searchEvents({ tenant, cursor: seq, ...query }),
-      );
-      return summariesOf(found, reserveBytes);
+      return summariesOf(await search(tenants, options), reserveBytes);
+    },
+
+    list,
+
+    /** Like `search`, but reads further parts of the log while it has found nothing. */
+    async searchFurther(
+      tenants: readonly string[],
+      options: SearchOptions,
+    ): Promise<EventPage<EventRow>> {
+      let page = await search(tenants, options);
+      for (let parts = 1; parts < MAX_PARTS && page.next_cursor !== null; parts += 1) {
+        if (page.events.length > 0) break;
+        await yieldToEventLoop();
+        page = await search(tenants, { ...options, cursor: page.next_cursor });
+      }
+      return page;
     },
 
     /** The whole event, as JSON. */
@@ -280,6 +303,14 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       }
       return { marked, alreadyProcessed };
     },
+
+    /** Like `markProcessed`, but reports unknown ids. */
+    markKnown: (tenant: string, ids: readonly string[], note: string | null) =>
+      store.markProcessed(tenant, [...ids], now(), note),
+
+    /** Makes processed events pending again. Unknown and pending ones are ignored. */
+    reopen: (tenant: string, ids: readonly string[]): Promise<string[]> =>
+      store.reopenEvents(tenant, ids),
 
     /** Claims an equal share of each tenant, so that a large backlog does not block the others. */
     async claim(
@@ -371,6 +402,15 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
 
     openPayload: payloads.open,
     largeReads,
+
+    async headers(event: EventRow) {
+      const { tenant, seq, size } = event;
+      const stored =
+        (await store.slicePayload(tenant, seq, 0, 0)) ??
+        (await largeReads(event, () => store.getPayload(tenant, seq)));
+      const { content_type = "", headers = {} } = stored ?? {};
+      return { content_type, headers, size };
+    },
   };
 }
 

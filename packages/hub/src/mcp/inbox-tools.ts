@@ -2,12 +2,12 @@
 import { z } from "zod";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
 import {
-  eventSchema,
   explainedSchema,
+  partSchema,
   statusSchema,
   summarySchema,
 } from "../inbox/event-schema.ts";
-import { summaryView } from "../inbox/event-view.ts";
+import { outcomeOf, summaryView } from "../inbox/event-view.ts";
 import { type EventPart, MAX_PART_BYTES } from "../inbox/inbox.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { defineTool, type Tool } from "./tool.ts";
@@ -31,18 +31,6 @@ const nextPageNote = (next: string | null): string | undefined =>
   next === null
     ? undefined
     : `This is not the last page. For the next page, repeat the call with "cursor": ${JSON.stringify(next)}.`;
-const partSchema = eventSchema.extend({
-  truncated: z
-    .boolean()
-    .optional()
-    .describe("Whether payload is a slice of the payload's JSON, as text"),
-  payload_bytes: z.number().optional().describe("The bytes of the whole JSON, if truncated"),
-  next_offset: z
-    .number()
-    .nullable()
-    .optional()
-    .describe("The offset of the next part; null after the last"),
-});
 const truncationNote = (
   { truncated, payload_bytes, next_offset }: EventPart,
   offset: number,
@@ -260,14 +248,15 @@ export const inboxTools: readonly Tool[] = [
       explanation: z.string(),
     }),
     async run({ event_id }, { inbox, access, triggers }) {
-      const { id, tenant, outcome } = await inbox.find(access.tenants, event_id, "event_id");
-      const considered = await triggers.explain(tenant, id);
+      const event = await inbox.find(access.tenants, event_id, "event_id");
+      const { id, tenant } = event;
+      const considered = (await triggers.explain(tenant, id)).map(({ reasons: _, ...one }) => one);
       const fired = considered.filter(({ run_id }) => run_id !== null).length;
       const explanation =
         considered.length === 0
           ? "The event was stored. There are no event triggers to evaluate."
           : `The event was stored. ${fired} of ${considered.length} event triggers started a run.`;
-      const result = { event_id: id, outcome, triggers: considered, explanation };
+      const result = { event_id: id, outcome: outcomeOf(event), triggers: considered, explanation };
       return { text: result, structured: result };
     },
   }),

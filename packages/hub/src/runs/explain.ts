@@ -29,7 +29,9 @@ export interface ExplainedTrigger {
   /** The name of the flow and the name of the node. */
   trigger: string;
   flow_id: string;
+  node_id: string;
   matched: boolean;
+  reasons: readonly Reason[];
   /** The conditions that failed, or all conditions if none failed. */
   reason: string;
   /** "now" for triggers that were not candidates when the event arrived. */
@@ -42,7 +44,15 @@ export interface ExplainedTrigger {
 interface TestedEvent {
   event: EventRow;
   matched: boolean;
+  reasons: readonly Reason[];
   reason: string;
+}
+
+interface TestOptions {
+  limit: number;
+  event?: string | undefined;
+  /** The maximum size of all payloads that are read. The oldest events are not compared then. */
+  maxBytes?: number;
 }
 
 export interface TriggerTest {
@@ -129,7 +139,9 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
         explained.push({
           trigger: await nameOf(tenant, flow_id, node_id),
           flow_id,
+          node_id,
           matched,
+          reasons,
           reason: describeReasons(reasons),
           decided: "on arrival",
           run_id,
@@ -147,7 +159,9 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
         explained.push({
           trigger: await nameOf(tenant, flow_id, node_id),
           flow_id,
+          node_id,
           matched,
+          reasons,
           reason: matched
             ? `was not a candidate when the event arrived; now: ${describeReasons(reasons)}`
             : describeReasons(reasons),
@@ -163,7 +177,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     async test(
       tenant: string,
       selection: EventSelection,
-      { limit, event }: { limit: number; event?: string | undefined },
+      { limit, event, maxBytes = Number.POSITIVE_INFINITY }: TestOptions,
     ): Promise<TriggerTest> {
       const trigger = triggerFor(tenant, selection);
       const { events, compared } =
@@ -171,7 +185,10 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
           ? await newestFor(tenant, trigger, limit)
           : { events: [await find(tenant, event)], compared: `The event ${event}` };
       const tested: TestedEvent[] = [];
+      let bytes = 0;
       for (const one of events) {
+        bytes += one.size;
+        if (bytes > maxBytes && tested.length > 0) break;
         const isCandidate =
           [one.source, one.source_id].includes(selection.source) &&
           (trigger.type === null || trigger.type === one.type);
@@ -187,7 +204,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
           ({ on }) => isCandidate || on === "source" || on === "type",
         );
         const matched = verdict?.matched ?? false;
-        tested.push({ event: one, matched, reason: describeReasons(reasons) });
+        tested.push({ event: one, matched, reasons, reason: describeReasons(reasons) });
       }
       return { tested, compared };
     },

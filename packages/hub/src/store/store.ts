@@ -54,7 +54,7 @@ export interface EventRow extends Summary {
   trigger_status: TriggerStatus | null;
   /** When the latest of these runs was started. */
   last_triggered_at: number | null;
-  /** Always null. The field is part of the API. */
+  /** Always null: `outcome` in the API is derived from `trigger_status`. */
   outcome: string | null;
   claimed_by: string | null;
   /** The end of the claim. Without `claimed_by`: the event cannot be claimed before this time. */
@@ -149,6 +149,11 @@ export interface SearchQuery {
   cursor?: number | undefined;
   text?: string | undefined;
   type?: string | undefined;
+  repo?: string | undefined;
+  /** A source, or the id of one endpoint or connection. */
+  sender?: string | undefined;
+  /** Null: events that started no run. */
+  status?: TriggerStatus | null | undefined;
   from?: number | undefined;
   to?: number | undefined;
   processed?: boolean | undefined;
@@ -298,6 +303,13 @@ export interface SourceSecret {
   expires_at: number | null;
 }
 
+export interface RecentType {
+  source: string;
+  source_id: string;
+  type: string;
+  count: number;
+}
+
 /** The event log and the inbox of each tenant. */
 export interface EventStore {
   appendEvents(batch: AppendRequest[], quota: number | null): Promise<(AppendResult | StalePlan)[]>;
@@ -319,6 +331,8 @@ export interface EventStore {
     at: number,
     note: string | null,
   ): Promise<MarkResult>;
+  /** Makes processed events pending again, unclaimed and without attempts. Returns their ids. */
+  reopenEvents(tenant: string, ids: readonly string[]): Promise<string[]>;
   claimEvents(claim: Claim): Promise<EventRow[]>;
   /**
    * Claims a pending event that no other owner holds, and counts an attempt. If `by` already holds it,
@@ -353,6 +367,8 @@ export interface EventStore {
     after: string,
     limit: number,
   ): Promise<{ source: string; type: string }[]>;
+  /** The sources and types of the newest `limit` events, sorted, with the number of these events. */
+  listRecentTypes(tenant: string, limit: number): Promise<RecentType[]>;
   /** A random id of this database. A cursor is valid only in the database that created it. */
   getLogId(): Promise<string>;
 }

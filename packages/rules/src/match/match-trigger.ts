@@ -34,8 +34,20 @@ export interface MatchTrigger {
   isActive: boolean;
 }
 
+/** The conditions that a verdict reports. */
+export const REASONS = [
+  "tenant",
+  "active",
+  "source",
+  "type",
+  "param",
+  "filter",
+  "breaker",
+  "concurrency",
+] as const;
+
 export interface Reason {
-  on: "tenant" | "active" | "source" | "type" | "param" | "filter" | "breaker" | "concurrency";
+  on: (typeof REASONS)[number];
   /** The path of the param, if `on` is `param`. */
   path?: string;
   holds: boolean;

@@ -76,12 +76,13 @@ async function explainVerb(
 }
 
 describe("on PostgreSQL", () => {
-  for (const { what, verb, indexes } of planCases)
+  for (const { what, verb, indexes, maySort } of planCases)
     test(`${what}: uses ${[...new Set(indexes)].join(", ")}`, async () => {
       await client.query("BEGIN");
       try {
         const used = await explainVerb(verb(dialect));
-        expect(used.sort()).toEqual(indexes.toSorted());
+        const found = used.filter((one) => !(maySort && one === "Sort"));
+        expect(found.sort()).toEqual(indexes.toSorted());
       } finally {
         await client.query("ROLLBACK");
       }

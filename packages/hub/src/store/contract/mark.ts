@@ -97,6 +97,34 @@ export function markContract(it: It): void {
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
   });
 
+  it("makes processed events pending again, with the counts", async ({ store }) => {
+    const [one, two, three] = sampleEvents(3, (at) => ({ type: at === 0 ? "push" : "issues" }));
+    await appendEvents(store, [one, two, three]);
+    await store.claimEvent({ tenant: "acme", id: one.id, by: "ada", now: START, until: START + 9 });
+    await store.markProcessed("acme", [one.id, two.id], START + 1, "done");
+    expect(await store.reopenEvents("umbrella", [one.id])).toEqual([]);
+    expect(await store.reopenEvents("acme", [three.id, two.id, "x", one.id, one.id])).toEqual([
+      two.id,
+      one.id,
+    ]);
+    expect(await store.reopenEvents("acme", [one.id])).toEqual([]);
+    expect(await store.getEvent("acme", one.id)).toMatchObject({
+      processed: false,
+      processed_at: null,
+      note: null,
+      claimed_by: null,
+      claimed_until: null,
+      attempts: 0,
+    });
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 3 });
+    expect(await store.pendingStatus("acme")).toMatchObject({
+      pending_count: 3,
+      types: { push: 1, issues: 2 },
+    });
+    await store.markProcessed("acme", [one.id, two.id, three.id], START + 2, null);
+    expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
+  });
+
   it("ends the lease of the event", async ({ store }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { NewEvent, SearchQuery, Store } from "../store.ts";
+import { sampleRuns } from "./run-sample.ts";
 import {
   appendEvents,
   appendInChunks,
@@ -237,6 +238,46 @@ export function searchContract(it: It): void {
     // The text occurs only before the range: there is no next page.
     const late = { tenant: "acme", limit: 10, text: "needle", from: at(5_900) };
     expect(await store.searchEvents(late)).toEqual({ items: [], next: null });
+  });
+
+  it("combines text with the sender, the repository, the state of runs and processing", async ({
+    store,
+  }) => {
+    const events = sampleEvents(6, (at) => ({
+      title: at === 5 ? "hay" : "needle",
+      source: at < 3 ? "github" : "stripe",
+      source_id: at < 3 ? "github" : "endpoint-1",
+      repo: at === 0 ? "acme/other" : "acme/web",
+    }));
+    await appendEvents(store, events);
+    await store.queueRuns(sampleRuns(1, () => ({ event_id: nth(events, 1).id })));
+    await store.markProcessed("acme", [nth(events, 2).id, nth(events, 4).id], START, null);
+    const found = async (query: Partial<SearchQuery>) =>
+      ids(await search(store, { text: "needle", ...query }));
+    const at = (...places: number[]) => ids(places.map((place) => nth(events, place)));
+    expect(await found({ sender: "github" })).toEqual(at(2, 1, 0));
+    expect(await found({ sender: "endpoint-1" })).toEqual(at(4, 3));
+    expect(await found({ repo: "acme/web", sender: "github" })).toEqual(at(2, 1));
+    expect(await found({ status: "pending" })).toEqual(at(1));
+    expect(await found({ status: null, processed: false })).toEqual(at(3, 0));
+    expect(await found({ status: "failed" })).toEqual([]);
+    expect(await found({ processed: true, limit: 1 })).toEqual(at(4, 2));
+  });
+
+  it("counts the sources and types of the newest events", async ({ store }) => {
+    const types = ["push", "issues", "push"];
+    await appendEvents(
+      store,
+      sampleEvents(3, (at) => ({ type: nth(types, at) })),
+    );
+    await appendEvents(store, [sampleEvent()], "umbrella");
+    const one = { source: "github", source_id: "github" };
+    expect(await store.listRecentTypes("acme", 10)).toEqual([
+      { ...one, type: "issues", count: 1 },
+      { ...one, type: "push", count: 2 },
+    ]);
+    expect(await store.listRecentTypes("acme", 1)).toEqual([{ ...one, type: "push", count: 1 }]);
+    expect(await store.listRecentTypes("nobody", 10)).toEqual([]);
   });
 
   it("finds a time range in a log from which retention removed events", async ({ store }) => {

@@ -4,6 +4,7 @@ import {
   execute,
   first,
   inLists,
+  insert,
   notify,
   query,
   type Value,
@@ -91,9 +92,40 @@ export function* markClaimed(
   return event && { done: marked.has(id), event };
 }
 
+export function* reopenEvents(
+  dialect: Dialect,
+  tenant: string,
+  ids: readonly string[],
+): Verb<string[]> {
+  yield* lockTenants(dialect, [tenant]);
+  const reopened = new Map<string, { type: string }>();
+  for (const { list, params } of inLists(ids, dialect, 1))
+    for (const row of yield* query<{ id: string; type: string }>(
+      "UPDATE events SET processed = 0, processed_at = NULL, note = NULL, claimed_by = NULL, claimed_until = 0, attempts = 0 " +
+        `WHERE ${OF_TENANT} AND processed = 1 AND id IN ${list} RETURNING id, type`,
+      [tenant, ...params],
+    ))
+      reopened.set(row.id, row);
+  yield* incrementPending(tenant, [...reopened.values()]);
+  yield* notifyChanged(tenant, [...reopened.keys()]);
+  return [...new Set(ids)].filter((id) => reopened.has(id));
+}
+
 export function* notifyChanged(tenant: string, ids: readonly string[]): Verb<void> {
   for (let start = 0; start < ids.length; start += IDS_PER_NOTICE)
     yield* notify({ topic: "changed", tenant, ids: ids.slice(start, start + IDS_PER_NOTICE) });
+}
+
+function* incrementPending(tenant: string, events: readonly { type: string }[]): Verb<void> {
+  if (events.length === 0) return;
+  yield* query("UPDATE tenants SET pending = pending + ? WHERE id = ?", [events.length, tenant]);
+  const types = Map.groupBy(events, ({ type }) => type);
+  yield* insert(
+    "pending_types",
+    ["tenant_id", "type", "count"],
+    [...types].map(([type, { length }]) => [tenant, type, length]),
+    "ON CONFLICT (tenant_id, type) DO UPDATE SET count = pending_types.count + excluded.count",
+  );
 }
 
 /** Subtracts events that are no longer pending from the stored counts. */

@@ -27,6 +27,7 @@ import {
   markClaimed,
   markProcessed,
   releaseEvents,
+  reopenEvents,
 } from "./claim-events.ts";
 import { claimRuns, loadOutput, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
 import {
@@ -70,6 +71,7 @@ import {
   getPayload,
   listEvents,
   listEventTypes,
+  listRecentTypes,
   pendingStatus,
   slicePayload,
 } from "./read-events.ts";
@@ -194,12 +196,14 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   countPending: reads(countPending),
   listEvents: reads(listEvents),
   listEventTypes: reads(listEventTypes),
+  listRecentTypes: reads(listRecentTypes),
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
   getLogId: reads(() => getLogId(dialect)),
   slicePayload: reads((...slice) => slicePayload(dialect, ...slice)),
   getPayload: readsThenDecodes((tenant, seq) => getPayload(dialect, cache, tenant, seq)),
   markProcessed: writes((tenant, ids, at, note) => markProcessed(dialect, tenant, ids, at, note)),
+  reopenEvents: writes((tenant, ids) => reopenEvents(dialect, tenant, ids)),
   claimEvents: writes((claim) => claimEvents(dialect, claim)),
   claimEvent: writes(claimEvent),
   markClaimed: writes((tenant, id, by, at, note) => markClaimed(dialect, tenant, id, by, at, note)),

@@ -5,7 +5,7 @@
 import { concat, type MaybePromise } from "../../lib/hmac.ts";
 import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
-import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../store.ts";
+import type { EventQuery, EventRow, Page, Payload, PendingStatus, RecentType } from "../store.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
@@ -47,6 +47,17 @@ export function* listEventTypes(
       "FROM pending_types t WHERE t.tenant_id = ? AND t.type > ? ORDER BY t.type LIMIT ?",
     [tenant, after, limit],
   );
+}
+
+export function* listRecentTypes(tenant: string, limit: number): Verb<RecentType[]> {
+  const rows = yield* query<Omit<RecentType, "count">>(
+    "SELECT source, source_id, type FROM events WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?",
+    [tenant, limit],
+  );
+  const byType = Map.groupBy(rows, (row) => JSON.stringify([row.source, row.type, row.source_id]));
+  return [...byType]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, [row, ...more]]) => ({ ...(row as RecentType), count: 1 + more.length }));
 }
 
 export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {

@@ -20,16 +20,21 @@ const SEARCHED = [
 ] as const;
 
 export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<EventRow>> {
-  const { tenant, limit, text = "", type, from, to, processed } = wanted;
+  const { tenant, limit, text = "", from, to, processed } = wanted;
+  // A literal, not a parameter: the planner chooses a partial index by the text of the condition.
+  const scanned =
+    processed === undefined
+      ? "tenant_id = ?"
+      : `tenant_id = ? AND processed = ${processed ? 1 : 0}`;
   let top = wanted.cursor ?? Number.MAX_SAFE_INTEGER;
   if (to !== undefined) top = Math.min(top, yield* seqAfter(tenant, to + CLOCK_SLACK_MS));
   const bottom = yield* first<{ seq: number; received_at: number }>(
-    "SELECT seq, received_at FROM events WHERE tenant_id = ? AND seq < ? " +
+    `SELECT seq, received_at FROM events WHERE ${scanned} AND seq < ? ` +
       `ORDER BY seq DESC LIMIT 1 OFFSET ${SCAN_LIMIT - 1}`,
     [tenant, top],
   );
 
-  const where = ["tenant_id = ?", "seq < ?", "seq >= ?"];
+  const where = [scanned, "seq < ?", "seq >= ?"];
   const params: Value[] = [tenant, top, bottom?.seq ?? 0];
   const and = (condition: string, value: Value) => {
     where.push(condition);
@@ -37,10 +42,18 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
   };
   const pattern = compilePattern(text);
   if (pattern.ascii !== "") and(`${dialect.indexOf}(${HAYSTACK}, ?) > 0`, pattern.ascii);
-  if (type !== undefined) and("type = ?", type);
+  const { repo, sender, status } = wanted;
+  // `coalesce`: the index on types would be read without the bounds on `seq`.
+  if (wanted.type !== undefined) and("coalesce(type, '') = ?", wanted.type);
+  if (repo !== undefined) and("repo = ?", repo);
+  if (sender !== undefined) {
+    and("(source = ? OR source_id = ?)", sender);
+    params.push(sender);
+  }
+  if (status === null) where.push("trigger_status IS NULL");
+  else if (status !== undefined) and("trigger_status = ?", status);
   if (from !== undefined) and("received_at >= ?", from);
   if (to !== undefined) and("received_at <= ?", to);
-  if (processed !== undefined) and("processed = ?", processed ? 1 : 0);
 
   const rows = yield* query<StoredRow>(
     `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where.join(" AND ")} ORDER BY seq DESC LIMIT ?`,

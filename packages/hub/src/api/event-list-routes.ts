@@ -1,0 +1,153 @@
+/** Lists of events, and actions on many of them. */
+import { z } from "zod";
+import { itemSchema } from "../inbox/event-schema.ts";
+import { itemView } from "../inbox/event-view.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import { RequestError } from "../lib/request-error.ts";
+import type { Explainer } from "../runs/explain.ts";
+import { allows } from "../tenants/authorizer.ts";
+import { filterFields, listFiltered } from "./event-filter.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { limitQuery, pageOf } from "./views.ts";
+
+const tag = "events";
+
+const listQuery = z.strictObject({
+  limit: limitQuery,
+  cursor: z.string().optional().describe("`next_cursor` of the previous page."),
+  order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
+  ...filterFields,
+  pending: z.enum(["0", "1"], "must be 0 or 1").optional(),
+  claimable: z
+    .enum(["1"], "must be 1")
+    .optional()
+    .describe("1: only pending events that no worker or agent has claimed."),
+});
+
+/** The maximum number of events of one bulk action. */
+const MAX_MARKED = 500;
+/** A replay evaluates all triggers for each event. */
+const MAX_REPLAYED = 50;
+
+const bulk = z.strictObject({
+  action: z
+    .enum(["processed", "waiting", "replay"], "must be processed, waiting or replay")
+    .describe("`waiting` makes processed events pending again."),
+  ids: z.array(z.string().max(100)).min(1).max(MAX_MARKED).optional(),
+  filter: z
+    .strictObject({ ...filterFields, pending: z.boolean().optional() })
+    .optional()
+    .describe("Instead of ids: the newest events that match."),
+  note: z.string().max(1_000).optional().describe("Stored with processed events."),
+});
+
+const bulkResult = z.object({
+  ids: z
+    .array(z.string())
+    .describe("The events that were changed or replayed; the opposite action on them is the undo."),
+  unchanged: z.array(z.string()).describe("The events that already had this state."),
+  unknown: z.array(z.string()).describe("Ids of no event."),
+  runs: z.int().describe("How many runs a replay has started."),
+  more: z.boolean().describe("Whether more events may match the filter: repeat the request."),
+});
+
+export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay">): Route[] {
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/events",
+      summary: "List events, newest first; filters can be combined",
+      tag,
+      scope: "inbox:read",
+      query: listQuery,
+      response: { status: 200, schema: pageOf(itemSchema) },
+      async handle({ tenant, query: { limit, cursor, order, pending, claimable, ...filter } }) {
+        if (claimable && pending === "0")
+          throw new RequestError("invalid", "claimable", "cannot be combined with pending=0");
+        const isPending = claimable ? true : pending === undefined ? undefined : pending === "1";
+        const { events, next_cursor } = await listFiltered(
+          inbox,
+          tenant,
+          { ...filter, pending: isPending },
+          { limit, cursor, order, claimable: claimable !== undefined },
+        );
+        return { json: { items: events.map(itemView), next_cursor } };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/events/bulk",
+      summary: `Mark up to ${MAX_MARKED} events as processed or waiting, or replay up to ${MAX_REPLAYED}`,
+      tag,
+      scope: "inbox:write",
+      body: bulk,
+      response: { status: 200, schema: bulkResult },
+      async handle({ access, tenant, body: { action, filter, note, ...given } }) {
+        if ((given.ids === undefined) === (filter === undefined))
+          throw new RequestError("invalid", "ids", "give either ids or a filter");
+        const max = action === "replay" ? MAX_REPLAYED : MAX_MARKED;
+        if (given.ids && given.ids.length > max)
+          throw new RequestError("invalid", "ids", `must have at most ${max} items`);
+        if (action === "replay" && !allows(access, "flows:call"))
+          throw new RequestError("forbidden", "action", "replay needs the scope flows:call");
+        // The opposite state: an action must not select again what it has changed.
+        const pending = action === "replay" ? filter?.pending : action === "processed";
+        const found = filter && (await select(inbox, tenant, { ...filter, pending }, max));
+        const ids = [...new Set(given.ids ?? found?.ids ?? [])];
+        const done = await act(action, ids, note ?? null);
+        return {
+          json: { unchanged: [], unknown: [], runs: 0, ...done, more: found?.more ?? false },
+        };
+
+        async function act(name: typeof action, ids: string[], note: string | null) {
+          if (name === "replay") return replay(triggers, inbox, tenant, ids);
+          if (name === "waiting") {
+            const reopened = new Set(await inbox.reopen(tenant, ids));
+            return { ids: [...reopened], unchanged: ids.filter((id) => !reopened.has(id)) };
+          }
+          const { marked, alreadyProcessed, unknown } = await inbox.markKnown(tenant, ids, note);
+          return { ids: marked, unchanged: alreadyProcessed, unknown };
+        }
+      },
+    }),
+  ];
+}
+
+/** Reads pages until it has `max` events. */
+async function select(
+  inbox: Inbox,
+  tenant: string,
+  filter: Parameters<typeof listFiltered>[2],
+  max: number,
+): Promise<{ ids: string[]; more: boolean }> {
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await listFiltered(inbox, tenant, filter, { limit: max - ids.length, cursor });
+    ids.push(...page.events.map(({ id }) => id));
+    cursor = page.next_cursor ?? undefined;
+    if (page.events.length === 0) break;
+  } while (cursor !== undefined && ids.length < max);
+  return { ids, more: cursor !== undefined };
+}
+
+async function replay(
+  triggers: Pick<Explainer, "replay">,
+  inbox: Inbox,
+  tenant: string,
+  ids: readonly string[],
+) {
+  const replayed: string[] = [];
+  const unknown: string[] = [];
+  let runs = 0;
+  for (const id of ids)
+    try {
+      await inbox.find([tenant], id, "ids");
+      runs += (await triggers.replay(tenant, id)).runs.length;
+      replayed.push(id);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      unknown.push(id);
+    }
+  return { ids: replayed, unknown, runs };
+}

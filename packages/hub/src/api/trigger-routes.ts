@@ -1,0 +1,55 @@
+/** Which events a trigger would match, before it is published. */
+import { eventConfig } from "@signalbox/rules/flows/nodes/event.ts";
+import { z } from "zod";
+import { itemSchema, reasonSchema } from "../inbox/event-schema.ts";
+import { itemView } from "../inbox/event-view.ts";
+import type { Explainer } from "../runs/explain.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const PREVIEWED = 100;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+const selection = eventConfig.pick({ source: true, type: true, params: true, filter: true });
+
+const previewed = z.object({
+  matched: z.int(),
+  of: z.int().describe("How many events were compared."),
+  compared: z.string().describe("Which events were compared."),
+  events: z.array(
+    z.object({
+      event: itemSchema,
+      matched: z.boolean(),
+      reason: z.string(),
+      reasons: z.array(reasonSchema),
+    }),
+  ),
+});
+
+export const triggerRoutes = (triggers: Pick<Explainer, "test">): Route[] => [
+  defineRoute({
+    method: "post",
+    path: "/api/triggers/preview",
+    summary: `Compare an event trigger with the newest ${PREVIEWED} events of its source and type, up to 16 MiB of payloads; starts no run`,
+    tag: "flows",
+    scope: "inbox:read",
+    body: selection,
+    response: { status: 200, schema: previewed },
+    async handle({ tenant, body, reserveBytes }) {
+      const { type, ...rest } = body;
+      await reserveBytes(MAX_BYTES);
+      const { tested, compared } = await triggers.test(
+        tenant,
+        { ...rest, ...(type !== undefined && { type }) },
+        { limit: PREVIEWED, maxBytes: MAX_BYTES },
+      );
+      return {
+        json: {
+          matched: tested.filter(({ matched }) => matched).length,
+          of: tested.length,
+          compared,
+          events: tested.map(({ event, ...verdict }) => ({ event: itemView(event), ...verdict })),
+        },
+      };
+    },
+  }),
+];
