@@ -1,16 +1,20 @@
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
+import { compress } from "./compress.ts";
 
 /** The hub that `npm run dev` proxies to. */
 const HUB = process.env.SIGNALBOX_URL ?? "http://127.0.0.1:4747";
 const PROXIED = ["/api", "/mcp", "/webhooks", "/events", "/healthz", "/readyz", "/metrics"];
 
 export default defineConfig({
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), compress()],
   // The hub replaces the placeholder with a fresh nonce in every response.
   html: { cspNonce: "__CSP_NONCE__" },
   build: {
+    // The hub serves these files, and its package contains them.
+    outDir: "../hub/dist/web",
+    emptyOutDir: true,
     target: "es2023",
     // Inlined assets would need `data:` in the CSP.
     assetsInlineLimit: 0,

@@ -41,7 +41,7 @@ const bulk = z.strictObject({
   note: z.string().max(1_000).optional().describe("Stored with processed events."),
 });
 
-const bulkResult = z.object({
+export const bulkResult = z.object({
   ids: z
     .array(z.string())
     .describe("The events that were changed or replayed; the opposite action on them is the undo."),

@@ -3,6 +3,7 @@ import { z } from "zod";
 import {
   claimedSchema,
   explainedSchema,
+  itemSchema,
   partSchema,
   reasonSchema,
 } from "../inbox/event-schema.ts";
@@ -42,6 +43,8 @@ const ownerOf = (token: string, worker: string | undefined): string =>
 const jsonResponse = (json: JsonBody): Response =>
   new Response(json, { headers: { "content-type": "application/json" } });
 
+export const eventResponse = itemSchema.extend(partSchema.shape);
+
 export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
   return [
     ...eventListRoutes(inbox, triggers),
@@ -66,14 +69,10 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
           .optional()
           .describe("Where in the JSON the slice starts, in bytes: `next_offset` of the last one."),
       }),
-      response: { status: 200, schema: partSchema },
+      response: { status: 200, schema: eventResponse },
       async handle({ tenant, param, query: { path, offset, max_bytes }, reserveBytes }) {
-        const id = param("event");
-        const { size } = await inbox.find([tenant], id, "event_id");
-        const isWhole = path === undefined && offset === undefined && size <= (max_bytes ?? size);
-        if (isWhole) return jsonResponse(await inbox.get([tenant], id, "event_id", reserveBytes));
         const options = { path, offset, maxBytes: max_bytes };
-        return jsonResponse((await inbox.getPart([tenant], id, options, reserveBytes)).json);
+        return jsonResponse(await inbox.getItem([tenant], param("event"), options, reserveBytes));
       },
     }),
     defineRoute({

@@ -33,7 +33,7 @@ const stepFields = {
     .nullable()
     .describe("Send it to `GET /api/runs/:run/steps`; null if these are all steps."),
 };
-const runWithSteps = runView.extend(stepFields);
+export const runWithSteps = runView.extend(stepFields);
 const result = runView.extend({
   steps: stepFields.steps.optional().describe("Only with the scope `admin`."),
   next_cursor: stepFields.next_cursor.optional(),

@@ -19,7 +19,7 @@ import { iso, isoOrNull } from "./views.ts";
 const tag = "session";
 const at = z.iso.datetime();
 
-const sessionView = z.object({
+export const sessionView = z.object({
   id: z.string().describe("The id of the session, or of the token."),
   name: z.string(),
   scopes: z.array(z.enum(scopes as [string, ...string[]])),

@@ -14,6 +14,7 @@ import {
   claimedView,
   type EventView,
   eventView,
+  itemView,
   type JsonBody,
   type StatusView,
   type SummaryView,
@@ -176,10 +177,11 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
   const partOf = async (
     event: EventRow,
     { path, offset = 0, maxBytes = MAX_PART_BYTES }: PartOptions,
+    fields: EventView = eventView(event, null),
   ): Promise<FoundEvent> => {
     const limit = Math.min(maxBytes, MAX_PART_BYTES);
     const { json, ...part } = await payloads.part(event, { path, offset, maxBytes: limit });
-    const view = { ...eventView(event, null), ...part };
+    const view = { ...fields, ...part };
     return { event: view, json: json ? `${serializeEvent(view, json)}` : JSON.stringify(view) };
   };
 
@@ -272,6 +274,22 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       const event = await find(tenants, id, field);
       await reserveBytes?.(event.size);
       return wholeEvent(event);
+    },
+
+    /** For pages: the whole event, or a part of it, with the fields of an item in a list. */
+    async getItem(
+      tenants: readonly string[],
+      id: string,
+      options: PartOptions,
+      reserveBytes?: ReserveBytes,
+    ): Promise<JsonBody> {
+      const event = await find(tenants, id, "event_id");
+      await reserveBytes?.(event.size);
+      const fields = { ...eventView(event, null), ...itemView(event) };
+      const { path, offset, maxBytes = event.size } = options;
+      const isWhole = path === undefined && offset === undefined && event.size <= maxBytes;
+      if (isWhole) return serializeEvent(fields, await payloads.json(event));
+      return (await partOf(event, options, fields)).json;
     },
 
     /** For agents: the event with a part of its payload. */

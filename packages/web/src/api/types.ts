@@ -1,26 +1,61 @@
 /** The views of the API: the types of the hub's own schemas. Only types are imported, no code. */
 import type { z } from "zod";
-import type { flowSummary, flowView } from "../../../hub/src/api/views.ts";
+import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
+import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
+import type { runWithSteps } from "../../../hub/src/api/run-routes.ts";
+import type { sessionView } from "../../../hub/src/api/session-routes.ts";
+import type { appView, flowSummary, flowView, runView } from "../../../hub/src/api/views.ts";
 import type {
-  eventSchema,
   explainedSchema,
-  summarySchema,
+  itemSchema,
+  reasonSchema,
 } from "../../../hub/src/inbox/event-schema.ts";
+import type { Inbox } from "../../../hub/src/inbox/inbox.ts";
+import type { Explainer } from "../../../hub/src/runs/explain.ts";
 
 export interface Page<Item> {
   items: Item[];
   next_cursor: string | null;
 }
 
-export type EventSummary = z.output<typeof summarySchema>;
-export type EventView = z.output<typeof eventSchema>;
-export type ExplainedTrigger = z.output<typeof explainedSchema>;
+/** An event in a list. */
+export type EventItem = z.output<typeof itemSchema>;
+export type EventView = z.output<typeof eventResponse>;
+export type EventHeadersView = Awaited<ReturnType<Inbox["headers"]>>;
+export type ExplainedTrigger = z.output<typeof explainedSchema> & {
+  reasons: z.output<typeof reasonSchema>[];
+};
+export type BulkResult = z.output<typeof bulkResult>;
+export type ReplayResult = Awaited<ReturnType<Explainer["replay"]>>;
+
+export type App = z.output<typeof appView>;
 export type Flow = z.output<typeof flowView>;
 export type FlowSummary = z.output<typeof flowSummary>;
+/** A flow in the list of all flows. */
+export type FlowItem = FlowSummary & {
+  draft_differs: boolean;
+  last_run: { id: string; status: RunItem["status"]; created_at: string } | null;
+};
 
-/** Who is signed in, and at which hub. */
-export interface Session {
-  tenant: string;
-  scopes: string[];
-  hub: { version: string; url: string };
+/** A run in a list: without its values. */
+export type RunItem = Omit<z.output<typeof runView>, "input" | "output"> & { flow_name?: string };
+export type RunWithSteps = z.output<typeof runWithSteps>;
+
+export type Session = z.output<typeof sessionView>;
+
+export interface EventType {
+  source: string;
+  type: string;
+}
+export interface SourceKind {
+  id: string;
+  title: string;
+}
+export interface SampleSent {
+  outcome: string;
+  id?: string;
+}
+export interface Stats {
+  events: { total: number; pending: number };
+  series: { events: number[]; runs: number[]; failed: number[]; p95_ms: number | null };
 }

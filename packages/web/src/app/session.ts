@@ -19,5 +19,5 @@ export const sessionQuery = {
 
 export const useSession = () => useQuery(sessionQuery);
 
-export const signIn = (code: string) => api.post<Session>("/api/session", { code });
+export const signIn = async (code: string): Promise<void> => api.post("/api/session", { code });
 export const signOut = () => api.delete("/api/session");

@@ -3,6 +3,7 @@ import { LogOut, Monitor, Moon, Search, Sun } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types.ts";
+import { SendTestProvider } from "../inbox/send-test.tsx";
 import { Kbd } from "../ui/kbd.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { toastError } from "../ui/toast.tsx";
@@ -28,49 +29,51 @@ export function Shell({ session, children }: { session: Session; children: React
     onGo: navigate,
   });
   return (
-    <div className="grid h-full grid-cols-[204px_minmax(0,1fr)] max-[900px]:grid-cols-[60px_minmax(0,1fr)]">
-      <a
-        href="#main"
-        className="btn primary sr-only z-50 focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
-      >
-        Skip to the page
-      </a>
-      <nav className="nav" aria-label="Main">
-        <Link
-          href="/inbox"
-          className="mb-3 flex items-center gap-[10px] px-2 pt-[2px] pb-4 font-[680] text-[15.5px]/5 tracking-[-.01em]"
+    <SendTestProvider>
+      <div className="grid h-full grid-cols-[204px_minmax(0,1fr)] max-[900px]:grid-cols-[60px_minmax(0,1fr)]">
+        <a
+          href="#main"
+          className="btn primary sr-only z-50 focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
         >
-          <Logo />
-          <span className="max-[900px]:sr-only">Signalbox</span>
-        </Link>
-        {NAV_PAGES.map((page) => (
-          <NavLink key={page.path} page={page} count={counts[page.path]} />
-        ))}
-        <span className="flex-1" />
-        <button type="button" className="nav-item" onClick={() => setLayer("palette")}>
-          <Search className="icon" aria-hidden />
-          <span className="max-[900px]:sr-only">Go to…</span>
-          <span className="n max-[900px]:hidden">
-            <Kbd>mod+K</Kbd>
-          </span>
-        </button>
-        <NavLink page={CONNECT_PAGE} />
-        <HubState session={session}>
-          <AccountMenu />
-        </HubState>
-      </nav>
-      <main
-        id="main"
-        tabIndex={-1}
-        className="relative flex min-w-0 flex-col overflow-hidden outline-none"
-      >
-        {children}
-      </main>
-      <Suspense>
-        {layer === "palette" && <Palette onClose={() => setLayer(undefined)} />}
-        {layer === "keys" && <KeysDialog onClose={() => setLayer(undefined)} />}
-      </Suspense>
-    </div>
+          Skip to the page
+        </a>
+        <nav className="nav" aria-label="Main">
+          <Link
+            href="/inbox"
+            className="mb-3 flex items-center gap-[10px] px-2 pt-[2px] pb-4 font-[680] text-[15.5px]/5 tracking-[-.01em]"
+          >
+            <Logo />
+            <span className="max-[900px]:sr-only">Signalbox</span>
+          </Link>
+          {NAV_PAGES.map((page) => (
+            <NavLink key={page.path} page={page} count={counts[page.path]} />
+          ))}
+          <span className="flex-1" />
+          <button type="button" className="nav-item" onClick={() => setLayer("palette")}>
+            <Search className="icon" aria-hidden />
+            <span className="max-[900px]:sr-only">Go to…</span>
+            <span className="n max-[900px]:hidden">
+              <Kbd>mod+K</Kbd>
+            </span>
+          </button>
+          <NavLink page={CONNECT_PAGE} />
+          <HubState session={session}>
+            <AccountMenu />
+          </HubState>
+        </nav>
+        <main
+          id="main"
+          tabIndex={-1}
+          className="relative flex min-w-0 flex-col overflow-hidden outline-none"
+        >
+          {children}
+        </main>
+        <Suspense>
+          {layer === "palette" && <Palette onClose={() => setLayer(undefined)} />}
+          {layer === "keys" && <KeysDialog onClose={() => setLayer(undefined)} />}
+        </Suspense>
+      </div>
+    </SendTestProvider>
   );
 }
 

@@ -23,8 +23,8 @@ export function SignInPage() {
     started.current = true;
     history.replaceState(null, "", "/sign-in");
     signIn(code).then(
-      (session) => {
-        queryClient.setQueryData(sessionQuery.queryKey, session);
+      async () => {
+        await queryClient.resetQueries({ queryKey: sessionQuery.queryKey });
         navigate("/inbox", { replace: true });
       },
       (failure: unknown) => {

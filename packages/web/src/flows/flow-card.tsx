@@ -1,0 +1,151 @@
+/** A flow in the list: what starts it, how it fared, and what needs attention. */
+import {
+  AlertTriangle,
+  CalendarClock,
+  Copy,
+  Download,
+  EllipsisVertical,
+  Trash2,
+  Wrench,
+} from "lucide-react";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { api, path } from "../api/client.ts";
+import type { Flow, FlowItem } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { IconButton } from "../ui/button.tsx";
+import { Chip } from "../ui/chip.tsx";
+import { ago } from "../ui/format.ts";
+import { Menu } from "../ui/menu.tsx";
+import { SignalHead } from "../ui/signal-head.tsx";
+import { toastError, toasts } from "../ui/toast.tsx";
+import { Tooltip } from "../ui/tooltip.tsx";
+import { DeleteFlowDialog } from "./delete-flow-dialog.tsx";
+import { attentionOf, draftStateOf, lookOfFlow } from "./flow-list.ts";
+
+const MAX_PLATES = 4;
+
+export function FlowCard({ flow }: { flow: FlowItem }) {
+  const [isDeleting, setDeleting] = useState(false);
+  const attention = attentionOf(flow);
+  const draft = draftStateOf(flow);
+  const { aspect, label } = lookOfFlow(flow);
+  const tools = flow.exposedTools;
+  return (
+    <li className="tile relative flex min-w-0 flex-col gap-3 p-4 shadow-tile hover:border-field">
+      <div className="flex items-start gap-3">
+        <SignalHead aspect={aspect} label={label} />
+        <div className="min-w-0 flex-1">
+          <Link
+            href={`/flows/${flow.id}`}
+            className="block truncate type-strong after:absolute after:inset-0"
+          >
+            {flow.name}
+          </Link>
+          <p className="line-clamp-2 min-h-4 type-meta text-ink-3">
+            {flow.description ||
+              (flow.last_run ? `last run ${ago(flow.last_run.created_at)}` : "has never run")}
+          </p>
+        </div>
+        {attention && (
+          <Tooltip text={attention.tooltip}>
+            <button
+              type="button"
+              className="relative z-10 inline-flex items-center gap-1 rounded-chip type-meta text-amber"
+              aria-label={`${attention.label}: ${attention.tooltip}`}
+            >
+              <AlertTriangle className="icon" aria-hidden />
+              {attention.label}
+            </button>
+          </Tooltip>
+        )}
+        <FlowMenu flow={flow} onDelete={() => setDeleting(true)} />
+      </div>
+      <div className="flex min-h-5 flex-wrap gap-[6px]">
+        {tools.slice(0, MAX_PLATES).map(({ nodeId, name, description }) => (
+          <Chip key={nodeId} icon={Wrench} title={description} className="max-w-full">
+            {name}
+          </Chip>
+        ))}
+        {tools.length > MAX_PLATES && <Chip>+{tools.length - MAX_PLATES}</Chip>}
+        {flow.schedules.map(({ nodeId, cron }) => (
+          <Chip key={nodeId} icon={CalendarClock} title="a schedule">
+            {cron}
+          </Chip>
+        ))}
+      </div>
+      <div className="mt-auto flex items-center justify-between gap-3 border-line border-t pt-2 type-meta text-ink-3">
+        {draft.tone ? (
+          <Chip words tone={draft.tone}>
+            {draft.text}
+          </Chip>
+        ) : (
+          <span>{draft.text}</span>
+        )}
+        <span title={`changed ${new Date(flow.updated_at).toLocaleString("en-GB")}`}>
+          changed {ago(flow.updated_at)}
+        </span>
+      </div>
+      {isDeleting && <DeleteFlowDialog flow={flow} onClose={() => setDeleting(false)} />}
+    </li>
+  );
+}
+
+function FlowMenu({ flow, onDelete }: { flow: FlowItem; onDelete: () => void }) {
+  const [, navigate] = useLocation();
+  const duplicate = async () => {
+    try {
+      const { nodes, edges, description } = await api.get<Flow>(path`/api/flows/${flow.id}`);
+      const copy = await api.post<Flow>(path`/api/apps/${flow.app}/flows`, {
+        name: `${flow.name} (copy)`,
+        description,
+        // The slug and the tool name of the copy must be its own.
+        nodes: nodes.map(({ slug: _, parameters, ...node }) => {
+          const { toolName: __, ...rest } = parameters as Record<string, unknown>;
+          return { ...node, parameters: rest };
+        }),
+        edges,
+      });
+      void queryClient.invalidateQueries({ queryKey: ["flows"] });
+      toasts.add({ aspect: "green", title: `“${copy.name}” was created as a draft` });
+    } catch (error) {
+      toastError(error);
+    }
+  };
+  return (
+    <Menu
+      label={`Actions of ${flow.name}`}
+      align="end"
+      trigger={
+        <IconButton
+          size="small"
+          icon={EllipsisVertical}
+          label={`Actions of ${flow.name}`}
+          className="relative z-10 -mt-1 -mr-2"
+        />
+      }
+      items={[
+        { label: "Open", onSelect: () => navigate(`/flows/${flow.id}`) },
+        { label: "Duplicate", icon: Copy, onSelect: () => void duplicate() },
+        { label: "Download as JSON", icon: Download, onSelect: () => void downloadFlow(flow) },
+        "-",
+        { label: "Delete…", icon: Trash2, danger: true, onSelect: onDelete },
+      ]}
+    />
+  );
+}
+
+/** The flow in the format that import reads. */
+export async function downloadFlow(flow: Pick<FlowItem, "id" | "name">): Promise<void> {
+  try {
+    const exported = await api.get<unknown>(path`/api/flows/${flow.id}/export`);
+    const blob = new Blob([JSON.stringify(exported, null, 2)], { type: "application/json" });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = `${flow.name.replaceAll(/[^\w-]+/g, "-")}.json`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  } catch (error) {
+    toastError(error);
+  }
+}

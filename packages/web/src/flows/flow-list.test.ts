@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import type { FlowItem } from "../api/types.ts";
+import {
+  attentionOf,
+  byApp,
+  draftStateOf,
+  lookOfFlow,
+  NO_TRIGGERS,
+  selectFlows,
+} from "./flow-list.ts";
+
+const flow = (more: Partial<FlowItem>) =>
+  ({
+    id: "f",
+    app: "desk",
+    name: "Issue triage",
+    description: "",
+    version: 1,
+    draft_differs: false,
+    exposedTools: [],
+    hasTriggers: true,
+    warnings: [],
+    errors: [],
+    last_run: null,
+    ...more,
+  }) as unknown as FlowItem;
+
+describe("attention", () => {
+  it("has the exact words for a flow without triggers", () => {
+    expect(
+      attentionOf(flow({ hasTriggers: false, warnings: [{ code: "no_triggers", message: "x" }] })),
+    ).toEqual({
+      label: "No triggers",
+      tooltip: "This flow has no trigger nodes and cannot be executed via MCP.",
+    });
+    expect(NO_TRIGGERS).toMatch(/via MCP\.$/);
+  });
+
+  it("names inactive triggers, then errors, then warnings", () => {
+    const warnings = [{ code: "no_active_triggers", message: "No active triggers" }];
+    expect(attentionOf(flow({ warnings }))?.label).toBe("No active triggers");
+    expect(attentionOf(flow({ errors: [{ code: "cycle", message: "A cycle." }] }))?.label).toBe(
+      "1 error",
+    );
+    expect(attentionOf(flow({ warnings: [{ code: "orphan_node", message: "x" }] }))?.label).toBe(
+      "1 warning",
+    );
+    expect(attentionOf(flow({}))).toBeUndefined();
+  });
+});
+
+it("says how the draft relates to what runs", () => {
+  expect(draftStateOf(flow({ version: null })).text).toBe("never published");
+  expect(draftStateOf(flow({ version: 7, draft_differs: true }))).toEqual({
+    text: "draft differs from v7",
+    tone: "amber",
+  });
+  expect(draftStateOf(flow({ version: 7 })).text).toBe("published v7");
+  expect(lookOfFlow(flow({})).aspect).toBe("none");
+});
+
+it("selects by name, tool and state", () => {
+  const flows = [
+    flow({ id: "a", exposedTools: [{ nodeId: "n", name: "weekly_digest", description: "" }] }),
+    flow({ id: "b", name: "Digest", version: null }),
+    flow({ id: "c", name: "Other", hasTriggers: false }),
+  ];
+  const idsOf = (...args: [Parameters<typeof selectFlows>[1], string]) =>
+    selectFlows(flows, ...args).map(({ id }) => id);
+  expect(idsOf("all", "DIGEST ")).toEqual(["a", "b"]);
+  expect(idsOf("published", "")).toEqual(["a", "c"]);
+  expect(idsOf("drafts", "")).toEqual(["b"]);
+  expect(idsOf("attention", "")).toEqual(["c"]);
+});
+
+it("groups by app, in the order of names", () => {
+  const flows = [
+    flow({ id: "1", app: "z", name: "B" }),
+    flow({ id: "2", app: "a", name: "X" }),
+    flow({ id: "3", app: "z", name: "A" }),
+  ];
+  expect(
+    byApp(flows, [{ slug: "z", name: "Alpha" }]).map(({ app, flows }) => [
+      app.name,
+      flows.map(({ id }) => id),
+    ]),
+  ).toEqual([
+    ["a", ["2"]],
+    ["Alpha", ["3", "1"]],
+  ]);
+});

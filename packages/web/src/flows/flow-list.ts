@@ -1,0 +1,96 @@
+/** Which flows the list shows, and what a card says about a flow. */
+import type { App, FlowItem } from "../api/types.ts";
+import type { Aspect } from "../ui/signal-head.tsx";
+
+export type FlowView = "all" | "published" | "drafts" | "attention";
+
+/** The tooltip of a flow without triggers, as the rules word it. */
+export const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via MCP.";
+
+export interface Attention {
+  label: string;
+  tooltip: string;
+}
+
+/** Why a flow needs attention; undefined if it does not. */
+export function attentionOf({
+  hasTriggers,
+  warnings,
+  errors,
+}: Pick<FlowItem, "hasTriggers" | "warnings" | "errors">): Attention | undefined {
+  if (!hasTriggers) return { label: "No triggers", tooltip: NO_TRIGGERS };
+  const inactive = warnings.find(({ code }) => code === "no_active_triggers");
+  if (inactive) return { label: "No active triggers", tooltip: inactive.message };
+  const [first] = errors;
+  if (first)
+    return {
+      label: errors.length === 1 ? "1 error" : `${errors.length} errors`,
+      tooltip: `${first.message} Publishing is not possible until it is fixed.`,
+    };
+  const [warning] = warnings;
+  if (warning)
+    return {
+      label: warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`,
+      tooltip: warnings.map(({ message }) => message).join("\n"),
+    };
+  return undefined;
+}
+
+export type DraftState = { text: string; tone?: "amber" };
+
+/** How the draft relates to what runs. */
+export function draftStateOf({
+  version,
+  draft_differs,
+}: Pick<FlowItem, "version" | "draft_differs">): DraftState {
+  if (version === null) return { text: "never published" };
+  return draft_differs
+    ? { text: `draft differs from v${version}`, tone: "amber" }
+    : { text: `published v${version}` };
+}
+
+const holds = (flow: FlowItem, text: string) =>
+  [flow.name, flow.description, ...flow.exposedTools.map(({ name }) => name)].some((each) =>
+    each.toLowerCase().includes(text),
+  );
+
+export function selectFlows(flows: readonly FlowItem[], view: FlowView, text: string): FlowItem[] {
+  const wanted = text.trim().toLowerCase();
+  return flows.filter((flow) => {
+    if (wanted !== "" && !holds(flow, wanted)) return false;
+    if (view === "published") return flow.version !== null;
+    if (view === "drafts") return flow.version === null || flow.draft_differs;
+    if (view === "attention")
+      return attentionOf(flow) !== undefined || flow.last_run?.status === "failed";
+    return true;
+  });
+}
+
+/** Apps in the order of their names; an app that was not loaded is named by its slug. */
+export function byApp(
+  flows: readonly FlowItem[],
+  apps: readonly Pick<App, "slug" | "name">[],
+): { app: Pick<App, "slug" | "name">; flows: FlowItem[] }[] {
+  const groups = Map.groupBy(flows, ({ app }) => app);
+  return [...groups]
+    .map(([slug, flows]) => ({
+      app: apps.find((app) => app.slug === slug) ?? { slug, name: slug },
+      flows: flows.toSorted((a, b) => a.name.localeCompare(b.name)),
+    }))
+    .toSorted((a, b) => a.app.name.localeCompare(b.app.name));
+}
+
+const RUN_LOOKS: Record<string, { aspect: Aspect; label: string }> = {
+  queued: { aspect: "lunar", label: "last run: queued" },
+  held: { aspect: "amber", label: "last run: held" },
+  running: { aspect: "lunar", label: "last run: under way" },
+  waiting: { aspect: "amber", label: "last run: waiting" },
+  succeeded: { aspect: "green", label: "last run: done" },
+  failed: { aspect: "red", label: "last run: failed" },
+  cancelled: { aspect: "none", label: "last run: cancelled" },
+};
+
+export const lookOfFlow = ({
+  last_run,
+}: Pick<FlowItem, "last_run">): { aspect: Aspect; label: string } =>
+  (last_run && RUN_LOOKS[last_run.status]) ?? { aspect: "none", label: "has never run" };

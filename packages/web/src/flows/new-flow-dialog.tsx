@@ -1,0 +1,123 @@
+/** Names a new flow and chooses its app; the canvas opens with it. */
+import { useMutation } from "@tanstack/react-query";
+import { Workflow } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { useLocation } from "wouter";
+import { api, path } from "../api/client.ts";
+import type { App, Flow } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { Field, SelectInput, TextInput } from "../ui/field.tsx";
+import { useApps } from "./use-apps.ts";
+
+export interface NewFlow {
+  name: string;
+  nodes?: { type: string; name: string; parameters: Record<string, unknown> }[];
+}
+
+const NEW_APP = "";
+
+export function NewFlowDialog({
+  start = { name: "" },
+  title = "New flow",
+  description = "A flow belongs to an app. Each app is one MCP server, and its flows' intents are its tools.",
+  onClose,
+}: {
+  start?: NewFlow;
+  title?: string;
+  description?: ReactNode;
+  onClose: () => void;
+}) {
+  const [, navigate] = useLocation();
+  const { data: apps } = useApps();
+  const [name, setName] = useState(start.name);
+  const [chosen, setChosen] = useState<string>();
+  const [appName, setAppName] = useState("Desk");
+  const app = chosen ?? apps?.items[0]?.slug ?? NEW_APP;
+  const create = useMutation({
+    mutationFn: async () => {
+      const slug =
+        app === NEW_APP ? (await api.post<App>("/api/apps", { name: appName.trim() })).slug : app;
+      return api.post<Flow>(path`/api/apps/${slug}/flows`, {
+        name: name.trim(),
+        ...(start.nodes && {
+          nodes: start.nodes.map((node) => ({ ...node, position: { x: 96, y: 128 } })),
+        }),
+      });
+    },
+    onSuccess: ({ id }) => {
+      void queryClient.invalidateQueries({ queryKey: ["flows"] });
+      void queryClient.invalidateQueries({ queryKey: ["apps"] });
+      onClose();
+      navigate(`/flows/${id}`);
+    },
+  });
+  const isReady = name.trim() !== "" && (app !== NEW_APP || appName.trim() !== "");
+  return (
+    <Dialog open onClose={onClose} title={title} description={description}>
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isReady) create.mutate();
+        }}
+      >
+        <Field label="Name of the flow" required>
+          {(control) => (
+            <TextInput
+              {...control}
+              autoFocus
+              maxLength={200}
+              value={name}
+              onChange={(event) => setName(event.target.value)}
+              placeholder="Issue triage"
+            />
+          )}
+        </Field>
+        <Field label="App" hint="Agents connect to /mcp/APP.">
+          {(control) => (
+            <SelectInput
+              {...control}
+              value={app}
+              onChange={(event) => setChosen(event.target.value)}
+            >
+              {apps?.items.map(({ slug, name }) => (
+                <option key={slug} value={slug}>
+                  {name} (/mcp/{slug})
+                </option>
+              ))}
+              <option value={NEW_APP}>New app…</option>
+            </SelectInput>
+          )}
+        </Field>
+        {app === NEW_APP && (
+          <Field label="Name of the new app" required>
+            {(control) => (
+              <TextInput
+                {...control}
+                maxLength={200}
+                value={appName}
+                onChange={(event) => setAppName(event.target.value)}
+              />
+            )}
+          </Field>
+        )}
+        {create.error && <ErrorState error={create.error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            type="submit"
+            look="primary"
+            icon={Workflow}
+            busy={create.isPending}
+            disabled={!isReady}
+          >
+            Create the flow
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,193 @@
+/** The virtualised list of events, with a pill for new ones. */
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { ArrowUp, Send } from "lucide-react";
+import { useEffect, useMemo, useRef } from "react";
+import { Link } from "wouter";
+import { Button } from "../ui/button.tsx";
+import { EmptyState } from "../ui/empty-state.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { plural } from "../ui/format.ts";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { type ListRow, toListRows } from "./event-list.ts";
+import { EventRow } from "./event-row.tsx";
+import { type Filter, isNarrowed, writeFilter } from "./filter.ts";
+import { useSendTest } from "./send-test.tsx";
+import { useEventRuns } from "./use-event-runs.ts";
+import { MAX_ROWS, type useEvents } from "./use-events.ts";
+
+const HEIGHTS: Record<ListRow["kind"], number> = { day: 34, event: 56 };
+/** The next page is loaded when so many rows are left. */
+const AHEAD = 30;
+
+export function EventList({
+  list,
+  filter,
+  openId,
+  selected,
+  onOpen,
+  onToggle,
+}: {
+  list: ReturnType<typeof useEvents>;
+  filter: Filter;
+  openId: string | undefined;
+  selected: ReadonlySet<string>;
+  onOpen: (id: string) => void;
+  onToggle: (id: string) => void;
+}) {
+  const { events, added, showNew, error, isPending, refetch, hasNextPage, isFetchingNextPage } =
+    list;
+  const { fetchNextPage } = list;
+  const rows = useMemo(() => toListRows(events, new Date()), [events]);
+  const runsOf = useEventRuns();
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (index) => HEIGHTS[rows[index]?.kind ?? "event"],
+    getItemKey: (index) => {
+      const row = rows[index];
+      return row?.kind === "event" ? row.event.id : (row?.key ?? index);
+    },
+    overscan: 10,
+  });
+  const items = virtual.getVirtualItems();
+  const lastShown = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (hasNextPage && !isFetchingNextPage && lastShown >= rows.length - AHEAD)
+      void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, lastShown, rows.length, fetchNextPage]);
+
+  const openAt = rows.findIndex((row) => row.kind === "event" && row.event.id === openId);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another event is opened
+  useEffect(() => {
+    if (openAt >= 0) virtual.scrollToIndex(openAt);
+  }, [openId]);
+
+  if (isPending) return <SkeletonRows rows={14} />;
+  if (error && events.length === 0)
+    return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (events.length === 0) return <Empty filter={filter} />;
+  const search = writeFilter(filter);
+  const oldest = events.at(-1);
+  return (
+    <>
+      {added > 0 && (
+        <button
+          type="button"
+          onClick={() => {
+            scroller.current?.scrollTo({ top: 0 });
+            void showNew();
+          }}
+          className="-translate-x-1/2 absolute top-[5px] left-1/2 z-10 inline-flex h-6 items-center gap-[6px] rounded-full bg-blue pr-3 pl-[9px] font-semibold text-[12px]/4 text-on-blue shadow-tile hover:bg-blue-hover"
+        >
+          <ArrowUp className="icon size-[13px]" aria-hidden />
+          {added >= 100 ? "100+ new events" : plural(added, "new event")}
+        </button>
+      )}
+      <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]">
+        <ol className="relative" style={{ height: virtual.getTotalSize() }}>
+          {items.map(({ index, start, size, key }) => {
+            const row = rows[index];
+            if (!row) return null;
+            const style = { transform: `translateY(${start}px)`, height: size };
+            if (row.kind === "day")
+              return (
+                <li
+                  key={key}
+                  className="absolute top-0 flex w-full items-center border-line border-b px-5 type-label text-ink-3"
+                  style={style}
+                >
+                  {row.name}
+                </li>
+              );
+            return (
+              <li
+                key={key}
+                className="absolute top-0 w-full"
+                style={style}
+                aria-setsize={hasNextPage ? -1 : rows.length}
+                aria-posinset={index + 1}
+              >
+                <EventRow
+                  event={row.event}
+                  runs={runsOf(row.event.id)}
+                  href={`/inbox/${row.event.id}${search}`}
+                  isOpen={row.event.id === openId}
+                  isSelected={selected.has(row.event.id)}
+                  isSelecting={selected.size > 0}
+                  onOpen={onOpen}
+                  onToggle={onToggle}
+                />
+              </li>
+            );
+          })}
+        </ol>
+        {isFetchingNextPage && <SkeletonRows rows={3} />}
+        {list.isFetchNextPageError && (
+          <ErrorState error={error} onRetry={() => void fetchNextPage()} />
+        )}
+        {events.length >= MAX_ROWS && oldest && (
+          <p className="px-5 py-6 text-ink-2">
+            The list ends here.{" "}
+            <Link
+              className="text-blue underline"
+              href={`/inbox${writeFilter({ ...filter, until: oldest.received_at })}`}
+            >
+              Continue with older events
+            </Link>
+          </p>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Empty({ filter }: { filter: Filter }) {
+  const sendTest = useSendTest();
+  const send = (
+    <Button look="primary" icon={Send} onClick={sendTest}>
+      Send test event
+    </Button>
+  );
+  if (isNarrowed(filter))
+    return (
+      <EmptyState
+        title="No event matches these filters"
+        actions={
+          <Link href="/inbox?view=all" className="btn">
+            Show all events
+          </Link>
+        }
+      >
+        Widen the time, or clear the search. Events are kept for as long as the retention in
+        Settings says.
+      </EmptyState>
+    );
+  if (filter.view === "waiting")
+    return (
+      <EmptyState
+        title="The line is clear"
+        command="npx signalbox send github issues --action opened"
+        actions={
+          <>
+            {send}
+            <Link href="/inbox?view=all" className="btn">
+              Show all events
+            </Link>
+          </>
+        }
+      >
+        No event waits. New ones appear here as they arrive. Send one from a terminal, or with the
+        button.
+      </EmptyState>
+    );
+  return (
+    <EmptyState
+      title="No event has arrived yet"
+      command="npx signalbox send github issues --action opened"
+      actions={send}
+    >
+      Point a webhook at this hub, or send a signed sample to it.
+    </EmptyState>
+  );
+}

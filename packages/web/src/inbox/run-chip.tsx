@@ -1,0 +1,45 @@
+/** A run of an event: the flow, and how long it took or why it failed. */
+import { Ban, Check, Hourglass, LoaderCircle, Pause, X } from "lucide-react";
+import { Chip } from "../ui/chip.tsx";
+import { duration } from "../ui/format.ts";
+import type { EventRun } from "./use-event-runs.ts";
+
+const LOOKS = {
+  queued: { tone: undefined, icon: Hourglass, note: "queued" },
+  held: { tone: "amber", icon: Pause, note: "held" },
+  running: { tone: "lunar", icon: LoaderCircle, note: "" },
+  waiting: { tone: "amber", icon: Pause, note: "waiting" },
+  succeeded: { tone: "green", icon: Check, note: "" },
+  failed: { tone: "red", icon: X, note: "failed" },
+  cancelled: { tone: undefined, icon: Ban, note: "cancelled" },
+} as const;
+
+export function RunChip({ run }: { run: EventRun }) {
+  const { tone, icon, note } = LOOKS[run.status];
+  const took = timeOf(run);
+  const text =
+    run.error?.code === "timeout"
+      ? "timed out"
+      : note || (took === undefined ? "" : duration(took));
+  const name = run.flow_name ?? run.flow_id;
+  return (
+    <Chip
+      tone={tone}
+      icon={icon}
+      words
+      title={run.error?.message ?? `${name}: ${run.status}`}
+      className="max-w-[200px]"
+    >
+      {text ? `${name} · ${text}` : name}
+    </Chip>
+  );
+}
+
+/** How long the run took, or has taken so far. */
+export function timeOf(
+  { started_at, finished_at }: EventRun,
+  now = Date.now(),
+): number | undefined {
+  if (started_at === null) return undefined;
+  return (finished_at === null ? now : Date.parse(finished_at)) - Date.parse(started_at);
+}

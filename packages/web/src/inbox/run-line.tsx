@@ -1,0 +1,34 @@
+/** The newest run of an event as a line of stations, which changes while the run is under way. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "wouter";
+import { api, path } from "../api/client.ts";
+import type { Flow, RunItem, RunWithSteps } from "../api/types.ts";
+import { useLive } from "../api/use-live.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Track } from "../ui/track.tsx";
+import { lookOfRun } from "./run-words.ts";
+import { stationsOf } from "./stations.ts";
+
+export function RunLine({ run }: { run: RunItem }) {
+  const key = ["runs", run.id, "line"];
+  const steps = useQuery({
+    queryKey: key,
+    queryFn: () => api.get<RunWithSteps>(path`/api/runs/${run.id}`),
+    placeholderData: (before) => before,
+  });
+  const flow = useQuery({
+    queryKey: ["flows", run.flow_id],
+    queryFn: () => api.get<Flow>(path`/api/flows/${run.flow_id}`),
+  });
+  const isEnded = run.finished_at !== null;
+  useLive(isEnded ? undefined : `runs:${run.id}`, ({ kind }) => {
+    if (kind === "run_step") void queryClient.invalidateQueries({ queryKey: key });
+  });
+  if (!steps.data) return null;
+  const label = `Run of ${run.flow_name ?? "the flow"}: ${lookOfRun(steps.data.status).label}`;
+  return (
+    <Link href={`/runs/${run.id}`} className="mb-3 block flex-none rounded-tile" title={label}>
+      <Track stations={stationsOf(steps.data, flow.data)} label={label} />
+    </Link>
+  );
+}

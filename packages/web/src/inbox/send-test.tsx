@@ -1,0 +1,129 @@
+/** Sends a signed sample to the hub's own endpoint: the first event takes ten seconds and no tunnel. */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Send } from "lucide-react";
+import { createContext, type ReactNode, useContext, useState } from "react";
+import { useLocation } from "wouter";
+import { api } from "../api/client.ts";
+import type { Page, SampleSent, SourceKind } from "../api/types.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { Field, SelectInput, TextInput } from "../ui/field.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { toasts } from "../ui/toast.tsx";
+
+const SendTest = createContext<() => void>(() => {});
+
+/** Opens the dialog, from anywhere in the shell. */
+export const useSendTest = () => useContext(SendTest);
+
+export function SendTestProvider({ children }: { children: ReactNode }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <SendTest value={() => setOpen(true)}>
+      {children}
+      {isOpen && <SendTestDialog onClose={() => setOpen(false)} />}
+    </SendTest>
+  );
+}
+
+function SendTestDialog({ onClose }: { onClose: () => void }) {
+  const kinds = useQuery({
+    queryKey: ["source-kinds"],
+    queryFn: () => api.get<Page<SourceKind>>("/api/source-kinds"),
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Send a test event"
+      description="The hub signs a sample with the endpoint's secret and sends it to itself. It is stored, matched and announced like a real one."
+    >
+      {kinds.isPending && <SkeletonRows rows={2} />}
+      {kinds.error && <ErrorState error={kinds.error} onRetry={() => void kinds.refetch()} />}
+      {kinds.data && <SendTestForm kinds={kinds.data.items} onClose={onClose} />}
+    </Dialog>
+  );
+}
+
+function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClose: () => void }) {
+  const [, navigate] = useLocation();
+  const [source, setSource] = useState(
+    kinds.some(({ id }) => id === "github") ? "github" : (kinds[0]?.id ?? ""),
+  );
+  const [type, setType] = useState("issues");
+  const [action, setAction] = useState("opened");
+  const send = useMutation({
+    mutationFn: () =>
+      api.post<SampleSent>("/api/samples", {
+        source,
+        ...(type && { type }),
+        ...(action && source === "github" && { action }),
+      }),
+    onSuccess: ({ id }) => {
+      onClose();
+      toasts.add({ aspect: "green", title: "The test event is in the inbox" });
+      if (id) navigate(`/inbox/${id}?view=all`);
+    },
+  });
+  const isGitHub = source === "github";
+  return (
+    <form
+      className="flex flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send.mutate();
+      }}
+    >
+      <Field label="Source">
+        {(control) => (
+          <SelectInput
+            {...control}
+            value={source}
+            onChange={(event) => {
+              setSource(event.target.value);
+              setType(event.target.value === "github" ? "issues" : "");
+            }}
+          >
+            {kinds.map(({ id, title }) => (
+              <option key={id} value={id}>
+                {title}
+              </option>
+            ))}
+          </SelectInput>
+        )}
+      </Field>
+      <div className="grid grid-cols-2 gap-3">
+        <Field label="Type" hint={isGitHub ? undefined : "Blank: the sample's own type."}>
+          {(control) => (
+            <TextInput
+              {...control}
+              code
+              value={type}
+              onChange={(event) => setType(event.target.value)}
+            />
+          )}
+        </Field>
+        {isGitHub && (
+          <Field label="Action">
+            {(control) => (
+              <TextInput
+                {...control}
+                code
+                value={action}
+                onChange={(event) => setAction(event.target.value)}
+              />
+            )}
+          </Field>
+        )}
+      </div>
+      {send.error && <ErrorState error={send.error} />}
+      <div className="flex justify-end gap-2">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" look="primary" icon={Send} busy={send.isPending}>
+          Send
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,70 @@
+/** The steps of a run as stations of a line, and what is still to come. */
+import type { Flow, RunWithSteps } from "../api/types.ts";
+import { duration } from "../ui/format.ts";
+import type { Station } from "../ui/track.tsx";
+
+type Step = RunWithSteps["steps"][number];
+
+const STATES: Record<Step["status"], Station["state"]> = {
+  running: "now",
+  waiting: "held",
+  retried: "now",
+  done: "done",
+  failed: "failed",
+  skipped: "skipped",
+};
+
+/** More stations do not fit; the run's page shows all. */
+const MAX_STATIONS = 6;
+
+export function stationsOf(
+  { steps, trigger_node, status }: Pick<RunWithSteps, "steps" | "trigger_node" | "status">,
+  flow: Pick<Flow, "nodes" | "edges"> | undefined,
+): Station[] {
+  const nameOf = (id: string) => flow?.nodes.find((node) => node.id === id)?.name ?? id;
+  const stations = new Map<string, Station>();
+  stations.set(trigger_node, { key: trigger_node, name: nameOf(trigger_node), state: "done" });
+  for (const step of steps) {
+    // Iterations of a loop and parts of a step are details of their node.
+    if (step.item !== "" || step.status === "skipped") continue;
+    stations.set(step.node_id, {
+      key: step.node_id,
+      name: nameOf(step.node_id),
+      note: noteOf(step),
+      state: STATES[step.status],
+    });
+  }
+  const isEnded = ["succeeded", "failed", "cancelled"].includes(status);
+  if (!isEnded && flow)
+    for (const next of reachable([...stations.keys()].at(-1) ?? "", flow.edges))
+      if (!stations.has(next)) stations.set(next, { key: next, name: nameOf(next), state: "next" });
+  const all = [...stations.values()];
+  if (all.length <= MAX_STATIONS) return all;
+  // The first one, and the newest that are known.
+  const at = all.findLastIndex(({ state }) => state !== "next");
+  const from = Math.max(1, Math.min(all.length - MAX_STATIONS + 1, at - MAX_STATIONS + 3));
+  return [...all.slice(0, 1), ...all.slice(from, from + MAX_STATIONS - 1)];
+}
+
+function noteOf({ status, attempt, port, started_at, finished_at }: Step): string {
+  if (status === "failed" || status === "running" || status === "retried")
+    return attempt > 1 ? `try ${attempt}` : "";
+  if (status === "waiting") return "waiting";
+  if (port !== null && port !== "out") return port;
+  return finished_at === null ? "" : duration(Date.parse(finished_at) - Date.parse(started_at));
+}
+
+/** The nodes that may follow, nearest first, along the first edge of each. */
+function reachable(from: string, edges: Flow["edges"]): string[] {
+  const found: string[] = [];
+  let at: string | undefined = from;
+  while (at !== undefined && found.length < MAX_STATIONS) {
+    const current: string = at;
+    at = edges.find(
+      ({ source, sourceHandle }) => source === current && sourceHandle !== "error",
+    )?.target;
+    if (at === undefined || found.includes(at)) break;
+    found.push(at);
+  }
+  return found;
+}

@@ -1,0 +1,97 @@
+/** The figures of the hub. */
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { api } from "../api/client.ts";
+import type { Stats } from "../api/types.ts";
+import { count, duration } from "../ui/format.ts";
+import { Sparkline } from "../ui/sparkline.tsx";
+import { SplitFlap } from "../ui/split-flap.tsx";
+
+export const statsQuery = {
+  queryKey: ["stats"],
+  queryFn: () => api.get<Stats>("/api/stats", { window: "1h" }),
+  refetchInterval: 15_000,
+};
+
+export function Strip() {
+  const { data } = useQuery(statsQuery);
+  return (
+    <header className="flex items-center overflow-hidden border-line border-b py-[13px] pl-5">
+      <h1 className="mr-7 type-h1">Inbox</h1>
+      {data && (
+        <>
+          <Gauge>
+            <SplitFlap value={data.events.pending} label="waiting events" />
+            <span className="type-label text-ink-3" aria-hidden>
+              waiting
+              <br />
+              events
+            </span>
+          </Gauge>
+          <Figures stats={data} />
+        </>
+      )}
+    </header>
+  );
+}
+
+const Gauge = ({ children }: { children: ReactNode }) => (
+  <div className="flex h-11 flex-none items-center gap-3 border-line border-l px-6">{children}</div>
+);
+
+function Figure({
+  value,
+  unit,
+  label,
+  isAlarm = false,
+}: {
+  value: string;
+  unit?: string;
+  label: string;
+  isAlarm?: boolean;
+}) {
+  return (
+    <div>
+      <div
+        className={`font-semibold text-[19px]/[22px] tracking-[-.01em] ${isAlarm ? "text-red" : ""}`}
+      >
+        {value}
+        {unit && <small className="ml-[3px] type-meta text-ink-3">{unit}</small>}
+      </div>
+      <div className="type-label text-ink-3">{label}</div>
+    </div>
+  );
+}
+
+function Figures({ stats: { series } }: { stats: Stats }) {
+  const last = series.events.slice(-5);
+  const perMinute = last.reduce((sum, each) => sum + each, 0) / Math.max(1, last.length);
+  const failed = series.failed.reduce((sum, each) => sum + each, 0);
+  const runs = series.runs.reduce((sum, each) => sum + each, 0);
+  const [p95 = "–", p95Unit = ""] =
+    series.p95_ms === null ? [] : duration(series.p95_ms).split(" ");
+  return (
+    <>
+      <Gauge>
+        <Figure
+          value={
+            perMinute < 10 ? String(Math.round(perMinute * 10) / 10) : count(Math.round(perMinute))
+          }
+          unit="/ min"
+          label="events"
+        />
+        <Sparkline values={series.events.slice(-20)} label="events per minute" />
+      </Gauge>
+      <Gauge>
+        <Figure value={count(runs)} unit="this hour" label="runs" />
+        <Sparkline values={series.runs.slice(-20)} label="runs per minute" />
+      </Gauge>
+      <Gauge>
+        <Figure value={count(failed)} unit="failed" label="of the last hour" isAlarm={failed > 0} />
+      </Gauge>
+      <Gauge>
+        <Figure value={p95} unit={p95Unit} label="p95 of a run" />
+      </Gauge>
+    </>
+  );
+}

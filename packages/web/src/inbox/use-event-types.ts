@@ -1,0 +1,15 @@
+/** The event types that the hub knows, or has received. */
+import { useQuery } from "@tanstack/react-query";
+import { api } from "../api/client.ts";
+import type { EventType, Page } from "../api/types.ts";
+
+const NONE: readonly EventType[] = [];
+
+export function useEventTypes(): readonly EventType[] {
+  const { data } = useQuery({
+    queryKey: ["event-types"],
+    queryFn: () => api.get<Page<EventType>>("/api/event-types"),
+    staleTime: 60_000,
+  });
+  return data?.items ?? NONE;
+}

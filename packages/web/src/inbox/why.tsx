@@ -1,0 +1,124 @@
+/** Every trigger that was considered, with its reasons; the deciding field is marked in the payload. */
+import type { Json } from "@signalbox/rules/json.ts";
+import { parsePath } from "@signalbox/rules/match/path.ts";
+import type { UseQueryResult } from "@tanstack/react-query";
+import { Check, X } from "lucide-react";
+import { useMemo } from "react";
+import { Link } from "wouter";
+import type { EventView, ExplainedTrigger, Page } from "../api/types.ts";
+import { Chip } from "../ui/chip.tsx";
+import { cx } from "../ui/cx.ts";
+import { EmptyState } from "../ui/empty-state.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { JsonTree } from "../ui/json-tree/json-tree.tsx";
+import { SignalHead } from "../ui/signal-head.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { type Deciding, decidingOf, stateOf } from "./verdict.ts";
+
+export function Why({
+  why: { data, error, refetch },
+  event,
+}: {
+  why: UseQueryResult<Page<ExplainedTrigger>>;
+  event: EventView | undefined;
+}) {
+  const deciding = useMemo(() => decidingOf(data?.items ?? []), [data]);
+  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (!data) return <SkeletonRows rows={3} height={48} />;
+  if (data.items.length === 0)
+    return (
+      <EmptyState title="No trigger listens to such events">
+        Publish a flow with an Event trigger for this source and type, or make one from this event.
+      </EmptyState>
+    );
+  return (
+    <div className="pb-6">
+      {data.items.map((trigger) => (
+        <Verdict key={`${trigger.flow_id} ${trigger.node_id}`} trigger={trigger} />
+      ))}
+      {deciding && event && <Looked deciding={deciding} event={event} />}
+    </div>
+  );
+}
+
+function Verdict({ trigger }: { trigger: ExplainedTrigger }) {
+  const { reasons = [] } = trigger;
+  const state = stateOf(trigger);
+  return (
+    <section className="mb-[10px] overflow-hidden rounded-tile border border-line">
+      <h3 className="flex items-center gap-[10px] border-line bg-sunk px-3 py-2 type-strong not-last:border-b">
+        <SignalHead
+          aspect={trigger.matched ? "green" : "none"}
+          label={trigger.matched ? "matched" : "did not match"}
+        />
+        <Link
+          href={`/flows/${trigger.flow_id}?node=${encodeURIComponent(trigger.node_id)}`}
+          className="min-w-0 truncate hover:underline"
+        >
+          {trigger.trigger}
+        </Link>
+        <span className="flex-1" />
+        {state.tone ? (
+          <Chip words tone={state.tone}>
+            {trigger.run_id ? (
+              <Link href={`/runs/${trigger.run_id}`}>{state.text}</Link>
+            ) : (
+              state.text
+            )}
+          </Chip>
+        ) : (
+          <span className="flex-none type-meta text-ink-3">{state.text}</span>
+        )}
+      </h3>
+      {reasons.length > 0 && (
+        <ul className="flex flex-col gap-[3px] px-3 py-2 type-meta leading-[19px]">
+          {reasons.map(({ message, holds }) => (
+            <li key={message} className="grid grid-cols-[16px_minmax(0,1fr)] gap-2">
+              {holds ? (
+                <Check className="icon mt-[3px] size-[13px] text-green" aria-label="holds" />
+              ) : (
+                <X className="icon mt-[3px] size-[13px] text-amber" aria-label="does not hold" />
+              )}
+              <span
+                className={cx(
+                  "wrap-anywhere",
+                  !holds && "-mx-[6px] rounded-chip bg-amber-tint px-[6px] text-amber",
+                )}
+              >
+                <Message>{message}</Message>
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+/** Paths and values of a reason in the code font: `issue.number is 7, wanted gt 10`. */
+function Message({ children: text }: { children: string }) {
+  const [, path, rest] = /^(\S*[.[]\S*|\w+)( is .*)$/s.exec(text) ?? [];
+  if (path === undefined) return text;
+  return (
+    <>
+      <code className="type-code-s leading-[19px]">{path}</code>
+      {rest}
+    </>
+  );
+}
+
+function Looked({ deciding, event }: { deciding: Deciding; event: EventView }) {
+  const paths = useMemo(
+    () => deciding.paths.map((path) => parsePath(path)).filter((path) => path !== undefined),
+    [deciding],
+  );
+  return (
+    <>
+      <h3 className="mt-4 mb-2 flex items-center justify-between">
+        <span className="type-strong">Payload</span>
+        <span className="type-meta text-ink-3">where “{deciding.name}” looked</span>
+      </h3>
+      <JsonTree value={event.payload as Json} label="payload" marked={paths} maxRows={24} />
+    </>
+  );
+}
