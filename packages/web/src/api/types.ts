@@ -33,12 +33,14 @@ export type Flow = z.output<typeof flowView>;
 export type FlowSummary = z.output<typeof flowSummary>;
 /** A flow in the list of all flows. */
 export type FlowItem = FlowSummary & {
-  draft_differs: boolean;
-  last_run: { id: string; status: RunItem["status"]; created_at: string } | null;
+  draft: "unpublished" | "published" | "changed";
+  last_run: RunItem | null;
 };
 
 /** A run in a list: without its values. */
-export type RunItem = Omit<z.output<typeof runView>, "input" | "output"> & { flow_name?: string };
+export type RunItem = Omit<z.output<typeof runView>, "input" | "output"> & {
+  flow_name: string | null;
+};
 export type RunWithSteps = z.output<typeof runWithSteps>;
 
 export type Session = z.output<typeof sessionView>;

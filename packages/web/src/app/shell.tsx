@@ -40,7 +40,7 @@ export function Shell({ session, children }: { session: Session; children: React
         <nav className="nav" aria-label="Main">
           <Link
             href="/inbox"
-            className="mb-3 flex items-center gap-[10px] px-2 pt-[2px] pb-4 font-[680] text-[15.5px]/5 tracking-[-.01em]"
+            className="mb-[14px] flex items-center gap-[10px] rounded-tile px-[10px] font-[680] text-[15.5px]/5 tracking-[-.01em]"
           >
             <Logo />
             <span className="max-[900px]:sr-only">Signalbox</span>

@@ -16,7 +16,7 @@ const flow = (more: Partial<FlowItem>) =>
     name: "Issue triage",
     description: "",
     version: 1,
-    draft_differs: false,
+    draft: "published",
     exposedTools: [],
     hasTriggers: true,
     warnings: [],
@@ -50,8 +50,8 @@ describe("attention", () => {
 });
 
 it("says how the draft relates to what runs", () => {
-  expect(draftStateOf(flow({ version: null })).text).toBe("never published");
-  expect(draftStateOf(flow({ version: 7, draft_differs: true }))).toEqual({
+  expect(draftStateOf(flow({ version: null, draft: "unpublished" })).text).toBe("never published");
+  expect(draftStateOf(flow({ version: 7, draft: "changed" }))).toEqual({
     text: "draft differs from v7",
     tone: "amber",
   });
@@ -62,7 +62,7 @@ it("says how the draft relates to what runs", () => {
 it("selects by name, tool and state", () => {
   const flows = [
     flow({ id: "a", exposedTools: [{ nodeId: "n", name: "weekly_digest", description: "" }] }),
-    flow({ id: "b", name: "Digest", version: null }),
+    flow({ id: "b", name: "Digest", version: null, draft: "unpublished" }),
     flow({ id: "c", name: "Other", hasTriggers: false }),
   ];
   const idsOf = (...args: [Parameters<typeof selectFlows>[1], string]) =>

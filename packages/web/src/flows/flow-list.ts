@@ -39,12 +39,9 @@ export function attentionOf({
 export type DraftState = { text: string; tone?: "amber" };
 
 /** How the draft relates to what runs. */
-export function draftStateOf({
-  version,
-  draft_differs,
-}: Pick<FlowItem, "version" | "draft_differs">): DraftState {
+export function draftStateOf({ version, draft }: Pick<FlowItem, "version" | "draft">): DraftState {
   if (version === null) return { text: "never published" };
-  return draft_differs
+  return draft === "changed"
     ? { text: `draft differs from v${version}`, tone: "amber" }
     : { text: `published v${version}` };
 }
@@ -59,7 +56,7 @@ export function selectFlows(flows: readonly FlowItem[], view: FlowView, text: st
   return flows.filter((flow) => {
     if (wanted !== "" && !holds(flow, wanted)) return false;
     if (view === "published") return flow.version !== null;
-    if (view === "drafts") return flow.version === null || flow.draft_differs;
+    if (view === "drafts") return flow.draft !== "published";
     if (view === "attention")
       return attentionOf(flow) !== undefined || flow.last_run?.status === "failed";
     return true;

@@ -54,7 +54,7 @@ export const EventRow = memo(function EventRow({
         }}
         className="grid h-full grid-cols-[11px_66px_30px_minmax(0,1fr)_auto] items-center gap-x-[14px] px-5 focus-visible:outline-offset-[-2px]"
       >
-        <span className={cx(isSelecting ? "invisible" : "group-hover:invisible")}>
+        <span className={cx("flex", isSelecting ? "invisible" : "group-hover:invisible")}>
           <SignalHead aspect={aspect} label={label} />
         </span>
         <time dateTime={event.received_at} className="type-code text-ink-2">

@@ -69,15 +69,15 @@ export default function InboxPage() {
   });
 
   return (
-    <div className="grid h-full min-h-0 grid-rows-[auto_auto_auto_minmax(0,1fr)]">
+    <div className="flex h-full min-h-0 flex-col">
       <Strip />
       <FirstSteps />
       <Toolbar filter={filter} searchField={searchField} />
       <div
         className={
           openId
-            ? "grid min-h-0 grid-cols-[minmax(0,1fr)_minmax(420px,37%)] max-[1100px]:grid-cols-1"
-            : "grid min-h-0"
+            ? "grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_minmax(420px,37%)] max-[1100px]:grid-cols-1"
+            : "grid min-h-0 flex-1"
         }
       >
         <section

@@ -10,10 +10,11 @@ import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
+import { plural } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
-import { type Deciding, decidingOf, stateOf } from "./verdict.ts";
+import { type Deciding, decidingOf, linesOf, sortTriggers, stateOf } from "./verdict.ts";
 
 export function Why({
   why: { data, error, refetch },
@@ -22,7 +23,8 @@ export function Why({
   why: UseQueryResult<Page<ExplainedTrigger>>;
   event: EventView | undefined;
 }) {
-  const deciding = useMemo(() => decidingOf(data?.items ?? []), [data]);
+  const { near, far } = useMemo(() => sortTriggers(data?.items ?? []), [data]);
+  const deciding = useMemo(() => decidingOf(near), [near]);
   if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (!data) return <SkeletonRows rows={3} height={48} />;
   if (data.items.length === 0)
@@ -33,16 +35,29 @@ export function Why({
     );
   return (
     <div className="pb-6">
-      {data.items.map((trigger) => (
+      {near.map((trigger) => (
         <Verdict key={`${trigger.flow_id} ${trigger.node_id}`} trigger={trigger} />
       ))}
+      {near.length === 0 && (
+        <p className="mb-3 text-ink-2">No trigger listens to events of this source and type.</p>
+      )}
       {deciding && event && <Looked deciding={deciding} event={event} />}
+      {far.length > 0 && (
+        <details className="mt-4">
+          <summary className="mb-[10px] cursor-pointer text-ink-2">
+            {plural(far.length, "trigger listens", "triggers listen")} to other events
+          </summary>
+          {far.map((trigger) => (
+            <Verdict key={`${trigger.flow_id} ${trigger.node_id}`} trigger={trigger} />
+          ))}
+        </details>
+      )}
     </div>
   );
 }
 
 function Verdict({ trigger }: { trigger: ExplainedTrigger }) {
-  const { reasons = [] } = trigger;
+  const lines = linesOf(trigger);
   const state = stateOf(trigger);
   return (
     <section className="mb-[10px] overflow-hidden rounded-tile border border-line">
@@ -67,13 +82,16 @@ function Verdict({ trigger }: { trigger: ExplainedTrigger }) {
             )}
           </Chip>
         ) : (
-          <span className="flex-none type-meta text-ink-3">{state.text}</span>
+          <span className="flex-none font-[450] type-meta text-ink-3">{state.text}</span>
         )}
       </h3>
-      {reasons.length > 0 && (
+      {lines.length > 0 && (
         <ul className="flex flex-col gap-[3px] px-3 py-2 type-meta leading-[19px]">
-          {reasons.map(({ message, holds }) => (
-            <li key={message} className="grid grid-cols-[16px_minmax(0,1fr)] gap-2">
+          {lines.map(({ parts, holds }) => (
+            <li
+              key={parts.map(({ text }) => text).join("")}
+              className="grid grid-cols-[16px_minmax(0,1fr)] gap-2"
+            >
               {holds ? (
                 <Check className="icon mt-[3px] size-[13px] text-green" aria-label="holds" />
               ) : (
@@ -85,25 +103,22 @@ function Verdict({ trigger }: { trigger: ExplainedTrigger }) {
                   !holds && "-mx-[6px] rounded-chip bg-amber-tint px-[6px] text-amber",
                 )}
               >
-                <Message>{message}</Message>
+                {parts.map(({ text, isCode }, index) =>
+                  isCode ? (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: a value may occur twice
+                    <code key={index} className="type-code-s leading-[19px]">
+                      {text}
+                    </code>
+                  ) : (
+                    text
+                  ),
+                )}
               </span>
             </li>
           ))}
         </ul>
       )}
     </section>
-  );
-}
-
-/** Paths and values of a reason in the code font: `issue.number is 7, wanted gt 10`. */
-function Message({ children: text }: { children: string }) {
-  const [, path, rest] = /^(\S*[.[]\S*|\w+)( is .*)$/s.exec(text) ?? [];
-  if (path === undefined) return text;
-  return (
-    <>
-      <code className="type-code-s leading-[19px]">{path}</code>
-      {rest}
-    </>
   );
 }
 

@@ -94,6 +94,8 @@ export function JsonTree({
     setActive(row.id);
     virtual.scrollToIndex(rows.indexOf(row));
   };
+  const parentOf = (at: number) =>
+    rows.findLastIndex(({ depth }, index) => index < at && depth < (rows[at]?.depth ?? 0));
   const onKey = (event: KeyboardEvent) => {
     const at = rows.findIndex(({ id }) => id === active);
     const row = rows[at];
@@ -111,7 +113,7 @@ export function JsonTree({
           return row?.isOpen === false ? toggle(row, true) : move(at + 1);
         case "ArrowLeft":
           if (row?.isOpen) return toggle(row, false);
-          return row && move(rows.findLastIndex(({ depth }, i) => i < at && depth < row.depth));
+          return move(row?.depth ? parentOf(at) : at);
         case "Enter":
           if (row?.more) return showMore(row);
           if (row && onPick) return onPick(toPath(row.keys), row.keys);

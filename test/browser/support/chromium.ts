@@ -1,0 +1,24 @@
+/** Starts a Chromium: one that is installed, else the one of the npm package. */
+import { existsSync } from "node:fs";
+import { type Browser, chromium } from "playwright-core";
+
+const INSTALLED = [
+  process.env.CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
+];
+
+export async function launchChromium(): Promise<Browser> {
+  const installed = INSTALLED.find((path) => path !== undefined && existsSync(path));
+  if (installed)
+    return chromium.launch({
+      executablePath: installed,
+      // The sandbox of Chromium does not work for root, which tests in containers are.
+      args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+    });
+  const { default: packaged } = await import("@sparticuz/chromium");
+  return chromium.launch({ executablePath: await packaged.executablePath(), args: packaged.args });
+}
