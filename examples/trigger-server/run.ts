@@ -37,7 +37,7 @@ try {
   await lamps.reportBroken("Side Street", 1);
   await lamps.reportBroken("Main Street", 7);
   const run = await until(async () => {
-    const { items } = await hub.api<{ items: Run[] }>("GET", "/api/runs");
+    const { items } = await hub.api<{ items: Run[] }>("GET", "/api/runs?values=1");
     return items.find(({ status }) => status === "succeeded");
   });
   assert.deepEqual(run.output, { repair: "lamp 7" });

@@ -107,7 +107,7 @@ it("every event is stored and run once, while the hub is killed and started agai
   const runs = async () => {
     const { items } = await call<{ items: { status: string; output: { n: number } | null }[] }>(
       "GET",
-      "/api/runs?limit=100",
+      "/api/runs?limit=100&values=1",
     );
     return items;
   };

@@ -149,7 +149,7 @@ export async function startTriggerStory({
             (
               await call<{ items: { status: string; output: { trigger: string; n: number } }[] }>(
                 "GET",
-                `/api/runs?app=${APP}&limit=100`,
+                `/api/runs?app=${APP}&limit=100&values=1`,
               )
             ).items
               .filter(({ output }) => output?.n === n)

@@ -2,6 +2,7 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
+import type { SettingInForce } from "./api/settings-routes.ts";
 import type { ReadWebFile } from "./api/web-ui.ts";
 import type { OpenCommand } from "./connections/command.ts";
 import type { DeliveryOutcome } from "./deliver/delivery.ts";
@@ -114,6 +115,8 @@ export interface HubSettings {
   maxRunBytes: number;
   /** The maximum `depth` of a run: how many events and calls may lead to it. */
   maxChain: number;
+  /** All settings of the operator, for the API. */
+  inForce?: readonly SettingInForce[];
   /** How many times per minute a trigger may fire on events that its own flow has caused. */
   maxLoops: number;
 }

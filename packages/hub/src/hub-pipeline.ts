@@ -6,8 +6,9 @@ import { createCallbackTokens } from "./ingest/callback/callback-tokens.ts";
 import { createSendTestEvent } from "./ingest/callback/send-test-event.ts";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { createGithubRanges } from "./ingest/github-ranges.ts";
-import { createIngestLog, type IngestObservation } from "./ingest/ingest-log.ts";
+import { CALLBACK_SOURCE, createIngestLog, type IngestObservation } from "./ingest/ingest-log.ts";
 import { createRateLimit } from "./ingest/rate-limit.ts";
+import { createRefusals } from "./ingest/refusals.ts";
 import { createSendSample } from "./ingest/send-sample.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { DEFAULT_BODY_LIMITS } from "./lib/limits.ts";
@@ -60,8 +61,10 @@ export function createHubPipeline(options: HubPipelineOptions) {
   });
 
   const logRequest = createIngestLog(log, defer);
+  const refusals = createRefusals([...sources.map(({ id }) => id), CALLBACK_SOURCE], now);
   const observe = (observation: IngestObservation) => {
     metrics.observe(observation);
+    refusals.observe(observation);
     logRequest(observation);
   };
   const onTripped: PipelineOptions["onTripped"] = (tenant, { isFirst, ...trip }) => {
@@ -113,6 +116,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
     sendSample: createSendSample({ endpoints, store, receive: pipeline.receive, newId, now }),
     sendTestEvent: createSendTestEvent({ store, append: pipeline.append, newId, now }),
     observe,
+    refusals,
     /** The number of appends that wait for the store. */
     pendingAppends: counted.pending,
     checkReady: readiness.check,

@@ -14,6 +14,8 @@ import { mountRoutes, type Route } from "./api/route.ts";
 import { runRoutes } from "./api/run-routes.ts";
 import { sampleRoutes } from "./api/sample-routes.ts";
 import { addSignInRoute, sessionRoutes, signInRoute } from "./api/session-routes.ts";
+import { settingsRoutes } from "./api/settings-routes.ts";
+import { sourceKindRoutes } from "./api/source-kind-routes.ts";
 import { statsRoutes } from "./api/stats-routes.ts";
 import { testEventRoutes } from "./api/test-event-routes.ts";
 import { triggerRoutes } from "./api/trigger-routes.ts";
@@ -23,6 +25,7 @@ import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { createHubAgents } from "./hub-agents.ts";
 import type { SendTestEvent } from "./ingest/callback/send-test-event.ts";
+import type { Refusals } from "./ingest/refusals.ts";
 import type { SendSample } from "./ingest/send-sample.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Explainer } from "./runs/explain.ts";
@@ -48,6 +51,7 @@ export interface HubRoutesOptions {
   hubInfo: GetHubInfo;
   sessions: Sessions;
   checkReady: () => Promise<void>;
+  refusals: Refusals;
   sendSample: SendSample;
   sendTestEvent: SendTestEvent;
   onError: (error: unknown) => void;
@@ -114,7 +118,9 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
     ...eventRoutes(agents.inbox, triggers),
     ...triggerRoutes(triggers),
     ...sampleRoutes(options.sendSample),
-    ...testEventRoutes(options.sendTestEvent),
+    ...testEventRoutes(options),
+    ...sourceKindRoutes(options),
+    ...settingsRoutes(settings.inForce ?? [], options.tokens),
     ...statsRoutes(store, now),
     ...sessionRoutes({
       sessions: options.sessions,

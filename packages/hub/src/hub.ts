@@ -136,6 +136,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     agents,
     closing: closing.signal,
     checkReady: pipeline.checkReady,
+    refusals: pipeline.refusals,
     sendSample: pipeline.sendSample,
     sendTestEvent: pipeline.sendTestEvent,
     sessions,

@@ -14,7 +14,9 @@ import {
   iso,
   limitQuery,
   pageOf,
+  runSummary,
   summarizeFlow,
+  summarizeRun,
   viewFlow,
 } from "./views.ts";
 
@@ -55,7 +57,7 @@ const versionView = z.object({
 
 export interface FlowRoutes {
   flows: Flows;
-  store: Pick<Store, "getApp" | "getFlow" | "listVersions" | "getVersion">;
+  store: Pick<Store, "getApp" | "getFlow" | "listVersions" | "getVersion" | "lastRuns">;
 }
 
 export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
@@ -78,6 +80,38 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
   };
 
   return [
+    defineRoute({
+      method: "get",
+      path: "/api/flows",
+      summary: "List the flows of all apps, without their graphs, with their last runs",
+      tag,
+      scope,
+      query: z.strictObject({
+        limit: limitQuery,
+        cursor: cursors.query,
+        app: z.string().max(100).optional(),
+      }),
+      response: {
+        status: 200,
+        schema: pageOf(flowSummary.extend({ last_run: runSummary.nullable() })),
+      },
+      async handle({ tenant, query: { limit, cursor, app } }) {
+        const found = await flows.list(tenant, { app, after: cursor, limit });
+        const runs = await store.lastRuns(
+          tenant,
+          found.map(({ id }) => id),
+        );
+        const last = new Map(runs.map((run) => [run.flow_id, summarizeRun(run)]));
+        return {
+          json: page(
+            found,
+            limit,
+            ({ id }) => cursors.of(id),
+            (flow) => ({ ...summarizeFlow(flow), last_run: last.get(flow.id) ?? null }),
+          ),
+        };
+      },
+    }),
     defineRoute({
       method: "get",
       path: "/api/apps/:app/flows",

@@ -22,6 +22,7 @@ import type { Route } from "./route.ts";
 import { secretRoutes } from "./secret-routes.ts";
 import { sourceRoutes } from "./source-routes.ts";
 import { type TokenRoutes, tokenRoutes } from "./token-routes.ts";
+import { toolNameRoutes } from "./tool-name-routes.ts";
 
 export interface ManagementOptions {
   store: Store;
@@ -45,6 +46,7 @@ export function managementRoutes(options: ManagementOptions): Route[] {
   const flows = createFlows({ store, registry, evaluate, newId, now });
   return [
     ...appRoutes(store, now),
+    ...toolNameRoutes(store, now),
     ...flowRoutes({ flows, store }),
     ...importRoutes(createAppImports({ store, registry, flows, newId, now })),
     ...secretRoutes({ store, seal, findUses: createFindSecretUses(store, registry), now }),

@@ -4,8 +4,9 @@
  */
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
+import { idFloor } from "../lib/ids.ts";
 import { RequestError } from "../lib/request-error.ts";
-import type { Run, StepPage } from "../store/run-store.ts";
+import type { Run, RunSummary, StepPage } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { allows } from "../tenants/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
@@ -15,16 +16,19 @@ import { runValueRoutes } from "./run-value-routes.ts";
 import {
   cursorFor,
   limitQuery,
-  page,
   pageOf,
+  runSummary,
   runView,
   stepView,
+  summarizeRun,
   viewRun,
   viewStep,
 } from "./views.ts";
 
 const tag = "runs";
 const cursors = cursorFor("run");
+const time = z.iso.datetime({ offset: true, error: "must be a time such as 2026-11-15T12:00:00Z" });
+const listedRun = runSummary.extend({ input: z.json().optional(), output: z.json().optional() });
 const stepCursors = cursorFor("step");
 const stepFields = {
   steps: z.array(stepView).describe("The first steps: up to 500, or 1 MiB."),
@@ -119,11 +123,15 @@ function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoute
 }
 
 function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
+  const withValues = async (run: RunSummary) => {
+    const { input, output } = (await store.previewRun(run.tenant, run.id)) ?? {};
+    return { ...summarizeRun(run), input, output };
+  };
   return [
     defineRoute({
       method: "get",
       path: "/api/runs",
-      summary: "List runs, newest first",
+      summary: "List runs, newest first, without their values",
       tag,
       scope: "admin",
       query: z.strictObject({
@@ -133,11 +141,31 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
         app: z.string().optional(),
         event: z.string().optional(),
         status: runView.shape.status.optional(),
+        cause: runView.shape.cause.optional(),
+        since: time.optional().describe("Only runs created at this time or later."),
+        until: time.optional().describe("Only runs created before this time."),
+        values: z
+          .enum(["0", "1"], "must be 0 or 1")
+          .default("0")
+          .describe("1: with the input and output of each run, or their previews."),
       }),
-      response: { status: 200, schema: pageOf(runView) },
-      async handle({ tenant, query: { limit, cursor, ...rest } }) {
-        const runs = await store.listRuns({ tenant, limit, before: cursor, ...rest });
-        return { json: page(runs, limit, ({ id }) => cursors.of(id), viewRun) };
+      response: { status: 200, schema: pageOf(listedRun) },
+      async handle({ tenant, query: { limit, cursor, since, until, values, ...rest } }) {
+        const end = until === undefined ? undefined : idFloor(Date.parse(until));
+        const { items, next } = await store.listRunSummaries({
+          tenant,
+          limit,
+          before: cursor !== undefined && (end === undefined || cursor < end) ? cursor : end,
+          from: since === undefined ? undefined : idFloor(Date.parse(since)),
+          ...rest,
+        });
+        return {
+          json: {
+            items:
+              values === "1" ? await Promise.all(items.map(withValues)) : items.map(summarizeRun),
+            next_cursor: next === null ? null : cursors.of(next),
+          },
+        };
       },
     }),
     defineRoute({
@@ -197,8 +225,39 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
   ];
 }
 
+/** The maximum number of runs of one bulk action. */
+const MAX_BULK = 100;
+
 function controlRoutes({ store, now }: RunRoutes): Route[] {
   return [
+    defineRoute({
+      method: "post",
+      path: "/api/runs/bulk",
+      summary: `Retry or cancel up to ${MAX_BULK} runs`,
+      tag,
+      scope: "admin",
+      body: z.strictObject({
+        action: z.enum(["retry", "cancel"], "must be retry or cancel"),
+        ids: z.array(z.string().max(100)).min(1).max(MAX_BULK),
+      }),
+      response: {
+        status: 200,
+        schema: z.object({
+          ids: z.array(z.string()).describe("The runs that were retried or cancelled."),
+          unchanged: z.array(z.string()).describe("Unknown runs, and runs of another status."),
+        }),
+      },
+      async handle({ tenant, body: { action, ids } }) {
+        const changed: string[] = [];
+        for (const id of new Set(ids)) {
+          const run = await (action === "retry"
+            ? store.retryRun(tenant, id, now())
+            : store.cancelRun(tenant, id, now()));
+          if (run) changed.push(id);
+        }
+        return { json: { ids: changed, unchanged: ids.filter((id) => !changed.includes(id)) } };
+      },
+    }),
     defineRoute({
       method: "post",
       path: "/api/runs/:run/cancel",

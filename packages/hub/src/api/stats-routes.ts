@@ -1,9 +1,11 @@
 /** Counts for a dashboard. Their cost does not grow with the number of stored events and runs. */
 import { z } from "zod";
+import { BoundedMap } from "../lib/bounded-map.ts";
 import { idFloor } from "../lib/ids.ts";
 import { RUN_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { readSeries, type Series, seriesView, WINDOWS, type Window } from "./stats-series.ts";
 import { isoOrNull } from "./views.ts";
 
 const DAY_MS = 24 * 3_600_000;
@@ -24,12 +26,30 @@ const statsView = z.object({
   runs: z
     .object(Object.fromEntries(RUN_STATUSES.map((status) => [status, count])))
     .describe(`The runs of the last day by status; ${MAX_COUNTED} means that many or more.`),
+  series: seriesView.optional().describe("With ?window=: rates over time."),
 });
 
+/** Several tabs of a browser ask for the same series. */
+const CACHED_MS = 5_000;
+const CACHED_SERIES = 200;
+
 export function statsRoutes(
-  store: Pick<Store, "getTenant" | "pendingStatus" | "countRuns">,
+  store: Pick<
+    Store,
+    "getTenant" | "pendingStatus" | "countRuns" | "countReceived" | "countRunSlots" | "listRunTimes"
+  >,
   now: () => number,
 ): Route[] {
+  const cache = new BoundedMap<string, { until: number; series: Promise<Series> }>(CACHED_SERIES);
+  const seriesOf = (tenant: string, window: Window): Promise<Series> => {
+    const key = `${window} ${tenant}`;
+    const cached = cache.get(key);
+    if (cached && cached.until > now()) return cached.series;
+    const series = readSeries(store, tenant, window, now());
+    cache.set(key, { until: now() + CACHED_MS, series });
+    series.catch(() => cache.delete(key));
+    return series;
+  };
   return [
     defineRoute({
       method: "get",
@@ -37,9 +57,16 @@ export function statsRoutes(
       summary: "Counts of events, and of the last day's runs",
       tag: "stats",
       scope: "inbox:read",
+      query: z.strictObject({
+        window: z
+          .enum(Object.keys(WINDOWS) as [Window, ...Window[]], "must be 1h, 24h or 7d")
+          .optional()
+          .describe("Adds rates over this time, as `series`."),
+      }),
       response: { status: 200, schema: statsView },
-      async handle({ tenant }) {
-        const [counters, status, runs] = await Promise.all([
+      async handle({ tenant, query: { window } }) {
+        const [series, counters, status, runs] = await Promise.all([
+          window && seriesOf(tenant, window),
           store.getTenant(tenant),
           store.pendingStatus(tenant),
           store.countRuns(tenant, idFloor(now() - DAY_MS), MAX_COUNTED),
@@ -56,6 +83,7 @@ export function statsRoutes(
               quota: counters?.quota ?? null,
             },
             runs,
+            ...(series && { series }),
           },
         };
       },

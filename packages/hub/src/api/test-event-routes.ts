@@ -1,10 +1,73 @@
-/** Test events of connections: they exercise a trigger without the server. */
+/** Test events: they exercise a trigger without the sender. */
 import { z } from "zod";
 import type { SendTestEvent } from "../ingest/callback/send-test-event.ts";
-import { isRejection, toAnswer } from "../ingest/ingest-outcome.ts";
+import { isRejection, type Rejection, toAnswer } from "../ingest/ingest-outcome.ts";
+import type { SendSample } from "../ingest/send-sample.ts";
+import { RequestError } from "../lib/request-error.ts";
+import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
 
-export const testEventRoutes = (sendTestEvent: SendTestEvent): Route[] => [
+export interface TestEventRoutes {
+  store: Pick<Store, "getConnection" | "listSources">;
+  sendSample: SendSample;
+  sendTestEvent: SendTestEvent;
+}
+
+const data = z.record(z.string(), z.json(), "must be an object").optional();
+
+function rejected(rejection: Rejection): Response {
+  const { status, headers, body } = toAnswer(rejection);
+  return new Response(body, { status, headers });
+}
+
+const text = z.string().min(1, "must not be empty").max(200);
+const sentView = z.object({
+  id: z
+    .string()
+    .describe(
+      "The id of the event: GET /api/events/:event/explain shows the triggers that it matches.",
+    ),
+  outcome: z.enum(["stored", "duplicate"]),
+});
+
+export const testEventRoutes = ({ store, sendSample, sendTestEvent }: TestEventRoutes): Route[] => [
+  defineRoute({
+    method: "post",
+    path: "/api/events/test",
+    summary:
+      "Store a test event of a source, an endpoint or a connection: it is matched, and starts the runs of the triggers that it matches",
+    tag: "events",
+    scope: "admin",
+    body: z.strictObject({
+      source: text.describe(
+        "A kind of sender such as github, or the id of an endpoint or a connection.",
+      ),
+      type: text.optional().describe("The event type. A connection requires it."),
+      action: text.optional().describe("The action, such as opened."),
+      data: data.describe("Only for a connection: the data; without it, the server's sample."),
+    }),
+    response: { status: 202, schema: sentView },
+    async handle({ tenant, body: { source, type, action, data } }) {
+      if (await store.getConnection(tenant, source)) {
+        if (type === undefined)
+          throw new RequestError("invalid", "type", "is missing: name the trigger's type");
+        const sent = await sendTestEvent({ tenant, connection: source, type, data });
+        return isRejection(sent)
+          ? rejected(sent)
+          : { status: 202, json: { id: sent.id, outcome: "stored" } };
+      }
+      if (data !== undefined)
+        throw new RequestError("invalid", "data", "can be given for connections only");
+      const endpoint = (await store.listSources(tenant)).find(({ id }) => id === source);
+      const kind = endpoint?.kind ?? source;
+      const sent = await sendSample({ tenant, source: kind, type, action, endpoint: endpoint?.id });
+      const { outcome } = sent;
+      if (isRejection(outcome)) return rejected(outcome);
+      if (!("id" in outcome))
+        throw new RequestError("invalid", "type", "this sample is not stored as an event");
+      return { status: 202, json: { id: outcome.id, outcome: outcome.outcome } };
+    },
+  }),
   defineRoute({
     method: "post",
     path: "/api/connections/:connection/triggers/:type/test",
@@ -13,10 +76,7 @@ export const testEventRoutes = (sendTestEvent: SendTestEvent): Route[] => [
     tag: "connections",
     scope: "admin",
     body: z.strictObject({
-      data: z
-        .record(z.string(), z.json(), "must be an object")
-        .optional()
-        .describe("The data of the event. Without it, the sample that the server gives."),
+      data: data.describe("The data of the event. Without it, the sample that the server gives."),
     }),
     response: {
       status: 202,
@@ -33,10 +93,7 @@ export const testEventRoutes = (sendTestEvent: SendTestEvent): Route[] => [
     async handle({ tenant, param, body }) {
       const type = param("type");
       const sent = await sendTestEvent({ tenant, connection: param("connection"), type, ...body });
-      if (isRejection(sent)) {
-        const { status, headers, body: problem } = toAnswer(sent);
-        return new Response(problem, { status, headers });
-      }
+      if (isRejection(sent)) return rejected(sent);
       return { status: 202, json: { id: sent.id, type, outcome: "stored" as const } };
     },
   }),

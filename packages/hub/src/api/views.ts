@@ -7,7 +7,13 @@ import { z } from "zod";
 import { firstFindings } from "../apps/first-findings.ts";
 import type { DescribedFlow } from "../apps/flows.ts";
 import type { StoredApp } from "../store/flow-store.ts";
-import { RUN_CAUSES, RUN_STATUSES, type Run, type Step } from "../store/run-store.ts";
+import {
+  RUN_CAUSES,
+  RUN_STATUSES,
+  type Run,
+  type RunSummary,
+  type Step,
+} from "../store/run-store.ts";
 
 export const iso = (ms: number) => new Date(ms).toISOString();
 export const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
@@ -48,6 +54,9 @@ export const flowView = z.object({
     .int()
     .describe("Send it as If-Match, so that concurrent changes are not overwritten."),
   version: z.int().nullable().describe("The published version; null if none is published."),
+  draft: z
+    .enum(["unpublished", "published", "changed"])
+    .describe("`changed`: the draft differs from the published version."),
   exposedTools: z.array(
     z.object({ nodeId: z.string(), name: z.string(), description: z.string() }),
   ),
@@ -83,6 +92,7 @@ export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.input<typeof flow
   edges: graph.edges,
   revision: flow.revision,
   version: flow.version,
+  draft: flow.draft,
   exposedTools: flow.exposedTools,
   schedules: flow.schedules.map(({ node_id, cron, time_zone, next_at }) => ({
     nodeId: node_id,
@@ -135,6 +145,22 @@ export const viewRun = (run: Run): z.input<typeof runView> => ({
   input: run.input as Json,
   output: run.output as Json,
   error: run.error,
+  created_at: iso(run.created_at),
+  started_at: isoOrNull(run.started_at),
+  finished_at: isoOrNull(run.finished_at),
+});
+
+/** The run in lists: without its values. */
+export const runSummary = runView.omit({ input: true, output: true }).extend({
+  flow_name: z.string().nullable().describe("Null if the flow was deleted."),
+  due_at: z.iso
+    .datetime()
+    .nullable()
+    .describe("When a queued or waiting run continues; null if it has ended."),
+});
+export const summarizeRun = ({ tenant: _, ...run }: RunSummary): z.input<typeof runSummary> => ({
+  ...run,
+  due_at: run.finished_at === null ? isoOrNull(run.due_at) : null,
   created_at: iso(run.created_at),
   started_at: isoOrNull(run.started_at),
   finished_at: isoOrNull(run.finished_at),

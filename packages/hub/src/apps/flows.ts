@@ -14,6 +14,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { mergePatch } from "@signalbox/rules/merge-patch.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type {
+  DraftState,
   EditFlow,
   EditResult,
   FlowGraph,
@@ -41,7 +42,8 @@ export interface FlowsOptions {
 }
 
 /** A flow with its tools, schedules, errors and warnings. */
-export type DescribedFlow = StoredFlow & FlowDescription & { schedules: StoredSchedule[] };
+export type DescribedFlow = StoredFlow &
+  FlowDescription & { schedules: StoredSchedule[]; draft: DraftState };
 
 export interface FlowKey {
   tenant: string;
@@ -89,6 +91,7 @@ export function createFlows(options: FlowsOptions) {
     const ids = found.map(({ id }) => id);
     const trips = await store.listTrips(tenant, ids, now() - HOUR_MS);
     const schedules = await store.listSchedules(tenant, ids);
+    const drafts = await store.listDraftStates(tenant, ids);
     const called = await calledFlows(store, registry, tenant, found);
     const analysis = await withAnalysis(async (requireAnalysis) =>
       requireAnalysis(tenant, { nodes: found.flatMap(({ graph }) => graph.nodes) }),
@@ -100,6 +103,7 @@ export function createFlows(options: FlowsOptions) {
       return {
         ...described,
         schedules: schedules.filter(ofFlow),
+        draft: drafts.get(flow.id) ?? "unpublished",
         warnings: [...findTripped(flow.graph, trips.filter(ofFlow)), ...described.warnings],
       };
     });

@@ -155,6 +155,9 @@ export interface Publication {
   aliasUntil: number;
 }
 
+/** `changed`: the draft differs from the published version. */
+export type DraftState = "unpublished" | "published" | "changed";
+
 export interface FlowStore {
   /** False if an app with this slug exists. */
   createApp(app: StoredApp): Promise<boolean>;
@@ -191,6 +194,15 @@ export interface FlowStore {
     tenant: string,
     query: { app?: string | undefined; after?: string | undefined; limit: number },
   ): Promise<FlowPage>;
+  /** By the id of the flow. */
+  listDraftStates(tenant: string, flows: readonly string[]): Promise<Map<string, DraftState>>;
+  /** The flow of the app whose draft or published version has this tool name, or that had it as an alias until `now`. */
+  findToolOwner(
+    tenant: string,
+    app: string,
+    name: string,
+    now: number,
+  ): Promise<string | undefined>;
   deleteFlow(key: FlowKey, at: number): Promise<DeleteResult>;
   /** Removes flows that were deleted before this time and have no runs. Returns the number of removed flows. */
   sweepFlows(deletedBefore: number, limit: number): Promise<number>;

@@ -5,6 +5,7 @@ import type { LargeJson, MaybeLarge, MixedJson } from "@signalbox/rules/large-js
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { FlowGraph } from "./flow-store.ts";
+import type { Page } from "./page.ts";
 
 /**
  * `queued`: a worker can claim the run from `due_at` on. `held`: the run waits because its lane has
@@ -235,6 +236,42 @@ export interface RunQuery {
   token?: string | undefined;
   status?: RunStatus | undefined;
   event?: string | undefined;
+  cause?: Cause | undefined;
+  /** Returns only runs with this id or a larger (newer) one. */
+  from?: string | undefined;
+}
+
+/** A run in a list: without its values. */
+export interface RunSummary
+  extends Pick<
+    Run,
+    | "id"
+    | "tenant"
+    | "app"
+    | "flow_id"
+    | "version"
+    | "trigger_node"
+    | "cause"
+    | "status"
+    | "error"
+    | "created_at"
+    | "started_at"
+    | "finished_at"
+  > {
+  /** Null if the flow was deleted. */
+  flow_name: string | null;
+  event_id: string | null;
+  parent_run: string | null;
+  /** When a queued or suspended run continues. */
+  due_at: number | null;
+}
+
+/** The runs of one time slot. */
+export interface RunSlot {
+  /** The first characters of the runs' ids, which are their creation time. */
+  prefix: string;
+  status: RunStatus;
+  count: number;
 }
 
 /** Whether an event matched a trigger that listens to the event's source and type. */
@@ -303,6 +340,21 @@ export interface RunStore {
   findRun(tenant: string, key: string): Promise<Run | undefined>;
   /** Like `previewRun`. */
   listRuns(query: RunQuery): Promise<Run[]>;
+  /** The newest first. A filter by `cause` reads a bounded part of the runs, so a page may be short. */
+  listRunSummaries(query: RunQuery): Promise<Page<RunSummary, string>>;
+  /** The newest run of each flow, if it has one. */
+  lastRuns(tenant: string, flows: readonly string[]): Promise<RunSummary[]>;
+  /**
+   * Counts the runs with an id from `since` on, by status and by the first `digits` characters of
+   * their ids. Of each status, at most the newest `max` runs are counted.
+   */
+  countRunSlots(tenant: string, since: string, digits: number, max: number): Promise<RunSlot[]>;
+  /** The newest runs that succeeded and have an id from `since` on. */
+  listRunTimes(
+    tenant: string,
+    since: string,
+    limit: number,
+  ): Promise<{ id: string; created_at: number; started_at: number; finished_at: number }[]>;
   /** Counts the runs of each status whose id is at least `since`. Each count stops at `max`. */
   countRuns(tenant: string, since: string, max: number): Promise<Record<RunStatus, number>>;
   /** A page of steps, with a `Preview` in place of each large input or output. */

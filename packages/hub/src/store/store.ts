@@ -8,6 +8,7 @@ import type { MaybePromise } from "../lib/hmac.ts";
 import type { ConnectionStore } from "./connection-store.ts";
 import type { FlowStore } from "./flow-store.ts";
 import type { LargePack } from "./packs.ts";
+import type { Page } from "./page.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { ScheduleStore } from "./schedule-store.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -159,11 +160,7 @@ export interface SearchQuery {
   processed?: boolean | undefined;
 }
 
-export interface Page<Item> {
-  items: Item[];
-  /** The cursor of the next page; null on the last page. Any page may have fewer items than `limit`. */
-  next: number | null;
-}
+export type { Page } from "./page.ts";
 
 export interface Claim {
   tenant: string;
@@ -369,6 +366,11 @@ export interface EventStore {
   ): Promise<{ source: string; type: string }[]>;
   /** The sources and types of the newest `limit` events, sorted, with the number of these events. */
   listRecentTypes(tenant: string, limit: number): Promise<RecentType[]>;
+  /**
+   * The number of events received from each of the ascending `times` to the next one. Those that
+   * retention has removed are counted only after the first one that it has not.
+   */
+  countReceived(tenant: string, times: readonly number[]): Promise<number[]>;
   /** A random id of this database. A cursor is valid only in the database that created it. */
   getLogId(): Promise<string>;
 }

@@ -1,6 +1,5 @@
 import { loadSettings } from "../node/load-settings.ts";
-import { withoutPassword } from "../node/open-store.ts";
-import type { Origin } from "../settings.ts";
+import { printable } from "../settings-in-force.ts";
 import { assertNoMoreArguments, type Command, print, table } from "./command.ts";
 import { dim } from "./style.ts";
 
@@ -37,10 +36,3 @@ export const config: Command = {
     );
   },
 };
-
-/** Does not show secrets, only whether they are set. */
-function printable({ name, value, secret }: Origin): string | null {
-  if (value === undefined) return null;
-  if (name === "databaseUrl") return withoutPassword(String(value));
-  return secret ? "(set)" : Array.isArray(value) ? value.join(",") : String(value);
-}

@@ -14,6 +14,7 @@ import type { Store } from "../../store/store.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
+import { settingsInForce } from "../settings-in-force.ts";
 import { assertOpens, warnOfShortSecrets } from "./check-seal.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
@@ -110,6 +111,7 @@ export async function startHub({
     const resolved = {
       ...hubSettings(settings, storedSecrets),
       version,
+      inForce: settingsInForce(settings.origins),
       localToken,
       sealKey: key,
       bodyBudgetBytes,

@@ -17,6 +17,22 @@ import type { It } from "./subject.ts";
 const LATER = START + 5 * SECOND;
 
 export function flowsContract(it: It): void {
+  it("report whether the draft differs from the published version", async ({ store }) => {
+    const flow = await makeFlow(store);
+    const state = async () => (await store.listDraftStates("acme", [flow.id, "x"])).get(flow.id);
+    expect(await state()).toBe("unpublished");
+    await publish(store, flow);
+    expect(await state()).toBe("published");
+    await edit(store, flow, intents("Go", "Stop"));
+    expect(await state()).toBe("changed");
+    await publish(store, flow);
+    expect(await state()).toBe("published");
+    expect((await store.listDraftStates("umbrella", [flow.id])).size).toBe(0);
+    expect(await store.findToolOwner("acme", "desk", "stop", START)).toBe(flow.id);
+    expect(await store.findToolOwner("acme", "desk", "other", START)).toBeUndefined();
+    expect(await store.findToolOwner("umbrella", "desk", "stop", START)).toBeUndefined();
+  });
+
   it("stores apps; a slug is unique within its tenant", async ({ store, reopen }) => {
     const app = sampleApp();
     expect(await store.createApp(app)).toBe(true);

@@ -20,6 +20,73 @@ import { appendEvents, ids, nth, START, sampleEvent, sampleEvents } from "./samp
 import type { It } from "./subject.ts";
 
 export function runsContract(it: It): void {
+  it("are listed without their values, with the name of their flow", async ({ store }) => {
+    const flow = await makeFlow(store);
+    const runs = sampleRuns(5, (at) => ({
+      flow_id: at === 4 ? "gone" : flow.id,
+      cause: at % 2 ? "event" : "api",
+    }));
+    await store.queueRuns(runs);
+    await store.queueRuns([sampleRun({ tenant: "umbrella", flow_id: flow.id })]);
+    const newest = runs.toReversed();
+    const all = await store.listRunSummaries({ tenant: "acme", limit: 10 });
+    expect(ids(all.items)).toEqual(ids(newest));
+    expect(all.next).toBeNull();
+    expect(all.items.map(({ flow_name }) => flow_name)).toEqual([
+      null,
+      ...Array.from({ length: 4 }, () => "A flow"),
+    ]);
+    expect(all.items[1]).toEqual({
+      id: nth(runs, 3).id,
+      tenant: "acme",
+      app: "desk",
+      flow_id: flow.id,
+      flow_name: "A flow",
+      version: 1,
+      trigger_node: "start",
+      cause: "event",
+      event_id: null,
+      parent_run: null,
+      status: "queued",
+      due_at: START,
+      error: null,
+      created_at: START,
+      started_at: null,
+      finished_at: null,
+    });
+    const page = await store.listRunSummaries({ tenant: "acme", limit: 2 });
+    expect([ids(page.items), page.next]).toEqual([ids(newest.slice(0, 2)), nth(newest, 1).id]);
+    const found = async (query: object) =>
+      ids((await store.listRunSummaries({ tenant: "acme", limit: 10, ...query })).items);
+    expect(await found({ before: page.next ?? "" })).toEqual(ids(newest.slice(2)));
+    expect(await found({ cause: "event" })).toEqual(ids([nth(runs, 3), nth(runs, 1)]));
+    expect(await found({ from: nth(runs, 3).id })).toEqual(ids(newest.slice(0, 2)));
+    expect(await found({ flow: "gone", status: "queued" })).toEqual(ids([nth(runs, 4)]));
+    expect(ids(await store.lastRuns("acme", [flow.id, "none"]))).toEqual([nth(runs, 3).id]);
+    expect(await store.lastRuns("umbrella", [flow.id])).toEqual([]);
+  });
+
+  it("are counted by time and status, up to a maximum", async ({ store }) => {
+    const id = (hour: number, at: number) => `0198000${hour}-0000-7000-8000-00000000000${at}`;
+    const runs = [id(1, 1), id(1, 2), id(2, 1), id(3, 1)].map((id) => sampleRun({ id }));
+    await store.queueRuns(runs);
+    await save(store, await claimExactly(store, 2, { limit: 2 }));
+    const slots = await store.countRunSlots("acme", id(1, 2), 8, 10);
+    expect(slots.sort((a, b) => (a.prefix < b.prefix ? -1 : 1))).toEqual([
+      { prefix: "01980001", status: "succeeded", count: 1 },
+      { prefix: "01980002", status: "queued", count: 1 },
+      { prefix: "01980003", status: "queued", count: 1 },
+    ]);
+    expect(await store.countRunSlots("acme", id(2, 0), 8, 1)).toEqual([
+      { prefix: "01980003", status: "queued", count: 1 },
+    ]);
+    expect(await store.countRunSlots("umbrella", "", 8, 10)).toEqual([]);
+    const times = await store.listRunTimes("acme", "", 10);
+    expect(times.map((run) => run.id)).toEqual([id(1, 2), id(1, 1)]);
+    expect(times[0]).toMatchObject({ started_at: START, finished_at: START });
+    expect(await store.listRunTimes("acme", id(1, 2), 10)).toHaveLength(1);
+  });
+
   it("are stored with all their fields", async ({ store, reopen }) => {
     const parent = sampleRun();
     const run = sampleRun({

@@ -264,6 +264,27 @@ export function searchContract(it: It): void {
     expect(await found({ processed: true, limit: 1 })).toEqual(at(4, 2));
   });
 
+  it("counts the events that were received between times", async ({ store }) => {
+    const at = [0, 0, 5, 10, 10, 10, 29, 30];
+    await appendEvents(
+      store,
+      sampleEvents(at.length, (place) => ({ received_at: START + nth(at, place) * SECOND })),
+    );
+    const times = (...seconds: number[]) => seconds.map((one) => START + one * SECOND);
+    expect(await store.countReceived("acme", times(0, 10, 20, 30))).toEqual([3, 3, 1]);
+    expect(await store.countReceived("acme", times(-9, 0, 1, 5, 6, 31, 40))).toEqual([
+      0, 2, 0, 1, 5, 0,
+    ]);
+    expect(await store.countReceived("acme", times(50, 60))).toEqual([0]);
+    expect(await store.countReceived("nobody", times(0, 10, 20))).toEqual([0, 0]);
+    // What retention removed was received before the first stored event.
+    const old = ids((await search(store, {})).slice(-3));
+    await store.markProcessed("acme", old, START, null);
+    const retention = { processedFor: 0, pendingFor: 1e12, maxBytes: 1e9, limit: 10 };
+    await store.sweep({ now: START + 1, ...retention });
+    expect(await store.countReceived("acme", times(8, 20, 40))).toEqual([3, 2]);
+  });
+
   it("counts the sources and types of the newest events", async ({ store }) => {
     const types = ["push", "issues", "push"];
     await appendEvents(

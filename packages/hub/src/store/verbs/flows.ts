@@ -2,6 +2,7 @@
 import { RequestError } from "../../lib/request-error.ts";
 import type {
   DeleteResult,
+  DraftState,
   EditFlow,
   EditResult,
   FlowGraph,
@@ -153,6 +154,37 @@ export function* listFlows(
     [...values, count],
   );
   return { flows: rows.map(toFlow), hasMore: count < sizes.length };
+}
+
+export function* listDraftStates(
+  dialect: Dialect,
+  tenant: string,
+  flows: readonly string[],
+): Verb<Map<string, DraftState>> {
+  const states = new Map<string, DraftState>();
+  for (const { list, params } of inLists(flows, dialect, 1))
+    for (const { id, changed } of yield* query<{ id: string; changed: number | null }>(
+      "SELECT f.id, CASE WHEN f.version IS NULL THEN NULL WHEN v.graph = f.graph THEN 0 ELSE 1 END AS changed " +
+        "FROM flows f LEFT JOIN flow_versions v ON v.flow_id = f.id AND v.version = f.version " +
+        `WHERE f.id IN ${list} AND f.tenant_id = ?`,
+      [...params, tenant],
+    ))
+      states.set(id, changed === null ? "unpublished" : changed === 0 ? "published" : "changed");
+  return states;
+}
+
+export function* findToolOwner(
+  tenant: string,
+  app: string,
+  name: string,
+  now: number,
+): Verb<string | undefined> {
+  const row = yield* first<{ flow_id: string }>(
+    "SELECT flow_id FROM tool_names WHERE tenant_id = ? AND app = ? AND name = ? " +
+      "AND (drafted = 1 OR alias_until IS NULL OR alias_until > ?)",
+    [tenant, app, name, now],
+  );
+  return row?.flow_id;
 }
 
 /** Keeps the versions of the flow, since existing runs need them. */

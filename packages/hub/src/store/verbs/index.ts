@@ -53,8 +53,10 @@ import {
   createFlow,
   deleteFlow,
   editFlow,
+  findToolOwner,
   getFlow,
   getVersion,
+  listDraftStates,
   listFlows,
   listVersions,
   publishFlow,
@@ -76,11 +78,15 @@ import {
   slicePayload,
 } from "./read-events.ts";
 import {
+  countRunSlots,
   countRuns,
   countSteps,
   findRun,
   getRun,
+  lastRuns,
+  listRunSummaries,
   listRuns,
+  listRunTimes,
   listSteps,
   listVerdicts,
   measureValue,
@@ -97,7 +103,7 @@ import {
 } from "./registry.ts";
 import { saveProgress } from "./run-progress.ts";
 import { fireSchedules, listSchedules, nextScheduleDue } from "./schedules.ts";
-import { searchEvents } from "./search-events.ts";
+import { countReceived, searchEvents } from "./search-events.ts";
 import { deleteSecret, getSecrets, listSecretNames, putSecret, sampleSealed } from "./secrets.ts";
 import {
   addSourceSecret,
@@ -197,6 +203,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listEvents: reads(listEvents),
   listEventTypes: reads(listEventTypes),
   listRecentTypes: reads(listRecentTypes),
+  countReceived: reads(countReceived),
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
   getLogId: reads(() => getLogId(dialect)),
@@ -250,6 +257,8 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   migrateLegacyFlows: writes((convert) => migrateLegacyFlows(dialect, convert)),
   getFlow: reads(getFlow),
   listFlows: reads(listFlows),
+  listDraftStates: reads((tenant, flows) => listDraftStates(dialect, tenant, flows)),
+  findToolOwner: reads(findToolOwner),
   deleteFlow: writes((key, at) => deleteFlow(dialect, key, at)),
   sweepFlows: writes((deletedBefore, limit) => sweepFlows(dialect, deletedBefore, limit)),
   publishFlow: writes((key, prepare) => publishFlow(dialect, key, prepare)),
@@ -280,6 +289,10 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   readValue: reads(readValue),
   findRun: reads(findRun),
   listRuns: reads(listRuns),
+  listRunSummaries: reads(listRunSummaries),
+  lastRuns: reads((tenant, flows) => lastRuns(dialect, tenant, flows)),
+  countRunSlots: reads(countRunSlots),
+  listRunTimes: reads(listRunTimes),
   countRuns: reads(countRuns),
   listSteps: reads(listSteps),
   countSteps: reads(countSteps),

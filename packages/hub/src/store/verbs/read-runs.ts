@@ -1,9 +1,12 @@
 /** Reads of runs, steps and verdicts, and the retention of runs. */
+import type { Page } from "../page.ts";
 import {
   RUN_STATUSES,
   type Run,
   type RunQuery,
+  type RunSlot,
   type RunStatus,
+  type RunSummary,
   type StepPage,
   type StepQuery,
   type StoredVerdict,
@@ -47,27 +50,127 @@ export function* findRun(tenant: string, key: string): Verb<Run | undefined> {
   return row && toRun(row);
 }
 
-export function* listRuns(wanted: RunQuery): Verb<Run[]> {
-  const conditions = ["tenant_id = ?"];
+function conditionsOf(wanted: RunQuery): { conditions: string[]; params: Value[] } {
+  const conditions = ["r.tenant_id = ?"];
   const params: Value[] = [wanted.tenant];
   for (const [condition, value] of [
-    ["id < ?", wanted.before],
-    ["flow_id = ?", wanted.flow],
-    ["app = ?", wanted.app],
-    ["token_id = ?", wanted.token],
-    ["status = ?", wanted.status],
-    ["id IN (SELECT run_id FROM run_events WHERE event_id = ?)", wanted.event],
+    ["r.id < ?", wanted.before],
+    ["r.id >= ?", wanted.from],
+    ["r.flow_id = ?", wanted.flow],
+    ["r.app = ?", wanted.app],
+    ["r.token_id = ?", wanted.token],
+    ["r.status = ?", wanted.status],
+    ["r.id IN (SELECT run_id FROM run_events WHERE event_id = ?)", wanted.event],
   ] as const)
     if (value !== undefined) {
       conditions.push(condition);
       params.push(value);
     }
+  return { conditions, params };
+}
+
+export function* listRuns(wanted: RunQuery): Verb<Run[]> {
+  const { conditions, params } = conditionsOf(wanted);
   const rows = yield* query<RunPreviewRow>(
-    `SELECT ${RUN_PREVIEW_FIELDS} FROM runs WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`,
+    `SELECT ${RUN_PREVIEW_FIELDS} FROM runs r WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`,
     [...params, wanted.limit],
   );
   return rows.map(toRunPreview);
 }
+
+const SUMMARY_FIELDS =
+  "r.id, r.tenant_id, r.app, r.flow_id, r.version, r.trigger_node, r.cause, r.event_id, r.parent_run, r.status, r.due_at, " +
+  "r.error, r.created_at, r.started_at, r.finished_at, " +
+  "(SELECT CASE WHEN f.deleted = 0 AND f.tenant_id = r.tenant_id THEN f.name END FROM flows f WHERE f.id = r.flow_id) AS flow_name";
+
+type SummaryRow = Omit<RunSummary, "tenant" | "error"> & { tenant_id: string; error: string };
+
+const toSummary = ({ tenant_id, error, ...row }: SummaryRow): RunSummary => ({
+  ...row,
+  tenant: tenant_id,
+  error: JSON.parse(error),
+});
+
+/** The number of runs that a page with an unindexed filter scans. */
+const SCAN_LIMIT = 2_000;
+
+export function* listRunSummaries(wanted: RunQuery): Verb<Page<RunSummary, string>> {
+  const { conditions, params } = conditionsOf(wanted);
+  const { cause, limit } = wanted;
+  let end: string | undefined;
+  if (cause !== undefined) {
+    const bound = yield* first<{ id: string }>(
+      `SELECT r.id FROM runs r WHERE ${conditions.join(" AND ")} ORDER BY r.id DESC LIMIT 1 OFFSET ${SCAN_LIMIT - 1}`,
+      params,
+    );
+    end = bound?.id;
+    if (end !== undefined) {
+      conditions.push("r.id >= ?");
+      params.push(end);
+    }
+    conditions.push("r.cause = ?");
+    params.push(cause);
+  }
+  const rows = yield* query<SummaryRow>(
+    `SELECT ${SUMMARY_FIELDS} FROM runs r WHERE ${conditions.join(" AND ")} ORDER BY r.id DESC LIMIT ?`,
+    [...params, limit + 1],
+  );
+  const items = rows.slice(0, limit).map(toSummary);
+  return { items, next: (rows.length > limit ? items.at(-1)?.id : end) ?? null };
+}
+
+export function* lastRuns(
+  dialect: Dialect,
+  tenant: string,
+  flows: readonly string[],
+): Verb<RunSummary[]> {
+  const runs: string[] = [];
+  for (const { list, params } of inLists(flows, dialect, 2))
+    for (const { run } of yield* query<{ run: string | null }>(
+      "SELECT (SELECT r.id FROM runs r WHERE r.tenant_id = ? AND r.flow_id = f.id ORDER BY r.id DESC LIMIT 1) AS run " +
+        `FROM flows f WHERE f.id IN ${list} AND f.tenant_id = ?`,
+      [tenant, ...params, tenant],
+    ))
+      if (run !== null) runs.push(run);
+  const found: RunSummary[] = [];
+  for (const { list, params } of inLists([...new Set(runs)], dialect, 0))
+    found.push(
+      ...(yield* query<SummaryRow>(
+        `SELECT ${SUMMARY_FIELDS} FROM runs r WHERE r.id IN ${list}`,
+        params,
+      )).map(toSummary),
+    );
+  return found;
+}
+
+export function* countRunSlots(
+  tenant: string,
+  since: string,
+  digits: number,
+  max: number,
+): Verb<RunSlot[]> {
+  const slots: RunSlot[] = [];
+  for (const status of RUN_STATUSES)
+    for (const { prefix, count } of yield* query<{ prefix: string; count: number }>(
+      "SELECT prefix, count(*) AS count FROM (SELECT substr(id, 1, ?) AS prefix FROM runs " +
+        "WHERE tenant_id = ? AND status = ? AND id >= ? ORDER BY id DESC LIMIT ?) AS picked GROUP BY prefix",
+      [digits, tenant, status, since, max],
+    ))
+      slots.push({ prefix, status, count: Number(count) });
+  return slots;
+}
+
+export const listRunTimes = (
+  tenant: string,
+  since: string,
+  limit: number,
+): Verb<{ id: string; created_at: number; started_at: number; finished_at: number }[]> =>
+  query(
+    "WITH picked AS MATERIALIZED (SELECT id FROM runs WHERE tenant_id = ? AND status = 'succeeded' AND id >= ? " +
+      "ORDER BY id DESC LIMIT ?) " +
+      "SELECT id, created_at, started_at, finished_at FROM runs WHERE id IN (SELECT id FROM picked) ORDER BY id DESC",
+    [tenant, since, limit],
+  );
 
 export function* countRuns(
   tenant: string,

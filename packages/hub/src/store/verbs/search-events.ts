@@ -27,7 +27,8 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
       ? "tenant_id = ?"
       : `tenant_id = ? AND processed = ${processed ? 1 : 0}`;
   let top = wanted.cursor ?? Number.MAX_SAFE_INTEGER;
-  if (to !== undefined) top = Math.min(top, yield* seqAfter(tenant, to + CLOCK_SLACK_MS));
+  if (to !== undefined)
+    top = Math.min(top, yield* seqAfter(tenant, to + CLOCK_SLACK_MS, 0, yield* headOf(tenant)));
   const bottom = yield* first<{ seq: number; received_at: number }>(
     `SELECT seq, received_at FROM events WHERE ${scanned} AND seq < ? ` +
       `ORDER BY seq DESC LIMIT 1 OFFSET ${SCAN_LIMIT - 1}`,
@@ -83,17 +84,44 @@ function compilePattern(text: string): { ascii: string; matches: (row: StoredRow
   return { ascii, matches: (row) => haystack(row).toLowerCase().includes(lower) };
 }
 
-/** The `seq` of the first event received after `ms`, by binary search: there is no index on time. */
-function* seqAfter(tenant: string, ms: number): Verb<number> {
+/** The number of events received from each of the ascending `times` to the next one. */
+export function* countReceived(tenant: string, times: readonly number[]): Verb<number[]> {
+  const seqs: number[] = [];
+  const top = yield* headOf(tenant);
+  const bottom = yield* seqAfter(tenant, (times[0] ?? 0) - 1, 1, top);
+  // Events before it may have been removed: they were received earlier.
+  seqs[0] = (yield* eventFrom(tenant, bottom))?.seq ?? top;
+  seqs[times.length - 1] = yield* seqAfter(tenant, (times.at(-1) ?? 0) - 1, seqs[0], top);
+  // Halves the range, so that parts without events cost nothing.
+  const open: [number, number][] = [[0, times.length - 1]];
+  for (let range = open.pop(); range; range = open.pop()) {
+    const [from, to] = range;
+    const middle = Math.floor((from + to) / 2);
+    if (middle === from) continue;
+    const [low, high] = [seqs[from] as number, seqs[to] as number];
+    seqs[middle] = yield* seqAfter(tenant, (times[middle] as number) - 1, low, high);
+    open.push([from, middle], [middle, to]);
+  }
+  return seqs.slice(1).map((seq, nth) => seq - (seqs[nth] as number));
+}
+
+/** Above the `seq` of every event. */
+function* headOf(tenant: string): Verb<number> {
   const head = yield* first<{ seq: number }>("SELECT seq FROM tenants WHERE id = ?", [tenant]);
-  let low = 0;
-  let high = (head?.seq ?? 0) + 1;
+  return (head?.seq ?? 0) + 1;
+}
+
+const eventFrom = (tenant: string, seq: number) =>
+  first<{ seq: number; received_at: number }>(
+    "SELECT seq, received_at FROM events WHERE tenant_id = ? AND seq >= ? ORDER BY seq LIMIT 1",
+    [tenant, seq],
+  );
+
+/** The `seq` of the first event received after `ms`, by binary search: there is no index on time. */
+function* seqAfter(tenant: string, ms: number, low: number, high: number): Verb<number> {
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const row = yield* first<{ seq: number; received_at: number }>(
-      "SELECT seq, received_at FROM events WHERE tenant_id = ? AND seq >= ? ORDER BY seq LIMIT 1",
-      [tenant, middle],
-    );
+    const row = yield* eventFrom(tenant, middle);
     if (!row || row.received_at > ms) high = middle;
     else low = row.seq + 1;
   }

@@ -1,0 +1,110 @@
+/** What the hub knows about senders: their kinds, the types of their events, and why they were rejected. */
+import { z } from "zod";
+import type { Refusals } from "../ingest/refusals.ts";
+import { secretVariable } from "../ingest/secret-variable.ts";
+import { githubSampleTypes } from "../ingest/sources/github-sample.ts";
+import { sources } from "../ingest/sources/index.ts";
+import type { Store } from "../store/store.ts";
+import type { TokenLookup } from "../tenants/local-token.ts";
+import { assertForAll } from "./for-all-tenants.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { iso } from "./views.ts";
+
+const tag = "sources";
+
+const kindView = z.object({
+  id: z.string().describe("The name in `/webhooks/SOURCE`, such as github."),
+  title: z.string(),
+  secret: z.object({
+    issued_by: z
+      .enum(["sender", "you"])
+      .describe("`sender`: copy the secret from the sender. `you`: paste yours there."),
+    setup: z.string().describe("Where to paste the URL and the secret at the sender."),
+    variable: z.string().describe("The environment variable for the endpoint without a key."),
+  }),
+  max_bytes: z.int(),
+  config: z
+    .record(z.string(), z.json())
+    .nullable()
+    .describe("JSON Schema of an endpoint's `config`; null if it has none."),
+  sample_types: z
+    .array(z.string())
+    .describe("The types that a test event can have, if it is known."),
+});
+
+const typeView = z.object({
+  source: z.string(),
+  source_id: z.string().describe("The endpoint, connection or flow that the events came from."),
+  type: z.string(),
+  count: z.int().describe("How many of the newest 1,000 events have this type."),
+});
+
+const refusalView = z.object({
+  source: z.string().describe("Empty: no source of the hub."),
+  reason: z.string().describe("The code of the response, such as `bad_signature`."),
+  count: z.int(),
+  last_at: z.iso.datetime(),
+  detail: z.string(),
+});
+
+const RECENT = 1_000;
+
+export interface SourceKindRoutes {
+  store: Pick<Store, "listRecentTypes">;
+  refusals: Pick<Refusals, "list">;
+  tokens: TokenLookup;
+}
+
+export const sourceKindRoutes = ({ store, refusals, tokens }: SourceKindRoutes): Route[] => [
+  defineRoute({
+    method: "get",
+    path: "/api/source-kinds",
+    summary: "List the kinds of senders, and how to set each up",
+    tag,
+    scope: "inbox:read",
+    isShared: true,
+    response: { status: 200, schema: z.object({ items: z.array(kindView) }) },
+    handle: async () => ({
+      json: {
+        items: sources.map(({ id, title, secret, maxBytes, config }) => ({
+          id,
+          title,
+          secret: {
+            issued_by: secret.issuedBy,
+            setup: secret.setup,
+            variable: secretVariable(id),
+          },
+          max_bytes: maxBytes,
+          config: config ? z.toJSONSchema(config, { io: "input", unrepresentable: "any" }) : null,
+          sample_types: id === "github" ? githubSampleTypes : [],
+        })),
+      },
+    }),
+  }),
+  defineRoute({
+    method: "get",
+    path: "/api/event-types",
+    summary: "List the sources and types of recent events",
+    tag: "events",
+    scope: "inbox:read",
+    response: { status: 200, schema: z.object({ items: z.array(typeView) }) },
+    handle: async ({ tenant }) => ({
+      json: { items: await store.listRecentTypes(tenant, RECENT) },
+    }),
+  }),
+  defineRoute({
+    method: "get",
+    path: "/api/refusals",
+    summary:
+      "Count the rejected webhooks and callbacks since this process started, by source and reason; needs a token for all tenants",
+    tag,
+    scope: "admin",
+    isShared: true,
+    response: { status: 200, schema: z.object({ items: z.array(refusalView) }) },
+    async handle({ access }) {
+      await assertForAll(tokens, access);
+      const items = refusals.list().map((one) => ({ ...one, last_at: iso(one.last_at) }));
+      return { json: { items } };
+    },
+  }),
+];

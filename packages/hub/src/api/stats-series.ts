@@ -1,0 +1,91 @@
+/** The rates of events and runs over time. The cost does not grow with the number of events. */
+import { z } from "zod";
+import { idFloor } from "../lib/ids.ts";
+import type { RunSlot } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+import { iso } from "./views.ts";
+
+/**
+ * A slot is the set of runs whose ids begin with the same hexadecimal digits: ids begin with the time.
+ * Eight digits are 65.5 seconds, seven 17.5 minutes, six 4.7 hours.
+ */
+export const WINDOWS = {
+  "1h": { ms: 3_600_000, digits: 8 },
+  "24h": { ms: 24 * 3_600_000, digits: 7 },
+  "7d": { ms: 7 * 24 * 3_600_000, digits: 6 },
+} as const;
+export type Window = keyof typeof WINDOWS;
+
+/** The time in an id has 12 hexadecimal digits. */
+const slotMs = (digits: number) => 16 ** (12 - digits);
+const MAX_COUNTED = 10_000;
+/** The newest runs whose durations are read. */
+const MAX_TIMED = 1_000;
+
+const count = z.int().min(0);
+const duration = z
+  .number()
+  .nullable()
+  .describe("The 95th percentile of the durations of succeeded runs, in milliseconds; null: none.");
+
+export const seriesView = z.object({
+  window: z.enum(Object.keys(WINDOWS) as [Window, ...Window[]]),
+  slot_ms: z.number().describe("The time of one point."),
+  points: z.array(
+    z.object({
+      at: z.iso.datetime().describe("The start of the slot. The last slot is not over yet."),
+      events: count.describe("Received events."),
+      runs: count.describe("Created runs."),
+      failed: count.describe("Those of them that have failed."),
+      p95_ms: duration,
+    }),
+  ),
+  p95_ms: duration,
+});
+export type Series = z.input<typeof seriesView>;
+
+export async function readSeries(
+  store: Pick<Store, "countReceived" | "countRunSlots" | "listRunTimes">,
+  tenant: string,
+  window: Window,
+  now: number,
+): Promise<Series> {
+  const { ms, digits } = WINDOWS[window];
+  const slot = slotMs(digits);
+  const first = Math.floor((now - ms) / slot);
+  const last = Math.floor(now / slot);
+  const times = Array.from({ length: last - first + 2 }, (_, nth) => (first + nth) * slot);
+  const since = idFloor(first * slot);
+  const [received, slots, timed] = await Promise.all([
+    store.countReceived(tenant, times),
+    store.countRunSlots(tenant, since, digits, MAX_COUNTED),
+    store.listRunTimes(tenant, since, MAX_TIMED),
+  ]);
+  const slotOf = (prefix: string) => Number.parseInt(prefix.slice(0, digits), 16);
+  const bySlot = Map.groupBy(slots, ({ prefix }) => slotOf(prefix));
+  const timedBySlot = Map.groupBy(timed, ({ id }) => slotOf(id));
+  const took = ({ started_at, finished_at }: (typeof timed)[number]) => finished_at - started_at;
+  return {
+    window,
+    slot_ms: slot,
+    points: received.map((events, nth) => {
+      const runs = bySlot.get(first + nth) ?? [];
+      return {
+        at: iso((first + nth) * slot),
+        events,
+        runs: sum(runs),
+        failed: sum(runs.filter(({ status }) => status === "failed")),
+        p95_ms: percentile95((timedBySlot.get(first + nth) ?? []).map(took)),
+      };
+    }),
+    p95_ms: percentile95(timed.map(took)),
+  };
+}
+
+const sum = (slots: readonly RunSlot[]) => slots.reduce((total, { count }) => total + count, 0);
+
+/** The nearest rank. */
+export function percentile95(values: readonly number[]): number | null {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.ceil(sorted.length * 0.95) - 1] ?? null;
+}

@@ -1,0 +1,26 @@
+/** The settings as `signalbox config` and the API show them: without secrets. */
+import type { SettingInForce } from "../api/settings-routes.ts";
+import { withoutPassword } from "./node/open-store.ts";
+import { definitions, type Origin, type SettingName } from "./settings.ts";
+
+/** Does not show secrets, only whether they are set. */
+export function printable({ name, value, secret }: Origin): string | null {
+  if (value === undefined) return null;
+  if (name === "databaseUrl") return withoutPassword(String(value));
+  return secret ? "(set)" : Array.isArray(value) ? value.join(",") : String(value);
+}
+
+export const settingsInForce = (origins: readonly Origin[]): SettingInForce[] =>
+  origins.map((origin) => {
+    const definition = definitions[origin.name as SettingName] as
+      | { flag?: string; help: string }
+      | undefined;
+    return {
+      name: origin.name,
+      variable: origin.env,
+      flag: definition?.flag ?? null,
+      value: printable(origin),
+      from: origin.from,
+      help: definition?.help ?? "secrets of webhooks",
+    };
+  });
