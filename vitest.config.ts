@@ -8,6 +8,7 @@ import { timeouts } from "./test/support/timeouts.ts";
 process.env.WRANGLER_SEND_METRICS = "false";
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
+const browserTests = "test/browser/**/*.test.ts";
 const workerdTests = "packages/*/src/**/*.workerd.test.ts";
 
 export default defineConfig({
@@ -16,6 +17,8 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowFirstSequencer },
     reporters: ["default", "./test/support/closing-line-reporter.ts"],
+    // Runs once, for all projects.
+    globalSetup: "test/support/build.ts",
     projects: [
       {
         test: {
@@ -25,7 +28,7 @@ export default defineConfig({
           // better-sqlite3 is a native addon: one process per file instead of a thread.
           pool: "forks",
           include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: [...configDefaults.exclude, workerdTests],
+          exclude: [...configDefaults.exclude, workerdTests, browserTests],
           globalSetup: "test/support/global-setup.ts",
         },
       },
@@ -41,6 +44,18 @@ export default defineConfig({
           }),
         ],
         test: { ...timeouts, name: "workerd", include: [workerdTests] },
+      },
+      {
+        test: {
+          ...timeouts,
+          name: "browser",
+          environment: "node",
+          pool: "forks",
+          include: [browserTests],
+          // Browsers and stories would slow each other down: browsers come last, few in parallel.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
       },
     ],
   },

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import type { TestProject } from "vitest/node";
 import { startPostgres } from "./postgres.ts";
 
@@ -10,9 +9,6 @@ declare module "vitest" {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // Stories run the built command instead of the sources.
-  if (!process.env.SIGNALBOX_TEST_SKIP_BUILD)
-    execFileSync("npm", ["run", "--silent", "build"], { stdio: "inherit" });
   const server = await startPostgres({
     settings: {
       // Test files run in parallel, each with its own pools.

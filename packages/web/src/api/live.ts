@@ -30,13 +30,11 @@ export interface LiveOptions {
 
 type Listener = (message: LiveMessage) => void;
 
-export const KINDS = ["event", "change", "run_step", "draft", "stats", "truncated"] as const;
+const KINDS = ["event", "change", "run_step", "draft", "stats", "truncated"] as const;
 const CLOSED = 2;
 const RETRY_MS = 3_000;
 /** Parts of a page come and go together; one reopening serves them all. */
 const SETTLE_MS = 50;
-
-export type Live = ReturnType<typeof createLive>;
 
 export function createLive({ open, schedule }: LiveOptions) {
   const listeners = new Map<string, Set<Listener>>();

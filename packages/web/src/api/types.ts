@@ -47,17 +47,25 @@ export type Session = z.output<typeof sessionView>;
 
 export interface EventType {
   source: string;
+  source_id: string;
   type: string;
+  count: number;
 }
 export interface SourceKind {
   id: string;
   title: string;
+  sample_types: string[];
 }
-export interface SampleSent {
-  outcome: string;
-  id?: string;
+export interface TestEventSent {
+  id: string;
+  outcome: "stored" | "duplicate";
 }
 export interface Stats {
   events: { total: number; pending: number };
-  series: { events: number[]; runs: number[]; failed: number[]; p95_ms: number | null };
+  runs: Record<string, number>;
+  series?: {
+    slot_ms: number;
+    points: { at: string; events: number; runs: number; failed: number; p95_ms: number | null }[];
+    p95_ms: number | null;
+  };
 }

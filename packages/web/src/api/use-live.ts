@@ -1,7 +1,7 @@
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import { createLive, type LiveMessage, type LiveSource } from "./live.ts";
 
-export const live = createLive({
+const live = createLive({
   open: (url) => new EventSource(url) as unknown as LiveSource,
   schedule: (task, ms) => {
     const timer = setTimeout(task, ms);

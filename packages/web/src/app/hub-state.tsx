@@ -19,7 +19,7 @@ export function HubState({ session, children }: { session: Session; children: Re
   const { aspect, name, note } = STATES[useLiveState()];
   useLive("changes", refreshOnChange);
   return (
-    <div className="-mx-[10px] sticky bottom-0 mt-2 flex flex-none items-center gap-[10px] border-line border-t bg-page px-[18px] py-[11px] type-meta text-ink-2">
+    <div className="-mx-[10px] sticky bottom-0 mt-2 flex flex-none items-center gap-[10px] max-[900px]:flex-col max-[900px]:px-0 border-line border-t bg-page px-[18px] py-[11px] type-meta text-ink-2">
       <SignalHead aspect={aspect} label={name} />
       <span className="min-w-0 flex-1 max-[900px]:sr-only" title={note} role="status">
         <b className="block font-semibold text-ink">{name}</b>

@@ -1,7 +1,7 @@
 /** The fields of an event that people read first. */
 import type { ReactNode } from "react";
 import type { EventItem, EventView } from "../api/types.ts";
-import { bytes, count } from "../ui/format.ts";
+import { bytes, clock, count, day } from "../ui/format.ts";
 import { lookOfOutcome, typeOf } from "./event-words.ts";
 
 /** Only links that a browser opens as a page. */
@@ -30,16 +30,13 @@ export function EventSummaryTab({
         </a>
       ),
     ],
-    ["Received", new Date(event.received_at).toLocaleString("en-GB", { timeZoneName: "short" })],
+    ["Received", `${day(event.received_at)}, ${clock(event.received_at)}`],
     ["Size", item && bytes(item.size)],
     ["Number in the log", count(event.seq)],
     ["Claimed by", event.claimed_by],
-    [
-      "Claimed until",
-      event.claimed_until && new Date(event.claimed_until).toLocaleTimeString("en-GB"),
-    ],
+    ["Claimed until", event.claimed_until && clock(event.claimed_until)],
     ["Attempts", view && view.attempts > 0 && view.attempts],
-    ["Processed", view?.processed_at && new Date(view.processed_at).toLocaleString("en-GB")],
+    ["Processed", view?.processed_at && `${day(view.processed_at)}, ${clock(view.processed_at)}`],
     ["Note", view?.note],
     ["Delivery id", view?.external_id && <code key="delivery">{view.external_id}</code>],
     ["Event id", <code key="id">{event.id}</code>],

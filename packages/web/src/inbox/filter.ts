@@ -4,7 +4,7 @@ import type { Query } from "../api/client.ts";
 export const VIEWS = ["waiting", "all", "failed", "unmatched"] as const;
 type View = (typeof VIEWS)[number];
 
-export const PERIODS = { "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_000 } as const;
+const PERIODS = { "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_000 } as const;
 export type Period = keyof typeof PERIODS;
 
 export interface Filter {

@@ -84,14 +84,16 @@ export default function InboxPage() {
           aria-label="Events"
           className={`relative flex min-h-0 min-w-0 flex-col ${openId ? "max-[1100px]:hidden" : ""}`}
         >
-          <EventList
-            list={list}
-            filter={filter}
-            openId={openId}
-            selected={selected}
-            onOpen={(id) => open(id, openId !== undefined)}
-            onToggle={toggle}
-          />
+          <div className="relative flex min-h-0 flex-1 flex-col overflow-y-auto">
+            <EventList
+              list={list}
+              filter={filter}
+              openId={openId}
+              selected={selected}
+              onOpen={(id) => open(id, openId !== undefined)}
+              onToggle={toggle}
+            />
+          </div>
           {selected.size > 0 ? (
             <SelectionBar
               count={selected.size}

@@ -4,7 +4,7 @@ import { Send } from "lucide-react";
 import { createContext, type ReactNode, useContext, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
-import type { Page, SampleSent, SourceKind } from "../api/types.ts";
+import type { Page, SourceKind, TestEventSent } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -55,7 +55,7 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
   const [action, setAction] = useState("opened");
   const send = useMutation({
     mutationFn: () =>
-      api.post<SampleSent>("/api/samples", {
+      api.post<TestEventSent>("/api/events/test", {
         source,
         ...(type && { type }),
         ...(action && source === "github" && { action }),
@@ -63,7 +63,7 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
     onSuccess: ({ id }) => {
       onClose();
       toasts.add({ aspect: "green", title: "The test event is in the inbox" });
-      if (id) navigate(`/inbox/${id}?view=all`);
+      navigate(`/inbox/${id}?view=all`);
     },
   });
   const isGitHub = source === "github";
@@ -99,13 +99,17 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
             <TextInput
               {...control}
               code
+              list="sample-types"
               value={type}
-              onChange={(event) => setType(event.target.value)}
+              onChange={(event) => {
+                setType(event.target.value);
+                setAction("");
+              }}
             />
           )}
         </Field>
         {isGitHub && (
-          <Field label="Action">
+          <Field label="Action" hint="Blank: the sample's own action.">
             {(control) => (
               <TextInput
                 {...control}
@@ -117,6 +121,13 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
           </Field>
         )}
       </div>
+      <datalist id="sample-types">
+        {kinds
+          .find(({ id }) => id === source)
+          ?.sample_types.map((type) => (
+            <option key={type} value={type} />
+          ))}
+      </datalist>
       {send.error && <ErrorState error={send.error} />}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>

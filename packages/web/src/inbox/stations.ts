@@ -30,7 +30,7 @@ export function stationsOf(
     stations.set(step.node_id, {
       key: step.node_id,
       name: nameOf(step.node_id),
-      note: noteOf(step),
+      note: step.node_id === trigger_node ? "" : noteOf(step),
       state: STATES[step.status],
     });
   }

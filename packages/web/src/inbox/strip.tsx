@@ -6,6 +6,7 @@ import type { Stats } from "../api/types.ts";
 import { count, duration } from "../ui/format.ts";
 import { Sparkline } from "../ui/sparkline.tsx";
 import { SplitFlap } from "../ui/split-flap.tsx";
+import { figuresOf, rateOf } from "./figures.ts";
 
 export const statsQuery = {
   queryKey: ["stats"],
@@ -16,7 +17,7 @@ export const statsQuery = {
 export function Strip() {
   const { data } = useQuery(statsQuery);
   return (
-    <header className="flex items-center overflow-hidden border-line border-b py-[13px] pl-5">
+    <header className="flex min-h-[71px] flex-none items-center overflow-hidden border-line border-b py-[13px] pl-5">
       <h1 className="mr-7 type-h1">Inbox</h1>
       {data && (
         <>
@@ -63,28 +64,18 @@ function Figure({
   );
 }
 
-function Figures({ stats: { series } }: { stats: Stats }) {
-  const last = series.events.slice(-5);
-  const perMinute = last.reduce((sum, each) => sum + each, 0) / Math.max(1, last.length);
-  const failed = series.failed.reduce((sum, each) => sum + each, 0);
-  const runs = series.runs.reduce((sum, each) => sum + each, 0);
-  const [p95 = "–", p95Unit = ""] =
-    series.p95_ms === null ? [] : duration(series.p95_ms).split(" ");
+function Figures({ stats }: { stats: Stats }) {
+  const { perMinute, events, runsOfDay, runs, failed, p95Ms } = figuresOf(stats);
+  const [p95 = "–", p95Unit = ""] = p95Ms === null ? [] : duration(p95Ms).split(" ");
   return (
     <>
       <Gauge>
-        <Figure
-          value={
-            perMinute < 10 ? String(Math.round(perMinute * 10) / 10) : count(Math.round(perMinute))
-          }
-          unit="/ min"
-          label="events"
-        />
-        <Sparkline values={series.events.slice(-20)} label="events per minute" />
+        <Figure value={rateOf(perMinute)} unit="/ min" label="events" />
+        <Sparkline values={events} label="events of the last minutes" />
       </Gauge>
       <Gauge>
-        <Figure value={count(runs)} unit="this hour" label="runs" />
-        <Sparkline values={series.runs.slice(-20)} label="runs per minute" />
+        <Figure value={count(runsOfDay)} unit="in 24 h" label="runs" />
+        <Sparkline values={runs} label="runs of the last minutes" />
       </Gauge>
       <Gauge>
         <Figure value={count(failed)} unit="failed" label="of the last hour" isAlarm={failed > 0} />

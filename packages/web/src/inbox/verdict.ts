@@ -66,7 +66,7 @@ export function sortTriggers(triggers: readonly ExplainedTrigger[]): {
 }
 
 /** A part of a reason: words, or code such as a path or a value. */
-export type Part = { text: string; isCode: boolean };
+type Part = { text: string; isCode: boolean };
 export interface Line {
   holds: boolean;
   parts: Part[];

@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import type { Stats } from "../api/types.ts";
+import { figuresOf, rateOf } from "./figures.ts";
+
+const point = (events: number, runs = 0, failed = 0) => ({
+  at: "2026-11-15T12:00:00Z",
+  events,
+  runs,
+  failed,
+  p95_ms: null,
+});
+
+it("averages the rate over the slots that are over", () => {
+  const stats = {
+    runs: { succeeded: 4, failed: 2, queued: 0 },
+    series: {
+      window: "1h",
+      slot_ms: 60_000,
+      points: [point(900), ...Array.from({ length: 5 }, () => point(10, 2, 1)), point(1)],
+      p95_ms: 1_800,
+    },
+  } as unknown as Stats;
+  expect(figuresOf(stats)).toEqual({
+    perMinute: 10,
+    events: [900, 10, 10, 10, 10, 10, 1],
+    runsOfDay: 6,
+    runs: [0, 2, 2, 2, 2, 2, 0],
+    failed: 5,
+    p95Ms: 1_800,
+  });
+});
+
+it("is zero for a new hub", () => {
+  expect(figuresOf({ runs: {}, series: undefined } as unknown as Stats)).toMatchObject({
+    perMinute: 0,
+    runsOfDay: 0,
+    p95Ms: null,
+  });
+});
+
+it("rounds small rates to a tenth", () => {
+  expect([0, 0.42, 9.96, 41.6, 1_234.4].map(rateOf)).toEqual(["0", "0.4", "10", "42", "1,234"]);
+});

@@ -1,0 +1,118 @@
+/** A hub and a browser for the tests of one file, and pages that are signed in. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { SECRET } from "../../support/deliver.ts";
+import { type HubProcess, startHubProcess } from "../../support/hub-process.ts";
+import { MAX_WAIT_MS } from "../../support/timeouts.ts";
+import { launchChromium } from "./chromium.ts";
+
+const ADMIN = "the-admin-of-this-browser";
+
+export type Theme = "light" | "dark";
+export const THEMES: readonly Theme[] = ["light", "dark"];
+
+export interface Ui {
+  url(): string;
+  hub(): HubProcess;
+  /** Calls the API as admin; throws on any other status than a success. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
+  call(method: string, path: string, body?: unknown): Promise<{ json: any }>;
+  /** A link that signs in once. */
+  link(): Promise<string>;
+  /** A page that is signed in. The test fails if the page has logged an error. */
+  open(path?: string, options?: BrowserContextOptions): Promise<Page>;
+}
+
+/** Registers hooks of the file, so it must be called at its top. */
+export function useUi(env: Record<string, string> = {}): Ui {
+  const data = mkdtempSync(join(tmpdir(), "signalbox-ui-"));
+  let hub: HubProcess;
+  let browser: Browser;
+  beforeAll(async () => {
+    hub = await startHubProcess({
+      data,
+      env: {
+        GITHUB_WEBHOOK_SECRET: SECRET,
+        SIGNALBOX_TOKEN: ADMIN,
+        SIGNALBOX_ALLOW_UNSIGNED: "true",
+        SIGNALBOX_ALLOW_PRIVATE: "on",
+        ...env,
+      },
+    });
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await hub?.stop("SIGKILL");
+    rmSync(data, { recursive: true, force: true });
+  });
+
+  const call: Ui["call"] = async (method, path, body) => {
+    const response = await fetch(`${hub.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return { json: text === "" ? undefined : JSON.parse(text) };
+  };
+  const link = async () => (await call("POST", "/api/session/links", {})).json.url as string;
+
+  return {
+    url: () => hub.url,
+    hub: () => hub,
+    call,
+    link,
+    async open(path = "/inbox", options = {}) {
+      const context = await browser.newContext({
+        viewport: { width: 1440, height: 900 },
+        ...options,
+      });
+      const page = await context.newPage();
+      page.setDefaultTimeout(MAX_WAIT_MS);
+      const problems: string[] = [];
+      page.on("pageerror", ({ message }) => problems.push(message));
+      page.on("console", (message) => {
+        // Responses with an error status are shown by the page, and are part of some tests.
+        if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+          problems.push(message.text());
+      });
+      onTestFinished(async () => {
+        await context.close();
+        expect(problems, "errors in the console of the page").toEqual([]);
+      });
+      await page.goto(await link());
+      await page.waitForURL("**/inbox");
+      if (path !== "/inbox") await page.goto(`${hub.url}${path}`);
+      return page;
+    },
+  };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** The serious and critical problems of accessibility on the page. */
+export async function findBarriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { axe } = window as unknown as {
+      axe: { run(): Promise<{ violations: AxeViolation[] }> };
+    };
+    interface AxeViolation {
+      id: string;
+      impact: string;
+      nodes: { html: string; failureSummary: string }[];
+    }
+    const { violations } = await axe.run();
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .flatMap(({ id, nodes }) =>
+        nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
+      );
+  });
+}
