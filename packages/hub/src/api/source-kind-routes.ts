@@ -12,7 +12,7 @@ import { iso } from "./views.ts";
 
 const tag = "sources";
 
-const kindView = z.object({
+export const kindView = z.object({
   id: z.string().describe("The name in `/webhooks/SOURCE`, such as github."),
   title: z.string(),
   secret: z.object({
@@ -32,7 +32,7 @@ const kindView = z.object({
     .describe("The types that a test event can have, if it is known."),
 });
 
-const typeView = z.object({
+export const typeView = z.object({
   source: z.string(),
   source_id: z.string().describe("The endpoint, connection or flow that the events came from."),
   type: z.string(),

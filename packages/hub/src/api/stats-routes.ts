@@ -13,7 +13,7 @@ const DAY_MS = 24 * 3_600_000;
 const MAX_COUNTED = 10_000;
 
 const count = z.int().min(0);
-const statsView = z.object({
+export const statsView = z.object({
   events: z.object({
     total: count.describe("The number of events ever received."),
     pending: count,

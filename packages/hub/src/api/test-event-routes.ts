@@ -21,7 +21,7 @@ function rejected(rejection: Rejection): Response {
 }
 
 const text = z.string().min(1, "must not be empty").max(200);
-const sentView = z.object({
+export const sentView = z.object({
   id: z
     .string()
     .describe(

@@ -1,7 +1,7 @@
 /** The response schemas of the API, and the functions that map rows to them. */
 
 import { LOG_LEVELS } from "@signalbox/rules/flows/evaluation.ts";
-import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
+import { edgeSchema, type FlowNode, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { firstFindings } from "../apps/first-findings.ts";
@@ -70,6 +70,9 @@ export const flowView = z.object({
       }),
     )
     .describe("The active schedules of the published version, and when they fire next."),
+  listensTo: z
+    .array(z.object({ nodeId: z.string(), source: z.string(), type: z.string() }))
+    .describe("The source and type of each event trigger; the type is empty if it is any."),
   hasTriggers: z.boolean(),
   warnings: z.array(finding),
   errors: z.array(finding).describe("The errors that prevent publishing."),
@@ -82,6 +85,14 @@ export const summarizeFlow = (flow: DescribedFlow): z.input<typeof flowSummary> 
   const { nodes: _, edges: __, ...summary } = viewFlow(flow);
   return summary;
 };
+
+/** A draft can contain any value where text belongs. */
+const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+const listensTo = ({ id, parameters: { source, type } }: FlowNode) => ({
+  nodeId: id,
+  source: textOf(source),
+  type: textOf(type),
+});
 
 export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.input<typeof flowView> => ({
   id: flow.id,
@@ -100,6 +111,7 @@ export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.input<typeof flow
     timeZone: time_zone,
     next_fire_at: isoOrNull(next_at),
   })),
+  listensTo: graph.nodes.filter(({ type }) => type === "Event").map(listensTo),
   hasTriggers: flow.hasTriggers,
   warnings: firstFindings(flow.warnings),
   errors: firstFindings(flow.errors),

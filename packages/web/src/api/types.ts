@@ -4,7 +4,10 @@ import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
 import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
 import type { runWithSteps } from "../../../hub/src/api/run-routes.ts";
 import type { sessionView } from "../../../hub/src/api/session-routes.ts";
-import type { appView, flowSummary, flowView, runView } from "../../../hub/src/api/views.ts";
+import type { kindView, typeView } from "../../../hub/src/api/source-kind-routes.ts";
+import type { statsView } from "../../../hub/src/api/stats-routes.ts";
+import type { sentView } from "../../../hub/src/api/test-event-routes.ts";
+import type { appView, flowSummary, flowView, runSummary } from "../../../hub/src/api/views.ts";
 import type {
   explainedSchema,
   itemSchema,
@@ -32,40 +35,15 @@ export type App = z.output<typeof appView>;
 export type Flow = z.output<typeof flowView>;
 export type FlowSummary = z.output<typeof flowSummary>;
 /** A flow in the list of all flows. */
-export type FlowItem = FlowSummary & {
-  draft: "unpublished" | "published" | "changed";
-  last_run: RunItem | null;
-};
+export type FlowItem = FlowSummary & { last_run: RunItem | null };
 
 /** A run in a list: without its values. */
-export type RunItem = Omit<z.output<typeof runView>, "input" | "output"> & {
-  flow_name: string | null;
-};
+export type RunItem = z.output<typeof runSummary>;
 export type RunWithSteps = z.output<typeof runWithSteps>;
 
 export type Session = z.output<typeof sessionView>;
 
-export interface EventType {
-  source: string;
-  source_id: string;
-  type: string;
-  count: number;
-}
-export interface SourceKind {
-  id: string;
-  title: string;
-  sample_types: string[];
-}
-export interface TestEventSent {
-  id: string;
-  outcome: "stored" | "duplicate";
-}
-export interface Stats {
-  events: { total: number; pending: number };
-  runs: Record<string, number>;
-  series?: {
-    slot_ms: number;
-    points: { at: string; events: number; runs: number; failed: number; p95_ms: number | null }[];
-    p95_ms: number | null;
-  };
-}
+export type EventType = z.output<typeof typeView>;
+export type SourceKind = z.output<typeof kindView>;
+export type TestEventSent = z.output<typeof sentView>;
+export type Stats = z.output<typeof statsView>;

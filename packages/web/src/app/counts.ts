@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { Page } from "../api/types.ts";
+import { statsQuery } from "../inbox/strip.tsx";
 
 const countOf = (list: string) => ({
   queryKey: [list, "count"],
@@ -15,7 +16,9 @@ export function useCounts(): Record<string, number | undefined> {
     ...countOf("sources"),
     queryFn: async () => (await api.get<Page<unknown>>("/api/sources")).items.length,
   });
+  const stats = useQuery(statsQuery);
   return {
+    "/inbox": stats.data?.events.pending,
     "/flows": flows.data,
     "/connections": connections.data,
     "/sources": sources.data,

@@ -5,6 +5,7 @@ import {
   Copy,
   Download,
   EllipsisVertical,
+  Radio,
   Trash2,
   Wrench,
 } from "lucide-react";
@@ -42,10 +43,7 @@ export function FlowCard({ flow }: { flow: FlowItem }) {
           >
             {flow.name}
           </Link>
-          <p className="line-clamp-2 min-h-4 type-meta text-ink-3">
-            {flow.description ||
-              (flow.last_run ? `last run ${ago(flow.last_run.created_at)}` : "has never run")}
-          </p>
+          <p className="line-clamp-2 min-h-4 type-meta text-ink-3">{flow.description}</p>
         </div>
         {attention && (
           <Tooltip text={attention.tooltip}>
@@ -68,6 +66,11 @@ export function FlowCard({ flow }: { flow: FlowItem }) {
           </Chip>
         ))}
         {tools.length > MAX_PLATES && <Chip>+{tools.length - MAX_PLATES}</Chip>}
+        {flow.listensTo.slice(0, MAX_PLATES).map(({ nodeId, source, type }) => (
+          <Chip key={nodeId} icon={Radio} title="an event trigger" className="max-w-full">
+            {[source, type].filter(Boolean).join(" · ") || "any event"}
+          </Chip>
+        ))}
         {flow.schedules.map(({ nodeId, cron }) => (
           <Chip key={nodeId} icon={CalendarClock} title="a schedule">
             {cron}
@@ -82,8 +85,8 @@ export function FlowCard({ flow }: { flow: FlowItem }) {
         ) : (
           <span>{draft.text}</span>
         )}
-        <span title={`changed ${new Date(flow.updated_at).toLocaleString("en-GB")}`}>
-          changed {ago(flow.updated_at)}
+        <span title={`changed ${ago(flow.updated_at)}`}>
+          {flow.last_run ? `ran ${ago(flow.last_run.created_at)}` : "has never run"}
         </span>
       </div>
       {isDeleting && <DeleteFlowDialog flow={flow} onClose={() => setDeleting(false)} />}

@@ -63,7 +63,8 @@ export function EventList({
     if (openAt >= 0) virtual.scrollToIndex(openAt);
   }, [openId]);
 
-  if (isPending) return <SkeletonRows rows={14} />;
+  // A page of a search can be empty although older events match.
+  if (isPending || (events.length === 0 && hasNextPage)) return <SkeletonRows rows={14} />;
   if (error && events.length === 0)
     return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (events.length === 0) return <Empty filter={filter} />;

@@ -91,7 +91,7 @@ export function FirstSteps() {
           }))}
         />
       </div>
-      <div className="flex w-[360px] max-w-full items-center gap-3">
+      <div className="flex w-[460px] max-w-full items-center gap-3">
         <p className="flex-1 type-meta text-ink-2">{teaches}</p>
         <Button look="primary" icon={icon} onClick={actions[path.now]}>
           {action}

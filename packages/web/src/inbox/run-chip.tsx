@@ -17,10 +17,7 @@ const LOOKS = {
 export function RunChip({ run }: { run: EventRun }) {
   const { tone, icon, note } = LOOKS[run.status];
   const took = timeOf(run);
-  const text =
-    run.error?.code === "timeout"
-      ? "timed out"
-      : note || (took === undefined ? "" : duration(took));
+  const text = errorNote(run.error) ?? (note || (took === undefined ? "" : duration(took)));
   const name = run.flow_name ?? run.flow_id;
   return (
     <Chip
@@ -33,6 +30,14 @@ export function RunChip({ run }: { run: EventRun }) {
       {text ? `${name} · ${text}` : name}
     </Chip>
   );
+}
+
+/** A failure in one or two words. */
+function errorNote(error: EventRun["error"]): string | undefined {
+  if (!error) return undefined;
+  const { status } = (error.details ?? {}) as { status?: unknown };
+  if (typeof status === "number") return `HTTP ${status}`;
+  return error.code.includes("timeout") ? "timed out" : "failed";
 }
 
 /** How long the run took, or has taken so far. */
