@@ -145,6 +145,45 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("the pages of the web UI, on %s
     }, WAIT);
   });
 
+  it("follow events, changes, drafts and runs over one stream", async () => {
+    const api = await startApi(backend);
+    await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
+    const flow = await makeFlow(api, "desk", "Desk flow");
+    const headers = { authorization: `Bearer ${ADMIN}` };
+    const aborted = new AbortController();
+    const response = await fetch(`${api.hub.url}/api/live?topics=events,changes,flows:${flow}`, {
+      headers,
+      signal: aborted.signal,
+    });
+    expect(response.status).toBe(200);
+    let text = "";
+    const reading = (async () => {
+      for await (const chunk of response.body ?? []) text += new TextDecoder().decode(chunk);
+    })().catch(() => {});
+    const seen = (pattern: RegExp) => vi.waitFor(() => expect(text).toMatch(pattern), WAIT);
+    await seen(/event: connected/);
+    const sent = await deliver(api.hub.url, { body: JSON.stringify(issueOpened) });
+    const { id } = (await sent.json()) as { id: string };
+    await seen(new RegExp(`id: 1\nevent: event\ndata: .*"id":"${id}"`));
+    await api.expect(200, "POST", `/api/events/${id}/processed`, {});
+    await seen(new RegExp(`event: change\ndata: {"topic":"events","ids":\\["${id}"\\]}`));
+    await api.expect(200, "PATCH", `/api/flows/${flow}`, { name: "New name" });
+    await seen(new RegExp(`event: draft\ndata: {"flow":"${flow}","revision":2}`));
+    aborted.abort();
+    await reading;
+
+    const reader = await api.token("--scope", "inbox:read");
+    for (const [status, query, token] of [
+      [400, "topics=odd", ADMIN],
+      [400, "topics=events&after=x", ADMIN],
+      [401, "topics=events", "sbx_none"],
+      [403, `topics=flows:${flow}`, reader],
+    ] as const)
+      expect((await api.call("GET", `/api/live?${query}`, undefined, { token })).status).toBe(
+        status,
+      );
+  });
+
   it("are opened by a link that signs in once", async () => {
     const api = await startApi(backend);
     const printed = /Sign in +(http:\S+#code=(\S+))/.exec(api.hub.output());

@@ -60,7 +60,15 @@ export function createHubAgents(options: HubAgentsOptions) {
   const slots = createStreamSlots({ authorizer, max: settings.maxStreams });
   const events = settings.eventsDraft ? createEventsDraft(options, feed, slots) : undefined;
   const waits = createWaits({ inbox, feed, authorizer });
-  const live = createLiveStreams({ authorizeRequest, slots, store, feed, timers, onError });
+  const live = createLiveStreams({
+    authorizeRequest,
+    slots,
+    store,
+    feed,
+    followRun: calls.follow,
+    timers,
+    onError,
+  });
 
   // The MCP SDK is the largest dependency of the hub. It is loaded on the first MCP request, so that
   // an idle hub uses less memory.

@@ -7,6 +7,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { createSemaphore, QueueFull } from "../lib/semaphore.ts";
 import { responseSent } from "./byte-reservations.ts";
 import { problemResponse } from "./problem-response.ts";
+import { sessionCookie } from "./session-cookie.ts";
 
 export interface ConcurrencyLimitOptions {
   yieldToEventLoop: () => Promise<void>;
@@ -25,7 +26,9 @@ export function limitConcurrency({
 
   return async (c, next) => {
     // Not verified yet: a request with an invalid token is rejected later.
-    const token = c.req.header("authorization")?.split(" ").at(-1);
+    const token =
+      c.req.header("authorization")?.split(" ").at(-1) ??
+      sessionCookie(c.req.header("cookie") ?? null);
     if (token === undefined) return next();
     let release = slots.tryAcquire(token);
     if (!release) {

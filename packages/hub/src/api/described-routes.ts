@@ -97,6 +97,28 @@ const inboxRoutes: RouteDescription[] = [
   },
 ];
 
+const liveRoute: RouteDescription = {
+  method: "get",
+  path: "/api/live",
+  summary:
+    "One stream for a browser tab: Server-Sent Events `event`, `change`, `run_step`, `draft` and `truncated`. Resumes after `Last-Event-ID`",
+  tag: "events",
+  scope: "inbox:read",
+  query: z.object({
+    topics: z
+      .string()
+      .default("events,changes")
+      .describe(
+        "Separated by commas: `events`, `changes`, `runs:ID`, `flows:ID`. Runs and flows need the scope `admin`.",
+      ),
+    after: z
+      .string()
+      .optional()
+      .describe("A cursor of the stream. The header `Last-Event-ID` has the same effect."),
+  }),
+  response: { status: 200, type: "text/event-stream" },
+};
+
 const received = z.object({
   outcome: z.enum(["stored", "duplicate", "pong"]),
   id: z.string().optional().describe("The id of the event."),
@@ -190,6 +212,7 @@ const metaRoutes: RouteDescription[] = [
 
 export const describedRoutes: readonly RouteDescription[] = [
   ...inboxRoutes,
+  liveRoute,
   ...webhookRoutes,
   callbackRoute,
   ...metaRoutes,

@@ -13,11 +13,12 @@ function setUp() {
   let revoke = () => {};
   let current = access;
   const streams = createLiveStreams({
-    store: { getLogId: async () => "0a1b2c3d" },
+    store: { subscribe: () => () => {}, getLogId: async () => "0a1b2c3d" },
     feed: {
       follow: async () => ({ cursor: new Map([["acme", 7]]), stop() {}, resume() {} }),
       close() {},
     },
+    async *followRun() {},
     authorizeRequest: async () => current,
     slots: createStreamSlots({
       authorizer: {

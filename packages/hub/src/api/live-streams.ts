@@ -1,5 +1,5 @@
 /**
- * `GET /events` without its transport: authorizes a client, connects it to the feed, sends
+ * `GET /events` and `GET /api/live` without their transport: authorizes a client, connects it to the feed, sends
  * heartbeats, and disconnects clients whose token is no longer valid or that stopped reading. The
  * host provides a `LiveConnection` for each client: Server-Sent Events or a WebSocket.
  */
@@ -11,15 +11,18 @@ import { RETRY_AFTER_S } from "../store/storage-unavailable.ts";
 import type { Store } from "../store/store.ts";
 import type { Feed, Filter, Follower } from "../stream/feed.ts";
 import { type MessageEncoder, streamLogId } from "../stream/message-encoder.ts";
-import { type Access, Denied } from "../tenants/authorizer.ts";
+import { type Access, allows, Denied } from "../tenants/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { DENIED_TITLES } from "./problem-response.ts";
 import { separateQueryToken } from "./query-token.ts";
+import { followTab, type TabStreamOptions } from "./tab-stream.ts";
+import { parseTopics, type TabTopics } from "./tab-topics.ts";
 
 export interface LiveStreamsOptions {
-  store: Pick<Store, "getLogId">;
+  store: Pick<Store, "getLogId" | "subscribe">;
   feed: Feed;
+  followRun: TabStreamOptions["followRun"];
   authorizeRequest: AuthorizeRequest;
   slots: StreamSlots;
   timers: Pick<Timers, "now" | "monotonic" | "after">;
@@ -57,6 +60,8 @@ export interface LiveSubscription {
   log: string;
   after: ReadonlyMap<string, number>;
   filter: Filter;
+  /** Set for the stream of a browser tab. */
+  tab?: { tenant: string; topics: TabTopics } | undefined;
 }
 
 export interface LiveStreams {
@@ -107,6 +112,7 @@ export const liveUnavailable = (): Answer =>
 export function createLiveStreams({
   store,
   feed,
+  followRun,
   authorizeRequest,
   slots,
   timers,
@@ -166,6 +172,8 @@ export function createLiveStreams({
       const { status, code, detail, headers } = access;
       return rejected(status, code, DENIED_TITLES[status], detail, headers);
     }
+    const tab = isTab(request.url) ? tabOf(access, searchParams) : undefined;
+    if (tab && "status" in tab) return tab;
     const { tenants } = access;
     const cursor = searchParams.get("after") ?? header("last-event-id");
     const logId = await store.getLogId();
@@ -185,7 +193,7 @@ export function createLiveStreams({
     // `?type=` without a value filters nothing.
     const value = (name: string) => searchParams.get(name) || undefined;
     const filter = { type: value("type"), repo: value("repo"), source: value("source") };
-    return { access, log: await streamLogId(logId, tenants), after, filter };
+    return { access, log: await streamLogId(logId, tenants), after, filter, tab };
   }
 
   return {
@@ -198,7 +206,7 @@ export function createLiveStreams({
       }
     },
 
-    async follow({ access, log, after, filter }, connection) {
+    async follow({ access, log, after, filter, tab }, connection) {
       const { tenants } = access;
       const { encoder, send } = connection;
       let follower: Follower | undefined;
@@ -229,6 +237,17 @@ export function createLiveStreams({
         client.fullSince = undefined;
         follower?.resume();
       });
+      const isFull = () => {
+        if (!connection.isFull()) return false;
+        client.fullSince ??= timers.monotonic();
+        return true;
+      };
+      if (tab) {
+        const streams = { feed, store, followRun, timers, onError };
+        follower = await followTab(streams, { ...tab, after, connection, isFull });
+        if (closed) follower.stop();
+        return;
+      }
       follower = await feed.follow({
         tenants,
         after,
@@ -237,11 +256,7 @@ export function createLiveStreams({
           start: (cursor) => send(encoder.connected(log, cursor, tenants)),
           event: (event, cursor) => send(encoder.event(event, cursor, tenants)),
           truncated: (tenant, reason) => send(encoder.truncated(tenant, reason)),
-          isFull() {
-            if (!connection.isFull()) return false;
-            client.fullSince ??= timers.monotonic();
-            return true;
-          },
+          isFull,
         },
       });
       if (closed) follower.stop();
@@ -255,6 +270,34 @@ export function createLiveStreams({
         client.close(GOING_AWAY, "the hub is stopping; resume after your cursor");
     },
   };
+}
+
+const TAB = "/api/live";
+const isTab = (url: string) => url === TAB || url.startsWith(`${TAB}?`);
+
+/** Whether a path and query are those of the stream that is also served over WebSockets. */
+export const isSocketPath = (url: string): boolean => /^\/events(\?|$)/.test(url);
+export const isLivePath = (url: string): boolean => isSocketPath(url) || isTab(url);
+
+/** The tenant and the topics of a tab, or the answer that rejects it. */
+function tabOf(
+  access: Access,
+  query: URLSearchParams,
+): NonNullable<LiveSubscription["tab"]> | Answer {
+  const invalid = (detail: string) => rejected(400, "invalid", "Invalid request", detail);
+  const [tenant, another] = access.tenants;
+  if (tenant === undefined || another !== undefined)
+    return invalid("tenant: is missing: name one with ?tenant=…");
+  const topics = parseTopics(query.get("topics"));
+  if (typeof topics === "string") return invalid(`topics: ${topics}`);
+  if (topics.runs.length + topics.flows.length > 0 && !allows(access, "admin"))
+    return rejected(
+      403,
+      "insufficient_scope",
+      DENIED_TITLES[403],
+      "Runs and flows need the scope admin.",
+    );
+  return { tenant, topics };
 }
 
 function repeat({ after }: Pick<Timers, "after">, ms: number, work: () => void): () => void {

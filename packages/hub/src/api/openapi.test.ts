@@ -24,6 +24,7 @@ const results = {
   list: { flows: [], hasMore: false },
   import: { flow, notes: [] },
   listVersions: [],
+  lastRuns: [],
 };
 const services = new Proxy(results, {
   get: (given, name) => async () => Reflect.get(given, name) ?? flow,

@@ -42,6 +42,8 @@ export type Notice =
   /** `took`: milliseconds since the first start of the run; null if it never started. */
   | { topic: "run_ended"; tenant: string; run: string; status: EndStatus; took: number | null }
   | { topic: "run_cancel"; run: string }
+  /** The draft of a flow was saved, or the flow was published or deleted. */
+  | { topic: "flow"; tenant: string; flow: string; revision: number }
   /** The tools or triggers of an app's published flows have changed. */
   | { topic: "tools"; tenant: string; app: string }
   /** Connections can be leased from `due` on, or their subscriptions have changed. */

@@ -61,6 +61,7 @@ async function serve(options: Partial<LiveStreamsOptions> = {}): Promise<string>
   const streams = createLiveStreams({
     store,
     feed,
+    async *followRun() {},
     ...authorizationOf(),
     timers: systemTimers,
     onError,

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import { isLivePath, isSocketPath } from "../../api/live-streams.ts";
 import type { HostPorts } from "../../host-ports.ts";
 import { createHub, type Hub } from "../../hub.ts";
 import { CALLBACK_SOURCE } from "../../ingest/ingest-log.ts";
@@ -202,12 +203,12 @@ function openServer(hub: Hub, options: ServerOptions): Promise<HttpServer> {
         : isLive(request)
           ? live.sse(request, response)
           : fetch(request, response),
-    isUpgradable: isLive,
+    isUpgradable: ({ url }) => isSocketPath(url ?? ""),
     upgrade: live.upgrade,
   });
 }
 
-const isLive = ({ url }: IncomingMessage): boolean => /^\/events(\?|$)/.test(url ?? "");
+const isLive = ({ url }: IncomingMessage): boolean => isLivePath(url ?? "");
 
 const countSecrets = async (store: Store): Promise<number> =>
   (await store.listSources()).reduce((sum, { secrets }) => sum + secrets.length, 0);

@@ -106,7 +106,7 @@ export function triggerSubscriptionsContract(it: It): void {
     await republish(store, flow, [{}], START + 10);
     expect(await list(store)).toMatchObject([{ id, revision: 1, state: "active" }]);
     await vi.waitFor(async () =>
-      expect((await notices()).slice(before).map(({ topic }) => topic)).toEqual(["tools"]),
+      expect((await notices()).slice(before).map(({ topic }) => topic)).toEqual(["tools", "flow"]),
     );
 
     const changes = [

@@ -15,7 +15,7 @@ import type {
   StoredApp,
   StoredFlow,
 } from "../flow-store.ts";
-import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
+import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
 import { createApp, lockApp } from "./apps.ts";
 import { removeSchedules, syncSchedules } from "./schedules.ts";
 import { callableNames, saveDraftNames, savePublishedNames, takenNames } from "./tool-names.ts";
@@ -32,6 +32,15 @@ const toFlow = ({ tenant_id, graph, ...rest }: FlowRow): StoredFlow => ({
   ...rest,
   graph: JSON.parse(graph) as FlowGraph,
 });
+
+function* saved(row: FlowRow | undefined): Verb<EditResult> {
+  const flow = toFlow(row as FlowRow);
+  yield* flowChanged(flow);
+  return { outcome: "saved", flow };
+}
+
+const flowChanged = ({ tenant, id, revision }: StoredFlow): Verb<void> =>
+  notify({ topic: "flow", tenant, flow: id, revision });
 
 export function* createFlow(
   dialect: Dialect,
@@ -52,7 +61,7 @@ export function* createFlow(
     [id, tenant, app, name, description, JSON.stringify(graph), at, at],
   );
   yield* saveDraftNames(key, toolNames, at);
-  return { outcome: "saved", flow: toFlow(row as FlowRow) };
+  return yield* saved(row);
 }
 
 export function* editFlow(
@@ -72,7 +81,7 @@ export function* editFlow(
     [name, description, JSON.stringify(graph), at, found.id],
   );
   yield* saveDraftNames(found, toolNames, at);
-  return { outcome: "saved", flow: toFlow(row as FlowRow) };
+  return yield* saved(row);
 }
 
 export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): Verb<StoredFlow[]> {
@@ -201,6 +210,7 @@ export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<De
   yield* removeSchedules(id);
   yield* triggersChanged(tenant, app);
   yield* removeSubscriptions(dialect, tenant, [id], at);
+  yield* flowChanged(found);
   return { outcome: "deleted" };
 }
 
@@ -250,7 +260,7 @@ export function* publishFlow(
   );
   yield* triggersChanged(found.tenant, found.app);
   yield* syncSubscriptions(dialect, found, triggers, at);
-  return { outcome: "saved", flow: toFlow(row as FlowRow) };
+  return yield* saved(row);
 }
 
 export function* rollBackFlow(
