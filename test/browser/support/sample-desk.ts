@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { deliver } from "../../support/deliver.ts";
 
-export type Call = (method: string, path: string, body?: unknown) => Promise<{ json: never }>;
+export type Call = (method: string, path: string, body?: unknown) => Promise<{ json: unknown }>;
 
 const trigger = (name: string, parameters: Record<string, unknown>) => ({
   id: "trigger",

@@ -30,7 +30,7 @@ export interface LiveOptions {
 
 type Listener = (message: LiveMessage) => void;
 
-const KINDS = ["event", "change", "run_step", "draft", "stats", "truncated"] as const;
+const KINDS = ["connected", "event", "change", "run_step", "draft", "truncated"] as const;
 const CLOSED = 2;
 const RETRY_MS = 3_000;
 /** Parts of a page come and go together; one reopening serves them all. */

@@ -1,10 +1,23 @@
-/** Reloads what a change on the hub has made stale, in this tab and in others. */
+/** Reloads what a change on the hub has made stale, whoever made it. */
 import type { LiveMessage } from "../api/live.ts";
 import { queryClient } from "./query-client.ts";
+import { isStale, mergeChange } from "./stale.ts";
 
-/** The names of changes are the first parts of the query keys. */
+/** At most one reload in this time, however much changes. */
+const REFRESH_MS = 1_000;
+let changes: ReturnType<typeof mergeChange> = new Map();
+let isPlanned = false;
+
+function refresh(): void {
+  isPlanned = false;
+  const merged = changes;
+  changes = new Map();
+  void queryClient.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey, merged) });
+}
+
 export function refreshOnChange({ kind, data }: LiveMessage): void {
   if (kind !== "change") return;
-  const { topic } = data as { topic?: string };
-  if (topic) void queryClient.invalidateQueries({ queryKey: [topic] });
+  changes = mergeChange(changes, data as { topic: string; ids?: string[] });
+  if (!isPlanned) setTimeout(refresh, REFRESH_MS);
+  isPlanned = true;
 }

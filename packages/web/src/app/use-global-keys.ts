@@ -45,7 +45,7 @@ export function useGlobalKeys({
   onHelp: () => void;
   onGo: (path: string) => void;
 }): void {
-  const wentAt = useRef(0);
+  const wentAt = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === "k" && (event.metaKey || event.ctrlKey)) {
@@ -57,7 +57,7 @@ export function useGlobalKeys({
       if (event.key === "?") onHelp();
       else if (event.key === "g") wentAt.current = event.timeStamp;
       else if (event.timeStamp - wentAt.current < SEQUENCE_MS) {
-        wentAt.current = 0;
+        wentAt.current = Number.NEGATIVE_INFINITY;
         const page = [...NAV_PAGES, CONNECT_PAGE].find(({ key }) => key === event.key);
         if (!page) return;
         event.preventDefault();

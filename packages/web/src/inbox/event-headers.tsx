@@ -23,11 +23,13 @@ export function EventHeaders({ id }: { id: string }) {
         {headers.map(([name, value]) => (
           <div
             key={name}
-            className="group grid grid-cols-[180px_minmax(0,1fr)_26px] items-start gap-3 border-line border-b py-1"
+            className="group grid grid-cols-[180px_minmax(0,1fr)] items-start gap-3 border-line border-b py-1"
           >
             <dt className="wrap-anywhere json-key pt-1">{name}</dt>
-            <dd className="wrap-anywhere pt-1">{value}</dd>
-            <CopyButton text={value} label={`Copy ${name}`} />
+            <dd className="flex items-start gap-3">
+              <span className="wrap-anywhere flex-1 pt-1">{value}</span>
+              <CopyButton text={value} label={`Copy ${name}`} />
+            </dd>
           </div>
         ))}
       </dl>

@@ -57,6 +57,8 @@ export function useEvents(filter: Filter) {
   const refresh = useThrottled(async () => {
     const shown = queryClient.getQueryData<Data>(key);
     if (!shown || document.hidden) return;
+    void queryClient.invalidateQueries({ queryKey: ["runs", "newest"] });
+    void queryClient.invalidateQueries({ queryKey: ["stats"] });
     const newest = await fetchPage(filter);
     const { pages, added } = mergeNewest(shown, newest);
     if (pages !== shown) queryClient.setQueryData<Data>(key, pages as Data);
@@ -67,8 +69,9 @@ export function useEvents(filter: Filter) {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another list has other new events
   useEffect(() => setAdded(0), [key]);
-  useLive("events", ({ kind }) => {
-    if (kind === "event" || kind === "change") refresh();
+  useLive("events", ({ kind, data }) => {
+    const { topic } = data as { topic?: string };
+    if (kind === "event" || (kind === "change" && topic !== "flows")) refresh();
   });
   useEffect(() => {
     const onVisible = () => !document.hidden && refresh();

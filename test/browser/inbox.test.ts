@@ -1,0 +1,280 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { deliver } from "../support/deliver.ts";
+import { sendEvents, setUpFlows, startOutside } from "./support/sample-desk.ts";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+
+const ui = useUi();
+const LAMP = "The lamp stays red after the train has passed";
+
+beforeAll(async () => {
+  const outside = await startOutside();
+  await setUpFlows(ui.call, outside.url);
+  await sendEvents(ui.url());
+  return outside.stop;
+});
+
+const rows = (page: Page) => page.getByRole("region", { name: "Events" }).getByRole("link");
+const row = (page: Page, title: string) => rows(page).filter({ hasText: title });
+const detail = (page: Page) => page.getByRole("complementary", { name: "Event" });
+const tab = (page: Page, name: string) => page.getByRole("tab", { name }).click();
+const openLamp = async (page: Page) => {
+  // The hub's own sample has the same title.
+  await row(page, LAMP).last().click();
+  await detail(page).getByRole("heading", { name: LAMP }).waitFor();
+};
+
+describe("the list", () => {
+  it("shows title, type, origin and the runs of each event", async () => {
+    const page = await ui.open();
+    const invoice = row(page, "Invoice 2026-0412");
+    await invoice.getByText("invoice.paid").waitFor();
+    await invoice.getByText("Book payment").waitFor();
+    await row(page, "nightly").getByText("Failed build · HTTP 502").waitFor();
+    await row(page, "Fix the bell").getByText("no trigger matched").waitFor();
+  });
+
+  it("filters by state, source, type, time and text, in the address", async () => {
+    const page = await ui.open();
+    await row(page, LAMP).waitFor();
+    await page.getByRole("radio", { name: "Failed" }).click();
+    await expect.poll(() => rows(page).count()).toBe(1);
+    expect(page.url()).toContain("view=failed");
+    await page.getByRole("radio", { name: "All" }).click();
+    await page.getByRole("button", { name: "Source" }).click();
+    await page.getByRole("menuitem", { name: "stripe" }).click();
+    await expect.poll(() => rows(page).count()).toBe(2);
+    await page.getByRole("button", { name: "Type" }).click();
+    await page.getByRole("menuitem", { name: "invoice.paid" }).click();
+    await expect.poll(() => rows(page).count()).toBe(1);
+    await page.getByRole("button", { name: "Any time" }).click();
+    await page.getByRole("menuitem", { name: "Last hour" }).click();
+    await page.waitForURL(/period=1h/);
+    await expect.poll(() => rows(page).count()).toBe(1);
+    await page.goto(`${ui.url()}/inbox?view=all`);
+    await page.getByRole("searchbox", { name: "Search events" }).fill("lamp stays");
+    await page.waitForURL(/q=lamp/);
+    await expect.poll(() => rows(page).count()).toBe(1);
+    await page.goBack();
+    await expect.poll(() => rows(page).count()).toBe(13);
+  });
+
+  it("keeps named views", async () => {
+    const page = await ui.open("/inbox?view=unmatched");
+    await page.getByRole("button", { name: "Save view" }).click();
+    await page.getByRole("textbox", { name: "Name of the view" }).fill("Nobody listens");
+    await page.keyboard.press("Enter");
+    await page.goto(`${ui.url()}/inbox`);
+    await page.getByRole("button", { name: "Views" }).click();
+    await page.getByRole("link", { name: "Nobody listens" }).click();
+    await page.waitForURL(/view=unmatched/);
+    await page.getByRole("button", { name: "Views" }).click();
+    await page.getByRole("button", { name: "Delete the view Nobody listens" }).click();
+    await page.getByRole("button", { name: "Save view" }).waitFor();
+  });
+
+  it("says what to do if nothing matches, if nothing loads, and while it loads", async () => {
+    const page = await ui.open("/inbox?q=nothing-has-this-text");
+    await page.getByRole("heading", { name: "No event matches these filters" }).waitFor();
+    await page.route("**/api/events?**", (route) =>
+      route.fulfill({
+        status: 503,
+        contentType: "application/problem+json",
+        body: JSON.stringify({
+          title: "Storage is unavailable",
+          detail: "The database does not respond. Check DATABASE_URL.",
+          code: "storage_unavailable",
+        }),
+      }),
+    );
+    await page.goto(`${ui.url()}/inbox?view=failed`);
+    await page.getByText("The database does not respond. Check DATABASE_URL.").waitFor();
+    await page.unroute("**/api/events?**");
+    const asked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    await page.route("**/api/events?**", async (route) => {
+      asked.resolve();
+      await release.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Try again" }).click();
+    await asked.promise;
+    release.resolve();
+    await expect.poll(() => rows(page).count()).toBe(1);
+  });
+});
+
+describe("the keys", () => {
+  it("move, select, mark with a way back, and show why", async () => {
+    const page = await ui.open();
+    await row(page, LAMP).waitFor();
+    const first = rows(page).first();
+    await page.keyboard.press("j");
+    expect(await first.getAttribute("aria-current")).toBe("true");
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    expect(await first.getAttribute("aria-current")).toBe("true");
+    await page.keyboard.press("w");
+    await expect
+      .poll(() => page.getByRole("tab", { name: "Why" }).getAttribute("aria-selected"))
+      .toBe("true");
+
+    await page.keyboard.press("e");
+    await page.getByText("1 event marked as processed").waitFor();
+    await expect.poll(() => rows(page).count()).toBe(12);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(() => rows(page).count()).toBe(13);
+
+    await page.keyboard.press("Escape");
+    for (const key of ["j", "x", "j", "x"]) await page.keyboard.press(key);
+    await page.getByText("2 events selected").waitFor();
+    await page.getByRole("button", { name: "Select all" }).click();
+    await page.getByText("13 events selected").waitFor();
+    await page.keyboard.press("e");
+    await page.getByText("13 events marked as processed").waitFor();
+    await page.getByRole("heading", { name: "The line is clear" }).waitFor();
+    await page.getByRole("button", { name: "Undo" }).last().click();
+    await expect.poll(() => rows(page).count()).toBe(13);
+  });
+
+  it("replay an event, and say if nothing matched", async () => {
+    const page = await ui.open();
+    await row(page, "Fix the bell").click();
+    await detail(page).getByRole("heading", { name: "Fix the bell" }).waitFor();
+    await page.keyboard.press("r");
+    await page.getByText("No trigger matched, so no run started").waitFor();
+    await row(page, "star.created").click();
+    await detail(page).getByText("star.created").first().waitFor();
+    await page.keyboard.press("r");
+    await page.getByText("1 run started").waitFor();
+  });
+});
+
+describe("an event", () => {
+  it("shows its payload as a tree with search, and gives the path of a value", async () => {
+    const page = await ui.open("/inbox", { permissions: ["clipboard-read", "clipboard-write"] });
+    await openLamp(page);
+    await tab(page, "Payload");
+    const tree = page.getByRole("tree", { name: "payload" });
+    await tree.getByText("Seen at signal 12, twice this week.", { exact: false }).waitFor();
+    await page.getByRole("searchbox", { name: "Search in payload" }).fill("d876e3");
+    await page.getByText("1 of 1").waitFor();
+    const hit = tree.getByRole("treeitem").filter({ hasText: "d876e3" });
+    await hit.hover();
+    await hit.getByRole("button", { name: "Copy the path issue.labels[0].color" }).click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("issue.labels[0].color");
+    await tree.focus();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowLeft");
+    await expect
+      .poll(() =>
+        tree.getByRole("treeitem", { name: "issue" }).first().getAttribute("aria-expanded"),
+      )
+      .toBe("false");
+  });
+
+  it("shows its headers and its runs", async () => {
+    const page = await ui.open();
+    await openLamp(page);
+    await tab(page, "Headers");
+    await detail(page).getByText("x-github-event").waitFor();
+    await tab(page, "Runs");
+    await detail(page)
+      .getByRole("link", { name: /Issue triage/ })
+      .last()
+      .click();
+    await page.waitForURL("**/runs/*");
+  });
+
+  it("explains every trigger, and marks the deciding field in the payload", async () => {
+    const page = await ui.open();
+    await openLamp(page);
+    await tab(page, "Why");
+    const hotline = detail(page).locator("section").filter({ hasText: "Bug hotline / New bug" });
+    await hotline.getByText("did not start").waitFor();
+    const deciding = hotline.getByText('issue.labels[].name is "question", wanted "bug"');
+    await deciding.waitFor();
+    await detail(page).getByText("Digest / Any issue").waitFor();
+    await detail(page).getByText("where “Bug hotline” looked").waitFor();
+    const marked = page.locator(".json-mark");
+    expect((await marked.allInnerTexts()).join(" ")).toContain("question");
+  });
+
+  it("becomes a flow", async () => {
+    const page = await ui.open();
+    await openLamp(page);
+    await page.getByRole("button", { name: "Make a flow from this" }).click();
+    await page.getByRole("textbox", { name: "Name of the flow" }).fill("From the lamp");
+    await page.getByRole("button", { name: "Create the flow" }).click();
+    await page.waitForURL("**/flows/*");
+    const { json } = await ui.call("GET", `/api/flows/${page.url().split("/").at(-1)}`);
+    expect(json).toMatchObject({
+      name: "From the lamp",
+      nodes: [
+        {
+          type: "Event",
+          parameters: { source: "github", type: "issues", params: { action: "opened" } },
+        },
+      ],
+    });
+    await ui.call("DELETE", `/api/flows/${json.id}`);
+  });
+
+  it("opens by its link, also if the list does not contain it", async () => {
+    const { json } = await ui.call("GET", "/api/events?text=lamp%20stays&limit=1");
+    const page = await ui.open(`/inbox/${json.items[0].id}?view=failed`);
+    await detail(page).getByRole("heading", { name: LAMP }).waitFor();
+    await page.goto(`${ui.url()}/inbox/01a1e34d-fd1d-706c-8f93-000000000000`);
+    await detail(page).getByRole("alert").waitFor();
+  });
+});
+
+it("sends a test event from the product", async () => {
+  const page = await ui.open();
+  await page.getByRole("button", { name: "Send test event" }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByText("The test event is in the inbox").waitFor();
+  await detail(page).getByText("issues.opened").first().waitFor();
+});
+
+it("shows hostile text as text, without breaking the layout", async () => {
+  const word = "W".repeat(10_000);
+  const title = `<img src=x onerror="document.title='owned'"> ${word}`;
+  const body = {
+    action: "opened",
+    issue: {
+      number: 9,
+      title,
+      body: `<script>alert(1)</script> \u202Eright-to-left مرحبا بالعالم ${word}`,
+      labels: [{ name: `"><b>${word}` }],
+      [`<i>${word}`]: word,
+    },
+    repository: { full_name: `octo/${"r".repeat(100)}`, owner: { id: 1, login: "octo" } },
+    sender: { login: "مرحبا" },
+  };
+  await deliver(ui.url(), { body: JSON.stringify(body) });
+  const page = await ui.open("/inbox?view=all");
+  await rows(page).first().click();
+  await detail(page).waitFor();
+  for (const name of ["Summary", "Payload", "Headers", "Why"]) {
+    await tab(page, name);
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    expect(overflow, name).toBeLessThanOrEqual(0);
+    const wide = await detail(page).evaluate((aside) => aside.scrollWidth - aside.clientWidth);
+    expect(wide, name).toBeLessThanOrEqual(0);
+  }
+  expect(await page.title()).toBe("Inbox · Signalbox");
+  expect(await page.locator("img[src=x], main script, main b:has-text('WWWW')").count()).toBe(0);
+});
+
+it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+  const page = await ui.open("/inbox", { colorScheme, reducedMotion: "reduce" });
+  await openLamp(page);
+  for (const name of ["Summary", "Payload", "Headers", "Why", "Runs"]) {
+    await tab(page, name);
+    expect(await findBarriers(page), name).toEqual([]);
+  }
+});
