@@ -12,7 +12,6 @@ it("signs in with the link that the hub prints, once", async () => {
   await page.goto(link);
   await page.waitForURL("**/inbox");
   await page.goto(link);
-  await page.reload();
   await page.getByRole("alert").getByText("link", { exact: false }).waitFor();
   await page.getByText("npx signalbox open", { exact: true }).waitFor();
 });

@@ -1,0 +1,104 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { setUpFlows, startOutside } from "./support/sample-desk.ts";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+
+const ui = useUi();
+
+beforeAll(async () => {
+  const outside = await startOutside();
+  await setUpFlows(ui.call, outside.url);
+  return outside.stop;
+});
+
+const card = (page: Page, name: string) =>
+  page.getByRole("listitem").filter({ has: page.getByRole("link", { name, exact: true }) });
+
+describe("the cards of flows", () => {
+  it("are listed by app, with tools, what they listen to, and the state of the draft", async () => {
+    const page = await ui.open("/flows");
+    const desk = page.getByRole("region", { name: "Desk" });
+    await desk.getByText("/mcp/desk").waitFor();
+    await card(page, "Issue triage").getByText("triage_issue").waitFor();
+    await card(page, "Issue triage").getByText("github · issues").waitFor();
+    await card(page, "Issue triage").getByText("published v1").waitFor();
+    await card(page, "Digest").getByText("draft differs from v1").waitFor();
+    await card(page, "Greet customer").getByText("never published").waitFor();
+  });
+
+  it("warn of a flow without triggers, in the words of the contract", async () => {
+    const page = await ui.open("/flows");
+    const warning = card(page, "Greet customer").getByRole("button", { name: "No triggers" });
+    expect(await warning.locator("svg.lucide-triangle-alert").count()).toBe(1);
+    await warning.focus();
+    const tip = page.getByRole("tooltip");
+    await tip.waitFor();
+    expect(await tip.textContent()).toBe(
+      "This flow has no trigger nodes and cannot be executed via MCP.",
+    );
+  });
+
+  it("show the last run", async () => {
+    const { json } = await ui.call("GET", "/api/flows?limit=100");
+    const digest = json.items.find(({ name }: { name: string }) => name === "Digest");
+    const page = await ui.open("/flows");
+    await card(page, "Digest").getByText("has never run").waitFor();
+    await ui.call("POST", `/api/flows/${digest.id}/runs?wait=1`, {
+      trigger: "weekly_digest",
+      input: { since: "monday" },
+    });
+    await card(page, "Digest").getByRole("img", { name: "last run: done" }).waitFor();
+    await card(page, "Digest").getByText("ran just now").waitFor();
+  });
+
+  it("are found by name, tool and state", async () => {
+    const page = await ui.open("/flows");
+    await card(page, "Digest").waitFor();
+    const names = () => page.getByRole("main").locator("li a").allTextContents();
+    await page.getByRole("searchbox", { name: "Search flows" }).fill("weekly_");
+    await expect.poll(names).toEqual(["Digest"]);
+    await page.getByRole("searchbox", { name: "Search flows" }).fill("");
+    await page.getByRole("radio", { name: "Needs attention" }).click();
+    await expect.poll(names).toContain("Greet customer");
+    await page.getByRole("searchbox", { name: "Search flows" }).fill("no such flow");
+    await page.getByRole("button", { name: "Show all flows" }).click();
+    await expect.poll(names).toHaveLength(7);
+  });
+
+  it("can be duplicated and deleted", async () => {
+    const page = await ui.open("/flows");
+    await page.getByRole("button", { name: "Actions of Thank you" }).click();
+    await page.getByRole("menuitem", { name: "Duplicate" }).click();
+    await card(page, "Thank you (copy)").getByText("never published").waitFor();
+    await page.getByRole("button", { name: "Actions of Thank you (copy)" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("“Thank you (copy)” was deleted").waitFor();
+    await expect.poll(() => card(page, "Thank you (copy)").count()).toBe(0);
+  });
+});
+
+it("shows an error in the server's own words, and teaches what a flow is if there is none", async () => {
+  const page = await ui.open();
+  const answer = (status: number, body: unknown) =>
+    page.route("**/api/flows?**", (route) =>
+      route.fulfill({ status, contentType: "application/json", body: JSON.stringify(body) }),
+    );
+  await answer(403, {
+    title: "Forbidden",
+    detail: "The token lacks the scope admin.",
+    code: "forbidden",
+  });
+  await page.goto(`${ui.url()}/flows`);
+  await page.getByText("The token lacks the scope admin.").waitFor();
+  await page.unroute("**/api/flows?**");
+  await answer(200, { items: [], next_cursor: null });
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: "No flow yet" }).waitFor();
+});
+
+it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+  const page = await ui.open("/flows", { colorScheme, reducedMotion: "reduce" });
+  await card(page, "Greet customer").waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+});

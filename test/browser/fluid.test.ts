@@ -1,0 +1,88 @@
+/** Long lists and large payloads must not block the page. */
+import type { Page } from "playwright-core";
+import { beforeAll, expect, it } from "vitest";
+import { deliver, issueOpened } from "../support/deliver.ts";
+import { useUi } from "./support/ui.ts";
+
+const ui = useUi();
+const EVENTS = 10_000;
+/** A task that blocks the page for longer is felt. The machine of the tests may be busy. */
+const MAX_TASK_MS = 100;
+
+beforeAll(async () => {
+  const batch = 200;
+  for (let sent = 0; sent < EVENTS; sent += batch)
+    await Promise.all(
+      Array.from({ length: batch }, (_, nth) =>
+        deliver(ui.url(), {
+          body: JSON.stringify({
+            ...issueOpened,
+            issue: { ...issueOpened.issue, number: sent + nth, title: `Issue ${sent + nth}` },
+          }),
+        }),
+      ),
+    );
+  const items = Array.from({ length: 20_000 }, (_, id) => ({
+    id,
+    name: `item ${id}`,
+    note: "x".repeat(60),
+  }));
+  await deliver(ui.url(), {
+    type: "push",
+    body: JSON.stringify({
+      ...issueOpened,
+      head_commit: { message: "Two megabytes", id: "a" },
+      items,
+    }),
+  });
+}, 300_000);
+
+/** The time that scripts of the page took in its longest task, as the browser reports it. */
+async function longestTask(page: Page, act: () => Promise<void>): Promise<number> {
+  await page.evaluate(() => {
+    const tasks: number[] = [];
+    Object.assign(window, { tasks });
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) tasks.push(duration);
+    }).observe({ type: "longtask" });
+  });
+  await act();
+  return page.evaluate(() => Math.max(0, ...(window as unknown as { tasks: number[] }).tasks));
+}
+
+it("scrolls through 10,000 events without blocking the page", async () => {
+  const page = await ui.open("/inbox?view=all");
+  const list = page.getByRole("region", { name: "Events" });
+  await list.getByText("Two megabytes").waitFor();
+  const scroller = list.locator("ol").locator("..");
+  const longest = await longestTask(page, async () => {
+    for (;;) {
+      await scroller.hover();
+      await page.mouse.wheel(0, 20_000);
+      const isEnd = await list.getByText("Issue 0", { exact: true }).count();
+      if (isEnd > 0) break;
+    }
+  });
+  expect(await page.locator("ol li").count()).toBeLessThan(100);
+  console.info(`longest task while scrolling through ${EVENTS} events: ${longest} ms`);
+  expect(longest).toBeLessThan(MAX_TASK_MS);
+});
+
+it("opens, searches and scrolls a payload of 2 MB without blocking the page", async () => {
+  const page = await ui.open("/inbox?view=all");
+  await page.getByText("Two megabytes").first().waitFor();
+  const tree = page.getByRole("tree", { name: "payload" });
+  const longest = await longestTask(page, async () => {
+    await page.getByText("Two megabytes").first().click();
+    await page.getByRole("tab", { name: "Payload" }).click();
+    await tree.getByText("items").click();
+    await tree.getByText("item 5").first().waitFor();
+    await page.getByRole("searchbox", { name: "Search in payload" }).fill("item 19999");
+    await page.getByText("1 of 1").waitFor();
+    await tree.getByText("item 19999").waitFor();
+    await tree.hover();
+    for (let nth = 0; nth < 20; nth += 1) await page.mouse.wheel(0, -3_000);
+  });
+  console.info(`longest task in a payload of 2 MB: ${longest} ms`);
+  expect(longest).toBeLessThan(MAX_TASK_MS);
+});
