@@ -86,7 +86,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("the pages of the web UI, on %s
     expect(await check(`name=Ask&flow=${flow}`)).toMatchObject({ available: true });
     expect(await check("name=Gr%C3%BC%C3%9Fe!")).toMatchObject({ available: true });
     await api.expect(404, "GET", "/api/apps/none/tool-name?name=x");
-    await api.expect(400, "GET", "/api/apps/desk/tool-name");
+    expect(await check("")).toMatchObject({ name: "tool" });
 
     const kinds = (await get(api, "/api/source-kinds")).items;
     expect(kinds[0]).toMatchObject({

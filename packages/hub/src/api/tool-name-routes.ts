@@ -24,7 +24,7 @@ export const toolNameRoutes = (
     tag: "apps",
     scope: "admin",
     query: z.strictObject({
-      name: z.string("must be the name of a node").max(300),
+      name: z.string("must be the name of a node").max(300).default(""),
       flow: z
         .string()
         .max(100)
