@@ -29,6 +29,7 @@ describe("the cards of flows", () => {
   it("warn of a flow without triggers, in the words of the contract", async () => {
     const page = await ui.open("/flows");
     const warning = card(page, "Greet customer").getByRole("button", { name: "No triggers" });
+    await warning.waitFor();
     expect(await warning.locator("svg.lucide-triangle-alert").count()).toBe(1);
     await warning.focus();
     const tip = page.getByRole("tooltip");

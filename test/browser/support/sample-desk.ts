@@ -147,7 +147,7 @@ const flowsOf = (outside: string) => ({
         edge("shape", "done"),
       ],
       publish: true,
-      edit: { description: "What happened this week, with a link to each issue." },
+      edit: { node: "shape", parameters: { expression: "$count([1,2,3,4])" } },
     },
   ],
   billing: [
@@ -325,12 +325,13 @@ export async function setUpFlows(call: Call, outside: string): Promise<void> {
   for (const [app, flows] of Object.entries(flowsOf(outside)))
     for (const { publish, edit, ...flow } of flows as (Record<string, unknown> & {
       publish: boolean;
-      edit?: Record<string, unknown>;
+      edit?: { node: string; parameters: unknown };
     })[]) {
       const { json } = await call("POST", `/api/apps/${app}/flows`, flow);
       const { id } = json as { id: string };
       if (publish) await call("POST", `/api/flows/${id}/publish`, { note: "First version" });
-      if (edit) await call("PATCH", `/api/flows/${id}`, edit);
+      if (edit)
+        await call("PATCH", `/api/flows/${id}/nodes/${edit.node}`, { parameters: edit.parameters });
     }
 }
 

@@ -19,6 +19,14 @@ it("finds lists and the things that have changed", () => {
   ]);
 });
 
+it("finds lists of flows when runs have changed", () => {
+  const changes = mergeChange(new Map(), { topic: "runs", ids: [A] });
+  expect([isStale(["flows", "all"], changes), isStale(["flows", A], changes)]).toEqual([
+    true,
+    false,
+  ]);
+});
+
 it("merges changes, and any change beats single ones", () => {
   const one = mergeChange(new Map(), { topic: "events", ids: [A] });
   const two = mergeChange(one, { topic: "events", ids: [B] });

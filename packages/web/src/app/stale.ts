@@ -6,10 +6,12 @@ export function mergeChange(
   { topic, ids }: { topic: string; ids?: string[] },
 ): Changes {
   const before = changes.get(topic) ?? new Set<string>();
-  return new Map(changes).set(
+  const merged = new Map(changes).set(
     topic,
     before === "all" || ids === undefined ? "all" : new Set([...before, ...ids]),
   );
+  // Lists of flows show the last run of each.
+  return topic === "runs" ? mergeChange(merged, { topic: "flows", ids: [] }) : merged;
 }
 
 const isId = (part: unknown): part is string =>

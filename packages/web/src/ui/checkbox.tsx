@@ -1,29 +1,30 @@
 import { Check, Minus } from "lucide-react";
-import { Checkbox as RadixCheckbox } from "radix-ui";
 
+/** Lists draw hundreds of them, so it is a plain button. */
 export function Checkbox({
   checked,
   onChange,
   label,
   tabIndex,
 }: {
-  checked: boolean | "indeterminate";
+  checked: boolean | "mixed";
   onChange: (checked: boolean) => void;
   label: string;
   tabIndex?: number;
 }) {
-  const Icon = checked === "indeterminate" ? Minus : Check;
+  const Icon = checked === "mixed" ? Minus : Check;
   return (
-    <RadixCheckbox.Root
+    // biome-ignore lint/a11y/useSemanticElements: an input cannot show an icon
+    <button
+      type="button"
+      role="checkbox"
       className="checkbox"
-      checked={checked}
-      onCheckedChange={(value) => onChange(value === true)}
+      aria-checked={checked}
       aria-label={label}
       tabIndex={tabIndex}
+      onClick={() => onChange(checked !== true)}
     >
-      <RadixCheckbox.Indicator>
-        <Icon className="icon" aria-hidden />
-      </RadixCheckbox.Indicator>
-    </RadixCheckbox.Root>
+      {checked !== false && <Icon className="icon" aria-hidden />}
+    </button>
   );
 }

@@ -1,7 +1,7 @@
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import { describe, expect, it } from "vitest";
 import { toPath } from "./path.ts";
-import { PAGE, toRows } from "./rows.ts";
+import { PAGE, parentsOf, toRows } from "./rows.ts";
 import { findInJson } from "./search.ts";
 
 const VALUE = {
@@ -12,6 +12,7 @@ const VALUE = {
 const openTo = (depth: number) => ({
   isOpen: (_: string, at: number) => at < depth,
   limit: () => PAGE,
+  revealed: () => undefined,
 });
 
 describe("toPath", () => {
@@ -61,7 +62,17 @@ describe("toRows", () => {
       openTo(9),
     );
     expect(rows).toHaveLength(PAGE + 1);
-    expect(rows.at(-1)?.more).toEqual({ shown: PAGE, of: 250 });
+    expect(rows.at(-1)?.more).toEqual({ hidden: 150 });
+  });
+
+  it("shows a part after the limit with its neighbours, and holds back the rest", () => {
+    const value = Array.from({ length: 1_000 }, (_, at) => at);
+    const parents = parentsOf(value, [[500]]);
+    const rows = toRows(value, { ...openTo(9), revealed: (id) => parents.get(id) });
+    const after = rows.slice(PAGE).map(({ name, more }) => name ?? more?.hidden);
+    expect(after).toEqual([395, 495, 496, 497, 498, 499, 500, 501, 502, 503, 504, 505, 494]);
+    const object = Object.fromEntries(value.map((at) => [`n${at}`, at]));
+    expect(parentsOf({ object }, [["object", "n998"]]).get('["object"]')).toBe(998);
   });
 
   it("gives every row its own id, also for names that look like paths", () => {

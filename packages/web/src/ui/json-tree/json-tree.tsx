@@ -9,7 +9,7 @@ import { CopyButton } from "../copy-button.tsx";
 import { cx } from "../cx.ts";
 import { count } from "../format.ts";
 import { type Keys, keyOf, toPath } from "./path.ts";
-import { PAGE, type Row, toRows } from "./rows.ts";
+import { PAGE, parentsOf, type Row, toRows } from "./rows.ts";
 import { findInJson } from "./search.ts";
 
 export interface JsonTreeProps {
@@ -55,14 +55,15 @@ export function JsonTree({
   const hit = hits[hitAt];
   const revealed = useMemo(() => {
     const markedKeys = marked.length > 0 ? findMarked(value, marked) : [];
-    return parentsOf([...markedKeys, ...(hit ? [hit] : [])]);
+    return parentsOf(value, [...markedKeys, ...(hit ? [hit] : [])]);
   }, [value, marked, hit]);
   const rows = useMemo(
     () =>
       toRows(value, {
         isOpen: (id, depth, size) =>
           toggled.get(id) ?? (revealed.has(id) || (depth < OPEN_DEPTH && size <= OPEN_SIZE)),
-        limit: (id) => Math.max(limits.get(id) ?? PAGE, (revealed.get(id) ?? 0) + 1),
+        limit: (id) => limits.get(id) ?? PAGE,
+        revealed: (id) => revealed.get(id),
       }),
     [value, toggled, limits, revealed],
   );
@@ -86,7 +87,7 @@ export function JsonTree({
     setToggled((map) => new Map(map).set(row.id, isOpen));
   const showMore = (row: Row) => {
     const id = keyOf(row.keys);
-    setLimits((map) => new Map(map).set(id, (row.more?.shown ?? 0) + PAGE * 5));
+    setLimits((map) => new Map(map).set(id, (map.get(id) ?? PAGE) + PAGE * 5));
   };
   const move = (index: number) => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
@@ -253,7 +254,7 @@ function TreeRow({
     return (
       <div style={indent} id={domId} role="treeitem" tabIndex={-1} aria-level={row.depth + 1}>
         <button type="button" className="ml-4 text-blue underline" tabIndex={-1} onClick={onMore}>
-          Load more ({count(row.more.of - row.more.shown)} left)
+          Load more ({count(row.more.hidden)} left)
         </button>
       </div>
     );
@@ -365,18 +366,6 @@ function Value({
       )}
     </span>
   );
-}
-
-/** The parts that must be open to see the keys, with the largest index that must be shown in each. */
-function parentsOf(all: readonly Keys[]): Map<string, number> {
-  const parents = new Map<string, number>();
-  for (const keys of all)
-    for (let length = 0; length < keys.length; length += 1) {
-      const id = keyOf(keys.slice(0, length));
-      const key = keys[length];
-      parents.set(id, Math.max(parents.get(id) ?? 0, typeof key === "number" ? key : 0));
-    }
-  return parents;
 }
 
 const MAX_MARKED = 50;
