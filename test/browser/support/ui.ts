@@ -1,8 +1,8 @@
 /** A hub and a browser for the tests of one file, and pages that are signed in. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import axe from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import { SECRET } from "../../support/deliver.ts";
@@ -94,11 +94,9 @@ export function useUi(env: Record<string, string> = {}): Ui {
   };
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 /** The serious and critical problems of accessibility on the page. */
 export async function findBarriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
+  await page.evaluate(axe.source);
   return page.evaluate(async () => {
     const { axe } = window as unknown as {
       axe: { run(): Promise<{ violations: AxeViolation[] }> };

@@ -16,9 +16,6 @@ export class ApiError extends Error {
   }
 }
 
-export const isApiError = (error: unknown, code?: string): error is ApiError =>
-  error instanceof ApiError && (code === undefined || error.problem.code === code);
-
 export const isStatus = (error: unknown, status: number): boolean =>
   error instanceof ApiError && error.problem.status === status;
 

@@ -1,5 +1,5 @@
 /** The name of a key. `mod` is ⌘ on Apple's keyboards, Ctrl elsewhere. */
-export const isApple = (): boolean => /Mac|iPhone|iPad/.test(navigator.platform);
+const isApple = (): boolean => /Mac|iPhone|iPad/.test(navigator.platform);
 
 export function Kbd({ children }: { children: string }) {
   const isMac = isApple();

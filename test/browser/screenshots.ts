@@ -1,0 +1,102 @@
+/** `npm run screenshots`: every page in both themes, on a hub with sample data, as docs/images/*.png. */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { SECRET } from "../support/deliver.ts";
+import { startHubProcess } from "../support/hub-process.ts";
+import { launchChromium } from "./support/chromium.ts";
+import { sendEvents, setUpFlows, startOutside } from "./support/sample-desk.ts";
+
+const FOLDER = fileURLToPath(new URL("../../docs/images", import.meta.url));
+const ADMIN = "the-admin-of-these-images";
+/** Animations and requests have ended. */
+const SETTLE_MS = 1_000;
+
+interface Shot {
+  name: string;
+  path: string;
+  act?: (page: Page) => Promise<unknown>;
+}
+
+const only = process.argv.slice(2);
+const data = mkdtempSync(join(tmpdir(), "signalbox-images-"));
+const outside = await startOutside();
+const hub = await startHubProcess({
+  data,
+  env: {
+    GITHUB_WEBHOOK_SECRET: SECRET,
+    SIGNALBOX_TOKEN: ADMIN,
+    SIGNALBOX_ALLOW_UNSIGNED: "true",
+    SIGNALBOX_ALLOW_PRIVATE: "on",
+  },
+});
+const browser = await launchChromium();
+
+async function call(method: string, path: string, body?: unknown) {
+  const response = await fetch(`${hub.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return { json: text === "" ? undefined : JSON.parse(text) };
+}
+
+async function findShots(): Promise<Shot[]> {
+  const flows = (await call("GET", "/api/flows?limit=100")).json.items;
+  const flow = flows.find(({ name }: { name: string }) => name === "Issue triage");
+  const runs = (await call("GET", `/api/runs?flow=${flow.id}`)).json.items;
+  return [
+    {
+      name: "inbox",
+      path: "/inbox",
+      act: async (page) => {
+        await page.getByText("The lamp stays red").first().click();
+        await page.getByRole("tab", { name: "Why" }).click();
+      },
+    },
+    { name: "flows", path: "/flows" },
+    { name: "canvas", path: `/flows/${flow.id}` },
+    { name: "runs", path: "/runs" },
+    { name: "run", path: `/runs/${runs[0].id}` },
+    { name: "connections", path: "/connections" },
+    { name: "sources", path: "/sources" },
+    { name: "settings", path: "/settings" },
+    { name: "connect", path: "/connect" },
+    { name: "sign-in", path: "/sign-in" },
+  ];
+}
+
+try {
+  mkdirSync(FOLDER, { recursive: true });
+  await setUpFlows(call, outside.url);
+  await sendEvents(hub.url);
+  const shots = (await findShots()).filter(({ name }) => only.length === 0 || only.includes(name));
+  for (const colorScheme of ["light", "dark"] as const) {
+    const context = await browser.newContext({
+      viewport: { width: 1440, height: 900 },
+      colorScheme,
+      reducedMotion: "reduce",
+    });
+    const page = await context.newPage();
+    await page.goto((await call("POST", "/api/session/links", {})).json.url);
+    await page.waitForURL("**/inbox");
+    await page.evaluate(() => localStorage.setItem("signalbox.path-hidden", "1"));
+    for (const { name, path, act } of shots) {
+      await page.goto(`${hub.url}${path}`);
+      await page.waitForTimeout(SETTLE_MS);
+      await act?.(page);
+      await page.waitForTimeout(SETTLE_MS);
+      await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) });
+    }
+    await context.close();
+  }
+} finally {
+  await browser.close();
+  await hub.stop("SIGKILL");
+  outside.stop();
+  rmSync(data, { recursive: true, force: true });
+}
