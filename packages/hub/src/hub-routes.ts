@@ -20,6 +20,7 @@ import { statsRoutes } from "./api/stats-routes.ts";
 import { testEventRoutes } from "./api/test-event-routes.ts";
 import { triggerRoutes } from "./api/trigger-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
+import type { DraftRuns } from "./apps/draft-runs.ts";
 import { CHECK_WAIT_MS } from "./connections/connection-registry.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
@@ -52,6 +53,7 @@ export interface HubRoutesOptions {
   sessions: Sessions;
   checkReady: () => Promise<void>;
   refusals: Refusals;
+  drafts: DraftRuns;
   sendSample: SendSample;
   sendTestEvent: SendTestEvent;
   onError: (error: unknown) => void;
@@ -114,7 +116,14 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
         calls: options.connections,
       },
     }),
-    ...runRoutes({ calls, store, now, slots: agents.slots, closing: options.closing }),
+    ...runRoutes({
+      calls,
+      drafts: options.drafts,
+      store,
+      now,
+      slots: agents.slots,
+      closing: options.closing,
+    }),
     ...eventRoutes(agents.inbox, triggers),
     ...triggerRoutes(triggers),
     ...sampleRoutes(options.sendSample),

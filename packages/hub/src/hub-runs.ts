@@ -2,6 +2,7 @@
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { newNonce } from "./agents/nonce.ts";
 import { createToolCalls } from "./apps/call-tool.ts";
+import { createDraftRuns } from "./apps/draft-runs.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { HubPipeline } from "./hub-pipeline.ts";
@@ -79,6 +80,7 @@ export function createHubRuns(options: HubRunsOptions) {
   const ticker = createTicker({ store, timers, newId, onError });
   return {
     calls: createToolCalls({ store, runner, evaluate, newId, now }),
+    drafts: createDraftRuns({ store, runner, registry: nodeTypes, evaluate, newId, now }),
     triggers,
     close: async () => void (await Promise.all([ticker.close(), runner.close()])),
   };

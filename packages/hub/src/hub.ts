@@ -137,6 +137,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     closing: closing.signal,
     checkReady: pipeline.checkReady,
     refusals: pipeline.refusals,
+    drafts: runs.drafts,
     sendSample: pipeline.sendSample,
     sendTestEvent: pipeline.sendTestEvent,
     sessions,

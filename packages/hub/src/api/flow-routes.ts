@@ -265,13 +265,13 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
     defineRoute({
       method: "get",
       path: "/api/flows/:flow/versions/:version",
-      summary: "Get the graph of a version",
+      summary: "Get the graph of a version, or of a run of the draft (a negative number)",
       tag,
       scope,
       response: { status: 200, schema: flowDraftSchema.pick({ nodes: true, edges: true }) },
       async handle({ tenant, param }) {
         await assertFlowExists(tenant, param("flow"));
-        const number = version.safeParse(Number(param("version"))).data;
+        const number = z.int().safeParse(Number(param("version"))).data;
         const graph = number && (await store.getVersion(tenant, param("flow"), number));
         if (!graph)
           throw new RequestError(

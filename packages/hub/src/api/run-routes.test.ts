@@ -20,6 +20,7 @@ it("returns the steps of a run only with the scope admin", async () => {
   const step = { node_id: "n", output: "inner", started_at: 0, finished_at: 0 };
   const routes = runRoutes({
     calls: { start: async () => ({ id: "r", ended: Promise.resolve(run) }) } as never,
+    drafts: {} as never,
     store: { listSteps: async () => ({ items: [step], next: 7 }) } as never,
     now: () => 0,
     slots,
@@ -55,6 +56,7 @@ it("returns 202 with the state of the run when the wait times out", async () => 
     calls: {
       start: async () => ({ id: "r", ended: new Promise<Run>(() => {}) }),
     } as unknown as ToolCalls,
+    drafts: {} as never,
     store: { previewRun: async () => run } as never,
     now: () => 0,
     slots,
@@ -94,6 +96,7 @@ it("streams the whole run first, then its changes, and reads the store only as f
   const app = new Hono();
   const routes = runRoutes({
     calls: { follow } as unknown as ToolCalls,
+    drafts: {} as never,
     store: { previewRun: async () => run } as never,
     now: () => 0,
     slots,
@@ -157,6 +160,7 @@ it("ends a stream when its token is revoked, and stops watching the token", asyn
   let watching = 0;
   const routes = runRoutes({
     calls: { follow } as unknown as ToolCalls,
+    drafts: {} as never,
     store: { previewRun: async () => run } as never,
     now: () => 0,
     slots: createStreamSlots({

@@ -4,12 +4,15 @@
  */
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
+import type { DraftRuns } from "../apps/draft-runs.ts";
 import { idFloor } from "../lib/ids.ts";
 import { RequestError } from "../lib/request-error.ts";
+import type { Started } from "../runs/runner.ts";
 import type { Run, RunSummary, StepPage } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { allows } from "../tenants/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
+import { nodeTestBody, pinsSchema } from "./draft-run-schema.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { streamRun } from "./run-stream.ts";
 import { runValueRoutes } from "./run-value-routes.ts";
@@ -45,6 +48,7 @@ const result = runView.extend({
 
 export interface RunRoutes {
   calls: ToolCalls;
+  drafts: DraftRuns;
   store: Store;
   now: () => number;
   slots: StreamSlots;
@@ -60,6 +64,7 @@ const MAX_WAIT_MS = 50_000;
 export function runRoutes(options: RunRoutes): Route[] {
   return [
     startRoute(options),
+    nodeTestRoute(options),
     ...readRoutes(options),
     ...runValueRoutes(options.store),
     ...controlRoutes(options),
@@ -81,7 +86,8 @@ const withSteps = async (store: RunRoutes["store"], run: Run) => ({
   ...stepPage(await store.listSteps(run.tenant, run.id)),
 });
 
-function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoutes): Route {
+function startRoute(options: RunRoutes): Route {
+  const { calls, drafts, store } = options;
   return defineRoute({
     method: "post",
     path: "/api/flows/:flow/runs",
@@ -89,10 +95,22 @@ function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoute
       "Start a run from a trigger; with ?wait=1 the response is the ended run, or 202 if the run takes too long",
     tag,
     scope: "flows:call",
-    query: z.strictObject({ wait: z.enum(["0", "1"], "must be 0 or 1").default("0") }),
+    query: z.strictObject({
+      wait: z.enum(["0", "1"], "must be 0 or 1").default("0"),
+      draft: z
+        .enum(["0", "1"], "must be 0 or 1")
+        .default("0")
+        .describe("1: run the draft, not the published version. Needs the scope `admin`."),
+    }),
     body: z.strictObject({
       trigger: z.string("must be the id or slug of a trigger").min(1, "must not be empty"),
       input: z.record(z.string(), z.json(), "must be an object").default({}),
+      event: z
+        .string()
+        .max(100)
+        .optional()
+        .describe("With draft=1: the id of an event, which is the input."),
+      pins: pinsSchema,
     }),
     response: {
       status: 202,
@@ -100,26 +118,73 @@ function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoute
       or: { status: 200, schema: result, when: "With ?wait=1: the ended run" },
     },
     async handle({ access, tenant, param, query, body, signal }) {
-      const call = {
-        tenant,
-        flow: param("flow"),
-        onlyActive: !allows(access, "admin"),
-        ...body,
-      };
-      if (query.wait === "1") {
-        const { id, stored, ended } = await calls.start(call);
-        const timeout = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
-        const run = await Promise.race([ended, aborted(timeout)]);
-        // Callers without the scope `admin` do not see the steps of a flow.
-        if (run)
-          return { json: allows(access, "admin") ? await withSteps(store, run) : viewRun(run) };
-        await stored;
-        return { status: 202, json: viewRun(assertFound(await store.previewRun(tenant, id), id)) };
+      const isAdmin = allows(access, "admin");
+      const { event, pins, ...given } = body;
+      const request = { tenant, flow: param("flow"), ...given };
+      const waits = query.wait === "1";
+      if (query.draft === "1") {
+        if (!isAdmin)
+          throw new RequestError("forbidden", "draft", "runs of drafts need the scope admin");
+        const started = await drafts.start({ ...request, event, pins, by: access.name });
+        return respond(options, tenant, started, { waits, isAdmin, signal });
       }
+      if (event !== undefined || Object.keys(pins).length > 0)
+        throw new RequestError("invalid", event === undefined ? "pins" : "event", "needs draft=1");
+      const call = { ...request, onlyActive: !isAdmin };
+      if (waits)
+        return respond(options, tenant, await calls.start(call), { waits, isAdmin, signal });
       const id = await calls.queue(call);
       return { status: 202, json: viewRun(assertFound(await store.previewRun(tenant, id), id)) };
     },
   });
+}
+
+function nodeTestRoute(options: RunRoutes): Route {
+  return defineRoute({
+    method: "post",
+    path: "/api/flows/:flow/nodes/:node/test",
+    summary:
+      "Execute one node of the draft, with given outputs of the nodes before it; the response is the ended run, or 202 if it takes too long",
+    tag,
+    scope: "admin",
+    body: nodeTestBody,
+    response: {
+      status: 200,
+      schema: runWithSteps,
+      or: { status: 202, schema: runView, when: "The run takes too long" },
+    },
+    async handle({ access, tenant, param, body: { from_run, ...body }, signal }) {
+      const started = await options.drafts.testNode({
+        tenant,
+        flow: param("flow"),
+        node: param("node"),
+        ...body,
+        fromRun: from_run,
+        by: access.name,
+      });
+      return respond(options, tenant, started, { waits: true, isAdmin: true, signal });
+    },
+  });
+}
+
+/** The ended run if the caller waits for it, or the run as soon as it is stored. */
+async function respond(
+  { store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoutes,
+  tenant: string,
+  { id, stored, ended }: Started,
+  { waits, isAdmin, signal }: { waits: boolean; isAdmin: boolean; signal: AbortSignal },
+) {
+  if (waits) {
+    const timeout = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
+    const run = await Promise.race([ended, aborted(timeout)]);
+    // Callers without the scope `admin` do not see the steps of a flow.
+    if (run) return { json: isAdmin ? await withSteps(store, run) : viewRun(run) };
+  }
+  await stored;
+  return {
+    status: 202 as const,
+    json: viewRun(assertFound(await store.previewRun(tenant, id), id)),
+  };
 }
 
 function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {

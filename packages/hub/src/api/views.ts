@@ -130,7 +130,7 @@ export const runView = z.object({
   id: z.string(),
   app: z.string(),
   flow_id: z.string(),
-  version: z.int(),
+  version: z.int().describe("Negative: a run of the draft."),
   trigger_node: z.string(),
   cause: z.enum(RUN_CAUSES),
   event_id: z.string().nullable(),

@@ -54,6 +54,7 @@ export function createDeferredStart(options: DeferredStartOptions): DeferredStar
     stored.resolve();
     return outcome;
   };
+  collect(claimed.steps);
   const save: SaveProgress = async (progress, { canWait = false } = {}) => {
     collect(progress.steps);
     if (!isStored && canWait) return "delayed";

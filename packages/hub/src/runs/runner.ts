@@ -4,7 +4,7 @@
  * executions walk the graphs, the heartbeat renews leases, and waiters resolve when runs have ended.
  */
 import { type Instant, instant } from "../lib/elapsed.ts";
-import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run } from "../store/run-store.ts";
+import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run, Step } from "../store/run-store.ts";
 import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
 import { observeSteps } from "./run-metrics.ts";
@@ -29,6 +29,8 @@ export interface StartOptions {
   signal?: AbortSignal | undefined;
   /** The caller waits for the result, so the run may be stored late; see deferred-start.ts. */
   deferred?: boolean | undefined;
+  /** Steps that are recorded before the run starts. Only for deferred runs. */
+  pinned?: readonly Step[] | undefined;
   /** Called when a tool that the run calls reports progress, if the run executes in this process. */
   onProgress?: ((progress: NodeProgress) => void) | undefined;
 }
@@ -96,7 +98,8 @@ export function createRunner(options: RunnerOptions): Runner {
   const startDeferred = async (run: ImmediateRun, given: StartOptions): Promise<Started> => {
     const since = instant(timers);
     const { now } = newLease();
-    const claimed = await store.prepareRun(run, { ...newLease(), now });
+    const prepared = await store.prepareRun(run, { ...newLease(), now });
+    const claimed = { ...prepared, steps: [...(given.pinned ?? [])] };
     assertOpen();
     const deferred = createDeferredStart({
       run,

@@ -216,6 +216,15 @@ export interface FlowStore {
     edit: (graph: FlowGraph) => EditFlow,
     prepare: (flow: StoredFlow) => Publication,
   ): Promise<EditResult>;
+  /**
+   * Stores the graph of a run of a draft, as a version with a negative number, and returns the number.
+   * Keeps the newest of them only. Undefined if the flow does not exist.
+   */
+  saveDraftVersion(
+    key: FlowKey,
+    draft: { graph: FlowGraph; by: string; at: number },
+  ): Promise<number | undefined>;
+  /** The published versions. */
   listVersions(tenant: string, id: string): Promise<FlowVersion[]>;
   getVersion(tenant: string, id: string, version: number): Promise<FlowGraph | undefined>;
 

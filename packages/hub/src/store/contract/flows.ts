@@ -17,6 +17,28 @@ import type { It } from "./subject.ts";
 const LATER = START + 5 * SECOND;
 
 export function flowsContract(it: It): void {
+  it("keep the graphs of recent runs of drafts, apart from published versions", async ({
+    store,
+  }) => {
+    const flow = await makeFlow(store);
+    await publish(store, flow);
+    const save = (graph = intents("Draft"), key = flow) =>
+      store.saveDraftVersion(key, { graph, by: "ada", at: START });
+    expect(await save()).toBe(-1);
+    expect(await save()).toBe(-1);
+    expect(await save(intents("Other"))).toBe(-2);
+    expect(await store.getVersion("acme", flow.id, -1)).toEqual(intents("Draft"));
+    expect(await store.getVersion("umbrella", flow.id, -1)).toBeUndefined();
+    expect(await save(intents("X"), { ...flow, tenant: "umbrella" })).toBeUndefined();
+    expect(await save(intents("X"), { ...flow, id: "none" })).toBeUndefined();
+    for (let nth = 3; nth <= 21; nth += 1) await save(intents(`Draft ${nth}`));
+    expect(await store.getVersion("acme", flow.id, -21)).toBeDefined();
+    expect(await store.getVersion("acme", flow.id, -2)).toBeDefined();
+    expect(await store.getVersion("acme", flow.id, -1)).toBeUndefined();
+    expect((await store.listVersions("acme", flow.id)).map(({ version }) => version)).toEqual([1]);
+    expect((await publish(store, flow)).version).toBe(2);
+  });
+
   it("report whether the draft differs from the published version", async ({ store }) => {
     const flow = await makeFlow(store);
     const state = async () => (await store.listDraftStates("acme", [flow.id, "x"])).get(flow.id);

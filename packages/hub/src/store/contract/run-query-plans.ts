@@ -128,6 +128,7 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
   { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
   { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
+  { what: "saving the graph of a draft's run", verb: (d) => verbTable(d).saveDraftVersion.run(flow, { graph: intents(), by: "", at: START }), indexes: ["flows", "apps", "flow_versions"] },
   { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
   { what: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions", "trigger_firings"] },
   { what: "due schedules", verb: (d) => verbTable(d).fireSchedules.run(START, 20, () => ({ run: undefined, next_at: null })), indexes: ["schedules_due", "schedules", "triggers"] },

@@ -239,7 +239,7 @@ export function* publishFlow(
   if ("outcome" in found) return found;
   const { graph, triggers, note, by, at, aliasUntil } = prepare(found);
   const newest = yield* first<{ version: number | null }>(
-    "SELECT max(version) AS version FROM flow_versions WHERE flow_id = ?",
+    "SELECT max(version) AS version FROM flow_versions WHERE flow_id = ? AND version > 0",
     [found.id],
   );
   const version = (newest?.version ?? 0) + 1;
@@ -263,6 +263,35 @@ export function* publishFlow(
   return yield* saved(row);
 }
 
+/** The number of graphs of drafts that are kept per flow. */
+const KEPT_DRAFTS = 20;
+
+export function* saveDraftVersion(
+  dialect: Dialect,
+  key: FlowKey,
+  { graph, by, at }: { graph: FlowGraph; by: string; at: number },
+): Verb<number | undefined> {
+  const found = yield* lockFlow(dialect, key);
+  if ("outcome" in found) return undefined;
+  const text = JSON.stringify(graph);
+  const newest = yield* first<{ version: number; same: number }>(
+    "SELECT version, CASE WHEN graph = ? THEN 1 ELSE 0 END AS same FROM flow_versions " +
+      "WHERE flow_id = ? AND version < 0 ORDER BY version LIMIT 1",
+    [text, key.id],
+  );
+  if (newest?.same === 1) return newest.version;
+  const version = (newest?.version ?? 0) - 1;
+  yield* query(
+    "INSERT INTO flow_versions (flow_id, version, graph, note, created_by, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+    [key.id, version, text, "", by, at],
+  );
+  yield* query("DELETE FROM flow_versions WHERE flow_id = ? AND version < 0 AND version >= ?", [
+    key.id,
+    version + KEPT_DRAFTS,
+  ]);
+  return version;
+}
+
 export function* rollBackFlow(
   dialect: Dialect,
   key: FlowKey,
@@ -283,7 +312,7 @@ export function* rollBackFlow(
 export function* listVersions(tenant: string, id: string): Verb<FlowVersion[]> {
   return yield* query<FlowVersion>(
     "SELECT v.version, v.note, v.created_by, v.created_at FROM flow_versions v JOIN flows f ON f.id = v.flow_id " +
-      "WHERE v.flow_id = ? AND f.tenant_id = ? ORDER BY v.version DESC",
+      "WHERE v.flow_id = ? AND v.version > 0 AND f.tenant_id = ? ORDER BY v.version DESC",
     [id, tenant],
   );
 }

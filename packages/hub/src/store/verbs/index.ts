@@ -61,6 +61,7 @@ import {
   listVersions,
   publishFlow,
   rollBackFlow,
+  saveDraftVersion,
   saveFlows,
   sweepFlows,
 } from "./flows.ts";
@@ -265,6 +266,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   rollBackFlow: writes((key, version, at, edit, prepare) =>
     rollBackFlow(dialect, key, version, at, edit, prepare),
   ),
+  saveDraftVersion: writes((key, draft) => saveDraftVersion(dialect, key, draft)),
   listVersions: reads(listVersions),
   getVersion: reads(getVersion),
   listTools: reads(listTools),

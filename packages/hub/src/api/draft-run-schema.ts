@@ -1,0 +1,26 @@
+/** The bodies of requests that test drafts. */
+import { z } from "zod";
+
+const pin = z.strictObject({
+  output: z.json(),
+  port: z.string().max(100).optional().describe("The port on which the run continues."),
+});
+
+export const pinsSchema = z
+  .record(z.string().max(100), pin, "must be an object")
+  .default({})
+  .describe("By the id or slug of a node: its output. The node is not executed.");
+
+export const nodeTestBody = z.strictObject({
+  trigger: z.string().min(1).max(100).optional().describe("By default, one that reaches the node."),
+  input: z
+    .record(z.string(), z.json(), "must be an object")
+    .optional()
+    .describe("The value of `{{ trigger }}`. By default, that of `from_run`, or empty."),
+  pins: pinsSchema,
+  from_run: z
+    .string()
+    .max(100)
+    .optional()
+    .describe("A run of the flow, whose outputs are used for nodes that `pins` does not contain."),
+});
