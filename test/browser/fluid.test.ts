@@ -73,3 +73,17 @@ it("opens, searches and scrolls a payload of 2 MB without blocking the page", as
   console.info(`longest task in a payload of 2 MB: ${longest} ms`);
   expect(longest).toBeLessThan(MAX_TASK_MS);
 });
+
+it("loads less than 250 KB of compressed scripts before the canvas and the editor", async () => {
+  const page = await ui.open("/inbox");
+  await page.getByRole("region", { name: "Events" }).getByRole("link").first().waitFor();
+  const bytes = await page.evaluate(() =>
+    performance
+      .getEntriesByType("resource")
+      .filter(({ name }) => name.endsWith(".js"))
+      .reduce((sum, entry) => sum + (entry as PerformanceResourceTiming).encodedBodySize, 0),
+  );
+  console.info(`scripts of the first load: ${bytes} bytes, compressed`);
+  expect(bytes).toBeGreaterThan(50_000);
+  expect(bytes).toBeLessThan(250_000);
+});

@@ -1,5 +1,6 @@
 /** Requests to the hub's API. The session cookie authenticates them; see types.ts for the views. */
 import { ApiError, readProblem } from "./problem.ts";
+import { chosenTenant } from "./tenant.ts";
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
@@ -28,7 +29,9 @@ export const path = (parts: TemplateStringsArray, ...values: string[]): string =
 
 const send = async (method: string, target: string, options: Options = {}): Promise<Response> => {
   const { query, body, ifMatch, signal } = options;
-  const response = await fetch(toUrl(target, query), {
+  // A session belongs to no tenant.
+  const tenant = target === "/api/session" ? undefined : chosenTenant();
+  const response = await fetch(toUrl(target, { ...query, tenant }), {
     method,
     credentials: "same-origin",
     headers: {

@@ -1,8 +1,13 @@
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import { createLive, type LiveMessage, type LiveSource } from "./live.ts";
+import { chosenTenant } from "./tenant.ts";
 
 const live = createLive({
-  open: (url) => new EventSource(url) as unknown as LiveSource,
+  open: (url) => {
+    const tenant = chosenTenant();
+    const full = tenant === undefined ? url : `${url}&tenant=${encodeURIComponent(tenant)}`;
+    return new EventSource(full) as unknown as LiveSource;
+  },
   schedule: (task, ms) => {
     const timer = setTimeout(task, ms);
     return () => clearTimeout(timer);

@@ -1,7 +1,8 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
-import { Suspense } from "react";
+import { Suspense, useState } from "react";
 import { Redirect, Route, Switch } from "wouter";
+import { chosenTenant, needsTenant } from "../api/tenant.ts";
 import { ButtonLink } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -13,6 +14,7 @@ import { queryClient } from "./query-client.ts";
 import { useSession } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { SignInPage } from "./sign-in-page.tsx";
+import { TenantPage } from "./tenant-page.tsx";
 
 export function App() {
   return (
@@ -31,10 +33,13 @@ export function App() {
 }
 
 function SignedIn() {
+  const [tenant, setTenant] = useState(chosenTenant);
   const { data: session, error, isPending, refetch } = useSession();
   if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (isPending) return null;
   if (session === null) return <SignInPage />;
+  if (needsTenant(session.tenants, tenant))
+    return <TenantPage tenants={session.tenants} onChosen={() => setTenant(chosenTenant())} />;
   return (
     <Shell session={session}>
       <Switch>

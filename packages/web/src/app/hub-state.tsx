@@ -1,8 +1,11 @@
 /** Whether the live stream of this tab is connected, and to which hub. */
+import { ShieldAlert } from "lucide-react";
 import type { ReactNode } from "react";
+import { chosenTenant } from "../api/tenant.ts";
 import type { Session } from "../api/types.ts";
 import { useLive, useLiveState } from "../api/use-live.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
+import { Tooltip } from "../ui/tooltip.tsx";
 import { refreshOnChange } from "./refresh-on-change.ts";
 
 const STATES = {
@@ -23,8 +26,21 @@ export function HubState({ session, children }: { session: Session; children: Re
       <SignalHead aspect={aspect} label={name} />
       <span className="min-w-0 flex-1 max-[900px]:sr-only" title={note} role="status">
         <b className="block font-semibold text-ink">{name}</b>
-        <span className="block truncate">{new URL(session.hub.url).host}</span>
+        <span className="block truncate">
+          {[chosenTenant(), new URL(session.hub.url).host].filter(Boolean).join(" · ")}
+        </span>
       </span>
+      {session.hub.accepts_unsigned && (
+        <Tooltip text="Webhooks without a signature are accepted: any program on this machine can send events of sources without a secret. Set a secret, such as GITHUB_WEBHOOK_SECRET.">
+          <button
+            type="button"
+            aria-label="Webhooks without a signature are accepted"
+            className="rounded-chip text-amber"
+          >
+            <ShieldAlert className="icon" aria-hidden />
+          </button>
+        </Tooltip>
+      )}
       {children}
     </div>
   );

@@ -1,11 +1,12 @@
 /** The command palette: pages, flows and actions by name. */
 import { useQuery } from "@tanstack/react-query";
 import { Command } from "cmdk";
-import { LogOut, Moon, Sun, Workflow } from "lucide-react";
+import { LogOut, Moon, Send, Sun, Workflow } from "lucide-react";
 import { Dialog } from "radix-ui";
 import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import type { FlowSummary, Page } from "../api/types.ts";
+import { useSendTest } from "../inbox/send-test.tsx";
 import { Kbd } from "../ui/kbd.tsx";
 import { CONNECT_PAGE, NAV_PAGES } from "./pages.tsx";
 import { signOut } from "./session.ts";
@@ -14,6 +15,7 @@ import { setTheme, useIsDark } from "./theme.ts";
 export default function Palette({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
   const isDark = useIsDark();
+  const sendTest = useSendTest();
   const flows = useQuery({
     queryKey: ["flows", "palette"],
     queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 100 }),
@@ -74,6 +76,10 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                 </Group>
               )}
               <Group name="Actions">
+                <Command.Item className="item" onSelect={then(sendTest)}>
+                  <Send className="icon" aria-hidden />
+                  Send test event
+                </Command.Item>
                 <Command.Item
                   className="item"
                   onSelect={then(() => setTheme(isDark ? "light" : "dark"))}

@@ -1,7 +1,14 @@
-import { QueryClient } from "@tanstack/react-query";
-import { ApiError } from "../api/problem.ts";
+import { QueryCache, QueryClient } from "@tanstack/react-query";
+import { ApiError, isStatus } from "../api/problem.ts";
 
-export const queryClient = new QueryClient({
+export const queryClient: QueryClient = new QueryClient({
+  queryCache: new QueryCache({
+    // The session has ended: the page asks to sign in again.
+    onError: (error, { queryKey: [topic] }) => {
+      if (isStatus(error, 401) && topic !== "session")
+        void queryClient.invalidateQueries({ queryKey: ["session"] });
+    },
+  }),
   defaultOptions: {
     queries: {
       staleTime: 10_000,

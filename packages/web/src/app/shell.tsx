@@ -1,7 +1,8 @@
 /** The frame of every page: navigation, palette, live state. */
-import { LogOut, Monitor, Moon, Search, Sun } from "lucide-react";
+import { LogOut, Monitor, Moon, Search, Sun, Users } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { chooseTenant } from "../api/tenant.ts";
 import type { Session } from "../api/types.ts";
 import { SendTestProvider } from "../inbox/send-test.tsx";
 import { Kbd } from "../ui/kbd.tsx";
@@ -58,7 +59,7 @@ export function Shell({ session, children }: { session: Session; children: React
           </button>
           <NavLink page={CONNECT_PAGE} />
           <HubState session={session}>
-            <AccountMenu />
+            <AccountMenu tenants={session.tenants} />
           </HubState>
         </nav>
         <main
@@ -102,16 +103,18 @@ const THEMES = [
   ["dark", "Dark", Moon],
 ] as const;
 
-function AccountMenu() {
+function AccountMenu({ tenants }: { tenants: readonly string[] }) {
   const choice = useThemeChoice();
-  const { icon: Icon } = {
-    icon: THEMES.find(([theme]) => theme === choice)?.[2] ?? Monitor,
-  };
+  const Icon = THEMES.find(([theme]) => theme === choice)?.[2] ?? Monitor;
   const leave = () =>
     signOut().then(() => {
       queryClient.clear();
       location.assign("/sign-in");
     }, toastError);
+  const switchTenant = () => {
+    chooseTenant(undefined);
+    location.assign("/inbox");
+  };
   return (
     <Menu
       label="Theme and session"
@@ -129,6 +132,9 @@ function AccountMenu() {
           onSelect: () => setTheme(theme satisfies ThemeChoice),
         })),
         "-",
+        ...(tenants.length === 1
+          ? []
+          : [{ label: "Switch tenant", icon: Users, onSelect: switchTenant }]),
         { label: "Sign out", icon: LogOut, onSelect: () => void leave() },
       ]}
     />

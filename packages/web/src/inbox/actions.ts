@@ -6,8 +6,22 @@ import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { patchEvents } from "./use-events.ts";
 
-const bulk = (ids: readonly string[], action: "processed" | "waiting" | "replay") =>
-  api.post<BulkResult>("/api/events/bulk", { ids, action });
+/** The hub accepts so many events in one request. */
+const MAX_IDS = { processed: 500, waiting: 500, replay: 50 } as const;
+
+async function bulk(
+  ids: readonly string[],
+  action: keyof typeof MAX_IDS,
+): Promise<Pick<BulkResult, "ids" | "runs">> {
+  const done = { ids: [] as string[], runs: 0 };
+  for (let at = 0; at < ids.length; at += MAX_IDS[action]) {
+    const part = ids.slice(at, at + MAX_IDS[action]);
+    const result = await api.post<BulkResult>("/api/events/bulk", { ids: part, action });
+    done.ids.push(...result.ids);
+    done.runs += result.runs;
+  }
+  return done;
+}
 
 const refresh = (ids: readonly string[]) => {
   for (const id of ids) void queryClient.invalidateQueries({ queryKey: ["events", id] });

@@ -76,7 +76,7 @@ export default function InboxPage() {
       <div
         className={
           openId
-            ? "grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_minmax(420px,37%)] max-[1100px]:grid-cols-1"
+            ? "grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_clamp(490px,36%,620px)] max-[1100px]:grid-cols-1"
             : "grid min-h-0 flex-1"
         }
       >

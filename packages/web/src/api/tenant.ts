@@ -1,0 +1,28 @@
+/** The tenant that the requests of this tab are about, if the session has several. */
+const KEY = "signalbox.tenant";
+
+const read = (): string | undefined => {
+  try {
+    return sessionStorage.getItem(KEY) ?? undefined;
+  } catch {
+    return undefined;
+  }
+};
+let chosen = read();
+
+export const chosenTenant = (): string | undefined => chosen;
+
+export function chooseTenant(tenant: string | undefined): void {
+  chosen = tenant;
+  try {
+    if (tenant === undefined) sessionStorage.removeItem(KEY);
+    else sessionStorage.setItem(KEY, tenant);
+  } catch {
+    // Without storage the choice lasts until the page is closed.
+  }
+}
+
+/** Whether a tenant must be chosen before a page can load. No tenants in the session: all of them. */
+export const needsTenant = (tenants: readonly string[], tenant: string | undefined): boolean =>
+  tenants.length !== 1 &&
+  (tenant === undefined || (tenants.length > 0 && !tenants.includes(tenant)));

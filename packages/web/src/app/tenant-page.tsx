@@ -1,0 +1,68 @@
+/** Chooses the tenant to work with, for a session of several or of all tenants. */
+import { useState } from "react";
+import { chooseTenant } from "../api/tenant.ts";
+import { Button } from "../ui/button.tsx";
+import { Field, TextInput } from "../ui/field.tsx";
+import { Logo } from "./logo.tsx";
+
+export function TenantPage({
+  tenants,
+  onChosen,
+}: {
+  tenants: readonly string[];
+  onChosen: () => void;
+}) {
+  const [typed, setTyped] = useState("");
+  const choose = (tenant: string) => {
+    if (tenant === "") return;
+    chooseTenant(tenant);
+    onChosen();
+  };
+  return (
+    <main className="grid h-full place-items-center overflow-y-auto p-6">
+      <div className="tile flex w-[440px] max-w-full flex-col gap-4 p-6 shadow-tile">
+        <div className="flex items-center gap-3">
+          <Logo size={32} />
+          <h1 className="type-h1">Choose a tenant</h1>
+        </div>
+        <div className="track" aria-hidden />
+        {tenants.length > 0 ? (
+          <ul className="flex flex-col gap-2">
+            {tenants.map((tenant) => (
+              <li key={tenant}>
+                <Button className="w-full" onClick={() => choose(tenant)}>
+                  {tenant}
+                </Button>
+              </li>
+            ))}
+          </ul>
+        ) : (
+          <form
+            className="flex flex-col gap-4"
+            onSubmit={(event) => {
+              event.preventDefault();
+              choose(typed.trim());
+            }}
+          >
+            <Field
+              label="Tenant"
+              hint="This session may see all tenants. With GitHub tenancy, a tenant is the id of a GitHub account."
+            >
+              {(control) => (
+                <TextInput
+                  {...control}
+                  code
+                  value={typed}
+                  onChange={(event) => setTyped(event.target.value)}
+                />
+              )}
+            </Field>
+            <Button type="submit" look="primary" disabled={typed.trim() === ""}>
+              Open
+            </Button>
+          </form>
+        )}
+      </div>
+    </main>
+  );
+}
