@@ -109,7 +109,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("the pages of the web UI, on %s
     await api.expect(400, "POST", "/api/events/test", { source: "none" });
     await api.expect(400, "POST", "/api/events/test", { source: "github", data: {} });
     expect((await get(api, "/api/event-types")).items).toMatchObject([
-      { source: "github", type: "issues", count: 1 },
+      { source: "github", type: "issues", count: 1, last_received_at: expect.any(String) },
       { source: "stripe", source_id: endpoint.id, count: 1 },
     ]);
 
@@ -207,6 +207,10 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("the pages of the web UI, on %s
         scopes: ["admin"],
         hub: { url: origin },
       });
+      const sessions = (await (await call("/api/tokens?kind=session")).json()) as {
+        items: { name: string }[];
+      };
+      expect(sessions.items.map(({ name }) => name)).toContain("web UI");
       const create = (headers: Record<string, string>) =>
         call("/api/apps", {
           method: "POST",

@@ -37,6 +37,7 @@ export const typeView = z.object({
   source_id: z.string().describe("The endpoint, connection or flow that the events came from."),
   type: z.string(),
   count: z.int().describe("How many of the newest 1,000 events have this type."),
+  last_received_at: z.iso.datetime(),
 });
 
 const refusalView = z.object({
@@ -88,9 +89,14 @@ export const sourceKindRoutes = ({ store, refusals, tokens }: SourceKindRoutes):
     tag: "events",
     scope: "inbox:read",
     response: { status: 200, schema: z.object({ items: z.array(typeView) }) },
-    handle: async ({ tenant }) => ({
-      json: { items: await store.listRecentTypes(tenant, RECENT) },
-    }),
+    async handle({ tenant }) {
+      const types = await store.listRecentTypes(tenant, RECENT);
+      const items = types.map(({ received_at, ...one }) => ({
+        ...one,
+        last_received_at: iso(received_at),
+      }));
+      return { json: { items } };
+    },
   }),
   defineRoute({
     method: "get",

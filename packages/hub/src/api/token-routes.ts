@@ -80,10 +80,18 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       tag,
       scope,
       everyTenant: true,
+      query: z.strictObject({
+        kind: z
+          .enum(["token", "session"], "must be token or session")
+          .default("token")
+          .describe(
+            "`session`: the browsers that are signed in, which can be revoked like tokens.",
+          ),
+      }),
       response: { status: 200, schema: z.object({ items: z.array(tokenView) }) },
-      async handle({ access, tenant }) {
+      async handle({ access, tenant, query: { kind } }) {
         const includes = await includesTenants({ access });
-        const items = (await store.listTokens()).filter(
+        const items = (await store.listTokens(kind)).filter(
           ({ tenants }) =>
             includes(tenants) &&
             (tenant === EVERY_TENANT || tenants.includes(tenant) || tenants.includes(EVERY_TENANT)),

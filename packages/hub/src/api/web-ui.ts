@@ -2,7 +2,7 @@
  * Serves the web UI: files with hashed names, which browsers keep, and `index.html` for every other
  * path. The Content Security Policy allows no inline script; styles need the nonce of the response.
  */
-export interface WebFile {
+interface WebFile {
   body: Uint8Array<ArrayBuffer>;
   /** Set if the body is compressed. */
   encoding?: "br" | "gzip" | undefined;
@@ -15,7 +15,7 @@ export type ReadWebFile = (
 ) => Promise<WebFile | undefined>;
 
 /** `index.html` contains it wherever the nonce belongs. */
-export const NONCE_PLACEHOLDER = "__CSP_NONCE__";
+const NONCE_PLACEHOLDER = "__CSP_NONCE__";
 
 const ASSETS = "/assets/";
 /** Paths of the hub: a misspelled one must not become a page. */

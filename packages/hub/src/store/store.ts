@@ -305,6 +305,8 @@ export interface RecentType {
   source_id: string;
   type: string;
   count: number;
+  /** When the newest of them was received. */
+  received_at: number;
 }
 
 /** The event log and the inbox of each tenant. */

@@ -7,7 +7,7 @@ import type { Scope, Store, Token } from "../store/store.ts";
 import { EVERY_TENANT, randomSecret } from "./tokens.ts";
 
 export const CODE_MS = 10 * 60_000;
-export const SESSION_MS = 30 * 24 * 3_600_000;
+const SESSION_MS = 30 * 24 * 3_600_000;
 
 export interface SessionsOptions {
   store: Pick<Store, "findToken" | "getToken" | "putToken" | "revokeToken">;

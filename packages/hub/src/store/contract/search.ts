@@ -292,7 +292,7 @@ export function searchContract(it: It): void {
       sampleEvents(3, (at) => ({ type: nth(types, at) })),
     );
     await appendEvents(store, [sampleEvent()], "umbrella");
-    const one = { source: "github", source_id: "github" };
+    const one = { source: "github", source_id: "github", received_at: expect.any(Number) };
     expect(await store.listRecentTypes("acme", 10)).toEqual([
       { ...one, type: "issues", count: 1 },
       { ...one, type: "push", count: 2 },

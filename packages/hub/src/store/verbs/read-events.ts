@@ -51,7 +51,7 @@ export function* listEventTypes(
 
 export function* listRecentTypes(tenant: string, limit: number): Verb<RecentType[]> {
   const rows = yield* query<Omit<RecentType, "count">>(
-    "SELECT source, source_id, type FROM events WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?",
+    "SELECT source, source_id, type, received_at FROM events WHERE tenant_id = ? ORDER BY seq DESC LIMIT ?",
     [tenant, limit],
   );
   const byType = Map.groupBy(rows, (row) => JSON.stringify([row.source, row.type, row.source_id]));
