@@ -21,7 +21,7 @@ const DAY_MS = 24 * 3_600_000;
 
 const scopeSchema = z.enum(scopes as [Scope, ...Scope[]], `must be one of ${scopes.join(", ")}`);
 const at = z.iso.datetime();
-const tokenView = z.object({
+export const tokenView = z.object({
   id: z.string(),
   name: z.string(),
   scopes: z.array(scopeSchema),
@@ -31,6 +31,8 @@ const tokenView = z.object({
   revoked_at: at.nullable(),
   last_used_at: at.nullable().describe("To the minute."),
 });
+
+export const createdToken = tokenView.extend({ token: z.string() });
 
 const viewToken = ({ hash: _, kind: __, parent: ___, ...token }: Token) => ({
   ...token,
@@ -107,7 +109,7 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       scope,
       everyTenant: true,
       body: newToken,
-      response: { status: 201, schema: tokenView.extend({ token: z.string() }) },
+      response: { status: 201, schema: createdToken },
       async handle({ access, tenant, body }) {
         const tenants = body.tenants ?? [tenant];
         if (!(await includesTenants({ access }))(tenants))

@@ -7,6 +7,7 @@ import type { sessionView } from "../../../hub/src/api/session-routes.ts";
 import type { kindView, typeView } from "../../../hub/src/api/source-kind-routes.ts";
 import type { statsView } from "../../../hub/src/api/stats-routes.ts";
 import type { sentView } from "../../../hub/src/api/test-event-routes.ts";
+import type { createdToken, tokenView } from "../../../hub/src/api/token-routes.ts";
 import type { appView, flowSummary, flowView, runSummary } from "../../../hub/src/api/views.ts";
 import type {
   explainedSchema,
@@ -42,6 +43,8 @@ export type RunItem = z.output<typeof runSummary>;
 export type RunWithSteps = z.output<typeof runWithSteps>;
 
 export type Session = z.output<typeof sessionView>;
+export type Token = z.output<typeof tokenView>;
+export type CreatedToken = z.output<typeof createdToken>;
 
 export type EventType = z.output<typeof typeView>;
 export type SourceKind = z.output<typeof kindView>;

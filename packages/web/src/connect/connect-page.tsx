@@ -1,5 +1,171 @@
-import { EmptyState } from "../ui/empty-state.tsx";
+/** Connects an agent: what to paste where, a token, and whether it has called. */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { KeyRound } from "lucide-react";
+import { useState } from "react";
+import { api } from "../api/client.ts";
+import type { CreatedToken, Page, Token } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { useSession } from "../app/session.ts";
+import { usePageTitle } from "../app/use-page-title.ts";
+import { useApps } from "../flows/use-apps.ts";
+import { Button } from "../ui/button.tsx";
+import { CommandLine } from "../ui/command-line.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { Field, SelectInput } from "../ui/field.tsx";
+import { ago } from "../ui/format.ts";
+import { SignalHead } from "../ui/signal-head.tsx";
+import { Tabs } from "../ui/tabs.tsx";
+import { Track } from "../ui/track.tsx";
+import { CLIENTS } from "./snippets.ts";
+
+const INBOX = "";
+/** A call is shown soon after it was made. */
+const POLL_MS = 2_000;
+const PLACEHOLDER = "YOUR_TOKEN";
 
 export default function ConnectPage() {
-  return <EmptyState title="Connect an agent" />;
+  usePageTitle("Connect an agent");
+  const { data: session } = useSession();
+  const apps = useApps();
+  const [app, setApp] = useState(INBOX);
+  const [client, setClient] = useState("claude-code");
+  const create = useMutation({
+    mutationFn: () =>
+      api.post<CreatedToken>("/api/tokens", {
+        name: CLIENTS.find(({ id }) => id === client)?.name ?? client,
+      }),
+    onSuccess: () => void queryClient.invalidateQueries({ queryKey: ["tokens"] }),
+  });
+  const base = session?.hub.mcp_url ?? `${location.origin}/mcp`;
+  const server = {
+    name: app === INBOX ? "signalbox" : app,
+    url: app === INBOX ? base : `${base}/${app}`,
+    token: create.data?.token ?? PLACEHOLDER,
+  };
+  return (
+    <div className="flex h-full min-h-0 flex-col">
+      <header className="flex-none border-line border-b px-5 py-[14px]">
+        <h1 className="type-h1">Connect an agent</h1>
+      </header>
+      <div className="min-h-0 flex-1 overflow-y-auto px-5 py-6">
+        <div className="mx-auto flex max-w-[760px] flex-col gap-6">
+          <Called created={create.data} />
+          <section className="tile flex flex-col gap-5 p-5 shadow-tile">
+            <Field
+              label="What the agent gets"
+              hint={
+                app === INBOX
+                  ? "Tools to list, read, wait for, claim, explain and replay events."
+                  : "Each user intent of a published flow of this app is a tool."
+              }
+            >
+              {(control) => (
+                <SelectInput
+                  {...control}
+                  value={app}
+                  onChange={(event) => setApp(event.target.value)}
+                >
+                  <option value={INBOX}>The inbox (/mcp)</option>
+                  {apps.data?.items.map(({ slug, name }) => (
+                    <option key={slug} value={slug}>
+                      The flows of {name} (/mcp/{slug})
+                    </option>
+                  ))}
+                </SelectInput>
+              )}
+            </Field>
+            <div className="flex items-center gap-3">
+              <Button
+                look={create.data ? "plain" : "primary"}
+                icon={KeyRound}
+                busy={create.isPending}
+                onClick={() => create.mutate()}
+              >
+                {create.data ? "Create another token" : "Create a token"}
+              </Button>
+              <p className="type-meta text-ink-2">
+                {create.data
+                  ? "The token is in the text below. It is shown only now: copy it before you leave this page."
+                  : "It may read and change the inbox, and call flows. Or use a token that you have."}
+              </p>
+            </div>
+            {create.error && <ErrorState error={create.error} />}
+            <Tabs
+              label="Client"
+              className="mb-4"
+              value={client}
+              onChange={setClient}
+              tabs={CLIENTS.map(({ id, name, where, snippet }) => ({
+                value: id,
+                label: name,
+                content: (
+                  <div className="flex flex-col gap-2">
+                    <p className="type-meta text-ink-2">{where}</p>
+                    <CommandLine label={`Copy the configuration of ${name}`}>
+                      {snippet(server)}
+                    </CommandLine>
+                  </div>
+                ),
+              }))}
+            />
+          </section>
+          <p className="type-meta text-ink-3">
+            A command-line agent for each event, with retries:{" "}
+            <code>npx signalbox exec -- COMMAND</code>.
+          </p>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** Whether the agent has called: the new token if there is one, else the newest use of any. */
+function Called({ created }: { created: CreatedToken | undefined }) {
+  const { data } = useQuery({
+    queryKey: ["tokens"],
+    queryFn: () => api.get<Page<Token>>("/api/tokens"),
+    refetchInterval: POLL_MS,
+  });
+  const used = (data?.items ?? [])
+    .filter(({ id, last_used_at }) => last_used_at !== null && (!created || id === created.id))
+    .toSorted((a, b) => (b.last_used_at ?? "").localeCompare(a.last_used_at ?? ""))[0];
+  const isUsed = created !== undefined && used !== undefined;
+  return (
+    <section aria-label="State of the connection" className="flex flex-col gap-4">
+      <Track
+        label="Steps to connect"
+        stations={[
+          { key: "token", name: "Create a token", state: created ? "done" : "now" },
+          {
+            key: "paste",
+            name: "Paste the configuration",
+            state: isUsed ? "done" : created ? "now" : "next",
+          },
+          { key: "call", name: "It calls", state: isUsed ? "done" : "next" },
+        ]}
+      />
+      <p role="status" className="flex items-center gap-3">
+        {isUsed ? (
+          <>
+            <SignalHead aspect="green" label="connected" />
+            <b className="font-semibold">It called just now.</b>
+          </>
+        ) : (
+          <>
+            <SignalHead
+              aspect={created ? "lunar" : "none"}
+              label={created ? "waiting" : "no token yet"}
+            />
+            <span className="text-ink-2">
+              {created
+                ? "Waiting for the first call with the new token…"
+                : used?.last_used_at
+                  ? `“${used.name}” called ${ago(used.last_used_at)}.`
+                  : "No agent has called yet."}
+            </span>
+          </>
+        )}
+      </p>
+    </section>
+  );
 }

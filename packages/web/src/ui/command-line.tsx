@@ -10,7 +10,7 @@ export function CommandLine({
 }) {
   return (
     <div className="flex min-w-0 items-start gap-2 rounded-tile border border-line bg-sunk py-1 pr-1 pl-3">
-      <pre className="min-w-0 flex-1 overflow-x-auto py-1 text-ink" tabIndex={-1}>
+      <pre className="wrap-anywhere min-w-0 flex-1 whitespace-pre-wrap py-1 text-ink">
         {children}
       </pre>
       <CopyButton text={children} label={label} />

@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { CLIENTS } from "./snippets.ts";
+
+const server = { name: "signalbox", url: "http://127.0.0.1:4747/mcp", token: "sbx_it's" };
+const snippetOf = (id: string, more = {}) =>
+  CLIENTS.find((client) => client.id === id)?.snippet({ ...server, ...more }) ?? "";
+
+it("quotes tokens for the shell", () => {
+  expect(snippetOf("claude-code")).toBe(
+    `claude mcp add --transport http signalbox http://127.0.0.1:4747/mcp --header 'Authorization: Bearer sbx_it'\\''s'`,
+  );
+});
+
+it.each(["claude-desktop", "cursor", "vscode"])("is JSON for %s, with address and token", (id) => {
+  const text = snippetOf(id);
+  expect(() => JSON.parse(text)).not.toThrow();
+  expect(text).toContain(server.url);
+  expect(text).toContain("Bearer sbx_it's");
+});
+
+it("allows plain HTTP for a hub on another machine only", () => {
+  expect(snippetOf("claude-desktop")).not.toContain("--allow-http");
+  expect(snippetOf("claude-desktop", { url: "http://10.0.0.5:4747/mcp" })).toContain(
+    "--allow-http",
+  );
+});

@@ -1,0 +1,32 @@
+import { execFileSync } from "node:child_process";
+import { expect, it } from "vitest";
+import { setUpFlows } from "./support/sample-desk.ts";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+
+const ui = useUi();
+
+it("gives a configuration that works when pasted, and says when the agent has called", async () => {
+  await setUpFlows(ui.call, "http://127.0.0.1:9");
+  const page = await ui.open("/connect");
+  await page
+    .getByText("No agent has called yet.")
+    .or(page.getByText(/called .* ago|just now/))
+    .first()
+    .waitFor();
+  await page.getByRole("combobox", { name: "What the agent gets" }).selectOption("desk");
+  await page.getByRole("button", { name: "Create a token" }).click();
+  await page.getByText("Waiting for the first call with the new token…").waitFor();
+  await page.getByRole("tab", { name: "Cursor" }).click();
+  const cursor = JSON.parse((await page.locator("pre").textContent()) ?? "");
+  expect(cursor.mcpServers.desk.url).toBe(`${ui.url()}/mcp/desk`);
+  await page.getByRole("tab", { name: "Plain HTTP" }).click();
+  const command = (await page.locator("pre").textContent()) ?? "";
+  expect(execFileSync("sh", ["-c", command]).toString()).toContain("weekly_digest");
+  await page.getByText("It called just now.").waitFor();
+});
+
+it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+  const page = await ui.open("/connect", { colorScheme, reducedMotion: "reduce" });
+  await page.getByRole("tab", { name: "Claude Code" }).waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+});
