@@ -31,6 +31,21 @@ function setup(options: Partial<Parameters<typeof limitConcurrency>[0]> = {}) {
   return { request, started, finish, yieldToEventLoop };
 }
 
+it("counts the requests of a session, too", async () => {
+  const app = new Hono();
+  const { promise, resolve } = Promise.withResolvers<Response>();
+  const limit = { perToken: 1, maxQueued: 0, slotMs: 60_000, yieldToEventLoop: nextTick };
+  app.use(limitConcurrency(limit));
+  app.get("*", () => promise);
+  const get = (session: string) =>
+    Promise.resolve(app.request("/", { headers: { cookie: `signalbox_session=${session}` } }));
+  const first = get("ada");
+  expect((await get("ada")).status).toBe(429);
+  const other = get("bob");
+  resolve(new Response("done"));
+  expect([(await first).status, (await other).status]).toEqual([200, 200]);
+});
+
 it("runs some requests of a token, queues some more, and returns 429 for the rest", async () => {
   const { request, started, finish, yieldToEventLoop } = setup();
   const responses = ["/1", "/2", "/3", "/4"].map((path) => request(path));

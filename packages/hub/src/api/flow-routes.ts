@@ -12,6 +12,7 @@ import {
   flowSummary,
   flowView,
   iso,
+  isoOrNull,
   limitQuery,
   pageOf,
   runSummary,
@@ -55,9 +56,31 @@ const versionView = z.object({
   created_at: z.iso.datetime(),
 });
 
+const triggerView = z.object({
+  node_id: z.string(),
+  kind: z.enum(["intent", "event", "schedule", "other"]),
+  tool_name: z.string().nullable(),
+  source: z.string().nullable().describe("Of an event trigger: a source, endpoint or connection."),
+  type: z.string().nullable(),
+  active: z.boolean(),
+  state: z
+    .enum(["configuring", "active", "paused", "failed"])
+    .nullable()
+    .describe("At the server of the connection; null if the trigger needs no subscription."),
+  error: z.string().nullable().describe("The server's own words."),
+  last_fired_at: z.iso
+    .datetime()
+    .nullable()
+    .describe("When it last started one of the flow's newest 500 runs."),
+  next_fire_at: z.iso.datetime().nullable().describe("Of a schedule."),
+});
+
 export interface FlowRoutes {
   flows: Flows;
-  store: Pick<Store, "getApp" | "getFlow" | "listVersions" | "getVersion" | "lastRuns">;
+  store: Pick<
+    Store,
+    "getApp" | "getFlow" | "listVersions" | "getVersion" | "lastRuns" | "listTriggerStates"
+  >;
 }
 
 export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
@@ -244,6 +267,24 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
             by: request.access.name,
           }),
         ),
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/flows/:flow/triggers",
+      summary: "List the triggers of the published version: their states, and when they last fired",
+      tag,
+      scope,
+      response: { status: 200, schema: z.object({ items: z.array(triggerView) }) },
+      async handle({ tenant, param }) {
+        await assertFlowExists(tenant, param("flow"));
+        const triggers = await store.listTriggerStates(tenant, param("flow"));
+        const items = triggers.map(({ next_at, last_fired_at, ...trigger }) => ({
+          ...trigger,
+          last_fired_at: isoOrNull(last_fired_at),
+          next_fire_at: isoOrNull(next_at),
+        }));
+        return { json: { items } };
+      },
     }),
     defineRoute({
       method: "get",

@@ -25,6 +25,7 @@ const results = {
   import: { flow, notes: [] },
   listVersions: [],
   lastRuns: [],
+  listTriggerStates: [],
 };
 const services = new Proxy(results, {
   get: (given, name) => async () => Reflect.get(given, name) ?? flow,

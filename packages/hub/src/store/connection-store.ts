@@ -73,7 +73,7 @@ export interface Offers {
 }
 
 /** `configuring`: not confirmed by the server yet. `failed`: the server rejected it; it is retried. */
-type SubscriptionState = "configuring" | "active" | "paused" | "failed";
+export type SubscriptionState = "configuring" | "active" | "paused" | "failed";
 
 export interface TriggerSubscription {
   id: string;

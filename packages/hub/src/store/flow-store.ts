@@ -2,6 +2,7 @@
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
+import type { SubscriptionState } from "./connection-store.ts";
 import type { NewSchedule } from "./schedule-store.ts";
 import type { Row } from "./sql.ts";
 
@@ -155,6 +156,18 @@ export interface Publication {
   aliasUntil: number;
 }
 
+/** A trigger of a published flow, and what has become of it. */
+export interface TriggerState
+  extends Pick<StoredTrigger, "node_id" | "kind" | "tool_name" | "source" | "type" | "active"> {
+  /** The state at the server of the connection, and its error; null if it needs no subscription. */
+  state: SubscriptionState | null;
+  error: string | null;
+  /** When it last started one of the flow's newest runs, or an event of its connection started a run. */
+  last_fired_at: number | null;
+  /** When its schedule fires next. */
+  next_at: number | null;
+}
+
 /** `changed`: the draft differs from the published version. */
 export type DraftState = "unpublished" | "published" | "changed";
 
@@ -194,6 +207,7 @@ export interface FlowStore {
     tenant: string,
     query: { app?: string | undefined; after?: string | undefined; limit: number },
   ): Promise<FlowPage>;
+  listTriggerStates(tenant: string, flow: string): Promise<TriggerState[]>;
   /** By the id of the flow. */
   listDraftStates(tenant: string, flows: readonly string[]): Promise<Map<string, DraftState>>;
   /** The flow of the app whose draft or published version has this tool name, or that had it as an alias until `now`. */

@@ -39,6 +39,25 @@ export function flowsContract(it: It): void {
     expect((await publish(store, flow)).version).toBe(2);
   });
 
+  it("report when their triggers last fired", async ({ store }) => {
+    const flow = await makeFlow(store, intents("Go", "Stop"));
+    expect(await store.listTriggerStates("acme", flow.id)).toEqual([]);
+    await publish(store, flow);
+    const runs = [0, 5].map((at) =>
+      sampleRun({ flow_id: flow.id, trigger_node: "node Go", at: START + at }),
+    );
+    await store.queueRuns(runs);
+    const draft = { version: -1, at: START + 9, trigger_node: "node Go" };
+    await store.queueRuns([sampleRun({ flow_id: flow.id, ...draft })]);
+    const trigger = { kind: "intent", source: null, type: null, active: true };
+    const none = { state: null, error: null, next_at: null };
+    expect(await store.listTriggerStates("acme", flow.id)).toEqual([
+      { node_id: "node Go", tool_name: "go", ...trigger, ...none, last_fired_at: START + 5 },
+      { node_id: "node Stop", tool_name: "stop", ...trigger, ...none, last_fired_at: null },
+    ]);
+    expect(await store.listTriggerStates("umbrella", flow.id)).toEqual([]);
+  });
+
   it("report whether the draft differs from the published version", async ({ store }) => {
     const flow = await makeFlow(store);
     const state = async () => (await store.listDraftStates("acme", [flow.id, "x"])).get(flow.id);

@@ -116,6 +116,7 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "the verdicts of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7"), indexes: ["verdicts"] },
   { what: "triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7"), indexes: ["triggers_event"] },
   { what: "all event triggers", verb: (d) => verbTable(d).listEventTriggers.run(tenant, 50), indexes: ["triggers_event"] },
+  { what: "the states of a flow's triggers", verb: (d) => verbTable(d).listTriggerStates.run(tenant, "flow-7"), indexes: ["triggers", "trigger_subscriptions_flow", "trigger_firings", "schedules", "runs_flow"] },
   { what: "the tools of an app", verb: (d) => verbTable(d).listTools.run(tenant, "app-7", "tool-1", 20), indexes: ["triggers_tool"] },
   { what: "a tool", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },
   { what: "a tool by an alias", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },

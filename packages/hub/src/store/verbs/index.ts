@@ -141,7 +141,14 @@ import {
   listTriggerSubscriptions,
   reconfigureSubscription,
 } from "./trigger-subscriptions.ts";
-import { findTool, findTriggers, getTrigger, listEventTriggers, listTools } from "./triggers.ts";
+import {
+  findTool,
+  findTriggers,
+  getTrigger,
+  listEventTriggers,
+  listTools,
+  listTriggerStates,
+} from "./triggers.ts";
 
 /** The rows of `health`: 1 is the readiness check, 2 the sweeper. */
 const touchHealth = (id: number) => (at: number) =>
@@ -269,6 +276,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   saveDraftVersion: writes((key, draft) => saveDraftVersion(dialect, key, draft)),
   listVersions: reads(listVersions),
   getVersion: reads(getVersion),
+  listTriggerStates: reads(listTriggerStates),
   listTools: reads(listTools),
   findTool: reads(findTool),
   getTrigger: reads(getTrigger),

@@ -1,5 +1,5 @@
 /** The triggers of published flows. */
-import type { NewTrigger, StoredTrigger } from "../flow-store.ts";
+import type { NewTrigger, StoredTrigger, TriggerState } from "../flow-store.ts";
 import { first, insert, notify, query, type Value, type Verb } from "../sql.ts";
 import { deleteUnusedBreakers } from "./breakers.ts";
 
@@ -46,6 +46,35 @@ export function* triggersChanged(tenant: string, app: string): Verb<void> {
   yield* deleteUnusedBreakers(tenant);
   yield* notify({ topic: "tools", tenant, app });
 }
+
+/** The number of the flow's newest runs in which the last firing of a trigger is searched. */
+const RECENT_RUNS = 500;
+
+export function* listTriggerStates(tenant: string, flow: string): Verb<TriggerState[]> {
+  const rows = yield* query<Omit<TriggerState, "active"> & { active: number }>(
+    "SELECT t.node_id, t.kind, t.tool_name, t.source, t.type, t.active, s.state, s.error, " +
+      "f.fired_at AS last_fired_at, h.next_at FROM triggers t " +
+      "LEFT JOIN trigger_subscriptions s ON s.flow_id = t.flow_id AND s.node_id = t.node_id AND s.connection_id = t.source AND s.wanted <> 'removed' " +
+      "LEFT JOIN trigger_firings f ON f.flow_id = t.flow_id AND f.node_id = t.node_id " +
+      "LEFT JOIN schedules h ON h.flow_id = t.flow_id AND h.node_id = t.node_id " +
+      "WHERE t.flow_id = ? AND t.tenant_id = ? ORDER BY t.node_id",
+    [flow, tenant],
+  );
+  const runs = yield* query<{ trigger_node: string; created_at: number }>(
+    "SELECT trigger_node, created_at FROM runs WHERE tenant_id = ? AND flow_id = ? AND version > 0 ORDER BY id DESC LIMIT ?",
+    [tenant, flow, RECENT_RUNS],
+  );
+  // The newest run of a trigger is the last one that is set.
+  const fired = new Map(runs.toReversed().map((run) => [run.trigger_node, run.created_at]));
+  return rows.map((row) => ({
+    ...row,
+    active: row.active === 1,
+    last_fired_at: latest(row.last_fired_at, fired.get(row.node_id) ?? null),
+  }));
+}
+
+const latest = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.max(a, b);
 
 export function* listTools(
   tenant: string,
