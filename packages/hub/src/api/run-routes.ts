@@ -290,6 +290,11 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
   ];
 }
 
+export const runsChanged = z.object({
+  ids: z.array(z.string()).describe("The runs that were retried or cancelled."),
+  unchanged: z.array(z.string()).describe("Unknown runs, and runs of another status."),
+});
+
 /** The maximum number of runs of one bulk action. */
 const MAX_BULK = 100;
 
@@ -307,10 +312,7 @@ function controlRoutes({ store, now }: RunRoutes): Route[] {
       }),
       response: {
         status: 200,
-        schema: z.object({
-          ids: z.array(z.string()).describe("The runs that were retried or cancelled."),
-          unchanged: z.array(z.string()).describe("Unknown runs, and runs of another status."),
-        }),
+        schema: runsChanged,
       },
       async handle({ tenant, body: { action, ids } }) {
         const changed: string[] = [];

@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
 import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
-import type { runWithSteps } from "../../../hub/src/api/run-routes.ts";
+import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.ts";
 import type { sessionView } from "../../../hub/src/api/session-routes.ts";
 import type { kindView, typeView } from "../../../hub/src/api/source-kind-routes.ts";
 import type { statsView } from "../../../hub/src/api/stats-routes.ts";
@@ -40,6 +40,7 @@ export type FlowItem = FlowSummary & { last_run: RunItem | null };
 
 /** A run in a list: without its values. */
 export type RunItem = z.output<typeof runSummary>;
+export type RunsChanged = z.output<typeof runsChanged>;
 export type RunWithSteps = z.output<typeof runWithSteps>;
 
 export type Session = z.output<typeof sessionView>;

@@ -1,5 +1,5 @@
 /** What to paste into each client to connect it to an MCP server of the hub. */
-export interface Server {
+interface Server {
   name: string;
   url: string;
   token: string;

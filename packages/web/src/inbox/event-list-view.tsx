@@ -3,6 +3,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowUp, Send } from "lucide-react";
 import { useEffect, useMemo, useRef } from "react";
 import { Link } from "wouter";
+import { MAX_ROWS } from "../app/use-paged-list.ts";
 import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -13,7 +14,7 @@ import { EventRow } from "./event-row.tsx";
 import { type Filter, isNarrowed, writeFilter } from "./filter.ts";
 import { useSendTest } from "./send-test.tsx";
 import { useEventRuns } from "./use-event-runs.ts";
-import { MAX_ROWS, type useEvents } from "./use-events.ts";
+import type { useEvents } from "./use-events.ts";
 
 const HEIGHTS: Record<ListRow["kind"], number> = { day: 34, event: 56 };
 /** The next page is loaded when so many rows are left. */
@@ -34,8 +35,16 @@ export function EventList({
   onOpen: (id: string) => void;
   onToggle: (id: string) => void;
 }) {
-  const { events, added, showNew, error, isPending, refetch, hasNextPage, isFetchingNextPage } =
-    list;
+  const {
+    items: events,
+    added,
+    showNew,
+    error,
+    isPending,
+    refetch,
+    hasNextPage,
+    isFetchingNextPage,
+  } = list;
   const { fetchNextPage } = list;
   const rows = useMemo(() => toListRows(events, new Date()), [events]);
   const runsOf = useEventRuns();

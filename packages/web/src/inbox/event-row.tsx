@@ -2,13 +2,13 @@
 import { memo } from "react";
 import { Link } from "wouter";
 import type { EventItem } from "../api/types.ts";
+import { RunChip } from "../runs/run-chip.tsx";
 import { Checkbox } from "../ui/checkbox.tsx";
 import { cx } from "../ui/cx.ts";
 import { clock } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SourceMark } from "../ui/source-mark.tsx";
 import { lookOfOutcome, originOf, titleOf, typeOf } from "./event-words.ts";
-import { RunChip } from "./run-chip.tsx";
 import type { EventRun } from "./use-event-runs.ts";
 
 /** More runs than this are counted instead. */

@@ -1,13 +1,13 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Link } from "wouter";
 import type { Page, RunItem } from "../api/types.ts";
+import { timeOf } from "../runs/run-chip.tsx";
+import { lookOfRun } from "../runs/run-words.ts";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ago, duration } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
-import { timeOf } from "./run-chip.tsx";
-import { lookOfRun } from "./run-words.ts";
 
 export function EventRuns({
   runs: { data, error, refetch },

@@ -21,7 +21,7 @@ export default function InboxPage() {
   const search = useSearch();
   const filter = useMemo(() => readFilter(search), [search]);
   const list = useEvents(filter);
-  const { events, added, showNew } = list;
+  const { items: events, added, showNew } = list;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [tab, setTab] = useState("summary");
   const searchField = useRef<HTMLInputElement>(null);

@@ -5,8 +5,8 @@ import { api, path } from "../api/client.ts";
 import type { Flow, RunItem, RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { queryClient } from "../app/query-client.ts";
+import { lookOfRun } from "../runs/run-words.ts";
 import { Track } from "../ui/track.tsx";
-import { lookOfRun } from "./run-words.ts";
 import { stationsOf } from "./stations.ts";
 
 export function RunLine({ run }: { run: RunItem }) {

@@ -1,8 +1,8 @@
 /** A run of an event: the flow, and how long it took or why it failed. */
 import { Ban, Check, Hourglass, LoaderCircle, Pause, X } from "lucide-react";
+import type { EventRun } from "../inbox/use-event-runs.ts";
 import { Chip } from "../ui/chip.tsx";
 import { duration } from "../ui/format.ts";
-import type { EventRun } from "./use-event-runs.ts";
 
 const LOOKS = {
   queued: { tone: undefined, icon: Hourglass, note: "queued" },

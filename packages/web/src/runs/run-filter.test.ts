@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { causeName, readRunFilter, toRunQuery, writeRunFilter } from "./run-filter.ts";
+
+it.each(["", "?view=failed", "?view=active&flow=f1&cause=tool&period=24h"])(
+  "reads back the filter that it wrote: %s",
+  (search) => expect(writeRunFilter(readRunFilter(search))).toBe(search),
+);
+
+it("ignores what it does not know", () => {
+  expect(writeRunFilter(readRunFilter("?view=x&cause=y&period=toString"))).toBe("");
+});
+
+it("asks the hub for a status, or for all if several are meant", () => {
+  expect(toRunQuery(readRunFilter("?view=failed&period=1h"), 3_600_000)).toMatchObject({
+    status: "failed",
+    since: "1970-01-01T00:00:00.000Z",
+  });
+  expect(toRunQuery(readRunFilter("?view=active"), 0).status).toBeUndefined();
+  expect(causeName("tool")).toBe("called by an agent");
+});

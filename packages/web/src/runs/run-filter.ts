@@ -1,0 +1,54 @@
+/** Which runs the list shows. It is part of the address. */
+import type { Query } from "../api/client.ts";
+
+export const RUN_VIEWS = ["all", "active", "succeeded", "failed", "cancelled"] as const;
+export type RunView = (typeof RUN_VIEWS)[number];
+export const CAUSES = ["tool", "event", "schedule", "api", "flow", "replay"] as const;
+const PERIODS = { "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_000 } as const;
+export type RunPeriod = keyof typeof PERIODS;
+
+export interface RunFilter {
+  view: RunView;
+  flow?: string | undefined;
+  cause?: string | undefined;
+  period?: RunPeriod | undefined;
+}
+
+export function readRunFilter(search: string): RunFilter {
+  const params = new URLSearchParams(search);
+  const text = (name: string) => params.get(name) || undefined;
+  const view = RUN_VIEWS.find((each) => each === params.get("view"));
+  const period = text("period");
+  return {
+    view: view ?? "all",
+    flow: text("flow"),
+    cause: CAUSES.find((each) => each === text("cause")),
+    period: period && Object.hasOwn(PERIODS, period) ? (period as RunPeriod) : undefined,
+  };
+}
+
+export function writeRunFilter({ view, ...rest }: RunFilter): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries({ view: view === "all" ? undefined : view, ...rest }))
+    if (value) params.set(name, value);
+  const search = params.toString();
+  return search ? `?${search}` : "";
+}
+
+/** Runs that are under way have several states; the list of them is filtered in the page. */
+export const toRunQuery = ({ view, flow, cause, period }: RunFilter, now: number): Query => ({
+  flow,
+  cause,
+  since: period && new Date(now - PERIODS[period]).toISOString(),
+  status: view === "all" || view === "active" ? undefined : view,
+});
+
+const CAUSE_NAMES: Record<string, string> = {
+  tool: "called by an agent",
+  event: "started by an event",
+  schedule: "started by its schedule",
+  api: "started over the API",
+  flow: "called by another flow",
+  replay: "replayed",
+};
+export const causeName = (cause: string): string => CAUSE_NAMES[cause] ?? cause;

@@ -1,0 +1,79 @@
+/** One run in the list. */
+import { memo } from "react";
+import { Link } from "wouter";
+import type { RunItem } from "../api/types.ts";
+import { Checkbox } from "../ui/checkbox.tsx";
+import { cx } from "../ui/cx.ts";
+import { clock, day, duration } from "../ui/format.ts";
+import { SignalHead } from "../ui/signal-head.tsx";
+import { timeOf } from "./run-chip.tsx";
+import { causeName } from "./run-filter.ts";
+import { lookOfRun } from "./run-words.ts";
+
+export const RunRow = memo(function RunRow({
+  run,
+  isCurrent,
+  isSelected,
+  isSelecting,
+  onToggle,
+}: {
+  run: RunItem;
+  isCurrent: boolean;
+  isSelected: boolean;
+  isSelecting: boolean;
+  onToggle: (id: string) => void;
+}) {
+  const { aspect, label } = lookOfRun(run.status);
+  const took = timeOf(run);
+  const name = run.flow_name ?? "a deleted flow";
+  return (
+    <div
+      className={cx(
+        "group relative h-full border-line border-b",
+        isCurrent ? "bg-plate shadow-[inset_3px_0_0_var(--blue)]" : "hover:bg-hover",
+      )}
+    >
+      <Link
+        href={`/runs/${run.id}`}
+        className="grid h-full grid-cols-[11px_66px_minmax(0,1fr)_90px_120px] items-center gap-x-[14px] px-5 focus-visible:outline-offset-[-2px]"
+      >
+        <span className={cx("flex", isSelecting ? "invisible" : "group-hover:invisible")}>
+          <SignalHead aspect={aspect} label={label} />
+        </span>
+        <time
+          dateTime={run.created_at}
+          title={day(run.created_at)}
+          className="type-code text-ink-2"
+        >
+          {clock(run.created_at)}
+        </time>
+        <span className="min-w-0">
+          <span className="flex gap-2">
+            <b className="truncate type-strong">{name}</b>
+            <span className="type-meta leading-5 text-ink-3">
+              {run.app} · {run.version < 1 ? "draft" : `v${run.version}`}
+            </span>
+          </span>
+          <span className={cx("block truncate type-meta", run.error ? "text-red" : "text-ink-3")}>
+            {run.error?.message ?? causeName(run.cause)}
+          </span>
+        </span>
+        <code className="text-right text-ink-2">{took === undefined ? "" : duration(took)}</code>
+        <span className="text-right type-meta text-ink-3">{label}</span>
+      </Link>
+      <span
+        className={cx(
+          "-translate-y-1/2 absolute top-1/2 left-[17px] flex",
+          isSelecting ? "" : "opacity-0 focus-within:opacity-100 group-hover:opacity-100",
+        )}
+      >
+        <Checkbox
+          checked={isSelected}
+          onChange={() => onToggle(run.id)}
+          label={`Select the run of ${name} at ${clock(run.created_at)}`}
+          tabIndex={isSelecting ? 0 : -1}
+        />
+      </span>
+    </div>
+  );
+});
