@@ -103,7 +103,7 @@ const flowOf = (config: Record<string, unknown>) => ({
 });
 
 const runsOf = async ({ api }: Pick<Awaited<ReturnType<typeof start>>, "api">) =>
-  (await api("GET", "/api/runs")).items as {
+  (await api("GET", "/api/runs?values=1")).items as {
     id: string;
     status: string;
     cause: string;
