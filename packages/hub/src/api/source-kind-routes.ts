@@ -40,7 +40,7 @@ export const typeView = z.object({
   last_received_at: z.iso.datetime(),
 });
 
-const refusalView = z.object({
+export const refusalView = z.object({
   source: z.string().describe("Empty: no source of the hub."),
   reason: z.string().describe("The code of the response, such as `bad_signature`."),
   count: z.int(),

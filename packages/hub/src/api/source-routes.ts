@@ -18,7 +18,7 @@ const tag = "sources";
 const scope = "admin" as const;
 
 const at = z.iso.datetime();
-const sourceView = z.object({
+export const sourceView = z.object({
   id: z.string(),
   tenant: z.string(),
   kind: z.string(),
@@ -28,7 +28,7 @@ const sourceView = z.object({
   secrets: z.array(z.object({ id: z.string(), created_at: at, expires_at: at.nullable() })),
   created_at: at,
 });
-const withSecret = sourceView.extend({
+export const withSecret = sourceView.extend({
   secret: z
     .string()
     .optional()

@@ -4,7 +4,8 @@ import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
 import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
 import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.ts";
 import type { sessionView } from "../../../hub/src/api/session-routes.ts";
-import type { kindView, typeView } from "../../../hub/src/api/source-kind-routes.ts";
+import type { kindView, refusalView, typeView } from "../../../hub/src/api/source-kind-routes.ts";
+import type { sourceView, withSecret } from "../../../hub/src/api/source-routes.ts";
 import type { statsView } from "../../../hub/src/api/stats-routes.ts";
 import type { sentView } from "../../../hub/src/api/test-event-routes.ts";
 import type { createdToken, tokenView } from "../../../hub/src/api/token-routes.ts";
@@ -49,5 +50,8 @@ export type CreatedToken = z.output<typeof createdToken>;
 
 export type EventType = z.output<typeof typeView>;
 export type SourceKind = z.output<typeof kindView>;
+export type Source = z.output<typeof sourceView>;
+export type SourceWithSecret = z.output<typeof withSecret>;
+export type Refusal = z.output<typeof refusalView>;
 export type TestEventSent = z.output<typeof sentView>;
 export type Stats = z.output<typeof statsView>;

@@ -1,0 +1,84 @@
+/** Where to paste what at the sender, and whose secret it is. A generated secret is shown only here. */
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, path } from "../api/client.ts";
+import type { SourceKind, SourceWithSecret } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Button } from "../ui/button.tsx";
+import { CommandLine } from "../ui/command-line.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { Field, TextInput } from "../ui/field.tsx";
+
+export function PasteSteps({
+  source,
+  kind,
+  onDone,
+}: {
+  source: SourceWithSecret;
+  kind: SourceKind;
+  onDone: () => void;
+}) {
+  const [secret, setSecret] = useState("");
+  const isTheirs = kind.secret.issued_by === "sender";
+  const save = useMutation({
+    // The secret that the hub generated was never given to anybody.
+    mutationFn: () =>
+      api.patch(path`/api/sources/${source.id}`, { rotate: { secret, grace_hours: 0 } }),
+    onSuccess: () => {
+      void queryClient.invalidateQueries({ queryKey: ["sources"] });
+      onDone();
+    },
+  });
+  return (
+    <form
+      className="flex flex-col gap-5"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isTheirs) save.mutate();
+        else onDone();
+      }}
+    >
+      <p>{kind.secret.setup}</p>
+      <div className="flex flex-col gap-1">
+        <span className="type-label text-ink-2">URL</span>
+        <CommandLine label="Copy the URL">{source.url}</CommandLine>
+      </div>
+      {isTheirs ? (
+        <Field
+          label={`Secret that ${kind.title} shows`}
+          hint="It is stored encrypted, and cannot be read again."
+          required
+        >
+          {(control) => (
+            <TextInput
+              {...control}
+              code
+              type="password"
+              value={secret}
+              onChange={(event) => setSecret(event.target.value)}
+            />
+          )}
+        </Field>
+      ) : (
+        source.secret && (
+          <div className="flex flex-col gap-1">
+            <span className="type-label text-ink-2">Secret, shown only now</span>
+            <CommandLine label="Copy the secret">{source.secret}</CommandLine>
+          </div>
+        )
+      )}
+      {save.error && <ErrorState error={save.error} />}
+      <div className="flex justify-end gap-2">
+        {isTheirs && <Button onClick={onDone}>Later</Button>}
+        <Button
+          type="submit"
+          look="primary"
+          busy={save.isPending}
+          disabled={isTheirs && secret === ""}
+        >
+          {isTheirs ? "Store the secret" : "Done"}
+        </Button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,104 @@
+/** Replaces the secret of an endpoint; the former one stays valid for a while. */
+import { useMutation } from "@tanstack/react-query";
+import { KeyRound } from "lucide-react";
+import { useState } from "react";
+import { api, path } from "../api/client.ts";
+import type { Source, SourceKind, SourceWithSecret } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Button } from "../ui/button.tsx";
+import { CommandLine } from "../ui/command-line.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { Field, TextInput } from "../ui/field.tsx";
+
+export function RotateDialog({
+  source,
+  kind,
+  onClose,
+}: {
+  source: Source;
+  kind: SourceKind | undefined;
+  onClose: () => void;
+}) {
+  const [secret, setSecret] = useState("");
+  const [hours, setHours] = useState("24");
+  const isTheirs = kind?.secret.issued_by === "sender";
+  const rotate = useMutation({
+    mutationFn: () =>
+      api.patch<SourceWithSecret>(path`/api/sources/${source.id}`, {
+        rotate: { ...(secret && { secret }), grace_hours: Number(hours) },
+      }),
+    onSuccess: ({ secret }) => {
+      void queryClient.invalidateQueries({ queryKey: ["sources"] });
+      if (!secret) onClose();
+    },
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`Rotate the secret of “${source.name}”`}
+      description={kind?.secret.setup}
+    >
+      {rotate.data?.secret ? (
+        <div className="flex flex-col gap-4">
+          <span className="type-label text-ink-2">New secret, shown only now</span>
+          <CommandLine label="Copy the secret">{rotate.data.secret}</CommandLine>
+          <div className="flex justify-end">
+            <Button look="primary" onClick={onClose}>
+              Done
+            </Button>
+          </div>
+        </div>
+      ) : (
+        <form
+          className="flex flex-col gap-4"
+          onSubmit={(event) => {
+            event.preventDefault();
+            rotate.mutate();
+          }}
+        >
+          <Field
+            label={isTheirs ? `New secret that ${kind?.title} shows` : "New secret"}
+            hint={isTheirs ? undefined : "Blank: the hub generates one."}
+            required={isTheirs}
+          >
+            {(control) => (
+              <TextInput
+                {...control}
+                code
+                type="password"
+                value={secret}
+                onChange={(event) => setSecret(event.target.value)}
+              />
+            )}
+          </Field>
+          <Field label="Hours for which the former secret stays valid">
+            {(control) => (
+              <TextInput
+                {...control}
+                inputMode="numeric"
+                pattern="[0-9]{1,4}"
+                value={hours}
+                onChange={(event) => setHours(event.target.value)}
+              />
+            )}
+          </Field>
+          {rotate.error && <ErrorState error={rotate.error} />}
+          <div className="flex justify-end gap-2">
+            <Button onClick={onClose}>Cancel</Button>
+            <Button
+              type="submit"
+              look="primary"
+              icon={KeyRound}
+              busy={rotate.isPending}
+              disabled={isTheirs && secret === ""}
+            >
+              Rotate
+            </Button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  );
+}

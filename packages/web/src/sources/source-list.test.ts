@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { receivedBy, secretsText } from "./source-list.ts";
+
+it("sums up what an endpoint has received", () => {
+  const type = (source_id: string, type: string, count: number, last_received_at: string) => ({
+    source: "github",
+    source_id,
+    type,
+    count,
+    last_received_at,
+  });
+  const received = receivedBy([
+    type("github", "push", 2, "2026-11-15T10:00:00Z"),
+    type("github", "issues", 3, "2026-11-15T09:00:00Z"),
+    type("other", "push", 1, "2026-11-15T08:00:00Z"),
+  ]);
+  expect(received.get("github")).toEqual({
+    lastAt: "2026-11-15T10:00:00Z",
+    count: 5,
+    types: ["push", "issues"],
+  });
+  expect(received.get("other")?.count).toBe(1);
+});
+
+it("names the secrets of an endpoint", () => {
+  const secret = (expires_at: string | null) => ({ id: "s", created_at: "", expires_at });
+  const text = (...times: (string | null)[]) =>
+    secretsText({ secrets: times.map(secret) }, (iso) => iso);
+  expect(text()).toContain("no secret");
+  expect(text(null)).toBe("1 secret");
+  expect(text("b", null, "a")).toBe("3 secrets, the former valid until b");
+});

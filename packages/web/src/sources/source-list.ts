@@ -1,0 +1,38 @@
+/** What the page knows about each endpoint from recent events. */
+import type { EventType, Source } from "../api/types.ts";
+
+export interface Received {
+  lastAt: string;
+  /** How many of the newest 1,000 events came from it. */
+  count: number;
+  types: string[];
+}
+
+/** By the id of the endpoint; the id of an endpoint without a key is its kind. */
+export function receivedBy(types: readonly EventType[]): Map<string, Received> {
+  const received = new Map<string, Received>();
+  for (const { source_id, type, count, last_received_at } of types) {
+    const before = received.get(source_id);
+    received.set(source_id, {
+      lastAt: before && before.lastAt > last_received_at ? before.lastAt : last_received_at,
+      count: (before?.count ?? 0) + count,
+      types: [...(before?.types ?? []), type],
+    });
+  }
+  return received;
+}
+
+/** `1 secret`, `2 secrets, the old one until 16:46` */
+export function secretsText(
+  { secrets }: Pick<Source, "secrets">,
+  format: (iso: string) => string,
+): string {
+  if (secrets.length === 0) return "no secret: unsigned webhooks are rejected";
+  const expiring = secrets.filter(({ expires_at }) => expires_at !== null);
+  if (expiring.length === 0) return secrets.length === 1 ? "1 secret" : `${secrets.length} secrets`;
+  const last = expiring
+    .map(({ expires_at }) => expires_at as string)
+    .sort()
+    .at(-1) as string;
+  return `${secrets.length} secrets, the former valid until ${format(last)}`;
+}

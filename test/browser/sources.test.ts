@@ -1,0 +1,67 @@
+import { expect, it } from "vitest";
+import { deliver, issueOpened } from "../support/deliver.ts";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+
+const ui = useUi();
+
+it("adds an endpoint with the steps of its sender, receives from it, and rotates its secret", async () => {
+  const page = await ui.open("/sources");
+  await page.getByRole("heading", { name: "No endpoint with a key yet" }).waitFor();
+  await page.getByRole("button", { name: "Add a source" }).first().click();
+  await page.getByRole("textbox", { name: "Name" }).fill("Town hall");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "Set up GitHub" });
+  await dialog.getByText("Settings → Webhooks → Add webhook", { exact: false }).waitFor();
+  const [url = "", secret = ""] = await dialog.locator("pre").allTextContents();
+  await dialog.getByRole("button", { name: "Done" }).click();
+  const card = page.getByRole("listitem").filter({ hasText: "Town hall" });
+  await card.getByText("nothing received lately").waitFor();
+
+  const send = (secret: string) =>
+    deliver(ui.url(), {
+      path: new URL(url).pathname,
+      secret,
+      body: JSON.stringify(issueOpened),
+    });
+  expect((await send(secret)).status).toBe(202);
+  expect((await send("wrong")).status).toBe(403);
+  await page.reload();
+  await card.getByText("last received just now").waitFor();
+  await page
+    .getByRole("region", { name: "Rejected webhooks" })
+    .getByText(/signature/i)
+    .first()
+    .waitFor();
+
+  await card.getByRole("button", { name: "Rotate the secret" }).click();
+  await page.getByRole("button", { name: "Rotate", exact: true }).click();
+  await page.getByText("New secret, shown only now").waitFor();
+  const next = (await page.getByRole("dialog").locator("pre").textContent()) ?? "";
+  await page.getByRole("button", { name: "Done" }).click();
+  await card.getByText("2 secrets, the former valid until", { exact: false }).waitFor();
+  // The hub caches endpoints for a moment.
+  await expect.poll(async () => (await send(next)).status).toBe(202);
+
+  await card.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByText("“Town hall” was deleted").waitFor();
+});
+
+it("asks for the secret that the sender shows", async () => {
+  const page = await ui.open("/sources");
+  await page.getByRole("button", { name: "Add a source" }).first().click();
+  await page.getByRole("combobox", { name: "Sender" }).selectOption("stripe");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByLabel("Secret that Stripe shows").fill("short");
+  await page.getByRole("button", { name: "Store the secret" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("Secret that Stripe shows").fill(`whsec_${"a".repeat(40)}`);
+  await page.getByRole("button", { name: "Store the secret" }).click();
+  await page.getByRole("listitem").filter({ hasText: "1 secret" }).waitFor();
+});
+
+it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+  const page = await ui.open("/sources", { colorScheme, reducedMotion: "reduce" });
+  await page.getByRole("heading", { name: "Endpoints of the whole hub" }).waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+});
