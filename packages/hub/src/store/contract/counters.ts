@@ -34,6 +34,7 @@ const command = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ operation: fc.constant("mark" as const), tenant, picks }) },
+  { weight: 2, arbitrary: fc.record({ operation: fc.constant("reopen" as const), tenant, picks }) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -126,6 +127,9 @@ class StoreAndModel {
         expect(marked).toEqual(this.model.mark(tenant, ids, now, note));
         break;
       }
+      case "reopen":
+        expect(await this.#store.reopenEvents(tenant, ids)).toEqual(this.model.reopen(tenant, ids));
+        break;
       case "claim": {
         const { by, limit, lease, type } = command;
         const claim = { tenant, by, limit, now, until: now + lease, type };

@@ -61,6 +61,16 @@ export class LogModel {
     return result;
   }
 
+  reopen(tenant: string, ids: string[]): string[] {
+    return [...new Set(ids)].filter((id) => {
+      const row = this.rowsOf(tenant).find((one) => one.id === id);
+      if (!row?.processed) return false;
+      Object.assign(row, { processed: false, processed_at: null, note: null });
+      Object.assign(row, { claimed_by: null, claimed_until: null, attempts: 0 });
+      return true;
+    });
+  }
+
   claim({ tenant, by, limit, now, until, type }: Claim): EventRow[] {
     const matching = this.pendingOf(tenant).filter(
       (row) => type === undefined || row.type === type,
