@@ -298,6 +298,12 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
     const unclear = await api.expect(400, "GET", "/api/apps", undefined, { token: both });
     expect(unclear.json.errors[0].path).toBe("tenant");
     await api.expect(200, "GET", "/api/apps?tenant=1", undefined, { token: both });
+    const tenants = async (token?: string) =>
+      (await api.expect(200, "GET", "/api/tenants", undefined, token ? { token } : {})).json.items;
+    const idsOf = (items: { id: string }[]) => items.map(({ id }) => id);
+    expect(idsOf(await tenants(both))).toContain("1");
+    expect(idsOf(await tenants(token))).not.toContain("1");
+    expect(idsOf(await tenants())).toContain("1");
     // This route returns no tenant data.
     await api.expect(200, "GET", "/api/node-types", undefined, { token: both });
     await api.expect(200, "GET", "/api/node-types");

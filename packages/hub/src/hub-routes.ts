@@ -17,6 +17,7 @@ import { addSignInRoute, sessionRoutes, signInRoute } from "./api/session-routes
 import { settingsRoutes } from "./api/settings-routes.ts";
 import { sourceKindRoutes } from "./api/source-kind-routes.ts";
 import { statsRoutes } from "./api/stats-routes.ts";
+import { tenantRoutes } from "./api/tenant-routes.ts";
 import { testEventRoutes } from "./api/test-event-routes.ts";
 import { triggerRoutes } from "./api/trigger-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
@@ -139,5 +140,6 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       now,
     }),
     hubInfoRoute(options.hubInfo),
+    ...tenantRoutes(store, options.tokens),
   ];
 }

@@ -224,7 +224,7 @@ export function page<Item, View>(
 }
 
 /** Opaque cursors of a list, which are valid for that list only. */
-export const cursorFor = (list: "app" | "flow" | "run" | "step" | "connection") => ({
+export const cursorFor = (list: "app" | "flow" | "run" | "step" | "connection" | "tenant") => ({
   of: (key: string): string => `${list}:${key}`,
   query: z
     .string()
