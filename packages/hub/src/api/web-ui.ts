@@ -88,9 +88,7 @@ async function serveFile(
     headers: {
       "content-type": type,
       "content-length": String(body.byteLength),
-      "cache-control": path.startsWith(ASSETS)
-        ? "public, max-age=31536000, immutable"
-        : "public, max-age=3600",
+      "cache-control": path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache",
       vary: "accept-encoding",
       ...NO_SNIFF,
       ...(encoding && { "content-encoding": encoding }),
