@@ -20,7 +20,7 @@ const secretValue = z
   .max(65_536)
   .refine((value) => value === value.trim(), "must have no whitespace at its start or end");
 
-const secretView = z.object({
+export const secretView = z.object({
   name: z.string(),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),

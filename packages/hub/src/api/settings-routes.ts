@@ -4,7 +4,7 @@ import type { TokenLookup } from "../tenants/local-token.ts";
 import { assertForAll } from "./for-all-tenants.ts";
 import { defineRoute, type Route } from "./route.ts";
 
-const settingView = z.object({
+export const settingView = z.object({
   name: z.string().describe("The key in signalbox.config.json."),
   variable: z.string().describe("The environment variable."),
   flag: z.string().nullable(),

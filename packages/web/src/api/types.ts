@@ -3,7 +3,9 @@ import type { z } from "zod";
 import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
 import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
 import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.ts";
+import type { secretView } from "../../../hub/src/api/secret-routes.ts";
 import type { sessionView } from "../../../hub/src/api/session-routes.ts";
+import type { settingView } from "../../../hub/src/api/settings-routes.ts";
 import type { kindView, refusalView, typeView } from "../../../hub/src/api/source-kind-routes.ts";
 import type { sourceView, withSecret } from "../../../hub/src/api/source-routes.ts";
 import type { statsView } from "../../../hub/src/api/stats-routes.ts";
@@ -46,6 +48,8 @@ export type RunWithSteps = z.output<typeof runWithSteps>;
 
 export type Session = z.output<typeof sessionView>;
 export type Token = z.output<typeof tokenView>;
+export type Secret = z.output<typeof secretView>;
+export type Setting = z.output<typeof settingView>;
 export type CreatedToken = z.output<typeof createdToken>;
 
 export type EventType = z.output<typeof typeView>;

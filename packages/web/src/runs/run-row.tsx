@@ -48,9 +48,9 @@ export const RunRow = memo(function RunRow({
           {clock(run.created_at)}
         </time>
         <span className="min-w-0">
-          <span className="flex gap-2">
+          <span className="flex items-baseline gap-2">
             <b className="truncate type-strong">{name}</b>
-            <span className="type-meta leading-5 text-ink-3">
+            <span className="type-meta text-ink-3">
               {run.app} · {run.version < 1 ? "draft" : `v${run.version}`}
             </span>
           </span>

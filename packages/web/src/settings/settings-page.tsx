@@ -1,5 +1,39 @@
-import { EmptyState } from "../ui/empty-state.tsx";
+/** Tokens, secrets of flows, what the hub stores, and the settings in force. */
+import { useLocation, useParams } from "wouter";
+import { usePageTitle } from "../app/use-page-title.ts";
+import { Tabs } from "../ui/tabs.tsx";
+import { InForce } from "./in-force.tsx";
+import { Secrets } from "./secrets.tsx";
+import { Storage } from "./storage.tsx";
+import { Tokens } from "./tokens.tsx";
+
+const SECTIONS = [
+  { value: "tokens", label: "Tokens", content: <Tokens /> },
+  { value: "secrets", label: "Secrets of flows", content: <Secrets /> },
+  { value: "storage", label: "Storage", content: <Storage /> },
+  { value: "settings", label: "Settings in force", content: <InForce /> },
+];
 
 export default function SettingsPage() {
-  return <EmptyState title="Settings" />;
+  usePageTitle("Settings");
+  const { section } = useParams<{ section?: string }>();
+  const [, navigate] = useLocation();
+  const value = SECTIONS.some((each) => each.value === section) ? (section as string) : "tokens";
+  return (
+    <div className="flex h-full min-h-0 flex-col">
+      <header className="flex-none px-5 pt-[14px] pb-2">
+        <h1 className="type-h1">Settings</h1>
+      </header>
+      <Tabs
+        label="Sections"
+        className="px-5"
+        value={value}
+        onChange={(next) => navigate(`/settings/${next}`, { replace: true })}
+        tabs={SECTIONS.map(({ content, ...tab }) => ({
+          ...tab,
+          content: <div className="mx-auto max-w-[1080px] px-5 py-6">{content}</div>,
+        }))}
+      />
+    </div>
+  );
 }

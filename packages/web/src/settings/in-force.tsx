@@ -1,0 +1,66 @@
+/** The settings that the hub was started with, and where each comes from. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api } from "../api/client.ts";
+import type { Page, Setting } from "../api/types.ts";
+import { Chip } from "../ui/chip.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { TextInput } from "../ui/field.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+
+export const settingsQuery = {
+  queryKey: ["settings"],
+  queryFn: () => api.get<Page<Setting>>("/api/settings"),
+  staleTime: 60_000,
+  retry: false,
+};
+
+export function InForce() {
+  const [text, setText] = useState("");
+  const { data, error, refetch } = useQuery(settingsQuery);
+  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (!data) return <SkeletonRows rows={8} height={44} />;
+  const wanted = text.trim().toLowerCase();
+  const shown = data.items.filter(({ name, variable, help }) =>
+    `${name} ${variable} ${help}`.toLowerCase().includes(wanted),
+  );
+  return (
+    <section aria-label="Settings in force">
+      <div className="mb-4 flex items-center justify-between gap-4">
+        <p className="text-ink-2">
+          Flags come first, then the environment, then signalbox.config.json.
+        </p>
+        <TextInput
+          type="search"
+          aria-label="Search settings"
+          placeholder="Search settings"
+          className="max-w-[240px]"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </div>
+      <ul className="tile divide-y divide-line">
+        {shown.map(({ name, variable, value, from, help }) => (
+          <li
+            key={name}
+            className="grid grid-cols-[minmax(0,1.4fr)_minmax(0,1fr)_100px] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-1"
+          >
+            <span className="min-w-0">
+              <code className="wrap-anywhere block">{variable}</code>
+              <span className="type-meta text-ink-3">{help}</span>
+            </span>
+            <code className="wrap-anywhere">{value ?? "–"}</code>
+            <span className="justify-self-end">
+              {from === "default" ? (
+                <span className="type-meta text-ink-3">default</span>
+              ) : (
+                <Chip words>{from}</Chip>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {shown.length === 0 && <p className="py-4 text-ink-2">No setting has this name.</p>}
+    </section>
+  );
+}

@@ -1,0 +1,158 @@
+/** Secrets that flows use. They can be written, but not read. */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Lock } from "lucide-react";
+import { useState } from "react";
+import { api, path } from "../api/client.ts";
+import type { Page, Secret } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { EmptyState } from "../ui/empty-state.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { Field, TextInput } from "../ui/field.tsx";
+import { ago } from "../ui/format.ts";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { toasts } from "../ui/toast.tsx";
+
+export function Secrets() {
+  const [edited, setEdited] = useState<string>();
+  const [removed, setRemoved] = useState<string>();
+  const secrets = useQuery({
+    queryKey: ["secrets"],
+    queryFn: () => api.get<Page<Secret>>("/api/secrets"),
+  });
+  const add = (
+    <Button look="primary" icon={Lock} onClick={() => setEdited("")}>
+      Add a secret
+    </Button>
+  );
+  return (
+    <section aria-label="Secrets of flows">
+      {secrets.isPending ? (
+        <SkeletonRows rows={3} />
+      ) : secrets.error ? (
+        <ErrorState error={secrets.error} onRetry={() => void secrets.refetch()} />
+      ) : secrets.data.items.length === 0 ? (
+        <EmptyState title="No secret yet" actions={add}>
+          A flow uses a secret as {"{{ secrets.NAME }}"}, in headers and credentials only. It is
+          stored encrypted, and masked in every record.
+        </EmptyState>
+      ) : (
+        <>
+          <div className="mb-4 flex items-center justify-between gap-4">
+            <p className="text-ink-2">
+              A flow uses a secret as <code>{"{{ secrets.NAME }}"}</code>. Its value cannot be read
+              again.
+            </p>
+            {add}
+          </div>
+          <ul className="tile divide-y divide-line">
+            {secrets.data.items.map(({ name, updated_at }) => (
+              <li key={name} className="flex items-center gap-4 px-4 py-2">
+                <code className="wrap-anywhere flex-1">{name}</code>
+                <span className="type-meta text-ink-3">set {ago(updated_at)}</span>
+                <Button size="small" onClick={() => setEdited(name)}>
+                  Replace
+                </Button>
+                <Button size="small" look="danger" onClick={() => setRemoved(name)}>
+                  Delete
+                </Button>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {edited !== undefined && <EditDialog name={edited} onClose={() => setEdited(undefined)} />}
+      {removed !== undefined && (
+        <DeleteDialog name={removed} onClose={() => setRemoved(undefined)} />
+      )}
+    </section>
+  );
+}
+
+function EditDialog({ name: given, onClose }: { name: string; onClose: () => void }) {
+  const [name, setName] = useState(given);
+  const [value, setValue] = useState("");
+  const save = useMutation({
+    mutationFn: () => api.put(path`/api/secrets/${name}`, { value }),
+    onSuccess: () => {
+      void queryClient.invalidateQueries({ queryKey: ["secrets"] });
+      toasts.add({ aspect: "green", title: `${name} is stored` });
+      onClose();
+    },
+  });
+  return (
+    <Dialog open onClose={onClose} title={given ? `Replace ${given}` : "Add a secret"}>
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate();
+        }}
+      >
+        <Field label="Name" hint="A–Z, 0–9 and _, such as GITHUB_TOKEN." required>
+          {(control) => (
+            <TextInput
+              {...control}
+              code
+              readOnly={given !== ""}
+              value={name}
+              onChange={(event) => setName(event.target.value.toUpperCase())}
+            />
+          )}
+        </Field>
+        <Field label="Value" required>
+          {(control) => (
+            <TextInput
+              {...control}
+              code
+              type="password"
+              value={value}
+              onChange={(event) => setValue(event.target.value)}
+            />
+          )}
+        </Field>
+        {save.error && <ErrorState error={save.error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={save.isPending} disabled={!name || !value}>
+            Store
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function DeleteDialog({ name, onClose }: { name: string; onClose: () => void }) {
+  const remove = useMutation({
+    mutationFn: () => api.delete<{ warnings: string[] }>(path`/api/secrets/${name}`),
+    onSuccess: ({ warnings }) => {
+      void queryClient.invalidateQueries({ queryKey: ["secrets"] });
+      toasts.add({
+        aspect: warnings.length > 0 ? "amber" : "green",
+        title: `${name} was deleted`,
+        ...(warnings.length > 0 && { detail: warnings.join(" ") }),
+      });
+      onClose();
+    },
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`Delete ${name}?`}
+      description="Runs of flows that use it fail until you add it again. Its value cannot be restored."
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
+            Delete
+          </Button>
+        </>
+      }
+    >
+      {remove.error && <ErrorState error={remove.error} />}
+    </Dialog>
+  );
+}

@@ -1,0 +1,198 @@
+/** Access tokens with their last use. */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { KeyRound } from "lucide-react";
+import { useState } from "react";
+import { api, path } from "../api/client.ts";
+import type { CreatedToken, Page, Token } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Button } from "../ui/button.tsx";
+import { Checkbox } from "../ui/checkbox.tsx";
+import { Chip } from "../ui/chip.tsx";
+import { CommandLine } from "../ui/command-line.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { EmptyState } from "../ui/empty-state.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { Field, TextInput } from "../ui/field.tsx";
+import { ago, day } from "../ui/format.ts";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { toasts } from "../ui/toast.tsx";
+
+const SCOPES = ["inbox:read", "inbox:write", "flows:call", "admin"] as const;
+
+export function Tokens() {
+  const [layer, setLayer] = useState<"create" | Token>();
+  const tokens = useQuery({
+    queryKey: ["tokens"],
+    queryFn: () => api.get<Page<Token>>("/api/tokens"),
+    refetchInterval: 10_000,
+  });
+  const close = () => setLayer(undefined);
+  const active = tokens.data?.items.filter(({ revoked_at }) => revoked_at === null) ?? [];
+  return (
+    <section aria-label="Tokens">
+      <div className="mb-4 flex items-center justify-between gap-4">
+        <p className="text-ink-2">
+          Agents and scripts authenticate with a token. Give each its own.
+        </p>
+        <Button look="primary" icon={KeyRound} onClick={() => setLayer("create")}>
+          Create a token
+        </Button>
+      </div>
+      {tokens.isPending ? (
+        <SkeletonRows rows={3} />
+      ) : tokens.error ? (
+        <ErrorState error={tokens.error} onRetry={() => void tokens.refetch()} />
+      ) : active.length === 0 ? (
+        <EmptyState title="No token yet" command="npx signalbox token create NAME" />
+      ) : (
+        <ul className="tile divide-y divide-line">
+          {active.map((token) => (
+            <li
+              key={token.id}
+              className="grid grid-cols-[minmax(0,1fr)_minmax(0,1.4fr)_150px_auto] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-1"
+            >
+              <span className="min-w-0">
+                <b className="block truncate type-strong">{token.name}</b>
+                <span className="type-meta text-ink-3">
+                  {token.expires_at ? `until ${day(token.expires_at)}` : "does not expire"}
+                </span>
+              </span>
+              <span className="flex flex-wrap gap-1">
+                {token.scopes.map((scope) => (
+                  <Chip key={scope}>{scope}</Chip>
+                ))}
+              </span>
+              <span className="type-meta text-ink-2">
+                {token.last_used_at ? `used ${ago(token.last_used_at)}` : "never used"}
+              </span>
+              <Button size="small" look="danger" onClick={() => setLayer(token)}>
+                Revoke
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {layer === "create" && <CreateDialog onClose={close} />}
+      {typeof layer === "object" && <RevokeDialog token={layer} onClose={close} />}
+    </section>
+  );
+}
+
+function CreateDialog({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<readonly string[]>(SCOPES.slice(0, 3));
+  const [days, setDays] = useState("");
+  const create = useMutation({
+    mutationFn: () =>
+      api.post<CreatedToken>("/api/tokens", {
+        name: name.trim(),
+        scopes,
+        ...(days && { days: Number(days) }),
+      }),
+    onSuccess: () => void queryClient.invalidateQueries({ queryKey: ["tokens"] }),
+  });
+  return (
+    <Dialog open onClose={onClose} title="Create a token">
+      {create.data ? (
+        <div className="flex flex-col gap-4">
+          <p className="text-ink-2">The token is shown only now.</p>
+          <CommandLine label="Copy the token">{create.data.token}</CommandLine>
+          <div className="flex justify-end">
+            <Button look="primary" onClick={onClose}>
+              Done
+            </Button>
+          </div>
+        </div>
+      ) : (
+        <form
+          className="flex flex-col gap-4"
+          onSubmit={(event) => {
+            event.preventDefault();
+            create.mutate();
+          }}
+        >
+          <Field label="Name" required>
+            {(control) => (
+              <TextInput
+                {...control}
+                autoFocus
+                maxLength={200}
+                value={name}
+                onChange={(event) => setName(event.target.value)}
+                placeholder="laptop"
+              />
+            )}
+          </Field>
+          <fieldset className="flex flex-col gap-2">
+            <legend className="mb-1 type-label text-ink-2">Scopes</legend>
+            {SCOPES.map((scope) => (
+              <span key={scope} className="flex items-center gap-2">
+                <Checkbox
+                  checked={scopes.includes(scope)}
+                  label={scope}
+                  onChange={(checked) =>
+                    setScopes((all) =>
+                      checked ? [...all, scope] : all.filter((each) => each !== scope),
+                    )
+                  }
+                />
+                <code aria-hidden>{scope}</code>
+              </span>
+            ))}
+          </fieldset>
+          <Field label="Days until it expires" hint="Blank: it does not expire.">
+            {(control) => (
+              <TextInput
+                {...control}
+                inputMode="numeric"
+                value={days}
+                onChange={(event) => setDays(event.target.value)}
+              />
+            )}
+          </Field>
+          {create.error && <ErrorState error={create.error} />}
+          <div className="flex justify-end gap-2">
+            <Button onClick={onClose}>Cancel</Button>
+            <Button
+              type="submit"
+              look="primary"
+              busy={create.isPending}
+              disabled={name.trim() === ""}
+            >
+              Create
+            </Button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  );
+}
+
+function RevokeDialog({ token, onClose }: { token: Token; onClose: () => void }) {
+  const revoke = useMutation({
+    mutationFn: () => api.delete(path`/api/tokens/${token.id}`),
+    onSuccess: () => {
+      void queryClient.invalidateQueries({ queryKey: ["tokens"] });
+      toasts.add({ aspect: "green", title: `“${token.name}” was revoked` });
+      onClose();
+    },
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`Revoke “${token.name}”?`}
+      description="Whoever uses it is rejected at once. A revoked token cannot be restored; you can create another one."
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="danger" busy={revoke.isPending} onClick={() => revoke.mutate()}>
+            Revoke
+          </Button>
+        </>
+      }
+    >
+      {revoke.error && <ErrorState error={revoke.error} />}
+    </Dialog>
+  );
+}

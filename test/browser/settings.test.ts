@@ -1,0 +1,56 @@
+import { expect, it } from "vitest";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+
+const ui = useUi();
+
+it("creates a token that works, shows its last use, and revokes it", async () => {
+  const page = await ui.open("/settings");
+  await page.getByRole("button", { name: "Create a token" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("laptop");
+  await page.getByRole("checkbox", { name: "inbox:write" }).click();
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  const token = (await page.getByRole("dialog").locator("pre").textContent()) ?? "";
+  await page.getByRole("button", { name: "Done" }).click();
+  const row = page.getByRole("listitem").filter({ hasText: "laptop" });
+  await row.getByText("never used").waitFor();
+  const get = () =>
+    fetch(`${ui.url()}/api/events`, { headers: { authorization: `Bearer ${token}` } });
+  expect((await get()).status).toBe(200);
+  await row.getByText("used just now").waitFor();
+  await row.getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("“laptop” was revoked").waitFor();
+  await expect.poll(async () => (await get()).status).toBe(401);
+});
+
+it("stores, replaces and deletes a secret, and reports what is wrong with one", async () => {
+  const page = await ui.open("/settings/secrets");
+  await page.getByRole("button", { name: "Add a secret" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("api_key");
+  await page.getByLabel("Value").fill("short");
+  await page.getByRole("button", { name: "Store" }).click();
+  await page.getByText("must have at least 8 characters", { exact: false }).first().waitFor();
+  await page.getByLabel("Value").fill("long enough to keep");
+  await page.getByRole("button", { name: "Store" }).click();
+  await page.getByText("API_KEY is stored").waitFor();
+  const row = page.getByRole("listitem").filter({ hasText: "API_KEY" });
+  await row.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("heading", { name: "No secret yet" }).waitFor();
+});
+
+it("shows the settings in force and where they come from", async () => {
+  const page = await ui.open("/settings/settings");
+  await page.getByRole("searchbox", { name: "Search settings" }).fill("SIGNALBOX_DATA");
+  const row = page.getByRole("listitem").filter({ hasText: "SIGNALBOX_DATA" });
+  await row.getByText("environment").waitFor();
+});
+
+it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+  const page = await ui.open("/settings", { colorScheme, reducedMotion: "reduce" });
+  for (const name of ["Tokens", "Secrets of flows", "Storage", "Settings in force"]) {
+    await page.getByRole("tab", { name }).click();
+    await page.getByRole("tabpanel").waitFor();
+    expect(await findBarriers(page), name).toEqual([]);
+  }
+});
