@@ -17,7 +17,7 @@ const cursors = cursorFor("connection");
 const at = z.iso.datetime();
 const schema = z.record(z.string(), z.json());
 
-const connectionView = z.object({
+export const connectionView = z.object({
   id: z.string().describe("The `source` of Event triggers that listen to its events."),
   name: z.string(),
   url: z.string().nullable(),
@@ -81,7 +81,7 @@ const triggerView = z.object({
 });
 
 /** One connection, with the names of what it offers; the schemas have routes of their own. */
-const connectionDetails = connectionView.extend({
+export const connectionDetails = connectionView.extend({
   server: z.object({ name: z.string(), version: z.string() }).nullable(),
   tools: z.array(toolView.pick({ name: true, title: true, description: true })),
   triggers: z.array(triggerView.pick({ type: true, title: true, description: true })),

@@ -8,7 +8,7 @@ import { cursorFor, iso, limitQuery, page, pageOf } from "./views.ts";
 
 const cursors = cursorFor("tenant");
 
-const tenantView = z.object({
+export const tenantView = z.object({
   id: z.string(),
   name: z.string().nullable(),
   pending: z.int().describe("The number of pending events."),

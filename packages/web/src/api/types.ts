@@ -1,5 +1,6 @@
 /** The views of the API: the types of the hub's own schemas. Only types are imported, no code. */
 import type { z } from "zod";
+import type { connectionDetails, connectionView } from "../../../hub/src/api/connection-routes.ts";
 import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
 import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
 import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.ts";
@@ -9,6 +10,7 @@ import type { settingView } from "../../../hub/src/api/settings-routes.ts";
 import type { kindView, refusalView, typeView } from "../../../hub/src/api/source-kind-routes.ts";
 import type { sourceView, withSecret } from "../../../hub/src/api/source-routes.ts";
 import type { statsView } from "../../../hub/src/api/stats-routes.ts";
+import type { tenantView } from "../../../hub/src/api/tenant-routes.ts";
 import type { sentView } from "../../../hub/src/api/test-event-routes.ts";
 import type { createdToken, tokenView } from "../../../hub/src/api/token-routes.ts";
 import type { appView, flowSummary, flowView, runSummary } from "../../../hub/src/api/views.ts";
@@ -46,6 +48,10 @@ export type RunItem = z.output<typeof runSummary>;
 export type RunsChanged = z.output<typeof runsChanged>;
 export type RunWithSteps = z.output<typeof runWithSteps>;
 
+export type Connection = z.output<typeof connectionView>;
+export type ConnectionDetails = z.output<typeof connectionDetails>;
+
+export type Tenant = z.output<typeof tenantView>;
 export type Session = z.output<typeof sessionView>;
 export type Token = z.output<typeof tokenView>;
 export type Secret = z.output<typeof secretView>;

@@ -1,8 +1,12 @@
 /** Chooses the tenant to work with, for a session of several or of all tenants. */
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { api } from "../api/client.ts";
 import { chooseTenant } from "../api/tenant.ts";
+import type { Page, Tenant } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
+import { plural } from "../ui/format.ts";
 import { Logo } from "./logo.tsx";
 
 export function TenantPage({
@@ -13,6 +17,10 @@ export function TenantPage({
   onChosen: () => void;
 }) {
   const [typed, setTyped] = useState("");
+  const known = useQuery({
+    queryKey: ["tenants"],
+    queryFn: () => api.get<Page<Tenant>>("/api/tenants", { limit: 100 }),
+  });
   const choose = (tenant: string) => {
     if (tenant === "") return;
     chooseTenant(tenant);
@@ -26,17 +34,17 @@ export function TenantPage({
           <h1 className="type-h1">Choose a tenant</h1>
         </div>
         <div className="track" aria-hidden />
-        {tenants.length > 0 ? (
-          <ul className="flex flex-col gap-2">
-            {tenants.map((tenant) => (
-              <li key={tenant}>
-                <Button className="w-full" onClick={() => choose(tenant)}>
-                  {tenant}
-                </Button>
-              </li>
-            ))}
-          </ul>
-        ) : (
+        <ul className="flex flex-col gap-2">
+          {known.data?.items.map(({ id, name, pending }) => (
+            <li key={id}>
+              <Button className="w-full" onClick={() => choose(id)}>
+                <span className="truncate">{name ?? id}</span>
+                <span className="type-meta text-ink-3">{plural(pending, "waiting event")}</span>
+              </Button>
+            </li>
+          ))}
+        </ul>
+        {tenants.length === 0 && (
           <form
             className="flex flex-col gap-4"
             onSubmit={(event) => {

@@ -25,8 +25,12 @@ it("sums up what an endpoint has received", () => {
 it("names the secrets of an endpoint", () => {
   const secret = (expires_at: string | null) => ({ id: "s", created_at: "", expires_at });
   const text = (...times: (string | null)[]) =>
-    secretsText({ secrets: times.map(secret) }, (iso) => iso);
+    secretsText({ secrets: times.map(secret) }, (iso) => iso, Date.parse("2026-11-15T12:00:00Z"));
   expect(text()).toContain("no secret");
   expect(text(null)).toBe("1 secret");
-  expect(text("b", null, "a")).toBe("3 secrets, the former valid until b");
+  const [past, soon, later] = ["11:59", "13:00", "14:00"].map(
+    (time) => `2026-11-15T${time}:00Z`,
+  ) as [string, string, string];
+  expect(text(later, null, soon)).toBe(`3 secrets, the former valid until ${later}`);
+  expect(text(past, null)).toBe("1 secret");
 });

@@ -22,17 +22,19 @@ export function receivedBy(types: readonly EventType[]): Map<string, Received> {
   return received;
 }
 
-/** `1 secret`, `2 secrets, the old one until 16:46` */
+/** `1 secret`, `2 secrets, the former valid until 16:46`. Secrets that have expired are left out. */
 export function secretsText(
-  { secrets }: Pick<Source, "secrets">,
+  { secrets: stored }: Pick<Source, "secrets">,
   format: (iso: string) => string,
+  now: number = Date.now(),
 ): string {
+  const secrets = stored.filter(
+    ({ expires_at }) => expires_at === null || Date.parse(expires_at) > now,
+  );
   if (secrets.length === 0) return "no secret: unsigned webhooks are rejected";
-  const expiring = secrets.filter(({ expires_at }) => expires_at !== null);
-  if (expiring.length === 0) return secrets.length === 1 ? "1 secret" : `${secrets.length} secrets`;
-  const last = expiring
-    .map(({ expires_at }) => expires_at as string)
-    .sort()
-    .at(-1) as string;
-  return `${secrets.length} secrets, the former valid until ${format(last)}`;
+  const expiring = secrets.flatMap(({ expires_at }) => expires_at ?? []);
+  const last = expiring.toSorted().at(-1);
+  if (last !== undefined)
+    return `${secrets.length} secrets, the former valid until ${format(last)}`;
+  return secrets.length === 1 ? "1 secret" : `${secrets.length} secrets`;
 }

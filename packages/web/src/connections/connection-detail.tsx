@@ -1,0 +1,150 @@
+/** A connection: its state, its tools to call, its triggers. */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Play, RefreshCw, Trash2, X } from "lucide-react";
+import { useState } from "react";
+import { api, path } from "../api/client.ts";
+import type { ConnectionDetails } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Button, IconButton } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { SignalHead } from "../ui/signal-head.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Tabs } from "../ui/tabs.tsx";
+import { toastError, toasts } from "../ui/toast.tsx";
+import { CallToolDialog } from "./call-tool-dialog.tsx";
+import { lookOfConnection } from "./connection-words.ts";
+
+export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => void }) {
+  const [tab, setTab] = useState("tools");
+  const [called, setCalled] = useState<string>();
+  const [isDeleting, setDeleting] = useState(false);
+  const key = ["connections", "one", id];
+  const { data, error, refetch } = useQuery({
+    queryKey: key,
+    queryFn: () => api.get<ConnectionDetails>(path`/api/connections/${id}`),
+  });
+  const check = useMutation({
+    mutationFn: () => api.post<ConnectionDetails>(path`/api/connections/${id}/check`),
+    onSuccess: (checked) => {
+      queryClient.setQueryData(key, checked);
+      void queryClient.invalidateQueries({ queryKey: ["connections"] });
+    },
+    onError: toastError,
+  });
+  const remove = useMutation({
+    mutationFn: () => api.delete(path`/api/connections/${id}`),
+    onSuccess: () => {
+      void queryClient.invalidateQueries({ queryKey: ["connections", "all"] });
+      toasts.add({ aspect: "green", title: `“${data?.name}” was deleted` });
+      onClose();
+    },
+  });
+  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (!data) return <SkeletonRows rows={6} />;
+  const { aspect, label } = lookOfConnection(data);
+  const offers = (
+    items: { name: string; description: string }[],
+    onCall?: (name: string) => void,
+  ) =>
+    items.length === 0 ? (
+      <p className="text-ink-2">None.</p>
+    ) : (
+      <ul className="flex flex-col gap-2 pb-6">
+        {items.map(({ name, description }) => (
+          <li key={name} className="tile flex items-start gap-3 px-3 py-2">
+            <span className="min-w-0 flex-1">
+              <code className="wrap-anywhere block">{name}</code>
+              <span className="wrap-anywhere line-clamp-3 type-meta text-ink-2">{description}</span>
+            </span>
+            {onCall && (
+              <Button
+                size="small"
+                icon={Play}
+                onClick={() => onCall(name)}
+                aria-label={`Call ${name}`}
+              >
+                Call
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    );
+  return (
+    <aside
+      aria-label="Connection"
+      className="flex min-h-0 min-w-0 flex-col border-line border-l bg-plate px-5 pt-4"
+    >
+      <div className="flex items-start gap-3">
+        <SignalHead aspect={aspect} label={label} />
+        <div className="min-w-0 flex-1">
+          <h2 className="wrap-anywhere type-h2">{data.name}</h2>
+          <code className="wrap-anywhere text-ink-2">{data.url ?? data.command}</code>
+          {data.server && (
+            <p className="type-meta text-ink-3">
+              {data.server.name} {data.server.version}
+            </p>
+          )}
+        </div>
+        <IconButton size="small" icon={X} label="Close" onClick={onClose} />
+      </div>
+      {data.error && (
+        <p role="alert" className="wrap-anywhere mt-3 rounded-tile bg-red-tint px-3 py-2 text-red">
+          {data.error}
+        </p>
+      )}
+      <div className="my-3 flex gap-2">
+        <Button icon={RefreshCw} busy={check.isPending} onClick={() => check.mutate()}>
+          Check now
+        </Button>
+        <Button look="danger" icon={Trash2} onClick={() => setDeleting(true)}>
+          Delete
+        </Button>
+      </div>
+      <Tabs
+        label="What it offers"
+        className="-mx-5 mb-[14px] px-5"
+        value={tab}
+        onChange={setTab}
+        tabs={[
+          {
+            value: "tools",
+            label: "Tools",
+            count: data.tools.length,
+            content: offers(data.tools, setCalled),
+          },
+          {
+            value: "triggers",
+            label: "Triggers",
+            count: data.triggers.length,
+            content: offers(
+              data.triggers.map(({ type, description }) => ({ name: type, description })),
+            ),
+          },
+        ]}
+      />
+      {called !== undefined && (
+        <CallToolDialog connection={id} tool={called} onClose={() => setCalled(undefined)} />
+      )}
+      {isDeleting && (
+        <Dialog
+          open
+          onClose={() => setDeleting(false)}
+          title={`Delete “${data.name}”?`}
+          description="Flows that use it fail, and its triggers stop. Its events are kept."
+          actions={
+            <>
+              <Button onClick={() => setDeleting(false)}>Cancel</Button>
+              <Button look="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
+                Delete
+              </Button>
+            </>
+          }
+        >
+          {remove.error && <ErrorState error={remove.error} />}
+        </Dialog>
+      )}
+    </aside>
+  );
+}
