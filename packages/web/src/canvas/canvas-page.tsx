@@ -1,5 +1,23 @@
-import { EmptyState } from "../ui/empty-state.tsx";
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "wouter";
+import { api, path } from "../api/client.ts";
+import type { Flow } from "../api/types.ts";
+import { ErrorState } from "../ui/error-state.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Editor } from "./editor.tsx";
 
 export default function CanvasPage() {
-  return <EmptyState title="Flow" />;
+  const { flow: id = "" } = useParams<{ flow: string }>();
+  const { data, error, isPending, refetch } = useQuery({
+    // Not under "flows": a change elsewhere must not replace what is being edited.
+    queryKey: ["canvas", id],
+    queryFn: ({ signal }) => api.get<Flow>(path`/api/flows/${id}`, undefined, signal),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  });
+  if (isPending) return <SkeletonRows />;
+  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  return <Editor key={id} loaded={data} />;
 }

@@ -1,0 +1,138 @@
+/** The head of the canvas: what the flow exposes, whether it is saved, and what can be done with it. */
+import {
+  AlertTriangle,
+  CalendarClock,
+  History,
+  Play,
+  Radio,
+  Redo2,
+  Undo2,
+  Wrench,
+} from "lucide-react";
+import { Link } from "wouter";
+import { toProblem } from "../api/problem.ts";
+import { attentionOf } from "../flows/flow-list.ts";
+import { Button, IconButton } from "../ui/button.tsx";
+import { Chip } from "../ui/chip.tsx";
+import { ago } from "../ui/format.ts";
+import { Tooltip } from "../ui/tooltip.tsx";
+import type { SaveState } from "./autosave.ts";
+import type { Diff } from "./diff.ts";
+import type { Graph } from "./graph.ts";
+import { plateOf } from "./plates.ts";
+import type { Draft } from "./use-draft.ts";
+
+const ICONS = { tool: Wrench, event: Radio, schedule: CalendarClock };
+const MAX_PLATES = 4;
+
+export function EditorHeader({
+  draft: { graph, flow, saving, savedAt, state, dispatch },
+  diff,
+  isDiffShown,
+  onDiff,
+  onRun,
+  onPublish,
+  onVersions,
+}: {
+  draft: Draft;
+  diff: Diff | undefined;
+  isDiffShown: boolean;
+  onDiff: () => void;
+  onRun: () => void;
+  onPublish: () => void;
+  onVersions: () => void;
+}) {
+  const attention = attentionOf(flow);
+  const next = (flow.version ?? 0) + 1;
+  return (
+    <header className="flex h-[60px] flex-none items-center gap-[14px] border-line border-b bg-page pr-4 pl-5">
+      <h1 className="flex min-w-0 items-center gap-2 type-h2">
+        <Link href="/flows" className="flex-none font-medium text-ink-3 hover:text-ink">
+          {flow.app} /
+        </Link>
+        <span className="truncate" title={graph.name}>
+          {graph.name}
+        </span>
+      </h1>
+      {attention && (
+        <Tooltip text={attention.tooltip}>
+          <button
+            type="button"
+            className="inline-flex flex-none items-center gap-1 rounded-chip type-meta text-amber"
+            aria-label={`${attention.label}: ${attention.tooltip}`}
+          >
+            <AlertTriangle className="icon" aria-hidden />
+            {attention.label}
+          </button>
+        </Tooltip>
+      )}
+      <Plates graph={graph} />
+      <div className="ml-auto flex flex-none items-center gap-2 type-meta text-ink-2">
+        <span role="status">{inWords(saving, savedAt)}</span>
+        {diff && diff.count > 0 && flow.version !== null && (
+          <button type="button" onClick={onDiff} aria-pressed={isDiffShown}>
+            <Chip tone="amber" words title="Show what differs from the published version">
+              {diff.count === 1 ? "1 change" : `${diff.count} changes`} since v{flow.version}
+            </Chip>
+          </button>
+        )}
+      </div>
+      <div className="flex flex-none gap-1">
+        <IconButton
+          icon={Undo2}
+          label="Undo"
+          disabled={state.past.length === 0}
+          onClick={() => dispatch({ do: "undo" })}
+        />
+        <IconButton
+          icon={Redo2}
+          label="Redo"
+          disabled={state.future.length === 0}
+          onClick={() => dispatch({ do: "redo" })}
+        />
+        <IconButton icon={History} label="Versions" onClick={onVersions} />
+      </div>
+      <Button icon={Play} onClick={onRun}>
+        Run
+      </Button>
+      <Button look="primary" onClick={onPublish}>
+        Publish v{next}
+      </Button>
+    </header>
+  );
+}
+
+function Plates({ graph }: { graph: Graph }) {
+  const plates = graph.nodes.flatMap((node) => {
+    const plate = plateOf(node);
+    return plate && node.parameters.isActive !== false ? [{ id: node.id, ...plate }] : [];
+  });
+  return (
+    <div className="flex min-w-0 gap-[6px] overflow-hidden max-[1200px]:hidden">
+      {plates.slice(0, MAX_PLATES).map(({ id, kind, text }) => (
+        <Chip key={id} icon={ICONS[kind]} className="max-w-[180px]">
+          {text}
+        </Chip>
+      ))}
+      {plates.length > MAX_PLATES && <Chip>+{plates.length - MAX_PLATES}</Chip>}
+    </div>
+  );
+}
+
+function inWords(saving: SaveState, savedAt: number | undefined): string {
+  switch (saving.is) {
+    case "saved":
+      return savedAt === undefined ? "" : `Saved ${ago(new Date(savedAt).toISOString())}`;
+    case "pending":
+      return "Edited";
+    case "saving":
+      return "Saving…";
+    case "failed":
+      return "Not saved yet, trying again";
+    case "rejected":
+      return `Not saved: ${toProblem(saving.error).detail}`;
+    case "emptied":
+    case "conflict":
+      return "Not saved";
+  }
+}

@@ -1,0 +1,3 @@
+import { type LayoutInput, layOut } from "./layout.ts";
+
+self.onmessage = ({ data }: MessageEvent<LayoutInput>) => self.postMessage(layOut(data));

@@ -1,0 +1,153 @@
+/** A node on the desk: an enamel tile with its signal head, its ports and, below a trigger, its plate. */
+import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import { CalendarClock, Pin, Plus, Radio, TriangleAlert, Wrench } from "lucide-react";
+import { memo } from "react";
+import { Chip } from "../ui/chip.tsx";
+import { cx } from "../ui/cx.ts";
+import { Plate } from "../ui/plate.tsx";
+import { SignalHead } from "../ui/signal-head.tsx";
+import { useDesk } from "./desk-context.ts";
+import { gistOf } from "./gist.ts";
+import type { FlowNode } from "./graph.ts";
+import { NodeIcon } from "./node-icon.tsx";
+import { definitionOf, ERROR_PORT, inPortsOf, outPortsOf } from "./node-kinds.ts";
+import { plateOf } from "./plates.ts";
+
+export type TileNode = Node<{ node: FlowNode }, "tile">;
+
+const HEAD_Y = 37;
+const FIRST_PORT_Y = 89;
+const PORT_STEP = 22;
+
+const PLATE_ICONS = { tool: Wrench, event: Radio, schedule: CalendarClock };
+
+export const Tile = memo(function Tile({ id, data: { node }, selected }: NodeProps<TileNode>) {
+  const { route, problems, states, diff, pinned, onAdd } = useDesk();
+  const definition = definitionOf(node);
+  const state = states.get(id);
+  const found = problems.get(id) ?? [];
+  const inputs = inPortsOf(node);
+  const outputs = outPortsOf(node);
+  const named = outputs.filter((port) => port !== ERROR_PORT);
+  const plate = plateOf(node);
+  const isOff = node.parameters.isActive === false;
+  const change = diff?.nodes.get(id);
+  const topOf = (at: number) => (named.length > 1 ? FIRST_PORT_Y + at * PORT_STEP : HEAD_Y);
+  return (
+    <div
+      className={cx(
+        "node-tile",
+        selected && "selected",
+        state?.status === "skipped" && "skip",
+        isOff && "off",
+        route.nodes.has(id) && "lit",
+      )}
+    >
+      {change && (
+        <span className="diff-mark">
+          <Chip words>{change}</Chip>
+        </span>
+      )}
+      <div className="top">
+        <NodeIcon type={node.type} />
+        <span className="node-name">
+          <b className="truncate" title={node.name}>
+            {node.name}
+          </b>
+          <span className="truncate">{definition?.title ?? node.type}</span>
+        </span>
+        {pinned.has(id) && <Pin className="icon text-ink-2" aria-label="its output is pinned" />}
+        {state && <SignalHead aspect={state.aspect} label={state.label} />}
+      </div>
+      <div className="gist-line">
+        <code className="gist truncate">{gistOf(node)}</code>
+        {state?.note && <span className="note">{state.note}</span>}
+        {!state && isOff && <span className="note">off</span>}
+      </div>
+      {named.length > 1 && (
+        <div className="ports">
+          {named.map((port) => (
+            <span key={port} className={cx("truncate", state?.port === port && "taken")}>
+              {port}
+            </span>
+          ))}
+        </div>
+      )}
+      {found.length > 0 && (
+        <div className="problem" role="note">
+          <TriangleAlert className="icon" aria-hidden />
+          <span className="line-clamp-3" title={found.map(({ message }) => message).join("\n")}>
+            {shorten(found[0]?.message ?? "", node.name)}
+            {found.length > 1 && ` (+${found.length - 1})`}
+          </span>
+        </div>
+      )}
+      {inputs.map((port, at) => (
+        <Handle
+          key={port}
+          id={port}
+          type="target"
+          position={Position.Left}
+          style={{ top: HEAD_Y + at * PORT_STEP }}
+          aria-label={`input ${port}`}
+        />
+      ))}
+      {named.map((port, at) => (
+        <Handle
+          key={port}
+          id={port}
+          type="source"
+          position={Position.Right}
+          style={{ top: topOf(at) }}
+          aria-label={`output ${port}`}
+        />
+      ))}
+      {outputs.includes(ERROR_PORT) && (
+        <Handle
+          id={ERROR_PORT}
+          type="source"
+          position={Position.Bottom}
+          style={{ left: 30 }}
+          aria-label="output error"
+        />
+      )}
+      {onAdd &&
+        outputs.map((port) => {
+          const isError = port === ERROR_PORT;
+          return (
+            <button
+              key={port}
+              type="button"
+              className={cx("port-plus nodrag", isError && "named")}
+              style={
+                isError
+                  ? { left: 42, top: "calc(100% + 5px)" }
+                  : { left: "calc(100% + 10px)", top: topOf(named.indexOf(port)) - 11 }
+              }
+              tabIndex={selected ? 0 : -1}
+              aria-label={isError ? "Add what happens on error" : `Add a node after ${port}`}
+              onClick={(event) => {
+                event.stopPropagation();
+                onAdd({ node: id, port });
+              }}
+            >
+              <Plus className="icon" aria-hidden />
+              {isError && <span>error</span>}
+            </button>
+          );
+        })}
+      {plate && (
+        <>
+          <span className="plate-legs" aria-hidden />
+          <Plate icon={PLATE_ICONS[plate.kind]} className={cx(isOff && "off")}>
+            {plate.text}
+          </Plate>
+        </>
+      )}
+    </div>
+  );
+});
+
+/** The tile shows the name already. */
+const shorten = (message: string, name: string): string =>
+  message.startsWith(`${name}: `) ? message.slice(name.length + 2) : message;
