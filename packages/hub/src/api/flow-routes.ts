@@ -49,7 +49,7 @@ const newFlow = z.strictObject({
   edges: z.array(newEdge).max(LIMITS.edges).optional(),
 });
 const version = z.int().min(1);
-const versionView = z.object({
+export const versionView = z.object({
   version: z.int(),
   note: z.string(),
   created_by: z.string(),

@@ -11,7 +11,7 @@ import { defineRoute, type Route } from "./route.ts";
 
 const schemaView = z.record(z.string(), z.json());
 
-const nodeTypeView = z.object({
+export const nodeTypeView = z.object({
   type: z.string(),
   title: z.string(),
   description: z.string(),

@@ -3,6 +3,8 @@ import type { z } from "zod";
 import type { connectionDetails, connectionView } from "../../../hub/src/api/connection-routes.ts";
 import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
 import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
+import type { versionView } from "../../../hub/src/api/flow-routes.ts";
+import type { nodeTypeView } from "../../../hub/src/api/node-type-routes.ts";
 import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.ts";
 import type { secretView } from "../../../hub/src/api/secret-routes.ts";
 import type { sessionView } from "../../../hub/src/api/session-routes.ts";
@@ -42,6 +44,9 @@ export type Flow = z.output<typeof flowView>;
 export type FlowSummary = z.output<typeof flowSummary>;
 /** A flow in the list of all flows. */
 export type FlowItem = FlowSummary & { last_run: RunItem | null };
+
+export type FlowVersion = z.output<typeof versionView>;
+export type NodeType = z.output<typeof nodeTypeView>;
 
 /** A run in a list: without its values. */
 export type RunItem = z.output<typeof runSummary>;

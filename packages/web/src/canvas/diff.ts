@@ -1,7 +1,7 @@
 /** How the draft differs from the published version. Positions do not count: they change no run. */
 import type { FlowNode, Graph } from "./graph.ts";
 
-export type Change = "added" | "changed" | "removed";
+type Change = "added" | "changed" | "removed";
 type Compared = Pick<Graph, "nodes" | "edges">;
 
 export interface Diff {

@@ -1,5 +1,5 @@
 /** Edits of a flow with undo and redo. Pure: ids and times come with the actions. */
-import type { FindAnalysis } from "@signalbox/rules/flows/analyze-expression.ts";
+import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
 import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
 import { createSlugNamer, slugFor } from "@signalbox/rules/flows/slug.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
@@ -31,7 +31,7 @@ export type EditAction =
   | { do: "remove"; nodes: readonly string[]; edges: readonly string[] }
   | { do: "paste"; clip: Clip; newId: () => string; offset: Point }
   | { do: "parameters"; node: string; parameters: JsonObject; at: number }
-  | { do: "rename"; node: string; name: string; findAnalysis?: FindAnalysis }
+  | { do: "rename"; node: string; name: string }
   | { do: "describe"; name: string; description: string }
   | { do: "replace"; graph: Graph }
   | { do: "absorb"; sent: Graph; saved: Graph }
@@ -121,7 +121,7 @@ function change(graph: Graph, action: Change): Graph {
   }
 }
 
-export const isSame = (a: unknown, b: unknown): boolean =>
+const isSame = (a: unknown, b: unknown): boolean =>
   a === b || JSON.stringify(a) === JSON.stringify(b);
 
 function withNodes(graph: Graph, map: (node: FlowNode) => FlowNode): Graph {
@@ -207,7 +207,8 @@ function paste(graph: Graph, { clip, newId, offset }: Extract<Change, { do: "pas
     (flow, { id, name, slug }) => {
       const own = nextSlug(slug);
       if (own === slug) return flow;
-      const renamed = renameNode(flow, id, own, registry, new Set(), () => undefined)?.flow ?? flow;
+      const renamed =
+        renameNode(flow, id, own, registry, new Set(), analyzeExpression)?.flow ?? flow;
       return {
         nodes: renamed.nodes.map((node) => (node.id === id ? { ...node, name, slug: own } : node)),
       };
@@ -237,8 +238,7 @@ function rename(graph: Graph, action: Extract<Change, { do: "rename" }>): Graph 
   const name = action.name.trim();
   const node = graph.nodes.find(({ id }) => id === action.node);
   if (!node || name === "" || name === node.name) return graph;
-  const { findAnalysis = () => undefined } = action;
-  const renamed = renameNode(graph, node.id, name, registry, new Set(), findAnalysis);
+  const renamed = renameNode(graph, node.id, name, registry, new Set(), analyzeExpression);
   if (!renamed) return graph;
   return withNodes(renamed.flow, (one) =>
     one.id === node.id ? { ...one, parameters: withoutToolName(one) } : one,

@@ -5,6 +5,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import type { Flow } from "../api/types.ts";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
+import { NodePanel } from "../panel/node-panel.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Kbd } from "../ui/kbd.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
@@ -16,11 +17,18 @@ import { EditorHeader } from "./editor-header.tsx";
 import type { Graph, Point, Port } from "./graph.ts";
 import { definitionOf, outPortsOf } from "./node-kinds.ts";
 import { type PickerKind, Pickers } from "./pickers.tsx";
+import { PublishDialog } from "./publish-dialog.tsx";
 import { needsLayout, requestLayout } from "./request-layout.ts";
 import { NO_ROUTE, routeFrom } from "./route.ts";
+import { RunDialog } from "./run-dialog.tsx";
+import { RunDock } from "./run-dock.tsx";
+import { statesOf } from "./run-states.ts";
 import { SaveBanner } from "./save-banner.tsx";
 import { useDeskKeys } from "./use-desk-keys.ts";
 import { useDraft } from "./use-draft.ts";
+import { useDiff } from "./use-published.ts";
+import { useDraftRun } from "./use-run.ts";
+import { VersionsDialog } from "./versions-dialog.tsx";
 
 const NOTHING: Selection = { nodes: new Set(), edges: new Set() };
 const STEP: Point = { x: 278, y: 118 };
@@ -66,6 +74,11 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const [selection, setSelection] = useState(NOTHING);
   const [hovered, setHovered] = useState<string>();
   const [picker, setPicker] = useState<PickerKind>();
+  const [layer, setLayer] = useState<"publish" | "versions" | "run">();
+  const [isDiffShown, setDiffShown] = useState(false);
+  const [isPanelOpen, setPanelOpen] = useState(true);
+  const draftRun = useDraftRun(flow.id, draft.autosave);
+  const diff = useDiff(flow, graph);
   const view = useReactFlow();
 
   const tidy = useCallback(
@@ -127,6 +140,9 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     delete: remove,
     backspace: remove,
     escape: () => setSelection(NOTHING),
+    e: () => setPanelOpen(true),
+    r: () => setLayer("run"),
+    p: () => setLayer("publish"),
     t: () => void tidy(graph),
     "0": () => void view.fitView({ padding: 0.15, maxZoom: 1 }),
     "+": () => void view.zoomIn(),
@@ -149,16 +165,18 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     hoveredNode && definitionOf(hoveredNode)?.kind === "trigger" ? hoveredNode.id : undefined;
   const route = useMemo(() => (lit ? routeFrom(graph, lit) : NO_ROUTE), [graph, lit]);
   const problems = useMemo(() => problemsOf(flow), [flow]);
+  const steps = draftRun.run?.steps;
+  const states = useMemo(() => statesOf(steps ?? []), [steps]);
   const desk = useMemo(
     () => ({
       route,
       problems,
-      states: new Map(),
-      diff: undefined,
-      pinned: new Set<string>(),
+      states,
+      diff: isDiffShown ? diff : undefined,
+      pinned: new Set(Object.keys(draftRun.pins)),
       onAdd: (from: Port) => setPicker({ kind: "add", from }),
     }),
-    [route, problems],
+    [route, problems, states, isDiffShown, diff, draftRun.pins],
   );
 
   const show = (id: string) => {
@@ -171,48 +189,90 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     <>
       <EditorHeader
         draft={draft}
-        diff={undefined}
-        isDiffShown={false}
-        onDiff={() => {}}
-        onRun={() => {}}
-        onPublish={() => {}}
-        onVersions={() => {}}
+        diff={diff}
+        isDiffShown={isDiffShown}
+        onDiff={() => setDiffShown(!isDiffShown)}
+        onRun={() => setLayer("run")}
+        onPublish={() => setLayer("publish")}
+        onVersions={() => setLayer("versions")}
       />
       <SaveBanner draft={draft} />
-      <DeskContext value={desk}>
-        <div className="desk min-h-0 flex-1">
-          <DeskView
-            graph={graph}
-            selection={selection}
-            onSelect={setSelection}
-            onEdit={act}
-            onHover={setHovered}
-            onOpen={show}
-            newId={newId}
-          />
-          <ZoomBar onTidy={() => void tidy(graph)} />
-          <div className="float-bar -translate-x-1/2 absolute bottom-4 left-1/2">
-            <Button icon={Plus} onClick={() => openAdd()}>
-              Add a node <Kbd>N</Kbd>
-            </Button>
-            <Button icon={Search} onClick={() => setPicker({ kind: "find" })}>
-              Find <Kbd>mod+F</Kbd>
-            </Button>
-            {only ? (
-              <Button icon={Cable} onClick={() => setPicker({ kind: "connect", node: only.id })}>
-                Connect <Kbd>C</Kbd>
+      <div className="flex min-h-0 flex-1">
+        <DeskContext value={desk}>
+          <div className="desk min-h-0 min-w-0 flex-1">
+            <DeskView
+              graph={graph}
+              selection={selection}
+              onSelect={setSelection}
+              onEdit={act}
+              onHover={setHovered}
+              onOpen={() => setPanelOpen(true)}
+              newId={newId}
+            />
+            <ZoomBar onTidy={() => void tidy(graph)} />
+            <div className="float-bar -translate-x-1/2 absolute bottom-4 left-1/2">
+              <Button icon={Plus} onClick={() => openAdd()}>
+                Add a node <Kbd>N</Kbd>
               </Button>
-            ) : (
-              <Button
-                icon={ClipboardPaste}
-                onClick={() => void navigator.clipboard.readText().then(paste, toastError)}
-              >
-                Paste <Kbd>mod+V</Kbd>
+              <Button icon={Search} onClick={() => setPicker({ kind: "find" })}>
+                Find <Kbd>mod+F</Kbd>
               </Button>
-            )}
+              {only ? (
+                <Button icon={Cable} onClick={() => setPicker({ kind: "connect", node: only.id })}>
+                  Connect <Kbd>C</Kbd>
+                </Button>
+              ) : (
+                <Button
+                  icon={ClipboardPaste}
+                  onClick={() => void navigator.clipboard.readText().then(paste, toastError)}
+                >
+                  Paste <Kbd>mod+V</Kbd>
+                </Button>
+              )}
+            </div>
           </div>
-        </div>
-      </DeskContext>
+        </DeskContext>
+        {only && isPanelOpen && (
+          <NodePanel
+            key={only.id}
+            flow={flow}
+            graph={graph}
+            node={only}
+            draftRun={draftRun}
+            onParameters={(parameters) =>
+              act({ do: "parameters", node: only.id, parameters, at: Date.now() })
+            }
+            onRename={(name) => act({ do: "rename", node: only.id, name })}
+            onDelete={remove}
+            onClose={() => {
+              setPanelOpen(false);
+              focusTile(only.id);
+            }}
+          />
+        )}
+      </div>
+      <RunDock draftRun={draftRun} graph={graph} chosen={only?.id} onChoose={show} />
+      {layer === "publish" && (
+        <PublishDialog
+          draft={draft}
+          diff={diff}
+          onClose={() => setLayer(undefined)}
+          onShow={(id) => {
+            setLayer(undefined);
+            show(id);
+          }}
+        />
+      )}
+      {layer === "versions" && <VersionsDialog draft={draft} onClose={() => setLayer(undefined)} />}
+      {layer === "run" && (
+        <RunDialog
+          graph={graph}
+          last={draftRun.request}
+          preferred={only?.id}
+          onRun={(request) => void draftRun.start(request)}
+          onClose={() => setLayer(undefined)}
+        />
+      )}
       {picker && (
         <Pickers
           picker={picker}

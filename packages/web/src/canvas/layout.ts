@@ -2,7 +2,7 @@
 import dagre from "@dagrejs/dagre";
 import type { Point } from "./graph.ts";
 
-export const TILE = { width: 208, height: 74 } as const;
+const TILE = { width: 208, height: 74 } as const;
 
 export interface LayoutInput {
   nodes: readonly { id: string; height: number }[];

@@ -1,0 +1,174 @@
+/** Starts a run of the draft: from which trigger, and with what. */
+
+import { readParameters } from "@signalbox/rules/flows/parameters.ts";
+import { isObject } from "@signalbox/rules/json.ts";
+import { useQuery } from "@tanstack/react-query";
+import { Play } from "lucide-react";
+import { useState } from "react";
+import { api } from "../api/client.ts";
+import type { EventItem, Page } from "../api/types.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Field, SelectInput, TextArea } from "../ui/field.tsx";
+import { ago } from "../ui/format.ts";
+import type { FlowNode, Graph } from "./graph.ts";
+import { definitionOf } from "./node-kinds.ts";
+import type { RunRequest } from "./use-run.ts";
+
+const EMPTY: Readonly<Record<string, unknown>> = {
+  number: 0,
+  integer: 0,
+  boolean: false,
+  array: [],
+  object: {},
+};
+
+/** An input with every parameter of the tool, to be filled in. */
+function blankInput({ parameters: { parameters } }: Pick<FlowNode, "parameters">): string {
+  try {
+    const input = readParameters(parameters ?? []).map(
+      ({ name, type, enum: values, default: fallback }) => [
+        name,
+        fallback ?? values?.[0] ?? EMPTY[type] ?? "",
+      ],
+    );
+    return JSON.stringify(Object.fromEntries(input), null, 2);
+  } catch {
+    return "{}";
+  }
+}
+
+const isTrigger = (node: FlowNode) => definitionOf(node)?.kind === "trigger";
+
+export function RunDialog({
+  graph,
+  last,
+  preferred,
+  onRun,
+  onClose,
+}: {
+  graph: Graph;
+  last: RunRequest | undefined;
+  preferred: string | undefined;
+  onRun: (request: RunRequest) => void;
+  onClose: () => void;
+}) {
+  const triggers = graph.nodes.filter(isTrigger);
+  const first =
+    triggers.find(({ id }) => id === preferred) ??
+    triggers.find(({ id }) => id === last?.trigger) ??
+    triggers[0];
+  const [id, setId] = useState(first?.id ?? "");
+  const trigger = triggers.find((node) => node.id === id);
+  const inputOf = (node: FlowNode | undefined) =>
+    node && last?.trigger === node.id && last.input
+      ? JSON.stringify(last.input, null, 2)
+      : node
+        ? blankInput(node)
+        : "{}";
+  const [text, setText] = useState(() => inputOf(first));
+  const [event, setEvent] = useState(last?.event ?? "");
+  const listens = trigger && definitionOf(trigger)?.listensTo(trigger.parameters) !== undefined;
+  const events = useQuery({
+    queryKey: ["events", "canvas"],
+    queryFn: () => api.get<Page<EventItem>>("/api/events", { limit: 30 }),
+    enabled: listens === true,
+  });
+  const parsed = parse(text);
+  const usesEvent = listens && event !== "";
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Run the draft"
+      description="What is published stays as it is. Steps that call other systems really call them, unless their output is pinned."
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            look="primary"
+            icon={Play}
+            disabled={!trigger || (!usesEvent && !parsed.input)}
+            onClick={() => {
+              onClose();
+              onRun(
+                usesEvent ? { trigger: id, event } : { trigger: id, input: parsed.input ?? {} },
+              );
+            }}
+          >
+            Run
+          </Button>
+        </>
+      }
+    >
+      {triggers.length === 0 ? (
+        <p className="text-amber">Add a trigger first: a run starts there.</p>
+      ) : (
+        <div className="flex flex-col gap-4">
+          <Field label="From">
+            {(control) => (
+              <SelectInput
+                {...control}
+                value={id}
+                onChange={({ target }) => {
+                  setId(target.value);
+                  setText(inputOf(triggers.find((node) => node.id === target.value)));
+                }}
+              >
+                {triggers.map((node) => (
+                  <option key={node.id} value={node.id}>
+                    {node.name}
+                  </option>
+                ))}
+              </SelectInput>
+            )}
+          </Field>
+          {listens && (
+            <Field label="Event" hint="One of your last 30 events, or an input of your own.">
+              {(control) => (
+                <SelectInput
+                  {...control}
+                  value={event}
+                  onChange={({ target }) => setEvent(target.value)}
+                >
+                  <option value="">An input of my own</option>
+                  {events.data?.items.map((item) => (
+                    <option key={item.id} value={item.id}>
+                      {item.source} · {item.type}, {ago(item.received_at)}
+                    </option>
+                  ))}
+                </SelectInput>
+              )}
+            </Field>
+          )}
+          {!usesEvent && (
+            <Field
+              label="Input"
+              error={parsed.error}
+              hint="A JSON object: {{ trigger }} in the flow."
+            >
+              {(control) => (
+                <TextArea
+                  {...control}
+                  code
+                  rows={8}
+                  value={text}
+                  onChange={({ target }) => setText(target.value)}
+                />
+              )}
+            </Field>
+          )}
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+function parse(text: string): { input?: NonNullable<RunRequest["input"]>; error?: string } {
+  try {
+    const input = JSON.parse(text || "{}");
+    return isObject(input) ? { input } : { error: "must be a JSON object" };
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+}

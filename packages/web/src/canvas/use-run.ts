@@ -1,0 +1,108 @@
+/** A run of the draft that is followed live, and the data that is pinned for such runs. */
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { useCallback, useState } from "react";
+import { api, path } from "../api/client.ts";
+import type { RunWithSteps } from "../api/types.ts";
+import { useLive } from "../api/use-live.ts";
+import { toastError } from "../ui/toast.tsx";
+import type { Autosave } from "./autosave.ts";
+import { mergeSteps } from "./run-states.ts";
+
+export interface Pin {
+  output: Json;
+  port?: string;
+}
+export type Pins = Readonly<Record<string, Pin>>;
+
+export interface RunRequest {
+  trigger: string;
+  input?: JsonObject;
+  event?: string;
+}
+
+const ENDED = new Set(["succeeded", "failed", "cancelled"]);
+export const isEnded = ({ status }: Pick<RunWithSteps, "status">): boolean => ENDED.has(status);
+
+const pinsKey = (flow: string) => `signalbox.pins.${flow}`;
+
+function readPins(flow: string): Pins {
+  try {
+    return JSON.parse(localStorage.getItem(pinsKey(flow)) ?? "{}");
+  } catch {
+    return {};
+  }
+}
+
+export function useDraftRun(flow: string, autosave: Autosave) {
+  const [run, setRun] = useState<RunWithSteps>();
+  const [request, setRequest] = useState<RunRequest>();
+  const [isStarting, setStarting] = useState(false);
+  const [pins, setPins] = useState(() => readPins(flow));
+  const isFollowed = run !== undefined && !isEnded(run);
+
+  useLive(isFollowed ? `runs:${run.id}` : undefined, ({ kind, data }) => {
+    if (kind !== "run_step") return;
+    const message = data as Partial<RunWithSteps> & { run: string };
+    setRun((before) =>
+      before?.id === message.run
+        ? { ...before, ...message, steps: mergeSteps(before.steps, message.steps ?? []) }
+        : before,
+    );
+  });
+
+  const begin = useCallback(
+    async (work: () => Promise<RunWithSteps>) => {
+      setStarting(true);
+      try {
+        await autosave.flush();
+        if (autosave.isDirty()) return;
+        const started = await work();
+        setRun({ ...started, steps: started.steps ?? [] });
+      } catch (error) {
+        toastError(error);
+      } finally {
+        setStarting(false);
+      }
+    },
+    [autosave],
+  );
+
+  const changePins = (next: Pins) => {
+    setPins(next);
+    localStorage.setItem(pinsKey(flow), JSON.stringify(next));
+  };
+
+  return {
+    run,
+    request,
+    isStarting,
+    pins,
+    start: (wanted: RunRequest) => {
+      setRequest(wanted);
+      return begin(() =>
+        api.post<RunWithSteps>(
+          path`/api/flows/${flow}/runs`,
+          { ...wanted, pins },
+          { query: { draft: true } },
+        ),
+      );
+    },
+    /** With the outputs of the run that is shown, where nothing is pinned. */
+    test: (node: string) =>
+      begin(() => {
+        const { [node]: _, ...others } = pins;
+        return api.post<RunWithSteps>(path`/api/flows/${flow}/nodes/${node}/test`, {
+          pins: others,
+          ...(run && { from_run: run.id }),
+        });
+      }),
+    cancel: () => run && void api.post(path`/api/runs/${run.id}/cancel`).catch(toastError),
+    close: () => setRun(undefined),
+    pin: (node: string, pin: Pin) => changePins({ ...pins, [node]: pin }),
+    unpin: (node: string) => {
+      const { [node]: _, ...rest } = pins;
+      changePins(rest);
+    },
+  };
+}
+export type DraftRun = ReturnType<typeof useDraftRun>;

@@ -1,0 +1,106 @@
+/** CodeMirror for JSONata, JavaScript and JSON, with errors in place. */
+import { autocompletion, closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { javascript } from "@codemirror/lang-javascript";
+import { json } from "@codemirror/lang-json";
+import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { linter, lintGutter } from "@codemirror/lint";
+import { EditorState, type Extension } from "@codemirror/state";
+import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { useEffect, useRef } from "react";
+import { nonce } from "../app/nonce.ts";
+import { findCodeErrors, type Language } from "./code-errors.ts";
+
+const highlight = HighlightStyle.define([
+  { tag: [tags.keyword, tags.propertyName], color: "var(--blue)" },
+  { tag: tags.string, color: "var(--green)" },
+  { tag: [tags.number, tags.bool, tags.null], color: "var(--amber)" },
+  { tag: tags.comment, color: "var(--ink-3)" },
+]);
+
+const theme = EditorView.theme({
+  "&": {
+    border: "1px solid var(--field)",
+    borderRadius: "var(--r)",
+    background: "var(--plate)",
+    color: "var(--ink)",
+    font: "var(--t-code)",
+  },
+  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-1px" },
+  ".cm-scroller": { font: "var(--t-code)", minHeight: "90px", maxHeight: "320px" },
+  ".cm-gutters": { background: "var(--sunk)", color: "var(--ink-3)", border: "0" },
+  ".cm-cursor": { borderLeftColor: "var(--ink)" },
+  ".cm-tooltip": {
+    background: "var(--plate)",
+    color: "var(--ink)",
+    border: "1px solid var(--line)",
+  },
+});
+
+// JSONata reads close enough to JavaScript for colours; its own parser finds the errors.
+const grammarOf = (language: Language): Extension => (language === "json" ? json() : javascript());
+
+export default function CodeEditor({
+  id,
+  label,
+  language,
+  value,
+  onChange,
+}: {
+  id: string;
+  label: string;
+  language: Language;
+  value: string;
+  onChange: (text: string) => void;
+}) {
+  const host = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(null);
+  const latest = useRef({ value, onChange });
+  latest.current = { value, onChange };
+  useEffect(() => {
+    const parent = host.current;
+    if (!parent) return;
+    const editor = new EditorView({
+      parent,
+      state: EditorState.create({
+        doc: latest.current.value,
+        extensions: [
+          EditorView.cspNonce.of(nonce),
+          EditorView.contentAttributes.of({ id, "aria-label": label }),
+          EditorView.lineWrapping,
+          lineNumbers(),
+          history(),
+          bracketMatching(),
+          closeBrackets(),
+          autocompletion(),
+          // Tab moves on, so that the keyboard never gets stuck in the editor.
+          keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap]),
+          grammarOf(language),
+          syntaxHighlighting(highlight),
+          theme,
+          lintGutter(),
+          linter(async ({ state }) =>
+            (await findCodeErrors(language, state.doc.toString())).map((error) => ({
+              ...error,
+              severity: "error" as const,
+            })),
+          ),
+          EditorView.updateListener.of(({ docChanged, state }) => {
+            if (docChanged) latest.current.onChange(state.doc.toString());
+          }),
+        ],
+      }),
+    });
+    view.current = editor;
+    return () => editor.destroy();
+  }, [id, label, language]);
+  useEffect(() => {
+    const editor = view.current;
+    const shown = editor?.state.doc.toString();
+    // An undo on the canvas, or another tab.
+    if (editor && shown !== value)
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+  }, [value]);
+  return <div ref={host} />;
+}

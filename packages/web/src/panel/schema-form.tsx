@@ -1,0 +1,393 @@
+/** A form drawn from a JSON Schema. Any value may be a template, except in triggers. */
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { Braces, Plus, Trash2 } from "lucide-react";
+import { type ReactNode, useRef } from "react";
+import { Button, IconButton } from "../ui/button.tsx";
+import { Field, SelectInput, TextArea, TextInput } from "../ui/field.tsx";
+import { Switch } from "../ui/switch.tsx";
+import { CodeField } from "./code-field.tsx";
+import { usePanel } from "./panel-context.ts";
+import {
+  labelOf,
+  readJsonText,
+  readNumberText,
+  requiredOf,
+  type Shape,
+  shapeOf,
+  withField,
+  writeJsonText,
+} from "./schema-shape.ts";
+
+type Language = "javascript" | "jsonata" | "json";
+
+export function SchemaForm({
+  schema,
+  value,
+  onChange,
+  at = "",
+  skip = [],
+  languages = {},
+}: {
+  schema: JsonObject;
+  value: JsonObject;
+  onChange: (value: JsonObject) => void;
+  /** The path of `value` in the node's parameters. */
+  at?: string;
+  skip?: readonly string[];
+  /** The fields that are code. */
+  languages?: Readonly<Record<string, Language>>;
+}) {
+  const properties = isObject(schema.properties) ? schema.properties : {};
+  const required = requiredOf(schema);
+  return (
+    <div className="flex flex-col gap-4">
+      {Object.entries(properties)
+        .filter(([name, each]) => !skip.includes(name) && isObject(each) && !("const" in each))
+        .map(([name, each]) => (
+          <SchemaField
+            key={name}
+            name={name}
+            at={at ? `${at}.${name}` : name}
+            schema={each as JsonObject}
+            value={value[name]}
+            isRequired={required.has(name)}
+            language={languages[name]}
+            onChange={(next) => onChange(withField(value, name, next))}
+          />
+        ))}
+    </div>
+  );
+}
+
+interface FieldProps {
+  name: string;
+  at: string;
+  schema: JsonObject;
+  value: Json | undefined;
+  isRequired: boolean;
+  language?: Language | undefined;
+  onChange: (value: Json | undefined) => void;
+}
+
+const placeholderOf = ({ default: fallback }: JsonObject): string | undefined =>
+  fallback === undefined || isObject(fallback) || Array.isArray(fallback) || fallback === ""
+    ? undefined
+    : String(fallback);
+
+function SchemaField(props: FieldProps) {
+  const { name, at, schema, value, isRequired, language, onChange } = props;
+  const { problems } = usePanel();
+  const shape = shapeOf(schema);
+  const hint = typeof schema.description === "string" ? schema.description : undefined;
+  const error = problems.get(at);
+  const common = { label: labelOf(name), hint, error, required: isRequired };
+  if (language)
+    return (
+      <CodeField
+        {...common}
+        language={language}
+        value={typeof value === "string" ? value : ""}
+        onChange={(text) => onChange(text === "" ? undefined : text)}
+      />
+    );
+  switch (shape.is) {
+    case "boolean":
+      return (
+        <Field {...common}>
+          {({ id }) => (
+            <Switch
+              id={id}
+              label={common.label}
+              checked={(value ?? schema.default ?? false) === true}
+              onChange={onChange}
+            />
+          )}
+        </Field>
+      );
+    case "choice":
+      return <Choice {...props} common={common} shape={shape} />;
+    case "fields":
+      return (
+        <Group label={common.label} hint={hint} error={error}>
+          <SchemaForm
+            schema={schema}
+            at={at}
+            value={isObject(value) ? value : {}}
+            onChange={(next) => onChange(Object.keys(next).length > 0 ? next : undefined)}
+          />
+        </Group>
+      );
+    case "variants":
+      return <Variants {...props} shape={shape} hint={hint} error={error} />;
+    case "list":
+      return <List {...props} shape={shape} hint={hint} error={error} />;
+    case "record":
+      return <RecordFields {...props} hint={hint} error={error} />;
+    default:
+      return (
+        <Field {...common}>
+          {(control) => (
+            <TextWithReference
+              control={control}
+              isLong={shape.is === "json" || (shape.is === "text" && shape.isLong)}
+              isCode={shape.is !== "text"}
+              placeholder={placeholderOf(schema)}
+              text={
+                shape.is === "json"
+                  ? writeJsonText(value)
+                  : value === undefined
+                    ? ""
+                    : typeof value === "string"
+                      ? value
+                      : JSON.stringify(value)
+              }
+              onText={(text) =>
+                onChange(
+                  shape.is === "json"
+                    ? readJsonText(text)
+                    : shape.is === "number"
+                      ? readNumberText(text)
+                      : text === "" && !isRequired
+                        ? undefined
+                        : text,
+                )
+              }
+            />
+          )}
+        </Field>
+      );
+  }
+}
+
+function Choice({
+  schema,
+  value,
+  common,
+  shape,
+  onChange,
+}: FieldProps & {
+  common: { label: string; hint: string | undefined; error: string | undefined; required: boolean };
+  shape: Extract<Shape, { is: "choice" }>;
+}) {
+  const known = shape.values.map(String);
+  const shown = String(value ?? schema.default ?? "");
+  return (
+    <Field {...common}>
+      {(control) => (
+        <SelectInput
+          {...control}
+          value={shown}
+          onChange={({ target }) =>
+            onChange(shape.values.find((each) => String(each) === target.value))
+          }
+        >
+          {!known.includes(shown) && <option value={shown}>{shown || "Choose"}</option>}
+          {known.map((each) => (
+            <option key={each} value={each}>
+              {each}
+            </option>
+          ))}
+        </SelectInput>
+      )}
+    </Field>
+  );
+}
+
+/** Text with a button that inserts a reference where the cursor is. */
+function TextWithReference({
+  control,
+  text,
+  onText,
+  isLong,
+  isCode,
+  placeholder,
+}: {
+  control: Record<string, unknown>;
+  text: string;
+  onText: (text: string) => void;
+  isLong: boolean;
+  isCode: boolean;
+  placeholder?: string | undefined;
+}) {
+  const { onReference } = usePanel();
+  const input = useRef<HTMLInputElement & HTMLTextAreaElement>(null);
+  const insert = (reference: string) => {
+    const start = input.current?.selectionStart ?? text.length;
+    const end = input.current?.selectionEnd ?? start;
+    onText(text.slice(0, start) + reference + text.slice(end));
+    setTimeout(() => input.current?.focus());
+  };
+  const shared = {
+    ...control,
+    ref: input,
+    value: text,
+    code: isCode || text.includes("{{"),
+    placeholder,
+  };
+  return (
+    <div className="flex items-start gap-1">
+      {isLong ? (
+        <TextArea
+          {...shared}
+          rows={Math.min(10, Math.max(2, text.split("\n").length))}
+          onChange={({ target }) => onText(target.value)}
+        />
+      ) : (
+        <TextInput {...shared} onChange={({ target }) => onText(target.value)} />
+      )}
+      {onReference && (
+        <IconButton icon={Braces} label="Insert a reference" onClick={() => onReference(insert)} />
+      )}
+    </div>
+  );
+}
+
+function Group({
+  label,
+  hint,
+  error,
+  children,
+}: {
+  label: string;
+  hint: string | undefined;
+  error: string | undefined;
+  children: ReactNode;
+}) {
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-3 rounded-tile border border-line p-3">
+      <legend className="px-1 type-label text-ink-2">{label}</legend>
+      {hint && <p className="type-meta text-ink-3">{hint}</p>}
+      {error && (
+        <p role="alert" className="type-meta text-red">
+          {error}
+        </p>
+      )}
+      {children}
+    </fieldset>
+  );
+}
+
+type Marks = { hint: string | undefined; error: string | undefined };
+
+function Variants({
+  name,
+  at,
+  value,
+  shape: { key, variants },
+  hint,
+  error,
+  onChange,
+}: FieldProps & Marks & { shape: Extract<Shape, { is: "variants" }> }) {
+  const current = isObject(value) ? value : {};
+  const chosen = variants.find((each) => each.name === current[key]);
+  return (
+    <Group label={labelOf(name)} hint={hint} error={error}>
+      <SelectInput
+        aria-label={`${labelOf(name)}: ${key}`}
+        value={chosen?.name ?? ""}
+        onChange={({ target }) =>
+          onChange(target.value === "" ? undefined : { ...current, [key]: target.value })
+        }
+      >
+        <option value="">None</option>
+        {variants.map((each) => (
+          <option key={each.name} value={each.name}>
+            {labelOf(each.name)}
+          </option>
+        ))}
+      </SelectInput>
+      {chosen && <SchemaForm schema={chosen.schema} at={at} value={current} onChange={onChange} />}
+    </Group>
+  );
+}
+
+function List({
+  name,
+  at,
+  value,
+  shape: { items },
+  hint,
+  error,
+  onChange,
+}: FieldProps & Marks & { shape: Extract<Shape, { is: "list" }> }) {
+  const rows = Array.isArray(value) ? value : [];
+  const put = (nth: number, row: Json) => onChange(rows.with(nth, row));
+  return (
+    <Group label={labelOf(name)} hint={hint} error={error}>
+      {rows.map((row, nth) => (
+        <div
+          // biome-ignore lint/suspicious/noArrayIndexKey: the rows have no names of their own
+          key={nth}
+          className="flex items-start gap-2 border-line border-b pb-3"
+        >
+          <div className="min-w-0 flex-1">
+            <SchemaForm
+              schema={items}
+              at={`${at}[${nth}]`}
+              value={isObject(row) ? row : {}}
+              onChange={(next) => put(nth, next)}
+            />
+          </div>
+          <IconButton
+            size="small"
+            icon={Trash2}
+            label={`Remove row ${nth + 1}`}
+            onClick={() => onChange(rows.toSpliced(nth, 1))}
+          />
+        </div>
+      ))}
+      <Button size="small" icon={Plus} onClick={() => onChange([...rows, {}])}>
+        Add
+      </Button>
+    </Group>
+  );
+}
+
+/** Names and values, such as headers. */
+function RecordFields({ name, value, hint, error, onChange }: FieldProps & Marks) {
+  const entries = Object.entries(isObject(value) ? value : {});
+  const put = (next: [string, Json][]) =>
+    onChange(next.length > 0 ? Object.fromEntries(next) : undefined);
+  return (
+    <Group label={labelOf(name)} hint={hint} error={error}>
+      {entries.map(([key, each], nth) => (
+        <div
+          // biome-ignore lint/suspicious/noArrayIndexKey: the name is what is being edited
+          key={nth}
+          className="flex items-start gap-1"
+        >
+          <TextInput
+            code
+            className="max-w-[130px]"
+            aria-label={`Name ${nth + 1}`}
+            value={key}
+            onChange={({ target }) => put(entries.with(nth, [target.value, each]))}
+          />
+          <div className="min-w-0 flex-1">
+            <TextWithReference
+              control={{ "aria-label": `Value of ${key}` }}
+              isLong={isObject(each) || Array.isArray(each)}
+              isCode
+              text={writeJsonText(each)}
+              onText={(text) => put(entries.with(nth, [key, readJsonText(text) ?? ""]))}
+            />
+          </div>
+          <IconButton
+            size="small"
+            icon={Trash2}
+            label={`Remove ${key}`}
+            onClick={() => put(entries.toSpliced(nth, 1))}
+          />
+        </div>
+      ))}
+      <Button
+        size="small"
+        icon={Plus}
+        disabled={entries.some(([key]) => key === "")}
+        onClick={() => put([...entries, ["", ""]])}
+      >
+        Add
+      </Button>
+    </Group>
+  );
+}
