@@ -9,6 +9,7 @@ import {
   Undo2,
   Wrench,
 } from "lucide-react";
+import { useState } from "react";
 import { Link } from "wouter";
 import { toProblem } from "../api/problem.ts";
 import { attentionOf } from "../flows/flow-list.ts";
@@ -50,9 +51,11 @@ export function EditorHeader({
         <Link href="/flows" className="flex-none font-medium text-ink-3 hover:text-ink">
           {flow.app} /
         </Link>
-        <span className="truncate" title={graph.name}>
-          {graph.name}
-        </span>
+        <FlowName
+          key={graph.name}
+          name={graph.name}
+          onRename={(name) => dispatch({ do: "describe", name, description: graph.description })}
+        />
       </h1>
       {attention && (
         <Tooltip text={attention.tooltip}>
@@ -99,6 +102,24 @@ export function EditorHeader({
         Publish v{next}
       </Button>
     </header>
+  );
+}
+
+/** The name, which is a field as soon as it has the focus. */
+function FlowName({ name, onRename }: { name: string; onRename: (name: string) => void }) {
+  const [text, setText] = useState(name);
+  return (
+    <input
+      aria-label="Name of the flow"
+      className="field-sizing-content min-w-[60px] max-w-[320px] truncate rounded-chip bg-transparent hover:bg-hover"
+      value={text}
+      maxLength={300}
+      onChange={({ target }) => setText(target.value)}
+      onBlur={() => (text.trim() === "" ? setText(name) : onRename(text.trim()))}
+      onKeyDown={({ key, currentTarget }) => {
+        if (key === "Enter") currentTarget.blur();
+      }}
+    />
   );
 }
 

@@ -77,7 +77,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const [layer, setLayer] = useState<"publish" | "versions" | "run">();
   const [isDiffShown, setDiffShown] = useState(false);
   const [isPanelOpen, setPanelOpen] = useState(true);
-  const draftRun = useDraftRun(flow.id, draft.autosave);
+  const draftRun = useDraftRun(flow.id, draft.autosave, graph.nodes);
   const diff = useDiff(flow, graph);
   const view = useReactFlow();
 
@@ -140,7 +140,10 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     delete: remove,
     backspace: remove,
     escape: () => setSelection(NOTHING),
-    e: () => setPanelOpen(true),
+    e: () => {
+      setPanelOpen(true);
+      focusPanel();
+    },
     r: () => setLayer("run"),
     p: () => setLayer("publish"),
     t: () => void tidy(graph),
@@ -167,6 +170,14 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const problems = useMemo(() => problemsOf(flow), [flow]);
   const steps = draftRun.run?.steps;
   const states = useMemo(() => statesOf(steps ?? []), [steps]);
+  /** Deleted nodes stand where they stood while the draft is compared. */
+  const shown = useMemo(
+    () =>
+      isDiffShown && diff && diff.removed.length > 0
+        ? { ...graph, nodes: [...graph.nodes, ...diff.removed] }
+        : graph,
+    [graph, diff, isDiffShown],
+  );
   const desk = useMemo(
     () => ({
       route,
@@ -199,9 +210,14 @@ function EditorOf({ loaded }: { loaded: Flow }) {
       <SaveBanner draft={draft} />
       <div className="flex min-h-0 flex-1">
         <DeskContext value={desk}>
-          <div className="desk min-h-0 min-w-0 flex-1">
+          <section
+            aria-label="Desk"
+            className="desk min-h-0 min-w-0 flex-1"
+            onFocus={({ target }) => setHovered(tileOf(target))}
+            onBlur={() => setHovered(undefined)}
+          >
             <DeskView
-              graph={graph}
+              graph={shown}
               selection={selection}
               onSelect={setSelection}
               onEdit={act}
@@ -230,7 +246,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
                 </Button>
               )}
             </div>
-          </div>
+          </section>
         </DeskContext>
         {only && isPanelOpen && (
           <NodePanel
@@ -244,6 +260,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
             }
             onRename={(name) => act({ do: "rename", node: only.id, name })}
             onDelete={remove}
+            onLeave={() => focusTile(only.id)}
             onClose={() => {
               setPanelOpen(false);
               focusTile(only.id);
@@ -286,6 +303,12 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     </>
   );
 }
+
+const tileOf = (target: Element): string | undefined =>
+  target.closest<HTMLElement>(".react-flow__node")?.dataset.id;
+
+const focusPanel = () =>
+  setTimeout(() => document.querySelector<HTMLElement>("#main aside input")?.focus(), 50);
 
 /** Once the tile is there. */
 const focusTile = (id: string) =>

@@ -10,6 +10,7 @@ import { SignalHead } from "../ui/signal-head.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import type { FlowNode, Graph } from "./graph.ts";
 import { iconOf } from "./node-icon.tsx";
+import { definitionOf } from "./node-kinds.ts";
 import { barsOf, inWords, lookOfRun, type Step } from "./run-states.ts";
 import { type DraftRun, isEnded } from "./use-run.ts";
 
@@ -150,6 +151,7 @@ function StepDetail({
       </div>
     );
   const Icon = iconOf(node.type);
+  const isTrigger = definitionOf(node)?.kind === "trigger";
   const isPinned = node.id in draftRun.pins;
   const tries = steps.filter(({ item }) => !item.includes("#")).length;
   return (
@@ -163,7 +165,7 @@ function StepDetail({
           size="small"
           icon={isPinned ? PinOff : Pin}
           label={isPinned ? "Unpin its output" : "Pin this output for the next runs"}
-          disabled={!isPinned && last?.status !== "done"}
+          disabled={!isPinned && (last?.status !== "done" || isTrigger)}
           onClick={() =>
             isPinned
               ? draftRun.unpin(node.id)
@@ -178,6 +180,7 @@ function StepDetail({
           size="small"
           icon={FlaskConical}
           busy={draftRun.isStarting}
+          disabled={isTrigger}
           onClick={() => void draftRun.test(node.id)}
         >
           Test this step

@@ -38,7 +38,7 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
       className={cx(
         "node-tile",
         selected && "selected",
-        state?.status === "skipped" && "skip",
+        (state?.status === "skipped" || change === "removed") && "skip",
         isOff && "off",
         route.nodes.has(id) && "lit",
       )}

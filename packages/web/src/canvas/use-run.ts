@@ -33,9 +33,11 @@ function readPins(flow: string): Pins {
   }
 }
 
-export function useDraftRun(flow: string, autosave: Autosave) {
+export function useDraftRun(flow: string, autosave: Autosave, nodes: readonly { id: string }[]) {
   const [run, setRun] = useState<RunWithSteps>();
   const [request, setRequest] = useState<RunRequest>();
+  /** The last run that executed more than one step: its outputs feed tests of single steps. */
+  const [base, setBase] = useState<string>();
   const [isStarting, setStarting] = useState(false);
   const [pins, setPins] = useState(() => readPins(flow));
   const isFollowed = run !== undefined && !isEnded(run);
@@ -51,12 +53,13 @@ export function useDraftRun(flow: string, autosave: Autosave) {
   });
 
   const begin = useCallback(
-    async (work: () => Promise<RunWithSteps>) => {
+    async (work: () => Promise<RunWithSteps>, onStarted?: (id: string) => void) => {
       setStarting(true);
       try {
         await autosave.flush();
         if (autosave.isDirty()) return;
         const started = await work();
+        onStarted?.(started.id);
         setRun({ ...started, steps: started.steps ?? [] });
       } catch (error) {
         toastError(error);
@@ -72,6 +75,9 @@ export function useDraftRun(flow: string, autosave: Autosave) {
     localStorage.setItem(pinsKey(flow), JSON.stringify(next));
   };
 
+  const ids = new Set(nodes.map(({ id }) => id));
+  const present = Object.fromEntries(Object.entries(pins).filter(([id]) => ids.has(id)));
+
   return {
     run,
     request,
@@ -79,21 +85,24 @@ export function useDraftRun(flow: string, autosave: Autosave) {
     pins,
     start: (wanted: RunRequest) => {
       setRequest(wanted);
-      return begin(() =>
-        api.post<RunWithSteps>(
-          path`/api/flows/${flow}/runs`,
-          { ...wanted, pins },
-          { query: { draft: true } },
-        ),
+      return begin(
+        () =>
+          api.post<RunWithSteps>(
+            path`/api/flows/${flow}/runs`,
+            { ...wanted, pins: present },
+            { query: { draft: true } },
+          ),
+        setBase,
       );
     },
-    /** With the outputs of the run that is shown, where nothing is pinned. */
-    test: (node: string) =>
+    /** With the outputs of a run, where nothing is pinned; `last` is the flow's last run. */
+    test: (node: string, last?: string) =>
       begin(() => {
-        const { [node]: _, ...others } = pins;
+        const { [node]: _, ...others } = present;
+        const from = base ?? last;
         return api.post<RunWithSteps>(path`/api/flows/${flow}/nodes/${node}/test`, {
           pins: others,
-          ...(run && { from_run: run.id }),
+          ...(from && { from_run: from }),
         });
       }),
     cancel: () => run && void api.post(path`/api/runs/${run.id}/cancel`).catch(toastError),

@@ -54,6 +54,7 @@ export function NodePanel({
   onRename,
   onDelete,
   onClose,
+  onLeave,
 }: {
   flow: Flow;
   graph: Graph;
@@ -63,6 +64,8 @@ export function NodePanel({
   onRename: (name: string) => void;
   onDelete: () => void;
   onClose: () => void;
+  /** Back to the tile by keyboard. */
+  onLeave: () => void;
 }) {
   const [name, setName] = useState(node.name);
   // An undo, or another tab, can rename it too.
@@ -107,6 +110,11 @@ export function NodePanel({
     <aside
       aria-label={`Node ${node.name}`}
       className="flex w-[400px] flex-none flex-col border-line border-l bg-plate"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.defaultPrevented) return;
+        event.preventDefault();
+        onLeave();
+      }}
     >
       <header className="flex items-center gap-2 border-line border-b px-4 py-3">
         <NodeIcon type={node.type} />
@@ -119,7 +127,7 @@ export function NodePanel({
             size="small"
             icon={FlaskConical}
             busy={draftRun.isStarting}
-            onClick={() => void draftRun.test(node.id)}
+            onClick={() => void draftRun.test(node.id, run?.id)}
           >
             Test this step
           </Button>

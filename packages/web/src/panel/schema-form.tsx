@@ -17,6 +17,8 @@ import {
   withField,
   writeJsonText,
 } from "./schema-shape.ts";
+import { useRows } from "./use-rows.ts";
+import { useTypedText } from "./use-typed-text.ts";
 
 type Language = "javascript" | "jsonata" | "json";
 
@@ -211,29 +213,26 @@ function TextWithReference({
 }) {
   const { onReference } = usePanel();
   const input = useRef<HTMLInputElement & HTMLTextAreaElement>(null);
+  const { shown, change, props } = useTypedText(text, onText);
   const insert = (reference: string) => {
-    const start = input.current?.selectionStart ?? text.length;
+    const start = input.current?.selectionStart ?? shown.length;
     const end = input.current?.selectionEnd ?? start;
-    onText(text.slice(0, start) + reference + text.slice(end));
+    change(shown.slice(0, start) + reference + shown.slice(end));
     setTimeout(() => input.current?.focus());
   };
   const shared = {
     ...control,
+    ...props,
     ref: input,
-    value: text,
-    code: isCode || text.includes("{{"),
+    code: isCode || shown.includes("{{"),
     placeholder,
   };
   return (
     <div className="flex items-start gap-1">
       {isLong ? (
-        <TextArea
-          {...shared}
-          rows={Math.min(10, Math.max(2, text.split("\n").length))}
-          onChange={({ target }) => onText(target.value)}
-        />
+        <TextArea {...shared} rows={Math.min(10, Math.max(2, shown.split("\n").length))} />
       ) : (
-        <TextInput {...shared} onChange={({ target }) => onText(target.value)} />
+        <TextInput {...shared} />
       )}
       {onReference && (
         <IconButton icon={Braces} label="Insert a reference" onClick={() => onReference(insert)} />
@@ -345,9 +344,7 @@ function List({
 
 /** Names and values, such as headers. */
 function RecordFields({ name, value, hint, error, onChange }: FieldProps & Marks) {
-  const entries = Object.entries(isObject(value) ? value : {});
-  const put = (next: [string, Json][]) =>
-    onChange(next.length > 0 ? Object.fromEntries(next) : undefined);
+  const [entries, put] = useRows(isObject(value) ? value : {}, onChange);
   return (
     <Group label={labelOf(name)} hint={hint} error={error}>
       {entries.map(([key, each], nth) => (

@@ -2,7 +2,7 @@
 
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { toolName } from "@signalbox/rules/flows/tool-name.ts";
-import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Plus, Trash2, Wrench } from "lucide-react";
 import { api, path } from "../api/client.ts";
@@ -14,6 +14,7 @@ import { Plate } from "../ui/plate.tsx";
 import { Switch } from "../ui/switch.tsx";
 import { usePanel } from "./panel-context.ts";
 import { readJsonText, withField, writeJsonText } from "./schema-shape.ts";
+import { useTypedText } from "./use-typed-text.ts";
 
 interface ToolNameView {
   name: string;
@@ -214,12 +215,10 @@ function ToolParameters({
                 onChange={() => put(nth, "optional", each.optional === true ? undefined : true)}
               />
               <span className="type-meta text-ink-2">optional</span>
-              <TextInput
-                code
-                aria-label={`Default of ${name || `parameter ${nth + 1}`}`}
-                placeholder="default"
-                value={writeJsonText(each.default)}
-                onChange={({ target }) => put(nth, "default", readJsonText(target.value))}
+              <DefaultInput
+                label={`Default of ${name || `parameter ${nth + 1}`}`}
+                value={each.default}
+                onChange={(value) => put(nth, "default", value)}
               />
             </div>
             {error && (
@@ -239,4 +238,17 @@ function ToolParameters({
       </Button>
     </fieldset>
   );
+}
+
+function DefaultInput({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: Json | undefined;
+  onChange: (value: Json | undefined) => void;
+}) {
+  const { props } = useTypedText(writeJsonText(value), (text) => onChange(readJsonText(text)));
+  return <TextInput code aria-label={label} placeholder="default" {...props} />;
 }

@@ -1,0 +1,19 @@
+/** The rows of a record while they are edited: two may have the same name for a moment. */
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { useState } from "react";
+
+export type Row = readonly [name: string, value: Json];
+
+const same = (a: JsonObject, b: JsonObject) => JSON.stringify(a) === JSON.stringify(b);
+
+export function useRows(value: JsonObject, onChange: (value: JsonObject | undefined) => void) {
+  const [rows, setRows] = useState<readonly Row[]>(() => Object.entries(value));
+  // An undo, or another tab, has changed the record.
+  const isOurs = same(Object.fromEntries(rows), value);
+  const shown = isOurs ? rows : Object.entries(value);
+  const put = (next: readonly Row[]) => {
+    setRows(next);
+    onChange(next.length > 0 ? Object.fromEntries(next) : undefined);
+  };
+  return [shown, put] as const;
+}
