@@ -28,6 +28,23 @@ const GROUPS: readonly { name: string; keys: readonly [string, string][] }[] = [
       ["Esc", "Close the event, or clear the selection"],
     ],
   },
+  {
+    name: "Canvas",
+    keys: [
+      ["Tab", "Next node; Enter selects it, arrows move it"],
+      ["N", "Add a node, after the selected one"],
+      ["C", "Connect the selected node"],
+      ["E", "Edit the selected node; Esc leads back"],
+      ["Del", "Delete what is selected"],
+      ["R", "Run the draft"],
+      ["P", "Publish"],
+      ["T", "Tidy"],
+      ["0", "Show the whole flow"],
+      ["mod+F", "Find a node"],
+      ["mod+Z", "Undo; with Shift, redo"],
+      ["mod+C", "Copy; X cuts, V pastes, also into other flows"],
+    ],
+  },
 ];
 
 export default function KeysDialog({ onClose }: { onClose: () => void }) {

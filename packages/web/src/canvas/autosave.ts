@@ -120,9 +120,6 @@ export function createAutosave(options: AutosaveOptions) {
       enter({ is: isDirty() ? "pending" : "saved" });
       if (isDirty()) plan(0);
     },
-    stop(): void {
-      cancel?.();
-    },
   };
 }
 export type Autosave = ReturnType<typeof createAutosave>;

@@ -5,14 +5,15 @@ import { sampleGraph } from "./test-graph.ts";
 
 const start = () => openGraph(sampleGraph());
 const run = (...actions: EditAction[]) => actions.reduce(edit, start());
-const ids = () => {
-  let last = 0;
-  return () => `new-${++last}`;
-};
 const paste = (text: string): EditAction => {
   const clip = readClip(text);
   if (!clip) throw new Error("not a clip");
-  return { do: "paste", clip, newId: ids(), offset: { x: 40, y: 40 } };
+  return {
+    do: "paste",
+    clip,
+    ids: ["new-1", "new-2", "new-3", "e-1", "e-2"],
+    offset: { x: 40, y: 40 },
+  };
 };
 
 describe("undo and redo", () => {
@@ -103,6 +104,24 @@ test("a node that is added after another is connected to it, with a name and slu
     target: "n",
     targetHandle: "in",
   });
+});
+
+test("a tool that is added has a description, since the hub saves none without", () =>
+  expect(
+    run({
+      do: "add",
+      id: "n",
+      edgeId: "e",
+      type: "UserIntent",
+      position: { x: 0, y: 0 },
+    }).graph.nodes.at(-1)?.parameters,
+  ).toEqual({ toolDescription: "MCP tool" }));
+
+test("the first layout is no edit", () => {
+  const state = run({ do: "place", to: { ask: { x: 40, y: 52 } } });
+  expect(state.graph.nodes[0]?.position).toEqual({ x: 40, y: 52 });
+  expect(state.absorbed).toBe(state.graph);
+  expect(state.past).toEqual([]);
 });
 
 describe("copies", () => {

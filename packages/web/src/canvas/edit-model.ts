@@ -29,11 +29,13 @@ export type EditAction =
     }
   | { do: "connect"; id: string; from: Port; to: Port }
   | { do: "remove"; nodes: readonly string[]; edges: readonly string[] }
-  | { do: "paste"; clip: Clip; newId: () => string; offset: Point }
+  | { do: "paste"; clip: Clip; ids: readonly string[]; offset: Point }
   | { do: "parameters"; node: string; parameters: JsonObject; at: number }
   | { do: "rename"; node: string; name: string }
   | { do: "describe"; name: string; description: string }
   | { do: "replace"; graph: Graph }
+  /** Positions of a flow that has none: shown, and saved with the first edit. */
+  | { do: "place"; to: Readonly<Record<string, Point>> }
   | { do: "absorb"; sent: Graph; saved: Graph }
   | { do: "undo" }
   | { do: "redo" };
@@ -56,6 +58,10 @@ export function edit(state: EditState, action: EditAction): EditState {
       const [graph, ...future] = state.future;
       return graph ? { graph, past: [...state.past, state.graph], future } : state;
     }
+    case "place": {
+      const graph = move(state.graph, action.to);
+      return graph === state.graph ? state : { ...state, graph, absorbed: graph };
+    }
     case "absorb":
       return absorb(state, action.sent, action.saved);
     default: {
@@ -65,7 +71,7 @@ export function edit(state: EditState, action: EditAction): EditState {
   }
 }
 
-type Change = Exclude<EditAction, { do: "undo" | "redo" | "absorb" }>;
+type Change = Exclude<EditAction, { do: "undo" | "redo" | "absorb" | "place" }>;
 
 const keyOf = (action: Change): EditState["last"] => {
   if (action.do === "move")
@@ -88,12 +94,7 @@ function record(state: EditState, graph: Graph, last: EditState["last"]): EditSt
 function change(graph: Graph, action: Change): Graph {
   switch (action.do) {
     case "move":
-      return withNodes(graph, (node) => {
-        const to = action.to[node.id];
-        return to && (to.x !== node.position.x || to.y !== node.position.y)
-          ? { ...node, position: to }
-          : node;
-      });
+      return move(graph, action.to);
     case "add":
       return add(graph, action);
     case "connect":
@@ -129,13 +130,23 @@ function withNodes(graph: Graph, map: (node: FlowNode) => FlowNode): Graph {
   return nodes.every((node, at) => node === graph.nodes[at]) ? graph : { ...graph, nodes };
 }
 
+const move = (graph: Graph, places: Readonly<Record<string, Point>>): Graph =>
+  withNodes(graph, (node) => {
+    const to = places[node.id];
+    return to && (to.x !== node.position.x || to.y !== node.position.y)
+      ? { ...node, position: to }
+      : node;
+  });
+
 function add(graph: Graph, action: Extract<Change, { do: "add" }>): Graph {
   const { id, edgeId, type, position, from } = action;
   const definition = registry.get(type);
   if (!definition) return graph;
   const taken = new Set(graph.nodes.map(({ slug }) => slug));
   const name = freeName(definition.title, new Set(graph.nodes.map((node) => node.name)));
-  const node = { id, type, name, slug: slugFor(name, taken), position, parameters: {} };
+  // The hub saves no tool without a description.
+  const parameters: JsonObject = definition.isTool ? { toolDescription: name } : {};
+  const node = { id, type, name, slug: slugFor(name, taken), position, parameters };
   const grown = { ...graph, nodes: [...graph.nodes, node] };
   const port = definition.inPorts[0];
   return from && port
@@ -193,10 +204,13 @@ function remove(graph: Graph, nodes: ReadonlySet<string>, edges: ReadonlySet<str
     : { ...graph, nodes: kept, edges: keptEdges };
 }
 
-/** Copies get ids, slugs and tool names of their own. References among them lead to the copies. */
-function paste(graph: Graph, { clip, newId, offset }: Extract<Change, { do: "paste" }>): Graph {
+/** Copies get ids, first of nodes and then of edges, and slugs and tool names of their own. References among them lead to the copies. */
+function paste(
+  graph: Graph,
+  { clip, ids: fresh, offset }: Extract<Change, { do: "paste" }>,
+): Graph {
   const nextSlug = createSlugNamer(graph.nodes.map(({ slug }) => slug));
-  const ids = new Map(clip.nodes.map(({ id }) => [id, newId()]));
+  const ids = new Map(clip.nodes.map(({ id }, nth) => [id, fresh[nth] ?? id]));
   const copies = clip.nodes.map((node) => ({
     ...node,
     id: ids.get(node.id) ?? node.id,
@@ -215,10 +229,12 @@ function paste(graph: Graph, { clip, newId, offset }: Extract<Change, { do: "pas
     },
     { nodes: copies },
   );
-  const edges = clip.edges.flatMap((edge) => {
+  const edges = clip.edges.flatMap((edge, nth) => {
     const source = ids.get(edge.source);
     const target = ids.get(edge.target);
-    return source && target ? [{ ...edge, id: newId(), source, target }] : [];
+    return source && target
+      ? [{ ...edge, id: fresh[clip.nodes.length + nth] ?? edge.id, source, target }]
+      : [];
   });
   return {
     ...graph,

@@ -11,7 +11,6 @@ import {
 } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
-import { toProblem } from "../api/problem.ts";
 import { attentionOf } from "../flows/flow-list.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
@@ -151,7 +150,6 @@ function inWords(saving: SaveState, savedAt: number | undefined): string {
     case "failed":
       return "Not saved yet, trying again";
     case "rejected":
-      return `Not saved: ${toProblem(saving.error).detail}`;
     case "emptied":
     case "conflict":
       return "Not saved";

@@ -77,22 +77,20 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const [layer, setLayer] = useState<"publish" | "versions" | "run">();
   const [isDiffShown, setDiffShown] = useState(false);
   const [isPanelOpen, setPanelOpen] = useState(true);
-  const draftRun = useDraftRun(flow.id, draft.autosave, graph.nodes);
+  const draftRun = useDraftRun(flow.id, draft.autosave, graph);
   const diff = useDiff(flow, graph);
   const view = useReactFlow();
 
-  const tidy = useCallback(
-    (current: Graph) =>
-      requestLayout(current).then((to) => {
-        dispatch({ do: "move", to, at: Date.now() });
-        setTimeout(() => void view.fitView({ padding: 0.15, maxZoom: 1 }), 50);
-      }, toastError),
-    [dispatch, view],
-  );
+  const showAll = () => setTimeout(() => void view.fitView({ padding: 0.15, maxZoom: 1 }), 50);
+  const tidy = (how: "move" | "place" = "move") =>
+    requestLayout(graph).then((to) => {
+      dispatch(how === "place" ? { do: how, to } : { do: how, to, at: Date.now() });
+      showAll();
+    }, toastError);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when the flow opens
   useEffect(() => {
-    if (needsLayout(graph)) void tidy(graph);
-    else setTimeout(() => void view.fitView({ padding: 0.15, maxZoom: 1 }), 50);
+    if (needsLayout(graph)) void tidy("place");
+    else showAll();
   }, []);
 
   const act = useCallback((action: EditAction) => dispatch(action), [dispatch]);
@@ -123,12 +121,9 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const paste = (text: string): boolean => {
     const clip = readClip(text);
     if (!clip) return false;
-    act({
-      do: "paste",
-      clip,
-      newId,
-      offset: { x: 40, y: 40 },
-    });
+    const ids = [...clip.nodes, ...clip.edges].map(newId);
+    act({ do: "paste", clip, ids, offset: { x: 40, y: 40 } });
+    setSelection({ nodes: new Set(ids.slice(0, clip.nodes.length)), edges: new Set() });
     return true;
   };
   const openAdd = (from?: Port) => setPicker({ kind: "add", from });
@@ -146,7 +141,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     },
     r: () => setLayer("run"),
     p: () => setLayer("publish"),
-    t: () => void tidy(graph),
+    t: () => void tidy(),
     "0": () => void view.fitView({ padding: 0.15, maxZoom: 1 }),
     "+": () => void view.zoomIn(),
     "-": () => void view.zoomOut(),
@@ -225,7 +220,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
               onOpen={() => setPanelOpen(true)}
               newId={newId}
             />
-            <ZoomBar onTidy={() => void tidy(graph)} />
+            <ZoomBar onTidy={() => void tidy()} />
             <div className="float-bar -translate-x-1/2 absolute bottom-4 left-1/2">
               <Button icon={Plus} onClick={() => openAdd()}>
                 Add a node <Kbd>N</Kbd>

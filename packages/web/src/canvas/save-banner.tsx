@@ -1,5 +1,6 @@
 /** What must be decided before the draft can be saved. */
 import type { ReactNode } from "react";
+import { toProblem } from "../api/problem.ts";
 import { Button } from "../ui/button.tsx";
 import type { Draft } from "./use-draft.ts";
 
@@ -33,6 +34,10 @@ export function SaveBanner({
         </Button>
       </Banner>
     );
+  if (saving.is === "rejected") {
+    const { title, detail } = toProblem(saving.error);
+    return <Banner title={`Not saved: ${title}.`} detail={detail} />;
+  }
   return null;
 }
 
@@ -43,7 +48,7 @@ function Banner({
 }: {
   title: string;
   detail: string;
-  children: ReactNode;
+  children?: ReactNode;
 }) {
   return (
     <div

@@ -1,18 +1,17 @@
 /** A run of the draft that is followed live, and the data that is pinned for such runs. */
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useCallback, useState } from "react";
 import { api, path } from "../api/client.ts";
 import type { RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { toastError } from "../ui/toast.tsx";
 import type { Autosave } from "./autosave.ts";
+import type { Graph } from "./graph.ts";
+import { type Pin, type Pins, pinsOfRun, pinsOfTest, triggerOf } from "./pins.ts";
 import { mergeSteps } from "./run-states.ts";
 
-export interface Pin {
-  output: Json;
-  port?: string;
-}
-export type Pins = Readonly<Record<string, Pin>>;
+/** A run whose outputs feed the test of a single step. */
+export type PastRun = Pick<RunWithSteps, "id" | "trigger_node">;
 
 export interface RunRequest {
   trigger: string;
@@ -33,11 +32,11 @@ function readPins(flow: string): Pins {
   }
 }
 
-export function useDraftRun(flow: string, autosave: Autosave, nodes: readonly { id: string }[]) {
+export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
   const [run, setRun] = useState<RunWithSteps>();
   const [request, setRequest] = useState<RunRequest>();
   /** The last run that executed more than one step: its outputs feed tests of single steps. */
-  const [base, setBase] = useState<string>();
+  const [base, setBase] = useState<PastRun>();
   const [isStarting, setStarting] = useState(false);
   const [pins, setPins] = useState(() => readPins(flow));
   const isFollowed = run !== undefined && !isEnded(run);
@@ -53,13 +52,13 @@ export function useDraftRun(flow: string, autosave: Autosave, nodes: readonly { 
   });
 
   const begin = useCallback(
-    async (work: () => Promise<RunWithSteps>, onStarted?: (id: string) => void) => {
+    async (work: () => Promise<RunWithSteps>, onStarted?: (run: PastRun) => void) => {
       setStarting(true);
       try {
         await autosave.flush();
         if (autosave.isDirty()) return;
         const started = await work();
-        onStarted?.(started.id);
+        onStarted?.(started);
         setRun({ ...started, steps: started.steps ?? [] });
       } catch (error) {
         toastError(error);
@@ -75,9 +74,6 @@ export function useDraftRun(flow: string, autosave: Autosave, nodes: readonly { 
     localStorage.setItem(pinsKey(flow), JSON.stringify(next));
   };
 
-  const ids = new Set(nodes.map(({ id }) => id));
-  const present = Object.fromEntries(Object.entries(pins).filter(([id]) => ids.has(id)));
-
   return {
     run,
     request,
@@ -89,22 +85,24 @@ export function useDraftRun(flow: string, autosave: Autosave, nodes: readonly { 
         () =>
           api.post<RunWithSteps>(
             path`/api/flows/${flow}/runs`,
-            { ...wanted, pins: present },
+            { ...wanted, pins: pinsOfRun(graph, pins, wanted.trigger) },
             { query: { draft: true } },
           ),
         setBase,
       );
     },
     /** With the outputs of a run, where nothing is pinned; `last` is the flow's last run. */
-    test: (node: string, last?: string) =>
-      begin(() => {
-        const { [node]: _, ...others } = present;
-        const from = base ?? last;
-        return api.post<RunWithSteps>(path`/api/flows/${flow}/nodes/${node}/test`, {
-          pins: others,
-          ...(from && { from_run: from }),
-        });
-      }),
+    test: (node: string, last?: PastRun) => {
+      const past = base ?? last;
+      const trigger = triggerOf(graph, node, past?.trigger_node);
+      return begin(() =>
+        api.post<RunWithSteps>(path`/api/flows/${flow}/nodes/${node}/test`, {
+          pins: trigger ? pinsOfTest(graph, pins, trigger, node) : {},
+          ...(trigger && { trigger }),
+          ...(past && { from_run: past.id }),
+        }),
+      );
+    },
     cancel: () => run && void api.post(path`/api/runs/${run.id}/cancel`).catch(toastError),
     close: () => setRun(undefined),
     pin: (node: string, pin: Pin) => changePins({ ...pins, [node]: pin }),

@@ -127,7 +127,7 @@ export function NodePanel({
             size="small"
             icon={FlaskConical}
             busy={draftRun.isStarting}
-            onClick={() => void draftRun.test(node.id, run?.id)}
+            onClick={() => void draftRun.test(node.id, run)}
           >
             Test this step
           </Button>

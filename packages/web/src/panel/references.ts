@@ -4,7 +4,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import type { RunWithSteps } from "../api/types.ts";
 import type { Graph } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
-import type { Pins } from "../canvas/use-run.ts";
+import type { Pins } from "../canvas/pins.ts";
 
 export interface Referable {
   /** `trigger`, or the slug of a node. */

@@ -50,7 +50,11 @@ export function ToolSection({
         label="Description"
         required
         hint="What the tool does. Agents choose a tool by its description."
-        error={problems.get("toolDescription")}
+        error={
+          textOf(parameters.toolDescription).trim() === ""
+            ? "must not be empty: agents choose a tool by its description"
+            : problems.get("toolDescription")
+        }
       >
         {(control) => (
           <TextArea

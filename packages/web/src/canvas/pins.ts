@@ -1,0 +1,37 @@
+/** Outputs that are pinned for runs of the draft, and which of them a run may use. */
+import { ancestorsOf, graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
+import type { Json } from "@signalbox/rules/json.ts";
+import type { Graph } from "./graph.ts";
+import { definitionOf } from "./node-kinds.ts";
+
+export interface Pin {
+  output: Json;
+  port?: string;
+}
+export type Pins = Readonly<Record<string, Pin>>;
+
+type Parts = Pick<Graph, "nodes" | "edges">;
+
+const keep = (pins: Pins, isUsed: (id: string) => boolean): Pins =>
+  Object.fromEntries(Object.entries(pins).filter(([id]) => isUsed(id)));
+
+/** Of the nodes that a run from the trigger reaches. */
+export function pinsOfRun(graph: Parts, pins: Pins, trigger: string): Pins {
+  const reached = reachableFrom(graphOf(graph), trigger);
+  return keep(pins, (id) => id !== trigger && reached.has(id));
+}
+
+/** Of the nodes between the trigger and the node that is tested. */
+export function pinsOfTest(graph: Parts, pins: Pins, trigger: string, node: string): Pins {
+  const before = ancestorsOf(graphOf(graph), node);
+  return keep(pinsOfRun(graph, pins, trigger), (id) => id !== node && before.has(id));
+}
+
+/** A trigger that reaches the node: the preferred one, if it does. */
+export function triggerOf(graph: Parts, node: string, preferred?: string): string | undefined {
+  const before = ancestorsOf(graphOf(graph), node);
+  const triggers = graph.nodes.filter(
+    (each) => before.has(each.id) && definitionOf(each)?.kind === "trigger",
+  );
+  return (triggers.find(({ id }) => id === preferred) ?? triggers[0])?.id;
+}
