@@ -118,6 +118,10 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     if (size > 1)
       toasts.add({ title: `Deleted ${size} nodes`, undo: () => dispatch({ do: "undo" }) });
   };
+  /** The key in the panel means what has the focus there. */
+  const removeFromDesk = ({ target }: KeyboardEvent) => {
+    if (target instanceof Element && !target.closest("aside")) remove();
+  };
   const paste = (text: string): boolean => {
     const clip = readClip(text);
     if (!clip) return false;
@@ -132,8 +136,8 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   useKeys({
     n: () => openAdd(only && defaultPort ? { node: only.id, port: defaultPort } : undefined),
     c: () => only && setPicker({ kind: "connect", node: only.id }),
-    delete: remove,
-    backspace: remove,
+    delete: removeFromDesk,
+    backspace: removeFromDesk,
     escape: () => setSelection(NOTHING),
     e: () => {
       setPanelOpen(true);

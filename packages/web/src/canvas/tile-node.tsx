@@ -1,7 +1,7 @@
 /** A node on the desk: an enamel tile with its signal head, its ports and, below a trigger, its plate. */
-import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import { Handle, type Node, type NodeProps, Position, useUpdateNodeInternals } from "@xyflow/react";
 import { CalendarClock, Pin, Plus, Radio, TriangleAlert, Wrench } from "lucide-react";
-import { memo } from "react";
+import { memo, useEffect, useRef } from "react";
 import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";
 import { Plate } from "../ui/plate.tsx";
@@ -29,6 +29,7 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
   const inputs = inPortsOf(node);
   const outputs = outPortsOf(node);
   const named = outputs.filter((port) => port !== ERROR_PORT);
+  useMovedPorts(id, outputs.join(" "));
   const plate = plateOf(node);
   const isOff = node.parameters.isActive === false;
   const change = diff?.nodes.get(id);
@@ -147,6 +148,16 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
     </div>
   );
 });
+
+/** Ports that follow from parameters: xyflow must look again where they are. */
+function useMovedPorts(id: string, ports: string): void {
+  const update = useUpdateNodeInternals();
+  const known = useRef(ports);
+  useEffect(() => {
+    if (known.current !== ports) update(id);
+    known.current = ports;
+  }, [id, ports, update]);
+}
 
 /** The tile shows the name already. */
 const shorten = (message: string, name: string): string =>

@@ -1,0 +1,64 @@
+/** Tiles as HTML. */
+import { type NodeProps, ReactFlowProvider } from "@xyflow/react";
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, test } from "vitest";
+import { type Desk, DeskContext } from "./desk-context.ts";
+import type { FlowNode } from "./graph.ts";
+import { NO_ROUTE } from "./route.ts";
+import { node } from "./test-graph.ts";
+import { Tile, type TileNode } from "./tile-node.tsx";
+
+const DESK: Desk = {
+  route: NO_ROUTE,
+  problems: new Map(),
+  states: new Map(),
+  diff: undefined,
+  pinned: new Set(),
+  onAdd: () => {},
+};
+
+const tileOf = (shown: FlowNode, desk: Partial<Desk> = {}) => {
+  const props = { id: shown.id, data: { node: shown }, selected: true } as NodeProps<TileNode>;
+  return renderToStaticMarkup(
+    createElement(
+      ReactFlowProvider,
+      undefined,
+      createElement(DeskContext, { value: { ...DESK, ...desk } }, createElement(Tile, props)),
+    ),
+  );
+};
+
+test("a trigger shows its plate, and a + at its output", () => {
+  const html = tileOf(node("ask", "UserIntent", { toolName: "ask_me" }));
+  expect(html).toContain("ask_me");
+  expect(html).toContain('aria-label="Add a node after out"');
+  expect(html).not.toContain("input in");
+});
+
+test("a condition names its ports, and can go on after an error", () => {
+  const html = tileOf(node("check", "Condition"));
+  for (const label of ["output true", "output false", "output error", "Add what happens on error"])
+    expect(html).toContain(`aria-label="${label}"`);
+});
+
+test("a problem stands on the node, without its name", () => {
+  const problems = new Map([["x", [{ message: "x: expression: Expected )", isError: true }]]]);
+  const html = tileOf(node("x", "Transform"), { problems });
+  expect(html).toContain(">expression: Expected )<");
+});
+
+test("a node of an unknown type is shown all the same", () =>
+  expect(tileOf(node("x", "Interface"))).toContain("Interface"));
+
+test("the state of a run lights the signal head", () => {
+  const state = {
+    aspect: "red",
+    label: "failed",
+    note: "2 ms",
+    port: null,
+    status: "failed",
+  } as const;
+  const html = tileOf(node("x", "Transform"), { states: new Map([["x", state]]) });
+  expect(html).toContain('class="sig red" role="img" aria-label="failed"');
+});

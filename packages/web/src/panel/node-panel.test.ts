@@ -1,0 +1,96 @@
+/** The panel and the header as HTML, for every type of node. */
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { Tooltip } from "radix-ui";
+import { createElement, type ReactNode } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import type { Flow, NodeType } from "../api/types.ts";
+import type { FlowNode } from "../canvas/graph.ts";
+import { node, sampleGraph } from "../canvas/test-graph.ts";
+import type { DraftRun } from "../canvas/use-run.ts";
+import { NodePanel } from "./node-panel.tsx";
+
+const graph = sampleGraph();
+const flow = {
+  ...graph,
+  id: "flow",
+  app: "desk",
+  errors: [
+    { code: "invalid_config", nodeId: "x", path: "url", message: "x: url: must not be empty" },
+  ],
+  warnings: [],
+} as unknown as Flow;
+const draftRun = { pins: {}, isStarting: false } as unknown as DraftRun;
+
+const toSchema = (schema: z.ZodType) =>
+  z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+
+/** As GET /api/node-types returns them. */
+const types = [...nodeTypes.values()].map(
+  ({ type, config }) =>
+    ({
+      type,
+      config: toSchema(config),
+      settings: { type: "object", properties: {} },
+    }) as unknown as NodeType,
+);
+
+function render(child: ReactNode): string {
+  const client = new QueryClient();
+  client.setQueryData(["node-types"], { items: types });
+  return renderToStaticMarkup(
+    createElement(
+      QueryClientProvider,
+      { client },
+      createElement(Tooltip.Provider, undefined, child),
+    ),
+  );
+}
+
+const panelOf = (shown: FlowNode) =>
+  render(
+    createElement(NodePanel, {
+      flow,
+      graph,
+      node: shown,
+      draftRun,
+      onParameters: () => {},
+      onRename: () => {},
+      onDelete: () => {},
+      onClose: () => {},
+      onLeave: () => {},
+    }),
+  );
+
+test.each([...nodeTypes.values()].map(({ type, sample }) => [type, sample.config] as const))(
+  "%s: its sample, an empty node and values of the wrong type all show as a form",
+  (type, sample) => {
+    const wrong = Object.fromEntries(Object.keys(sample).map((name) => [name, [{ odd: 1 }, 3]]));
+    for (const parameters of [sample, {}, wrong])
+      expect(panelOf(node("x", type, parameters))).toContain("Name");
+  },
+);
+
+test("a trigger that is a tool has the section MCP Tool with its derived name", () => {
+  const html = panelOf(node("Get Weather", "UserIntent", { toolDescription: "Tells." }));
+  expect(html).toContain("MCP Tool");
+  expect(html).toContain("get_weather");
+  expect(html).toContain("Derived from the name");
+  for (const label of ["Description", "Parameters", "Active", "When to use", "When not to use"])
+    expect(html).toContain(label);
+});
+
+test("a finding stands at its field, without the name and the path", () => {
+  const html = panelOf(node("x", "HttpRequest"));
+  expect(html).toMatch(/role="alert"[^>]*>must not be empty/);
+});
+
+test("references can be inserted, except in triggers", () => {
+  expect(panelOf(node("x", "HttpRequest"))).toContain("Insert a reference");
+  expect(panelOf(node("x", "Event"))).not.toContain("Insert a reference");
+});
+
+test("markup in values shows as text", () =>
+  expect(panelOf(node("x", "HttpRequest", { url: "<b>&amp;</b>" }))).not.toContain("<b>&amp;</b>"));
