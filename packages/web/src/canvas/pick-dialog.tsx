@@ -2,6 +2,7 @@
 import { Command } from "cmdk";
 import type { ReactNode } from "react";
 import { Dialog } from "../ui/dialog.tsx";
+import { scoreOf } from "./score.ts";
 
 export interface Pick {
   key: string;
@@ -13,6 +14,8 @@ export interface Pick {
   keywords?: readonly string[];
   onPick: () => void;
 }
+
+const fit = (_: string, search: string, texts: string[] = []) => scoreOf(search, texts);
 
 export function PickDialog({
   title,
@@ -30,7 +33,7 @@ export function PickDialog({
   const groups = Map.groupBy(picks, ({ group = "" }) => group);
   return (
     <Dialog open onClose={onClose} title={title} className="w-[480px]">
-      <Command label={title} loop>
+      <Command label={title} loop filter={fit}>
         <Command.Input className="input mb-2" placeholder={placeholder} autoFocus />
         <Command.List className="max-h-[46vh] overflow-y-auto">
           <Command.Empty className="px-2 py-6 text-center text-ink-3">{empty}</Command.Empty>
