@@ -90,7 +90,9 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
         }),
       },
       async handle({ tenant, param }) {
-        return { json: await inbox.headers(await inbox.find([tenant], param("event"), "event_id")) };
+        return {
+          json: await inbox.headers(await inbox.find([tenant], param("event"), "event_id")),
+        };
       },
     }),
     defineRoute({

@@ -75,6 +75,11 @@ const triggerView = z.object({
   next_fire_at: z.iso.datetime().nullable().describe("Of a schedule."),
 });
 
+const cursorAfter = ({ flows, hasMore }: Awaited<ReturnType<Flows["list"]>>): string | null => {
+  const last = hasMore ? flows.at(-1) : undefined;
+  return last ? cursors.of(last.id) : null;
+};
+
 export interface FlowRoutes {
   flows: Flows;
   store: Pick<
@@ -120,19 +125,14 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       },
       async handle({ tenant, query: { limit, cursor, app } }) {
         const found = await flows.list(tenant, { app, after: cursor, limit });
-        const runs = await store.lastRuns(
-          tenant,
-          found.map(({ id }) => id),
-        );
-        const last = new Map(runs.map((run) => [run.flow_id, summarizeRun(run)]));
-        return {
-          json: page(
-            found,
-            limit,
-            ({ id }) => cursors.of(id),
-            (flow) => ({ ...summarizeFlow(flow), last_run: last.get(flow.id) ?? null }),
-          ),
-        };
+        const ids = found.flows.map(({ id }) => id);
+        const runs = await store.lastRuns(tenant, ids);
+        const lastRun = new Map(runs.map((run) => [run.flow_id, summarizeRun(run)]));
+        const items = found.flows.map((flow) => ({
+          ...summarizeFlow(flow),
+          last_run: lastRun.get(flow.id) ?? null,
+        }));
+        return { json: { items, next_cursor: cursorAfter(found) } };
       },
     }),
     defineRoute({
@@ -148,12 +148,8 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
         if (!(await store.getApp(tenant, app)))
           throw new RequestError("not_found", "app", `There is no app ${app}.`);
         const found = await flows.list(tenant, { app, after: cursor, limit });
-        const last = found.hasMore ? found.flows.at(-1) : undefined;
         return {
-          json: {
-            items: found.flows.map(summarizeFlow),
-            next_cursor: last ? cursors.of(last.id) : null,
-          },
+          json: { items: found.flows.map(summarizeFlow), next_cursor: cursorAfter(found) },
         };
       },
     }),

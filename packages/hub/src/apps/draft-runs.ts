@@ -9,12 +9,14 @@ import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { type MaybeLarge, parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
+import { loadPayload } from "../ingest/sources/load-payload.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { loadEvent } from "../runs/event-input.ts";
+import { eventInput, findEvent } from "../runs/event-input.ts";
 import { checkInput } from "../runs/published-trigger.ts";
 import type { Runner, Started } from "../runs/runner.ts";
 import type { FlowGraph, StoredFlow } from "../store/flow-store.ts";
-import type { Run, Step } from "../store/run-store.ts";
+import type { NewRun, Run, StepPage, WrittenStep } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { type DraftPart, partBefore, partFrom } from "./draft-part.ts";
 import { createFlowAnalysis } from "./flow-analysis.ts";
@@ -96,17 +98,19 @@ export function createDraftRuns(options: DraftRunsOptions) {
       return analysis;
     });
 
-  const eventInput = async (tenant: string, id: string): Promise<JsonObject> => {
-    const event = await loadEvent(store, tenant, id);
-    if (!event) throw new RequestError("not_found", "event", `There is no event ${id}.`);
-    return event.input;
+  const inputOf = async (tenant: string, id: string): Promise<NewRun["input"]> => {
+    const found = await findEvent(store, tenant, id);
+    if (!found) throw new RequestError("not_found", "event", `There is no event ${id}.`);
+    const { event, payload } = found;
+    const data = await loadPayload(evaluate, { tenant, source: event.source, payload });
+    return parseUnlessLarge(writeJson(eventInput(event, data))) as NewRun["input"];
   };
 
   const start = async (
     { tenant, id, app }: StoredFlow,
     { graph, trigger }: DraftPart,
-    input: JsonObject,
-    pinned: readonly Step[],
+    input: NewRun["input"],
+    pinned: readonly WrittenStep[],
     by: string,
   ): Promise<Started> => {
     const at = now();
@@ -128,7 +132,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
     return runner.start(run, { deferred: true, pinned });
   };
 
-  const stepOf = (node: FlowNode, nth: number, output: Json, port: string): Step => ({
+  const stepOf = (node: FlowNode, nth: number, output: MaybeLarge, port: string): WrittenStep => ({
     nth,
     node_id: node.id,
     item: "",
@@ -144,7 +148,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
   });
   const portsOf = (node: FlowNode): readonly string[] =>
     registry.get(node.type)?.outPorts(partsOf(node).config) ?? [];
-  const pinnedStep = (node: FlowNode, nth: number, { output, port }: Pin): Step => {
+  const pinnedStep = (node: FlowNode, nth: number, { output, port }: Pin): WrittenStep => {
     const ports = portsOf(node);
     if (port !== undefined && !ports.includes(port))
       throw new RequestError(
@@ -168,12 +172,14 @@ export function createDraftRuns(options: DraftRunsOptions) {
         ({ node_id }) => node_id === trigger.id,
       );
       if (!stored) throw new Error("The trigger of the draft is missing.");
-      const given = event === undefined ? request.input : await eventInput(tenant, event);
       const validate = createSchemaValidator((evaluation) =>
         evaluate(evaluation, { tenant, signal: neverAborted }),
       );
       const ofFlow = { tenant, app: flow.app, flow_id: id, version: 0 };
-      const checked = await checkInput({ ...stored, ...ofFlow }, given, validate, now());
+      const checked =
+        event === undefined
+          ? await checkInput({ ...stored, ...ofFlow }, request.input, validate, now())
+          : { ok: true as const, input: await inputOf(tenant, event) };
       if (!checked.ok)
         throw new RequestError(
           "invalid",
@@ -204,7 +210,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
         (one) => one.id !== node.id && one.id !== part.trigger.id,
       );
       const pinOf = createPinOf(pins, before, part.trigger);
-      const steps: Step[] = [];
+      const steps: WrittenStep[] = [];
       for (const one of before) {
         const output = pinOf(one.id)?.output ?? (await past?.outputOf(one.id));
         if (output === undefined)
@@ -218,7 +224,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
         steps.push(stepOf(one, steps.length + 1, output, edge?.sourceHandle ?? ""));
       }
       const { event_id } = past?.run ?? {};
-      const pastInput = event_id === undefined ? past?.input : await eventInput(tenant, event_id);
+      const pastInput = event_id === undefined ? past?.input : await inputOf(tenant, event_id);
       return start(flow, part, request.input ?? pastInput ?? {}, steps, by);
     },
   };
@@ -249,19 +255,24 @@ async function readPast(store: Store, tenant: string, flow: string, id: string) 
   const run: Run | undefined = await store.previewRun(tenant, id);
   if (run?.flow_id !== flow)
     throw new RequestError("not_found", "from_run", `The flow has no run ${id.slice(0, 100)}.`);
-  const steps = await store.listSteps(tenant, id);
+  /** The numbers of the last steps of the nodes outside of loops. */
+  const numbers = new Map<string, number>();
+  for (let after: number | null = 0; after !== null; ) {
+    const page: StepPage = await store.listSteps(tenant, id, { after });
+    for (const { node_id, item, status, nth } of page.items)
+      if (item === "" && status === "done") numbers.set(node_id, nth);
+    after = page.next;
+  }
   const read = async (nth: number | undefined, field: "input" | "output") => {
     const text = await store.readValue({ tenant, run: id, nth, field });
-    return text === undefined ? undefined : (JSON.parse(text) as Json);
+    return text === undefined ? undefined : parseUnlessLarge(text);
   };
   return {
     run,
-    input: (await read(undefined, "input")) as JsonObject | undefined,
-    async outputOf(node: string): Promise<Json | undefined> {
-      const step = steps.findLast(
-        ({ node_id, item, status }) => node_id === node && item === "" && status === "done",
-      );
-      return step && read(step.nth, "output");
+    input: (await read(undefined, "input")) as NewRun["input"] | undefined,
+    async outputOf(node: string): Promise<MaybeLarge | undefined> {
+      const nth = numbers.get(node);
+      return nth === undefined ? undefined : read(nth, "output");
     },
   };
 }

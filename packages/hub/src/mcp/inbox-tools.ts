@@ -1,12 +1,7 @@
 /** The inbox as tools. Payloads are untrusted: results contain them as data only. */
 import { z } from "zod";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
-import {
-  explainedSchema,
-  partSchema,
-  statusSchema,
-  summarySchema,
-} from "../inbox/event-schema.ts";
+import { explainedSchema, partSchema, statusSchema, summarySchema } from "../inbox/event-schema.ts";
 import { outcomeOf, summaryView } from "../inbox/event-view.ts";
 import { type EventPart, MAX_PART_BYTES } from "../inbox/inbox.ts";
 import { RequestError } from "../lib/request-error.ts";

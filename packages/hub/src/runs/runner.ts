@@ -4,7 +4,14 @@
  * executions walk the graphs, the heartbeat renews leases, and waiters resolve when runs have ended.
  */
 import { type Instant, instant } from "../lib/elapsed.ts";
-import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run, Step } from "../store/run-store.ts";
+import type {
+  ClaimedRun,
+  ImmediateRun,
+  LaneRun,
+  NewRun,
+  Run,
+  WrittenStep,
+} from "../store/run-store.ts";
 import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
 import { observeSteps } from "./run-metrics.ts";
@@ -30,7 +37,7 @@ export interface StartOptions {
   /** The caller waits for the result, so the run may be stored late; see deferred-start.ts. */
   deferred?: boolean | undefined;
   /** Steps that are recorded before the run starts. Only for deferred runs. */
-  pinned?: readonly Step[] | undefined;
+  pinned?: readonly WrittenStep[] | undefined;
   /** Called when a tool that the run calls reports progress, if the run executes in this process. */
   onProgress?: ((progress: NodeProgress) => void) | undefined;
 }
