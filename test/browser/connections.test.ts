@@ -1,34 +1,80 @@
 import { expect, it } from "vitest";
-import { serveSdk2 } from "../support/mcp-servers.ts";
+import { listen, serveSdk2 } from "../support/mcp-servers.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
-const ui = useUi();
+const ui = useUi({ SIGNALBOX_ALLOW_COMMANDS: "on" });
 
-it("adds a server with an immediate check, and calls one of its tools", async () => {
+const FORECAST = {
+  name: "forecast",
+  description: "The weather of a city.",
+  inputSchema: {
+    type: "object",
+    properties: {
+      city: { type: "string", description: "Its name, in any language." },
+      days: { anyOf: [{ type: "integer", maximum: 10 }, { type: "null" }], default: null },
+      unit: { $ref: "#/$defs/Unit" },
+      hourly: { type: "boolean" },
+    },
+    required: ["city", "hourly"],
+    $defs: { Unit: { type: "string", enum: ["metric", "imperial"] } },
+  },
+};
+
+it("adds a server with an immediate check, and calls a tool by the form of its schema", async () => {
   const server = await serveSdk2(
-    { forecast: ({ city }) => ({ city, sky: "clear" }) },
-    { described: [{ name: "forecast", description: "The weather of a city." }] },
+    {
+      forecast: (given) => ({ ...given, sky: "clear" }),
+      fail: () => ({ isError: true, content: [{ type: "text", text: "No such city: Atlantis" }] }),
+    },
+    { described: [FORECAST] },
   );
   const page = await ui.open("/connections");
   await page.getByRole("heading", { name: "No MCP server yet" }).waitFor();
   await page.getByRole("button", { name: "Add a connection" }).first().click();
-  await page.getByRole("textbox", { name: "Name" }).fill("weather");
+  await page.getByRole("textbox", { name: "Name", exact: true }).fill("weather");
   await page.getByRole("textbox", { name: "URL of the MCP server" }).fill(server.url);
   await page.getByRole("button", { name: "Add and check" }).click();
   const detail = page.getByRole("complementary", { name: "Connection" });
   await detail.getByText("The weather of a city.").waitFor();
   await page
     .getByRole("link", { name: /responds.*weather/ })
-    .getByText("1 tool")
+    .getByText("2 tools")
     .waitFor();
+
   await detail.getByRole("button", { name: "Call forecast" }).click();
-  await page.getByRole("textbox", { name: "Arguments" }).fill('{ "city": ');
-  await page.getByRole("alert").waitFor();
-  await page.getByRole("textbox", { name: "Arguments" }).fill('{ "city": "Bern" }');
-  await page.getByRole("dialog").getByRole("button", { name: "Call" }).click();
-  const result = page.getByRole("tree", { name: "result" });
-  await result.getByText("structuredContent").waitFor();
-  await page.getByRole("button", { name: "Close" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "Call forecast" });
+  const call = dialog.getByRole("button", { name: "Call", exact: true });
+  await dialog.getByText("Its name, in any language.").waitFor();
+  await call.click();
+  await dialog.getByRole("alert").getByText("is required").waitFor();
+  await dialog.getByRole("textbox", { name: "City" }).fill("Bern");
+  await dialog.getByRole("textbox", { name: "Days" }).fill("12");
+  await dialog.getByRole("alert").getByText("must be at most 10, but is 12").waitFor();
+  await dialog.getByRole("textbox", { name: "Days" }).fill("3");
+  await dialog.getByRole("combobox", { name: "Unit" }).selectOption("metric");
+  await dialog.getByRole("switch", { name: "Hourly" }).click();
+  await call.click();
+  const result = dialog.getByRole("tree", { name: "result" });
+  await result.getByText("structuredContent").click();
+  for (const text of ['"Bern"', '"metric"', '"clear"']) await result.getByText(text).waitFor();
+  await dialog.getByRole("radio", { name: "JSON" }).click();
+  const json = dialog.getByRole("textbox", { name: "Arguments" });
+  expect(JSON.parse(await json.inputValue())).toEqual({
+    city: "Bern",
+    days: 3,
+    unit: "metric",
+    hourly: true,
+  });
+  await json.fill('{ "city": ');
+  await dialog.getByRole("alert").waitFor();
+  expect(await call.isDisabled()).toBe(true);
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+
+  await detail.getByRole("button", { name: "Call fail" }).click();
+  const failing = page.getByRole("dialog", { name: "Call fail" });
+  await failing.getByRole("button", { name: "Call", exact: true }).click();
+  await failing.getByRole("alert").getByText("No such city: Atlantis").waitFor();
+  await page.keyboard.press("Escape");
 
   await server.close();
   await detail.getByRole("button", { name: "Check now" }).click();
@@ -40,13 +86,103 @@ it("adds a server with an immediate check, and calls one of its tools", async ()
   await page.getByRole("heading", { name: "No MCP server yet" }).waitFor();
 });
 
+/** A token endpoint for one client, as an authorization server has it. */
+const serveTokens = () =>
+  listen((request, response) => {
+    const isClient =
+      request.headers.authorization === `Basic ${btoa("the-hub:the-client-secret")}`;
+    response.writeHead(isClient ? 200 : 401, { "content-type": "application/json" });
+    response.end(
+      JSON.stringify(isClient ? { access_token: "granted" } : { error: "invalid_client" }),
+    );
+  });
+
+it("signs in as an OAuth client, and keeps, replaces and removes what is stored", async () => {
+  const server = await serveSdk2({ forecast: () => ({ sky: "clear" }) });
+  const tokens = await serveTokens();
+  const page = await ui.open("/connections");
+  await page.getByRole("button", { name: "Add a connection" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("textbox", { name: "Name", exact: true }).fill("guarded");
+  await dialog.getByRole("textbox", { name: "URL of the MCP server" }).fill(server.url);
+  await dialog.getByRole("combobox", { name: "Credentials" }).selectOption("oauth");
+  const submit = dialog.getByRole("button", { name: "Add and check" });
+  expect(await submit.isDisabled()).toBe(true);
+  await dialog.getByRole("textbox", { name: "Client id" }).fill("the-hub");
+  await dialog.getByLabel("Client secret").fill("wrong");
+  await dialog.getByRole("textbox", { name: "Token endpoint" }).fill("no URL");
+  await submit.click();
+  await dialog.getByRole("alert").getByText("must be an http(s) URL").waitFor();
+  await dialog.getByRole("textbox", { name: "Token endpoint" }).fill(tokens.url);
+  await dialog.getByRole("button", { name: "Add a header" }).click();
+  await dialog.getByRole("textbox", { name: "Name of header 1" }).fill("X-Region");
+  await dialog.getByLabel("Value of X-Region").fill("eu-central");
+  await submit.click();
+
+  const detail = page.getByRole("complementary", { name: "Connection" });
+  await detail.getByText("with OAuth client the-hub, X-Region").waitFor();
+  await detail.getByRole("alert").getByText("invalid_client", { exact: false }).waitFor();
+
+  await detail.getByRole("button", { name: "Edit" }).click();
+  const credentials = dialog.getByRole("combobox", { name: "Credentials" });
+  expect(await credentials.inputValue()).toBe("keep");
+  await credentials.selectOption("oauth");
+  expect(await dialog.getByRole("textbox", { name: "Client id" }).inputValue()).toBe("the-hub");
+  await dialog.getByLabel("Client secret").fill("the-client-secret");
+  await dialog.getByRole("button", { name: "Save and check" }).click();
+  await detail.getByRole("img", { name: "responds", exact: true }).waitFor();
+  const last = () => server.requests.at(-1)?.headers;
+  expect(last()?.get("authorization")).toBe("Bearer granted");
+  expect(last()?.get("x-region")).toBe("eu-central");
+
+  await detail.getByRole("button", { name: "Edit" }).click();
+  await credentials.selectOption("none");
+  await dialog.getByRole("button", { name: "Replace" }).click();
+  await dialog.getByRole("button", { name: "Remove X-Region" }).click();
+  await dialog.getByRole("button", { name: "Save and check" }).click();
+  await expect.poll(() => detail.getByText("with OAuth client").count()).toBe(0);
+  expect(last()?.get("authorization")).toBeNull();
+  expect(last()?.get("x-region")).toBeNull();
+});
+
+it("starts a server on the hub's machine", async () => {
+  const page = await ui.open("/connections");
+  await page.getByRole("button", { name: "Add a connection" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("textbox", { name: "Name", exact: true }).fill("local");
+  await dialog.getByRole("radio", { name: "On the hub’s machine" }).click();
+  await dialog.getByRole("textbox", { name: "Command" }).fill("/nowhere/no-such-program");
+  await dialog.getByRole("textbox", { name: "Arguments" }).fill("--one\n--two");
+  await dialog.getByRole("button", { name: "Add a variable" }).click();
+  await dialog.getByRole("textbox", { name: "Name of variable 1" }).fill("LEVEL");
+  await dialog.getByLabel("Value of LEVEL").fill("debug");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  const detail = page.getByRole("complementary", { name: "Connection" });
+  await detail.getByRole("alert").getByText("no-such-program", { exact: false }).waitFor();
+  const id = page.url().split("/").at(-1);
+  const { json } = await ui.call("GET", `/api/connections/${id}`);
+  expect(json).toMatchObject({
+    args: ["--one", "--two"],
+    credentials: { env: ["LEVEL"] },
+    status: "failed",
+  });
+});
+
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
-  const server = await serveSdk2({ forecast: () => ({}) });
+  const server = await serveSdk2({ forecast: () => ({}) }, { described: [FORECAST] });
   const { json } = await ui.call("POST", "/api/connections", {
     name: colorScheme,
     url: server.url,
   });
   const page = await ui.open(`/connections/${json.id}`, { colorScheme, reducedMotion: "reduce" });
-  await page.getByRole("complementary", { name: "Connection" }).getByText("forecast").waitFor();
+  const detail = page.getByRole("complementary", { name: "Connection" });
+  await detail.getByText("forecast").waitFor();
   expect(await findBarriers(page)).toEqual([]);
+  await detail.getByRole("button", { name: "Call forecast" }).click();
+  await page.getByRole("textbox", { name: "City" }).waitFor();
+  expect(await findBarriers(page), "call a tool").toEqual([]);
+  await page.keyboard.press("Escape");
+  await detail.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("combobox", { name: "Credentials" }).selectOption("oauth");
+  expect(await findBarriers(page), "edit").toEqual([]);
 });

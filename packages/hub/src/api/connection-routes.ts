@@ -58,7 +58,7 @@ const viewConnection = (connection: Connection): z.input<typeof connectionView> 
   };
 };
 
-const toolView = z.object({
+export const toolView = z.object({
   name: z.string(),
   title: z.string().optional(),
   description: z.string(),
@@ -78,6 +78,12 @@ const triggerView = z.object({
   paramsSchema: schema,
   payloadSchema: schema.optional(),
   sample: schema.optional(),
+});
+
+export const toolResult = z.object({
+  isError: z.boolean(),
+  content: z.array(schema),
+  structuredContent: schema.optional(),
 });
 
 /** One connection, with the names of what it offers; the schemas have routes of their own. */
@@ -276,14 +282,7 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
               : undefined,
         },
       ),
-      response: {
-        status: 200,
-        schema: z.object({
-          isError: z.boolean(),
-          content: z.array(schema),
-          structuredContent: schema.optional(),
-        }),
-      },
+      response: { status: 200, schema: toolResult },
       async handle({ tenant, param, body, signal }) {
         const connection = await registry.find(tenant, param("connection"));
         if (!connections)

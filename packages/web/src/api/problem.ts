@@ -40,6 +40,14 @@ export function toProblem(error: unknown): Problem {
   };
 }
 
+/** The messages about single fields of the request, by their path: `auth.client_id`. */
+export const fieldErrors = (error: unknown): ReadonlyMap<string, string> =>
+  new Map(
+    error === null || error === undefined
+      ? []
+      : toProblem(error).errors.map(({ path, message }) => [path, message]),
+  );
+
 /** The problem in a response that is not a success, also if a proxy has answered in HTML. */
 export async function readProblem(response: Response): Promise<Problem> {
   const text = await response.text();

@@ -1,6 +1,11 @@
 /** The views of the API: the types of the hub's own schemas. Only types are imported, no code. */
 import type { z } from "zod";
-import type { connectionDetails, connectionView } from "../../../hub/src/api/connection-routes.ts";
+import type {
+  connectionDetails,
+  connectionView,
+  toolResult,
+  toolView,
+} from "../../../hub/src/api/connection-routes.ts";
 import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
 import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
 import type { versionView } from "../../../hub/src/api/flow-routes.ts";
@@ -55,6 +60,8 @@ export type RunWithSteps = z.output<typeof runWithSteps>;
 
 export type Connection = z.output<typeof connectionView>;
 export type ConnectionDetails = z.output<typeof connectionDetails>;
+export type ConnectionTool = z.output<typeof toolView>;
+export type CalledTool = z.output<typeof toolResult>;
 
 export type Tenant = z.output<typeof tenantView>;
 export type Session = z.output<typeof sessionView>;

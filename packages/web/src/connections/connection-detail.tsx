@@ -1,6 +1,6 @@
 /** A connection: its state, its tools to call, its triggers. */
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { Play, RefreshCw, Trash2, X } from "lucide-react";
+import { Pencil, Play, RefreshCw, Trash2, X } from "lucide-react";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
 import type { ConnectionDetails } from "../api/types.ts";
@@ -13,12 +13,14 @@ import { SkeletonRows } from "../ui/skeleton.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { CallToolDialog } from "./call-tool-dialog.tsx";
+import { ConnectionDialog } from "./connection-dialog.tsx";
+import { accessText } from "./connection-form.ts";
 import { lookOfConnection } from "./connection-words.ts";
 
 export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => void }) {
   const [tab, setTab] = useState("tools");
   const [called, setCalled] = useState<string>();
-  const [isDeleting, setDeleting] = useState(false);
+  const [layer, setLayer] = useState<"edit" | "delete">();
   const key = ["connections", "one", id];
   const { data, error, refetch } = useQuery({
     queryKey: key,
@@ -40,9 +42,10 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
       onClose();
     },
   });
-  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
   if (!data) return <SkeletonRows rows={6} />;
   const { aspect, label } = lookOfConnection(data);
+  const access = accessText(data.credentials);
   const offers = (
     items: { name: string; description: string }[],
     onCall?: (name: string) => void,
@@ -86,6 +89,7 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
               {data.server.name} {data.server.version}
             </p>
           )}
+          {access && <p className="wrap-anywhere type-meta text-ink-3">with {access}</p>}
         </div>
         <IconButton size="small" icon={X} label="Close" onClick={onClose} />
       </div>
@@ -98,7 +102,11 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
         <Button icon={RefreshCw} busy={check.isPending} onClick={() => check.mutate()}>
           Check now
         </Button>
-        <Button look="danger" icon={Trash2} onClick={() => setDeleting(true)}>
+        <Button icon={Pencil} onClick={() => setLayer("edit")}>
+          Edit
+        </Button>
+        <span className="flex-1" />
+        <Button look="danger" icon={Trash2} onClick={() => setLayer("delete")}>
           Delete
         </Button>
       </div>
@@ -127,22 +135,29 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
       {called !== undefined && (
         <CallToolDialog connection={id} tool={called} onClose={() => setCalled(undefined)} />
       )}
-      {isDeleting && (
+      {layer === "edit" && (
+        <ConnectionDialog
+          connection={data}
+          onClose={() => setLayer(undefined)}
+          onSaved={(saved) => queryClient.setQueryData(key, saved)}
+        />
+      )}
+      {layer === "delete" && (
         <Dialog
           open
-          onClose={() => setDeleting(false)}
+          onClose={() => setLayer(undefined)}
           title={`Delete “${data.name}”?`}
           description="Flows that use it fail, and its triggers stop. Its events are kept."
           actions={
             <>
-              <Button onClick={() => setDeleting(false)}>Cancel</Button>
+              <Button onClick={() => setLayer(undefined)}>Cancel</Button>
               <Button look="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
                 Delete
               </Button>
             </>
           }
         >
-          {remove.error && <ErrorState error={remove.error} />}
+          {remove.error && <ErrorState error={remove.error} compact />}
         </Dialog>
       )}
     </aside>

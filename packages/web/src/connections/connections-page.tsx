@@ -13,8 +13,8 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { ago, plural } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
-import { AddConnectionDialog } from "./add-connection-dialog.tsx";
 import { ConnectionDetail } from "./connection-detail.tsx";
+import { ConnectionDialog } from "./connection-dialog.tsx";
 import { lookOfConnection } from "./connection-words.ts";
 
 export default function ConnectionsPage() {
@@ -73,9 +73,9 @@ export default function ConnectionsPage() {
         )}
       </div>
       {isAdding && (
-        <AddConnectionDialog
+        <ConnectionDialog
           onClose={() => setAdding(false)}
-          onAdded={(id) => navigate(`/connections/${id}`)}
+          onSaved={({ id }) => navigate(`/connections/${id}`)}
         />
       )}
     </div>

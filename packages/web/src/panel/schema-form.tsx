@@ -164,6 +164,7 @@ function SchemaField(props: FieldProps) {
 function Choice({
   schema,
   value,
+  isRequired,
   common,
   shape,
   onChange,
@@ -173,6 +174,7 @@ function Choice({
 }) {
   const known = shape.values.map(String);
   const shown = String(value ?? schema.default ?? "");
+  const isClearable = !isRequired && schema.default === undefined;
   return (
     <Field {...common}>
       {(control) => (
@@ -183,7 +185,10 @@ function Choice({
             onChange(shape.values.find((each) => String(each) === target.value))
           }
         >
-          {!known.includes(shown) && <option value={shown}>{shown || "Choose"}</option>}
+          {isClearable && <option value="">Not set</option>}
+          {!known.includes(shown) && !(isClearable && shown === "") && (
+            <option value={shown}>{shown || "Choose"}</option>
+          )}
           {known.map((each) => (
             <option key={each} value={each}>
               {each}

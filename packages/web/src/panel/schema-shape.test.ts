@@ -74,4 +74,7 @@ test("an empty field is removed; the others keep their order", () => {
   expect(Object.keys(withField({ a: 1, b: 2 }, "a", 3))).toEqual(["a", "b"]);
 });
 
-test("labels are words", () => expect(labelOf("timeoutMs")).toBe("Timeout ms"));
+test("labels are words", () => {
+  expect(labelOf("timeoutMs")).toBe("Timeout ms");
+  expect(labelOf("client_id")).toBe("Client id");
+});

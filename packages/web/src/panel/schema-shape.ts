@@ -89,9 +89,12 @@ export function readNumberText(text: string): Json | undefined {
   return Number.isFinite(number) ? number : text;
 }
 
-/** `timeoutMs` → "Timeout ms". */
+/** `timeoutMs` → "Timeout ms", `client_id` → "Client id". */
 export function labelOf(name: string): string {
-  const words = name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  const words = name
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .replaceAll("_", " ")
+    .toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

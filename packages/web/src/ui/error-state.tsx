@@ -2,21 +2,28 @@
 import { RotateCw } from "lucide-react";
 import { toProblem } from "../api/problem.ts";
 import { Button } from "./button.tsx";
+import { cx } from "./cx.ts";
 import { SignalHead } from "./signal-head.tsx";
 
 export function ErrorState({
   error,
   onRetry,
+  compact = false,
 }: {
   error: unknown;
   onRetry?: (() => void) | undefined;
+  /** Below the fields of a form, instead of on a page. */
+  compact?: boolean;
 }) {
   const { title, detail, errors } = toProblem(error);
   return (
-    <div role="alert" className="mx-auto flex w-full max-w-[520px] gap-3 px-6 py-12">
+    <div
+      role="alert"
+      className={cx("flex w-full gap-3", !compact && "mx-auto max-w-[520px] px-6 py-12")}
+    >
       <SignalHead aspect="red" label="error" />
       <div className="flex min-w-0 flex-col items-start gap-2">
-        <h2 className="type-h2">{title}</h2>
+        <h2 className={compact ? "type-strong" : "type-h2"}>{title}</h2>
         <p className="wrap-anywhere text-ink-2">{detail}</p>
         {errors.length > 0 && (
           <ul className="type-meta text-ink-2">

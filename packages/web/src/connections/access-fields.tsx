@@ -1,0 +1,119 @@
+/** How the hub signs in at an MCP server. What is stored cannot be read, only kept or replaced. */
+import { isObject } from "@signalbox/rules/json.ts";
+import type { Connection } from "../api/types.ts";
+import { Field, SelectInput, TextInput } from "../ui/field.tsx";
+import { type Access, accessText, type ConnectionForm } from "./connection-form.ts";
+
+const CHOICES: readonly { value: Access; label: string }[] = [
+  { value: "none", label: "None" },
+  { value: "bearer", label: "Bearer token" },
+  { value: "oauth", label: "OAuth client" },
+];
+
+type TextField = "token" | "clientId" | "clientSecret" | "tokenUrl" | "scope" | "audience";
+
+interface Row {
+  field: TextField;
+  /** In the request. */
+  path: string;
+  label: string;
+  hint?: string;
+  placeholder?: string;
+  isRequired?: boolean;
+  isSecret?: boolean;
+}
+
+const ROWS: Readonly<Record<Access, readonly Row[]>> = {
+  keep: [],
+  none: [],
+  bearer: [
+    {
+      field: "token",
+      path: "auth.token",
+      label: "Bearer token",
+      hint: "Stored encrypted.",
+      isRequired: true,
+      isSecret: true,
+    },
+  ],
+  oauth: [
+    { field: "clientId", path: "auth.client_id", label: "Client id", isRequired: true },
+    {
+      field: "clientSecret",
+      path: "auth.client_secret",
+      label: "Client secret",
+      hint: "Stored encrypted.",
+      isRequired: true,
+      isSecret: true,
+    },
+    {
+      field: "tokenUrl",
+      path: "auth.token_url",
+      label: "Token endpoint",
+      hint: "Blank: the hub discovers it from the metadata of the server.",
+      placeholder: "https://auth.example/token",
+    },
+    { field: "scope", path: "auth.scope", label: "Scope", placeholder: "mcp:tools" },
+    { field: "audience", path: "auth.audience", label: "Audience" },
+  ],
+};
+
+export function AccessFields({
+  form,
+  stored,
+  errors,
+  onChange,
+}: {
+  form: ConnectionForm;
+  stored: Connection["credentials"] | undefined;
+  errors: ReadonlyMap<string, string>;
+  onChange: (change: Partial<ConnectionForm>) => void;
+}) {
+  const auth = stored?.auth;
+  return (
+    <>
+      <Field
+        label="Credentials"
+        hint={
+          form.access === "oauth" &&
+          "The hub gets access tokens as this client, with the grant client_credentials."
+        }
+      >
+        {(control) => (
+          <SelectInput
+            {...control}
+            value={form.access}
+            onChange={({ target }) => onChange({ access: target.value as Access })}
+          >
+            {isObject(auth) && <option value="keep">Keep the {accessText({ auth })}</option>}
+            {CHOICES.map(({ value, label }) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </SelectInput>
+        )}
+      </Field>
+      {ROWS[form.access].map(({ field, path, label, hint, placeholder, isRequired, isSecret }) => (
+        <Field
+          key={field}
+          label={label}
+          hint={hint}
+          required={isRequired ?? false}
+          error={errors.get(path)}
+        >
+          {(control) => (
+            <TextInput
+              {...control}
+              code
+              {...(isSecret && { type: "password" })}
+              placeholder={placeholder}
+              value={form[field]}
+              onChange={({ target }) => onChange({ [field]: target.value })}
+            />
+          )}
+        </Field>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+import { expect, it } from "vitest";
+import { accessText, bodyOf, formOf, isComplete, newForm } from "./connection-form.ts";
+
+const server = { ...newForm, name: " weather ", url: "https://weather.example/mcp " };
+const stored = {
+  name: "weather",
+  url: "https://weather.example/mcp",
+  command: null,
+  args: [],
+  credentials: {
+    auth: { type: "oauth", client_id: "hub", scope: "read" },
+    headers: ["X-Region"],
+  },
+};
+
+it("sends only what is filled in", () => {
+  expect(bodyOf(server)).toEqual({ name: "weather", url: "https://weather.example/mcp" });
+  expect(bodyOf({ ...server, access: "bearer", token: "t" })).toMatchObject({
+    auth: { type: "bearer", token: "t" },
+  });
+  expect(
+    bodyOf({
+      ...server,
+      access: "oauth",
+      clientId: "hub",
+      clientSecret: "s",
+      scope: " ",
+      headers: [
+        ["X-Region", "eu"],
+        ["", "ignored"],
+      ],
+    }),
+  ).toEqual({
+    name: "weather",
+    url: "https://weather.example/mcp",
+    auth: { type: "oauth", client_id: "hub", client_secret: "s" },
+    headers: { "X-Region": "eu" },
+  });
+});
+
+it("starts a command with its arguments and variables", () =>
+  expect(
+    bodyOf({
+      ...newForm,
+      name: "files",
+      reach: "command",
+      command: "npx",
+      args: "-y\nserver-files\n",
+      env: [["ROOT", "/srv"]],
+    }),
+  ).toEqual({ name: "files", command: "npx", args: ["-y", "server-files"], env: { ROOT: "/srv" } }));
+
+it("keeps stored credentials unless others are chosen", () => {
+  const form = formOf(stored);
+  expect(form).toMatchObject({ access: "keep", clientId: "hub", scope: "read" });
+  expect(bodyOf(form, stored)).toEqual({ name: stored.name, url: stored.url });
+  expect(bodyOf({ ...form, access: "none", headers: [] }, stored)).toMatchObject({
+    auth: null,
+    headers: null,
+  });
+  const plain = { ...stored, credentials: {} };
+  expect(bodyOf({ ...formOf(plain), url: "https://other.example/mcp" }, plain)).toEqual({
+    name: "weather",
+    url: "https://other.example/mcp",
+  });
+});
+
+it("is complete when the hub can try it", () => {
+  expect(isComplete(newForm)).toBe(false);
+  expect(isComplete(server)).toBe(true);
+  expect(isComplete({ ...server, access: "bearer" })).toBe(false);
+  expect(isComplete({ ...server, access: "oauth", clientId: "hub" })).toBe(false);
+  expect(isComplete({ ...server, access: "oauth", clientId: "hub", clientSecret: "s" })).toBe(true);
+  expect(isComplete({ ...newForm, name: "files", reach: "command" })).toBe(false);
+});
+
+it("names the credentials without their values", () => {
+  expect(accessText(stored.credentials)).toBe("OAuth client hub, X-Region");
+  expect(accessText({ auth: { type: "bearer" } })).toBe("bearer token");
+  expect(accessText({})).toBe("");
+});

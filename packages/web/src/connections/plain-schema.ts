@@ -1,0 +1,56 @@
+/**
+ * The schema of a tool as the form draws it: references within the schema are resolved, and a value that
+ * may be null is drawn like one that may be left out. Values are validated against the original schema.
+ */
+import { resolvePointer } from "@signalbox/rules/flows/schema-errors.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+
+/** Deeper parts are edited as JSON. It also ends schemas that contain themselves. */
+const MAX_DEPTH = 6;
+
+export const plainSchema = (schema: JsonObject): JsonObject => plain(schema, schema, MAX_DEPTH);
+
+function plain(part: JsonObject, root: JsonObject, depth: number): JsonObject {
+  if (depth === 0) return withoutShape(part);
+  const inner = (each: Json): Json => (isObject(each) ? plain(each, root, depth - 1) : each);
+  const { $ref, ...own } = part;
+  if (typeof $ref === "string") {
+    const target = resolvePointer(root, $ref);
+    return plain(isObject(target) ? { ...target, ...own } : own, root, depth - 1);
+  }
+  const branch = onlyBranch(part);
+  if (branch) return plain(branch, root, depth - 1);
+  const { properties, items } = part;
+  return {
+    ...part,
+    ...(isObject(properties) && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, each]) => [name, inner(each)]),
+      ),
+    }),
+    ...(items !== undefined && { items: inner(items) }),
+  };
+}
+
+const isNull = (branch: Json): boolean => isObject(branch) && branch.type === "null";
+
+/** What the part may be besides null, if that is one thing. */
+function onlyBranch(part: JsonObject): JsonObject | undefined {
+  const { type, anyOf, oneOf, default: fallback, ...rest } = part;
+  const own: JsonObject =
+    fallback === undefined || fallback === null ? rest : { ...rest, default: fallback };
+  if (Array.isArray(type)) {
+    const [only, ...others] = type.filter((each) => each !== "null");
+    return only !== undefined && others.length === 0 ? { ...own, type: only } : undefined;
+  }
+  const branches = anyOf ?? oneOf;
+  if (!Array.isArray(branches)) return undefined;
+  const [only, ...others] = branches.filter((branch) => !isNull(branch));
+  return isObject(only) && others.length === 0 ? { ...only, ...own } : undefined;
+}
+
+/** Any JSON, with the words about it. */
+const withoutShape = ({ title, description }: JsonObject): JsonObject => ({
+  ...(title !== undefined && { title }),
+  ...(description !== undefined && { description }),
+});

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { argumentProblems, firstArguments, readArguments } from "./tool-arguments.ts";
+
+const schema = {
+  type: "object",
+  properties: {
+    city: { type: "string" },
+    days: { type: "integer", maximum: 10 },
+    hourly: { type: "boolean" },
+    places: { type: "array", items: { type: "object", properties: { name: { type: "string" } } } },
+  },
+  required: ["city", "hourly"],
+};
+
+it("starts with constants, and with the switches as they are shown", () => {
+  expect(firstArguments(schema)).toEqual({ hourly: false });
+  const { properties } = schema;
+  expect(
+    firstArguments({ properties: { ...properties, kind: { const: "now" } }, required: ["kind"] }),
+  ).toEqual({ kind: "now" });
+});
+
+it.each([
+  [{}, { city: "is required", hourly: "is required" }],
+  [{ city: "Bern", hourly: false }, {}],
+  [{ city: "Bern", hourly: true, days: 12 }, { days: "must be at most 10, but is 12" }],
+  [
+    { city: "Bern", hourly: true, places: [{ name: 1 }] },
+    { "places[0].name": "must be a string, but is a number" },
+  ],
+])("finds what is wrong with %j", (value, problems) =>
+  expect(Object.fromEntries(argumentProblems(schema, value))).toEqual(problems),
+);
+
+it("leaves what is costly to the server", () => {
+  const costly = { type: "object", properties: { word: { type: "string", pattern: "^(a+)+$" } } };
+  expect(argumentProblems(costly, { word: 1 }).size).toBe(0);
+});
+
+it("reads arguments as JSON", () => {
+  expect(readArguments('{ "city": "Bern" }')).toEqual({ value: { city: "Bern" } });
+  expect(readArguments("[1]")).toEqual({ error: "must be a JSON object" });
+  expect(readArguments("{")).toHaveProperty("error");
+});

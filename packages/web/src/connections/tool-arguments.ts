@@ -1,0 +1,43 @@
+/** The arguments of a tool call: what a form starts with, and what is wrong with them. */
+import { writePath } from "@signalbox/rules/flows/issues.ts";
+import { isCheap, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { requiredOf } from "../panel/schema-shape.ts";
+
+/** Required constants, which need no field, and switches: one that is off is sent as it is shown. */
+export function firstArguments(schema: JsonObject): JsonObject {
+  const properties = isObject(schema.properties) ? schema.properties : {};
+  return Object.fromEntries(
+    [...requiredOf(schema)].flatMap((name): [string, Json][] => {
+      const property = properties[name];
+      if (!isObject(property)) return [];
+      if (property.const !== undefined) return [[name, property.const]];
+      return property.type === "boolean" ? [[name, property.default ?? false]] : [];
+    }),
+  );
+}
+
+/** The messages by the path of the argument. What is costly to validate is left to the server. */
+export function argumentProblems(
+  schema: JsonObject,
+  value: JsonObject,
+): ReadonlyMap<string, string> {
+  const missing = [...requiredOf(schema)].filter((name) => !Object.hasOwn(value, name));
+  if (missing.length > 0) return new Map(missing.map((name) => [name, "is required"]));
+  if (!isCheap([{ schema, value }])) return new Map();
+  const error = validateInProcess({ schema, value });
+  return error && !error.isUnchecked
+    ? new Map([[writePath(error.keys), error.message]])
+    : new Map();
+}
+
+export type ReadArguments = { value: JsonObject } | { error: string };
+
+export function readArguments(text: string): ReadArguments {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? { value } : { error: "must be a JSON object" };
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+}
