@@ -31,7 +31,7 @@ it("adds a server with an immediate check, and calls a tool by the form of its s
   const page = await ui.open("/connections");
   await page.getByRole("heading", { name: "No MCP server yet" }).waitFor();
   await page.getByRole("button", { name: "Add a connection" }).first().click();
-  await page.getByRole("textbox", { name: "Name", exact: true }).fill("weather");
+  await page.getByRole("textbox", { name: "Name" }).fill("weather");
   await page.getByRole("textbox", { name: "URL of the MCP server" }).fill(server.url);
   await page.getByRole("button", { name: "Add and check" }).click();
   const detail = page.getByRole("complementary", { name: "Connection" });
@@ -103,7 +103,7 @@ it("signs in as an OAuth client, and keeps, replaces and removes what is stored"
   const page = await ui.open("/connections");
   await page.getByRole("button", { name: "Add a connection" }).first().click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByRole("textbox", { name: "Name", exact: true }).fill("guarded");
+  await dialog.getByRole("textbox", { name: "Name" }).fill("guarded");
   await dialog.getByRole("textbox", { name: "URL of the MCP server" }).fill(server.url);
   await dialog.getByRole("combobox", { name: "Credentials" }).selectOption("oauth");
   const submit = dialog.getByRole("button", { name: "Add and check" });
@@ -149,7 +149,7 @@ it("starts a server on the hub's machine", async () => {
   const page = await ui.open("/connections");
   await page.getByRole("button", { name: "Add a connection" }).first().click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByRole("textbox", { name: "Name", exact: true }).fill("local");
+  await dialog.getByRole("textbox", { name: "Name" }).fill("local");
   await dialog.getByRole("radio", { name: "On the hub’s machine" }).click();
   await dialog.getByRole("textbox", { name: "Command" }).fill("/nowhere/no-such-program");
   await dialog.getByRole("textbox", { name: "Arguments" }).fill("--one\n--two");

@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { expect, it } from "vitest";
 import { deliver, issueOpened } from "../support/deliver.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
@@ -60,8 +61,61 @@ it("asks for the secret that the sender shows", async () => {
   await page.getByRole("listitem").filter({ hasText: "1 secret" }).waitFor();
 });
 
+it("sets how a generic sender signs and names its events", async () => {
+  const page = await ui.open("/sources");
+  await page.getByRole("button", { name: "Add a source" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("combobox", { name: "Sender" }).selectOption("generic");
+  await dialog.getByRole("textbox", { name: "Name" }).fill("Acme");
+  await dialog.getByRole("combobox", { name: "Mode" }).selectOption("bearer");
+  await dialog.getByRole("combobox", { name: "Encoding" }).selectOption("base64");
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  await dialog.getByText('is only for mode "hmac"', { exact: false }).first().waitFor();
+  await dialog.getByRole("combobox", { name: "Mode" }).selectOption("hmac");
+  await dialog.getByRole("textbox", { name: "Header", exact: true }).fill("X-Acme-Signature");
+  await dialog.getByRole("textbox", { name: "Type field" }).fill("event.kind");
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("dialog", { name: "Set up Generic webhook" }).waitFor();
+  const [url = "", secret = ""] = await dialog.locator("pre").allTextContents();
+  await dialog.getByRole("button", { name: "Done" }).click();
+
+  const body = JSON.stringify({ event: { kind: "lamp.lit" }, title: "Lamp 3" });
+  const send = (header: string) =>
+    fetch(url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        [header]: createHmac("sha256", secret).update(body).digest("base64"),
+      },
+      body,
+    });
+  expect((await send("x-acme-signature")).status).toBe(202);
+  expect((await send("x-other")).status).not.toBe(202);
+  const { json } = await ui.call("GET", "/api/events?type=lamp.lit");
+  expect(json.items).toHaveLength(1);
+
+  const card = page.getByRole("listitem").filter({ hasText: "Acme" });
+  await card.getByText("header X-Acme-Signature", { exact: false }).waitFor();
+  await card.getByRole("button", { name: "Edit" }).click();
+  await dialog.getByRole("textbox", { name: "Name" }).fill("Acme lamps");
+  await dialog.getByRole("combobox", { name: "Encoding" }).selectOption("");
+  await dialog.getByRole("textbox", { name: "Header", exact: true }).fill("X-Lamp-Signature");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await card.filter({ hasText: "Acme lamps" }).getByText("header X-Lamp-Signature", { exact: false }).waitFor();
+  const stored = await ui.call("GET", "/api/sources");
+  expect(stored.json.items.find(({ name }: { name: string }) => name === "Acme lamps").config).toEqual({
+    mode: "hmac",
+    header: "X-Lamp-Signature",
+    typeField: "event.kind",
+  });
+});
+
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
   const page = await ui.open("/sources", { colorScheme, reducedMotion: "reduce" });
   await page.getByRole("heading", { name: "Endpoints of the whole hub" }).waitFor();
   expect(await findBarriers(page)).toEqual([]);
+  await page.getByRole("button", { name: "Add a source" }).first().click();
+  await page.getByRole("combobox", { name: "Sender" }).selectOption("generic");
+  await page.getByRole("combobox", { name: "Mode" }).waitFor();
+  expect(await findBarriers(page), "add").toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { path, toUrl } from "./client.ts";
-import { ApiError, readProblem, toProblem } from "./problem.ts";
+import { ApiError, fieldErrors, readProblem, toProblem } from "./problem.ts";
 
 it("shows the server's own words", async () => {
   const body = {
@@ -12,6 +12,8 @@ it("shows the server's own words", async () => {
   const problem = await readProblem(Response.json(body, { status: 400 }));
   expect(problem).toEqual({ ...body, status: 400 });
   expect(toProblem(new ApiError(problem))).toBe(problem);
+  expect(fieldErrors(new ApiError(problem)).get("name")).toBe("must not be empty");
+  expect(fieldErrors(null).size).toBe(0);
 });
 
 it.each([

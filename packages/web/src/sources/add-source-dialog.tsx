@@ -1,4 +1,5 @@
 /** Adds an endpoint: first its address, then where to paste what, and whose secret it is. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
@@ -10,6 +11,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, SelectInput, TextInput } from "../ui/field.tsx";
 import { PasteSteps } from "./paste-steps.tsx";
+import { SourceConfig } from "./source-config.tsx";
 
 export function AddSourceDialog({
   kinds,
@@ -20,12 +22,14 @@ export function AddSourceDialog({
 }) {
   const [kindId, setKindId] = useState(kinds[0]?.id ?? "");
   const [name, setName] = useState("");
+  const [config, setConfig] = useState<JsonObject>({});
   const kind = kinds.find(({ id }) => id === kindId);
   const add = useMutation({
     mutationFn: () =>
       api.post<SourceWithSecret>("/api/sources", {
         kind: kindId,
         ...(name.trim() && { name: name.trim() }),
+        ...(kind?.config && { config }),
       }),
     onSuccess: () => void queryClient.invalidateQueries({ queryKey: ["sources"] }),
   });
@@ -76,12 +80,14 @@ export function AddSourceDialog({
           )}
         </Field>
         {kind?.config && (
-          <p className="type-meta text-ink-2">
-            How a generic sender signs and names its events is set with{" "}
-            <code>npx signalbox source add generic --help</code>. Without it: HMAC-SHA256.
-          </p>
+          <SourceConfig
+            schema={kind.config}
+            value={config}
+            error={add.error}
+            onChange={setConfig}
+          />
         )}
-        {add.error && <ErrorState error={add.error} />}
+        {add.error && <ErrorState error={add.error} compact />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" icon={Plus} busy={add.isPending}>

@@ -67,7 +67,7 @@ export function PasteSteps({
           </div>
         )
       )}
-      {save.error && <ErrorState error={save.error} />}
+      {save.error && <ErrorState error={save.error} compact />}
       <div className="flex justify-end gap-2">
         {isTheirs && <Button onClick={onDone}>Later</Button>}
         <Button

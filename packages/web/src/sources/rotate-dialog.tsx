@@ -84,7 +84,7 @@ export function RotateDialog({
               />
             )}
           </Field>
-          {rotate.error && <ErrorState error={rotate.error} />}
+          {rotate.error && <ErrorState error={rotate.error} compact />}
           <div className="flex justify-end gap-2">
             <Button onClick={onClose}>Cancel</Button>
             <Button

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { receivedBy, secretsText } from "./source-list.ts";
+import { configText, receivedBy, secretsText } from "./source-list.ts";
 
 it("sums up what an endpoint has received", () => {
   const type = (source_id: string, type: string, count: number, last_received_at: string) => ({
@@ -34,3 +34,8 @@ it("names the secrets of an endpoint", () => {
   expect(text(later, null, soon)).toBe(`3 secrets, the former valid until ${later}`);
   expect(text(past, null)).toBe("1 secret");
 });
+
+it("names how an endpoint verifies and reads its webhooks", () =>
+  expect(configText({ mode: "hmac", header: "X-Acme", n: 1 })).toBe(
+    "mode hmac, header X-Acme, n 1",
+  ));

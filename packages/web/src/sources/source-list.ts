@@ -38,3 +38,9 @@ export function secretsText(
     return `${secrets.length} secrets, the former valid until ${format(last)}`;
   return secrets.length === 1 ? "1 secret" : `${secrets.length} secrets`;
 }
+
+/** `mode hmac, header X-Acme-Signature` */
+export const configText = (config: Source["config"]): string =>
+  Object.entries(config)
+    .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");

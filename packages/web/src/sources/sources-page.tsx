@@ -1,6 +1,6 @@
 /** Webhook endpoints: add, rotate, what they received, and what was rejected. */
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { KeyRound, Plus, Send, Trash2 } from "lucide-react";
+import { KeyRound, Pencil, Plus, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, path } from "../api/client.ts";
@@ -19,8 +19,9 @@ import { SkeletonRows } from "../ui/skeleton.tsx";
 import { SourceMark } from "../ui/source-mark.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { AddSourceDialog } from "./add-source-dialog.tsx";
+import { EditSourceDialog } from "./edit-source-dialog.tsx";
 import { RotateDialog } from "./rotate-dialog.tsx";
-import { type Received, receivedBy, secretsText } from "./source-list.ts";
+import { configText, type Received, receivedBy, secretsText } from "./source-list.ts";
 
 export default function SourcesPage() {
   usePageTitle("Sources");
@@ -118,7 +119,7 @@ function SourceCard({
   kind: SourceKind | undefined;
   received: Received | undefined;
 }) {
-  const [layer, setLayer] = useState<"rotate" | "delete">();
+  const [layer, setLayer] = useState<"edit" | "rotate" | "delete">();
   const [, navigate] = useLocation();
   const sendTest = () =>
     api
@@ -140,6 +141,9 @@ function SourceCard({
       <p className="type-meta text-ink-2">
         {secretsText(source, (iso) => `${day(iso)}, ${clock(iso)}`)}
       </p>
+      {Object.keys(source.config).length > 0 && (
+        <code className="wrap-anywhere type-code-s text-ink-2">{configText(source.config)}</code>
+      )}
       <div className="mt-auto flex flex-wrap gap-2 border-line border-t pt-3">
         <Button size="small" icon={Send} onClick={() => void sendTest()}>
           Send test event
@@ -147,11 +151,17 @@ function SourceCard({
         <Button size="small" icon={KeyRound} onClick={() => setLayer("rotate")}>
           Rotate the secret
         </Button>
+        <Button size="small" icon={Pencil} onClick={() => setLayer("edit")}>
+          Edit
+        </Button>
         <span className="flex-1" />
         <Button size="small" look="danger" icon={Trash2} onClick={() => setLayer("delete")}>
           Delete
         </Button>
       </div>
+      {layer === "edit" && (
+        <EditSourceDialog source={source} kind={kind} onClose={() => setLayer(undefined)} />
+      )}
       {layer === "rotate" && (
         <RotateDialog source={source} kind={kind} onClose={() => setLayer(undefined)} />
       )}
@@ -189,7 +199,7 @@ function DeleteDialog({ source, onClose }: { source: Source; onClose: () => void
         </>
       }
     >
-      {remove.error && <ErrorState error={remove.error} />}
+      {remove.error && <ErrorState error={remove.error} compact />}
     </Dialog>
   );
 }

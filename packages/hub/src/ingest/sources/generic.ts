@@ -27,20 +27,38 @@ const fieldPath = z
 
 const config = z
   .strictObject({
-    /** Default: HMAC if its header is present, otherwise a bearer token. */
-    mode: z.enum(["hmac", "bearer"], 'must be "hmac" or "bearer"').optional(),
-    /** The header with the signature or the token. */
-    header: headerName.optional(),
-    /** The text before the signature or token in the header. */
-    prefix: z.string().max(50).optional(),
-    encoding: z.enum(["hex", "base64"], 'must be "hex" or "base64"').optional(),
-    /** The header or field with the delivery id. Default: Idempotency-Key, otherwise webhook-id. */
-    idHeader: storedHeader.optional(),
-    idField: fieldPath.optional(),
-    /** The header or field with the event type, or one type for all events. Default: "event". */
-    typeHeader: storedHeader.optional(),
-    typeField: fieldPath.optional(),
-    type: z.string().min(1, "must not be empty").max(200).optional(),
+    mode: z
+      .enum(["hmac", "bearer"], 'must be "hmac" or "bearer"')
+      .optional()
+      .describe("How webhooks are verified. Default: by HMAC if its header is present, else by token."),
+    header: headerName
+      .optional()
+      .describe("The header with the signature or the token. Default: X-Hub-Signature-256."),
+    prefix: z
+      .string()
+      .max(50)
+      .optional()
+      .describe("The text before the signature or the token in the header, such as sha256=."),
+    encoding: z
+      .enum(["hex", "base64"], 'must be "hex" or "base64"')
+      .optional()
+      .describe("How the signature is written. Default: hex."),
+    idHeader: storedHeader
+      .optional()
+      .describe("The header with the delivery id. Default: Idempotency-Key, otherwise webhook-id."),
+    idField: fieldPath
+      .optional()
+      .describe("Instead: the field of the body with the delivery id, such as event.id."),
+    typeHeader: storedHeader.optional().describe("The header with the type of the event."),
+    typeField: fieldPath
+      .optional()
+      .describe("Instead: the field of the body with the type, such as event.type."),
+    type: z
+      .string()
+      .min(1, "must not be empty")
+      .max(200)
+      .optional()
+      .describe('Instead: one type for all events. Default: "event".'),
   })
   .superRefine((given, context) => {
     const addIssue = (path: keyof typeof given, message: string) =>
