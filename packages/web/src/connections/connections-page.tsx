@@ -46,10 +46,12 @@ export default function ConnectionsPage() {
         )}
       >
         <div className={cx("min-h-0 overflow-y-auto", openId && "max-[1100px]:hidden")}>
-          {connections.isPending ? (
-            <SkeletonRows rows={4} />
-          ) : connections.error ? (
-            <ErrorState error={connections.error} onRetry={() => void connections.refetch()} />
+          {!connections.data ? (
+            connections.error ? (
+              <ErrorState error={connections.error} onRetry={() => void connections.refetch()} />
+            ) : (
+              <SkeletonRows rows={4} />
+            )
           ) : connections.data.items.length === 0 ? (
             <EmptyState
               title="No MCP server yet"

@@ -1,0 +1,258 @@
+/** What every list shows while it loads, if it cannot load, and if it is empty; and hostile names. */
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { deliver } from "../support/deliver.ts";
+import { serveSdk2 } from "../support/mcp-servers.ts";
+import { startOutside } from "./support/sample-desk.ts";
+import { useUi } from "./support/ui.ts";
+
+const ui = useUi();
+let eventId = "";
+
+beforeAll(async () => {
+  await deliver(ui.url());
+  const { json } = await ui.call("GET", "/api/events");
+  eventId = json.items[0].id;
+});
+
+interface List {
+  name: string;
+  path: string | (() => string);
+  requests: RegExp;
+  /** The heading or sentence of the empty list. */
+  empty: string;
+  /** The tab that shows it. */
+  tab?: string;
+  /** The empty response, if it is not an empty page. */
+  nothing?: unknown;
+}
+
+const ofEvent = () => `/inbox/${eventId}?view=all`;
+const NONE = { items: [], next_cursor: null };
+const WORDS = "The store is being moved. Try again in a minute.";
+
+const LISTS: readonly List[] = [
+  {
+    name: "events",
+    path: "/inbox?view=all",
+    requests: /\/api\/events\?/,
+    empty: "No event has arrived yet",
+  },
+  { name: "flows", path: "/flows", requests: /\/api\/flows\?/, empty: "No flow yet" },
+  { name: "runs", path: "/runs", requests: /\/api\/runs\?/, empty: "Nothing has run yet" },
+  {
+    name: "connections",
+    path: "/connections",
+    requests: /\/api\/connections\?/,
+    empty: "No MCP server yet",
+  },
+  {
+    name: "sources",
+    path: "/sources",
+    requests: /\/api\/sources$/,
+    empty: "No endpoint with a key yet",
+  },
+  {
+    name: "rejected webhooks",
+    path: "/sources",
+    requests: /\/api\/refusals$/,
+    empty: "None since the hub started.",
+  },
+  { name: "tokens", path: "/settings", requests: /\/api\/tokens$/, empty: "No token yet" },
+  {
+    name: "secrets",
+    path: "/settings/secrets",
+    requests: /\/api\/secrets$/,
+    empty: "No secret yet",
+  },
+  {
+    name: "settings",
+    path: "/settings/settings",
+    requests: /\/api\/settings$/,
+    empty: "No setting has this name.",
+  },
+  {
+    name: "triggers that were considered",
+    path: ofEvent,
+    tab: "Why",
+    requests: /\/explain/,
+    empty: "No trigger listens to such events",
+  },
+  {
+    name: "runs of an event",
+    path: ofEvent,
+    tab: "Runs",
+    requests: /\/api\/runs\?.*event=/,
+    empty: "This event has started no run",
+  },
+];
+
+/** Holds back the responses to some requests until it is told what they are. */
+async function control(page: Page, requests: RegExp, nothing: unknown) {
+  let isFailing = true;
+  const released = Promise.withResolvers<void>();
+  await page.route(requests, async (route) => {
+    await released.promise;
+    await route.fulfill(
+      isFailing
+        ? {
+            status: 409,
+            contentType: "application/problem+json",
+            body: JSON.stringify({ title: "Not now", detail: WORDS, code: "moved" }),
+          }
+        : { status: 200, contentType: "application/json", body: JSON.stringify(nothing) },
+    );
+  });
+  return {
+    fail: () => released.resolve(),
+    answer: () => {
+      isFailing = false;
+    },
+  };
+}
+
+describe("the list of", () => {
+  it.each(LISTS)("$name loads, fails in the hub's words, and teaches when empty", async (list) => {
+    const { path, requests, empty, tab, nothing = NONE } = list;
+    const page = await ui.open();
+    const responses = await control(page, requests, nothing);
+    await page.goto(`${ui.url()}${typeof path === "string" ? path : path()}`);
+    if (tab) await page.getByRole("tab", { name: tab }).click();
+    const place = tab ? page.getByRole("tabpanel") : page.getByRole("main");
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await place.getByRole("status", { name: "Loading" }).first().waitFor();
+    responses.fail();
+    await place.getByRole("alert").getByText(WORDS).waitFor();
+    responses.answer();
+    await place.getByRole("button", { name: "Try again" }).click();
+    await place.getByText(empty).waitFor();
+    expect(await place.getByText(WORDS).count()).toBe(0);
+  });
+});
+
+const WORD = "W".repeat(10_000);
+const MARKUP = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
+const RIGHT_TO_LEFT = "\u202Eمرحبا بالعالم";
+
+/** A name as long as names may be, with markup and text that runs the other way. */
+const hostileName = (max: number) => `${MARKUP}${RIGHT_TO_LEFT}${WORD}`.slice(0, max);
+
+async function setUpHostileDesk(): Promise<{ flow: string; run: string; connection: string }> {
+  const server = await serveSdk2(
+    { forecast: () => ({}) },
+    { described: [{ name: "forecast", description: `${MARKUP} ${WORD.slice(0, 2_000)}` }] },
+  );
+  const { json: connection } = await ui.call("POST", "/api/connections", {
+    name: hostileName(200),
+    url: server.url,
+  });
+  await ui.call("POST", "/api/sources", { kind: "generic", name: hostileName(200) });
+  await ui.call("POST", "/api/tokens", { name: hostileName(100) });
+  await ui.call("POST", "/api/apps", { slug: "hostile", name: hostileName(100) });
+  const { json: flow } = await ui.call("POST", "/api/apps/hostile/flows", {
+    name: hostileName(200),
+    description: `${MARKUP} ${RIGHT_TO_LEFT} ${WORD.slice(0, 1_000)}`,
+    nodes: [
+      {
+        id: "ask",
+        type: "UserIntent",
+        name: hostileName(200),
+        position: { x: 0, y: 0 },
+        parameters: {
+          toolName: "ask",
+          toolDescription: `${MARKUP} ${WORD.slice(0, 500)}`,
+          parameters: [{ name: "text", type: "string" }],
+        },
+      },
+      {
+        id: "fail",
+        type: "Code",
+        name: hostileName(190),
+        position: { x: 300, y: 0 },
+        parameters: { code: "throw new Error(trigger.text)" },
+      },
+    ],
+    edges: [{ source: "ask", target: "fail" }],
+  });
+  await ui.call("POST", `/api/flows/${flow.id}/publish`, { note: MARKUP });
+  const { json: run } = await ui.call("POST", `/api/flows/${flow.id}/runs?wait=1`, {
+    trigger: "ask",
+    input: { text: `${MARKUP} ${RIGHT_TO_LEFT} ${WORD}` },
+  });
+  return { flow: flow.id, run: run.id, connection: connection.id };
+}
+
+it("shows hostile names and errors as text on every page, without breaking the layout", async () => {
+  const { flow, run, connection } = await setUpHostileDesk();
+  const page = await ui.open();
+  for (const path of [
+    "/inbox?view=all",
+    "/flows",
+    `/flows/${flow}`,
+    "/runs",
+    `/runs/${run}`,
+    `/connections/${connection}`,
+    "/sources",
+    "/settings",
+    "/connect",
+  ]) {
+    await page.goto(`${ui.url()}${path}`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await page.getByText("Live", { exact: true }).waitFor();
+    await expect.poll(() => page.getByRole("status", { name: "Loading" }).count(), path).toBe(0);
+    if (!path.startsWith("/inbox")) await expect.poll(() => page.content()).toContain("WWWW");
+    const overflow = await page.evaluate(() =>
+      [document.documentElement, ...document.querySelectorAll("main, main aside")].map(
+        (element) => element.scrollWidth - element.clientWidth,
+      ),
+    );
+    expect(Math.max(...overflow), `${path} is wider than the window`).toBeLessThanOrEqual(0);
+    expect(await page.locator("img[src=x], main script").count(), path).toBe(0);
+    expect(await page.title(), path).not.toBe("owned");
+  }
+});
+
+describe("motion", () => {
+  const animations = (page: Page) =>
+    page.evaluate(
+      () => document.getAnimations().filter(({ playState }) => playState === "running").length,
+    );
+
+  it.each([
+    ["no-preference", true],
+    ["reduce", false],
+  ] as const)("with the preference %s: %s", async (reducedMotion, isMoving) => {
+    const outside = await startOutside();
+    const name = `Endless ${reducedMotion}`;
+    await ui.call("POST", "/api/apps", { slug: reducedMotion, name });
+    const { json: flow } = await ui.call("POST", `/api/apps/${reducedMotion}/flows`, {
+      name,
+      nodes: [
+        { id: "ask", type: "UserIntent", name: "Ask", parameters: { toolDescription: "Asks." } },
+        {
+          id: "wait",
+          type: "HttpRequest",
+          name: "Wait",
+          parameters: { url: `${outside.url}/slow`, timeoutMs: 300_000 },
+        },
+      ],
+      edges: [{ source: "ask", target: "wait" }],
+    });
+    await ui.call("POST", `/api/flows/${flow.id}/publish`, {});
+    const { json: run } = await ui.call("POST", `/api/flows/${flow.id}/runs`, {
+      trigger: "ask",
+      input: {},
+    });
+    const page = await ui.open("/runs", { reducedMotion });
+    await page
+      .getByRole("region", { name: "Runs" })
+      .getByRole("link")
+      .filter({ hasText: name })
+      .getByRole("img", { name: "under way" })
+      .waitFor();
+    if (isMoving) await expect.poll(() => animations(page)).toBeGreaterThan(0);
+    else expect(await animations(page)).toBe(0);
+    await ui.call("POST", `/api/runs/${run.id}/cancel`);
+    outside.stop();
+  });
+});
