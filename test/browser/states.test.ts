@@ -147,8 +147,8 @@ async function setUpHostileDesk(): Promise<{ flow: string; run: string; connecti
     url: server.url,
   });
   await ui.call("POST", "/api/sources", { kind: "generic", name: hostileName(200) });
-  await ui.call("POST", "/api/tokens", { name: hostileName(100) });
-  await ui.call("POST", "/api/apps", { slug: "hostile", name: hostileName(100) });
+  await ui.call("POST", "/api/tokens", { name: hostileName(200) });
+  await ui.call("POST", "/api/apps", { slug: "hostile", name: hostileName(200) });
   const { json: flow } = await ui.call("POST", "/api/apps/hostile/flows", {
     name: hostileName(200),
     description: `${MARKUP} ${RIGHT_TO_LEFT} ${WORD.slice(0, 1_000)}`,

@@ -23,8 +23,8 @@ export interface Ui {
   call(method: string, path: string, body?: unknown): Promise<{ json: any }>;
   /** A link that signs in once. */
   link(): Promise<string>;
-  /** A page that is signed in. The test fails if the page has logged an error. */
-  open(path?: string, options?: BrowserContextOptions): Promise<Page>;
+  /** A page that is signed in, by `link` or a new one. The test fails if the page has logged an error. */
+  open(path?: string, options?: BrowserContextOptions & { link?: string }): Promise<Page>;
 }
 
 /** Registers hooks of the file, so it must be called at its top. */
@@ -68,7 +68,7 @@ export function useUi(env: Record<string, string> = {}): Ui {
     hub: () => hub,
     call,
     link,
-    async open(path = "/inbox", options = {}) {
+    async open(path = "/inbox", { link: given, ...options } = {}) {
       const context = await browser.newContext({
         viewport: { width: 1440, height: 900 },
         ...options,
@@ -86,7 +86,7 @@ export function useUi(env: Record<string, string> = {}): Ui {
         await context.close();
         expect(problems, "errors in the console of the page").toEqual([]);
       });
-      await page.goto(await link());
+      await page.goto(given ?? (await link()));
       await page.waitForURL("**/inbox");
       if (path !== "/inbox") await page.goto(`${hub.url}${path}`);
       return page;
