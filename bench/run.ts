@@ -18,6 +18,7 @@ import { reads } from "./reads.ts";
 import { soak } from "./soak.ts";
 import { start } from "./start.ts";
 import { figure } from "./table.ts";
+import { tabs } from "./tabs.ts";
 
 const benchmarks: Record<string, Benchmark> = {
   ingest,
@@ -28,6 +29,7 @@ const benchmarks: Record<string, Benchmark> = {
   connections,
   memory,
   start,
+  tabs,
   hostile,
   soak,
   parts,
@@ -45,6 +47,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   connections  calls of a tool compared with the bare SDK client; 1,000 idle connections
   memory       memory of the hub during 200,000 deliveries
   start        time to the first response, memory of an idle hub
+  tabs         webhooks while ten tabs of a browser show the inbox
   hostile      /healthz while hostile expressions, schemas and code of flow authors run
   soak         all attacks on the hub's limits at once, beside 200 webhooks per second
   parts        CPU of a webhook, split into HMAC, parsing and storage
