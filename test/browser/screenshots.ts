@@ -45,10 +45,28 @@ async function call(method: string, path: string, body?: unknown) {
   return { json: text === "" ? undefined : JSON.parse(text) };
 }
 
+/** Connections and endpoints: the hub's own inbox as an MCP server, one that is down, two senders. */
+async function setUpPeers() {
+  await call("POST", "/api/connections", {
+    name: "inbox of this hub",
+    url: `${hub.url}/mcp`,
+    auth: { type: "bearer", token: ADMIN },
+  });
+  await call("POST", "/api/connections", { name: "weather", url: `${outside.url}/mcp` });
+  await call("POST", "/api/sources", { kind: "github", name: "octocat/hello-world" });
+  await call("POST", "/api/sources", {
+    kind: "generic",
+    name: "Relay room",
+    config: { mode: "hmac", header: "X-Relay-Signature", typeField: "event.kind" },
+  });
+}
+
 async function findShots(): Promise<Shot[]> {
   const flows = (await call("GET", "/api/flows?limit=100")).json.items;
   const flow = flows.find(({ name }: { name: string }) => name === "Issue triage");
   const runs = (await call("GET", `/api/runs?flow=${flow.id}`)).json.items;
+  const connections = (await call("GET", "/api/connections")).json.items;
+  const inbox = connections.find(({ status }: { status: string }) => status === "ok");
   return [
     {
       name: "inbox",
@@ -62,7 +80,12 @@ async function findShots(): Promise<Shot[]> {
     { name: "canvas", path: `/flows/${flow.id}` },
     { name: "runs", path: "/runs" },
     { name: "run", path: `/runs/${runs[0].id}` },
-    { name: "connections", path: "/connections" },
+    { name: "connections", path: `/connections/${inbox.id}` },
+    {
+      name: "call-tool",
+      path: `/connections/${inbox.id}`,
+      act: (page) => page.getByRole("button", { name: "Call list_pending_events" }).click(),
+    },
     { name: "sources", path: "/sources" },
     { name: "settings", path: "/settings" },
     { name: "connect", path: "/connect" },
@@ -74,6 +97,7 @@ try {
   mkdirSync(FOLDER, { recursive: true });
   await setUpFlows(call, outside.url);
   await sendEvents(hub.url);
+  await setUpPeers();
   const shots = (await findShots()).filter(({ name }) => only.length === 0 || only.includes(name));
   for (const colorScheme of ["light", "dark"] as const) {
     const context = await browser.newContext({

@@ -197,7 +197,7 @@ function Result({ result, ms }: { result: CalledTool; ms: number }) {
           {textOf(result) || "The tool reported an error."}
         </p>
       )}
-      <JsonTree value={result as Json} label="result" maxRows={16} />
+      <JsonTree value={result as unknown as Json} label="result" maxRows={16} />
     </section>
   );
 }

@@ -37,3 +37,15 @@ it("ends where a schema contains itself, or refers to nothing", () => {
   expect(JSON.stringify(tree).length).toBeLessThan(2_000);
   expect(tree).toMatchObject({ properties: { lost: {} } });
 });
+
+it("draws a limited number of fields", () => {
+  const fields = Object.fromEntries(
+    Array.from({ length: 50 }, (_, nth) => [`field${nth}`, { $ref: "#/$defs/Node" }]),
+  );
+  const wide = plainSchema({
+    type: "object",
+    properties: fields,
+    $defs: { Node: { type: "object", properties: fields } },
+  });
+  expect(JSON.stringify(wide.properties).split("field").length).toBeLessThan(2_500);
+});

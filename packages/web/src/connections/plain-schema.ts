@@ -5,31 +5,36 @@
 import { resolvePointer } from "@signalbox/rules/flows/schema-errors.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 
-/** Deeper parts are edited as JSON. It also ends schemas that contain themselves. */
-const MAX_DEPTH = 6;
+/** Deeper parts are edited as JSON; a schema may contain itself. */
+const MAX_DEPTH = 8;
+/** A small schema can refer to itself so often that it would have millions of parts. */
+const MAX_PARTS = 1_000;
 
-export const plainSchema = (schema: JsonObject): JsonObject => plain(schema, schema, MAX_DEPTH);
-
-function plain(part: JsonObject, root: JsonObject, depth: number): JsonObject {
-  if (depth === 0) return withoutShape(part);
-  const inner = (each: Json): Json => (isObject(each) ? plain(each, root, depth - 1) : each);
-  const { $ref, ...own } = part;
-  if (typeof $ref === "string") {
-    const target = resolvePointer(root, $ref);
-    return plain(isObject(target) ? { ...target, ...own } : own, root, depth - 1);
-  }
-  const branch = onlyBranch(part);
-  if (branch) return plain(branch, root, depth - 1);
-  const { properties, items } = part;
-  return {
-    ...part,
-    ...(isObject(properties) && {
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([name, each]) => [name, inner(each)]),
-      ),
-    }),
-    ...(items !== undefined && { items: inner(items) }),
+export function plainSchema(schema: JsonObject): JsonObject {
+  let left = MAX_PARTS;
+  const plain = (part: JsonObject, depth: number): JsonObject => {
+    left -= 1;
+    if (depth === 0 || left < 0) return withoutShape(part);
+    const inner = (each: Json): Json => (isObject(each) ? plain(each, depth - 1) : each);
+    const { $ref, ...own } = part;
+    if (typeof $ref === "string") {
+      const target = resolvePointer(schema, $ref);
+      return plain(isObject(target) ? { ...target, ...own } : own, depth - 1);
+    }
+    const branch = onlyBranch(part);
+    if (branch) return plain(branch, depth - 1);
+    const { properties, items } = part;
+    return {
+      ...part,
+      ...(isObject(properties) && {
+        properties: Object.fromEntries(
+          Object.entries(properties).map(([name, each]) => [name, inner(each)]),
+        ),
+      }),
+      ...(items !== undefined && { items: inner(items) }),
+    };
   };
+  return plain(schema, MAX_DEPTH);
 }
 
 const isNull = (branch: Json): boolean => isObject(branch) && branch.type === "null";
