@@ -8,11 +8,18 @@ import { useUi } from "./support/ui.ts";
 
 const ui = useUi();
 let eventId = "";
+let connectionId = "";
 
 beforeAll(async () => {
   await deliver(ui.url());
   const { json } = await ui.call("GET", "/api/events");
   eventId = json.items[0].id;
+  // It does not respond: nothing listens at this port.
+  const added = await ui.call("POST", "/api/connections", {
+    name: "Down",
+    url: "http://127.0.0.1:9/mcp",
+  });
+  connectionId = added.json.id;
 });
 
 interface List {
@@ -84,6 +91,13 @@ const LISTS: readonly List[] = [
     tab: "Runs",
     requests: /\/api\/runs\?.*event=/,
     empty: "This event has started no run",
+  },
+  {
+    name: "flows that use a connection",
+    path: () => `/connections/${connectionId}`,
+    tab: "Used by",
+    requests: /\/subscriptions$/,
+    empty: "No flow listens to this server",
   },
 ];
 

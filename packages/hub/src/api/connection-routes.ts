@@ -93,7 +93,7 @@ export const connectionDetails = connectionView.extend({
   triggers: z.array(triggerView.pick({ type: true, title: true, description: true })),
 });
 
-const subscriptionView = z.object({
+export const subscriptionView = z.object({
   id: z.string(),
   flow_id: z.string(),
   node_id: z.string(),

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type {
   connectionDetails,
   connectionView,
+  subscriptionView,
   toolResult,
   toolView,
 } from "../../../hub/src/api/connection-routes.ts";
@@ -62,6 +63,7 @@ export type Connection = z.output<typeof connectionView>;
 export type ConnectionDetails = z.output<typeof connectionDetails>;
 export type ConnectionTool = z.output<typeof toolView>;
 export type CalledTool = z.output<typeof toolResult>;
+export type Subscription = z.output<typeof subscriptionView>;
 
 export type Tenant = z.output<typeof tenantView>;
 export type Session = z.output<typeof sessionView>;

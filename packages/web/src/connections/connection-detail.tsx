@@ -16,6 +16,7 @@ import { CallToolDialog } from "./call-tool-dialog.tsx";
 import { ConnectionDialog } from "./connection-dialog.tsx";
 import { accessText } from "./connection-form.ts";
 import { lookOfConnection } from "./connection-words.ts";
+import { Subscriptions } from "./subscriptions.tsx";
 
 export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => void }) {
   const [tab, setTab] = useState("tools");
@@ -129,6 +130,11 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
             content: offers(
               data.triggers.map(({ type, description }) => ({ name: type, description })),
             ),
+          },
+          {
+            value: "used",
+            label: "Used by",
+            content: <Subscriptions connection={id} />,
           },
         ]}
       />

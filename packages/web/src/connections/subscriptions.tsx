@@ -1,0 +1,85 @@
+/** The triggers of published flows that listen to a connection, and what its server has confirmed. */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { KeyRound } from "lucide-react";
+import { Link } from "wouter";
+import { api, path } from "../api/client.ts";
+import type { FlowSummary, Page, Subscription } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { IconButton } from "../ui/button.tsx";
+import { EmptyState } from "../ui/empty-state.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { ago } from "../ui/format.ts";
+import { SignalHead } from "../ui/signal-head.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { toastError, toasts } from "../ui/toast.tsx";
+import { lookOfSubscription } from "./connection-words.ts";
+
+export function Subscriptions({ connection }: { connection: string }) {
+  const key = ["connections", "subscriptions", connection];
+  const { data, error, refetch } = useQuery({
+    queryKey: key,
+    queryFn: () =>
+      api.get<{ items: Subscription[] }>(path`/api/connections/${connection}/subscriptions`),
+    refetchInterval: 5_000,
+  });
+  const flows = useQuery({
+    queryKey: ["flows", "palette"],
+    queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 100 }),
+  });
+  const rotate = useMutation({
+    mutationFn: (id: string) =>
+      api.post(path`/api/connections/${connection}/subscriptions/${id}/rotate`),
+    onSuccess: () => {
+      void queryClient.invalidateQueries({ queryKey: key });
+      toasts.add({ title: "The server gets a new callback token; the former is valid for a day" });
+    },
+    onError: toastError,
+  });
+  if (!data)
+    return error ? (
+      <ErrorState error={error} onRetry={() => void refetch()} />
+    ) : (
+      <SkeletonRows rows={3} />
+    );
+  if (data.items.length === 0)
+    return (
+      <EmptyState title="No flow listens to this server">
+        Publish a flow with an Event trigger for this connection. The hub then subscribes at the
+        server.
+      </EmptyState>
+    );
+  return (
+    <ul className="flex flex-col gap-2 pb-6">
+      {data.items.map((one) => {
+        const { aspect, label } = lookOfSubscription(one);
+        const flow = flows.data?.items.find(({ id }) => id === one.flow_id);
+        return (
+          <li key={one.id} className="tile flex items-start gap-3 px-3 py-2">
+            <SignalHead aspect={aspect} label={label} />
+            <span className="min-w-0 flex-1">
+              <Link
+                href={`/flows/${one.flow_id}?node=${encodeURIComponent(one.node_id)}`}
+                className="wrap-anywhere block type-strong hover:underline"
+              >
+                {flow?.name ?? one.flow_id}
+              </Link>
+              <span className="wrap-anywhere block type-meta text-ink-2">
+                <code>{one.type || "any type"}</code>, {label},{" "}
+                {one.last_fired_at ? `last fired ${ago(one.last_fired_at)}` : "has not fired yet"}
+              </span>
+              {one.error && (
+                <span className="wrap-anywhere block type-meta text-red">{one.error}</span>
+              )}
+            </span>
+            <IconButton
+              size="small"
+              icon={KeyRound}
+              label={`New callback token for ${flow?.name ?? one.flow_id}`}
+              onClick={() => rotate.mutate(one.id)}
+            />
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
