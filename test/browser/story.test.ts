@@ -131,7 +131,10 @@ it("leads from the printed link to a flow that agents and events start, and back
   await page.waitForURL("**/flows/*");
   const flow = page.url();
   await tile(page, "Issues opened").click();
-  await panel(page, "Issues opened").waitFor();
+  await panel(page, "Issues opened")
+    .getByRole("region", { name: "Preview" })
+    .getByText(/^1 of /)
+    .waitFor();
 
   // What follows the trigger, by keyboard.
   await addByKeyboard(page, "HTTP request");
@@ -222,21 +225,31 @@ it("leads from the printed link to a flow that agents and events start, and back
   await page.getByRole("button", { name: "1 new event" }).click();
   await row(page, "The broken lamp").getByText(`${FLOW} · HTTP 502`).waitFor();
 
-  // Why: the run shows the step that failed, in the server's words.
+  // Why: the run opens at the step that failed, with the words of the server.
   await row(page, "The broken lamp").click();
   await page.getByRole("tab", { name: "Runs" }).click();
   await page.getByRole("tabpanel").getByRole("link", { name: FLOW }).click();
   await page.waitForURL("**/runs/*");
-  await page.getByText("Fetch the issue").first().waitFor();
-  await page.getByText(/502/).first().waitFor();
+  const failed = page.url();
+  await page.getByRole("complementary").getByText("Fetch the issue").first().waitFor();
+  await page.getByRole("tabpanel").getByText(/502/).first().waitFor();
+  await tile(page, "Fetch the issue").getByRole("img", { name: "failed" }).waitFor();
 
   // Fixed, and the same event once more.
   await setUrl(page, flow, `${outside.url}/issue`);
   await publish(page, 3, "Repairs it");
+  await page.goto(failed);
+  await page.getByRole("button", { name: "Replay…" }).click();
+  await page
+    .getByRole("dialog", { name: "Replay" })
+    .getByRole("button", { name: "Replay", exact: true })
+    .click();
+  await expect.poll(() => page.url()).not.toContain(new URL(failed).pathname);
+  await page
+    .locator("#main header")
+    .getByText(/^done in/)
+    .waitFor();
   await go(page, "i", "/inbox");
-  await row(page, "The broken lamp").click();
-  await page.getByRole("button", { name: "Replay" }).click();
-  await page.getByText("1 run started").waitFor();
   await row(page, "The broken lamp").getByRole("img", { name: "done" }).waitFor();
   await go(page, "r", "/runs");
   await expect.poll(() => runRows(page).getByRole("img", { name: "done" }).count()).toBe(4);
