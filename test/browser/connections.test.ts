@@ -89,8 +89,7 @@ it("adds a server with an immediate check, and calls a tool by the form of its s
 /** A token endpoint for one client, as an authorization server has it. */
 const serveTokens = () =>
   listen((request, response) => {
-    const isClient =
-      request.headers.authorization === `Basic ${btoa("the-hub:the-client-secret")}`;
+    const isClient = request.headers.authorization === `Basic ${btoa("the-hub:the-client-secret")}`;
     response.writeHead(isClient ? 200 : 401, { "content-type": "application/json" });
     response.end(
       JSON.stringify(isClient ? { access_token: "granted" } : { error: "invalid_client" }),

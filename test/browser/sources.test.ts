@@ -101,9 +101,14 @@ it("sets how a generic sender signs and names its events", async () => {
   await dialog.getByRole("combobox", { name: "Encoding" }).selectOption("");
   await dialog.getByRole("textbox", { name: "Header", exact: true }).fill("X-Lamp-Signature");
   await dialog.getByRole("button", { name: "Save" }).click();
-  await card.filter({ hasText: "Acme lamps" }).getByText("header X-Lamp-Signature", { exact: false }).waitFor();
+  await card
+    .filter({ hasText: "Acme lamps" })
+    .getByText("header X-Lamp-Signature", { exact: false })
+    .waitFor();
   const stored = await ui.call("GET", "/api/sources");
-  expect(stored.json.items.find(({ name }: { name: string }) => name === "Acme lamps").config).toEqual({
+  expect(
+    stored.json.items.find(({ name }: { name: string }) => name === "Acme lamps").config,
+  ).toEqual({
     mode: "hmac",
     header: "X-Lamp-Signature",
     typeField: "event.kind",

@@ -213,7 +213,9 @@ it("shows hostile names and errors as text on every page, without breaking the l
     await page.goto(`${ui.url()}${path}`);
     await page.getByRole("heading", { level: 1 }).waitFor();
     await page.getByText("Live", { exact: true }).waitFor();
-    await expect.poll(() => page.getByRole("status", { name: "Loading" }).count(), path).toBe(0);
+    await expect
+      .poll(() => page.getByRole("status", { name: "Loading" }).count(), { message: path })
+      .toBe(0);
     if (!path.startsWith("/inbox")) await expect.poll(() => page.content()).toContain("WWWW");
     const overflow = await page.evaluate(() =>
       [document.documentElement, ...document.querySelectorAll("main, main aside")].map(

@@ -16,7 +16,12 @@ import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { Segments } from "../ui/segments.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { plainSchema } from "./plain-schema.ts";
-import { argumentProblems, firstArguments, type ReadArguments, readArguments } from "./tool-arguments.ts";
+import {
+  argumentProblems,
+  firstArguments,
+  type ReadArguments,
+  readArguments,
+} from "./tool-arguments.ts";
 
 const ANYTHING: JsonObject = { type: "object" };
 const NONE: ReadonlyMap<string, string> = new Map();
@@ -37,8 +42,7 @@ export function CallToolDialog({
 }) {
   const tools = useQuery({
     queryKey: ["connections", "tools", connection],
-    queryFn: () =>
-      api.get<{ items: ConnectionTool[] }>(path`/api/connections/${connection}/tools`),
+    queryFn: () => api.get<{ items: ConnectionTool[] }>(path`/api/connections/${connection}/tools`),
   });
   const tool = tools.data?.items.find((each) => each.name === name);
   const schema = tool?.inputSchema ?? ANYTHING;

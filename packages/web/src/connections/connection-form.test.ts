@@ -48,7 +48,12 @@ it("starts a command with its arguments and variables", () =>
       args: "-y\nserver-files\n",
       env: [["ROOT", "/srv"]],
     }),
-  ).toEqual({ name: "files", command: "npx", args: ["-y", "server-files"], env: { ROOT: "/srv" } }));
+  ).toEqual({
+    name: "files",
+    command: "npx",
+    args: ["-y", "server-files"],
+    env: { ROOT: "/srv" },
+  }));
 
 it("keeps stored credentials unless others are chosen", () => {
   const form = formOf(stored);

@@ -64,12 +64,7 @@ export function EditSourceDialog({
         {save.error && <ErrorState error={save.error} compact />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
-          <Button
-            type="submit"
-            look="primary"
-            busy={save.isPending}
-            disabled={name.trim() === ""}
-          >
+          <Button type="submit" look="primary" busy={save.isPending} disabled={name.trim() === ""}>
             Save
           </Button>
         </div>

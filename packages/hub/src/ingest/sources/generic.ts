@@ -30,7 +30,9 @@ const config = z
     mode: z
       .enum(["hmac", "bearer"], 'must be "hmac" or "bearer"')
       .optional()
-      .describe("How webhooks are verified. Default: by HMAC if its header is present, else by token."),
+      .describe(
+        "How webhooks are verified. Default: by HMAC if its header is present, else by token.",
+      ),
     header: headerName
       .optional()
       .describe("The header with the signature or the token. Default: X-Hub-Signature-256."),
