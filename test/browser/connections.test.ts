@@ -55,8 +55,8 @@ it("adds a server with an immediate check, and calls a tool by the form of its s
   await dialog.getByRole("switch", { name: "Hourly" }).click();
   await call.click();
   const result = dialog.getByRole("tree", { name: "result" });
-  await result.getByText("structuredContent").click();
-  for (const text of ['"Bern"', '"metric"', '"clear"']) await result.getByText(text).waitFor();
+  await result.getByText("structuredContent").waitFor();
+  for (const text of ["Bern", "metric", "clear"]) await result.getByText(text).last().waitFor();
   await dialog.getByRole("radio", { name: "JSON" }).click();
   const json = dialog.getByRole("textbox", { name: "Arguments" });
   expect(JSON.parse(await json.inputValue())).toEqual({
@@ -157,7 +157,10 @@ it("starts a server on the hub's machine", async () => {
   await dialog.getByLabel("Value of LEVEL").fill("debug");
   await dialog.getByRole("button", { name: "Add and check" }).click();
   const detail = page.getByRole("complementary", { name: "Connection" });
-  await detail.getByRole("alert").getByText("no-such-program", { exact: false }).waitFor();
+  await detail
+    .getByRole("alert")
+    .getByText("The command cannot be run", { exact: false })
+    .waitFor();
   const id = page.url().split("/").at(-1);
   const { json } = await ui.call("GET", `/api/connections/${id}`);
   expect(json).toMatchObject({

@@ -91,9 +91,10 @@ function CallDialog({
     () => (mode === "form" ? { value } : readArguments(text)),
     [mode, value, text],
   );
+  const rules = mode === "form" ? drawn : schema;
   const problems = useMemo(
-    () => ("value" in given ? argumentProblems(schema, given.value) : NONE),
-    [schema, given],
+    () => ("value" in given ? argumentProblems(rules, given.value) : NONE),
+    [rules, given],
   );
   const context = useMemo(
     () => ({ onReference: undefined, problems: isTried ? problems : NONE }),
@@ -149,15 +150,17 @@ function CallDialog({
         }}
       >
         {hasFields && (
-          <Segments
-            label="How to give the arguments"
-            value={mode}
-            options={[
-              { value: "form", label: "Form" },
-              { value: "json", label: "JSON" },
-            ]}
-            onChange={switchTo}
-          />
+          <div className="flex">
+            <Segments
+              label="How to give the arguments"
+              value={mode}
+              options={[
+                { value: "form", label: "Form" },
+                { value: "json", label: "JSON" },
+              ]}
+              onChange={switchTo}
+            />
+          </div>
         )}
         {mode === "form" ? (
           <PanelProvider value={context}>

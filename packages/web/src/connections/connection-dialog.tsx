@@ -97,15 +97,17 @@ export function ConnectionDialog({
           )}
         </Field>
         {canReachByCommand && (
-          <Segments
-            label="Where the server runs"
-            value={form.reach}
-            options={[
-              { value: "url", label: "At a URL" },
-              { value: "command", label: "On the hub’s machine" },
-            ]}
-            onChange={(reach) => put({ reach })}
-          />
+          <div className="flex">
+            <Segments
+              label="Where the server runs"
+              value={form.reach}
+              options={[
+                { value: "url", label: "At a URL" },
+                { value: "command", label: "On the hub’s machine" },
+              ]}
+              onChange={(reach) => put({ reach })}
+            />
+          </div>
         )}
         {form.reach === "url" ? (
           <>

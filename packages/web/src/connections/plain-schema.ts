@@ -1,6 +1,6 @@
 /**
  * The schema of a tool as the form draws it: references within the schema are resolved, and a value that
- * may be null is drawn like one that may be left out. Values are validated against the original schema.
+ * may be null is drawn like one that may be left out.
  */
 import { resolvePointer } from "@signalbox/rules/flows/schema-errors.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
@@ -34,7 +34,8 @@ export function plainSchema(schema: JsonObject): JsonObject {
       ...(items !== undefined && { items: inner(items) }),
     };
   };
-  return plain(schema, MAX_DEPTH);
+  const { $defs: _, definitions: __, ...drawn } = plain(schema, MAX_DEPTH);
+  return drawn;
 }
 
 const isNull = (branch: Json): boolean => isObject(branch) && branch.type === "null";
