@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { nodeStatesOf } from "./node-states.ts";
+import { step } from "./test-step.ts";
+
+const items = (...statuses: ("done" | "failed" | "running" | "skipped")[]) =>
+  statuses.map((status, at) => step(at + 1, "body", { item: `each:${at}`, status }));
+
+it("a node outside of loops has the state of its last step", () =>
+  expect(nodeStatesOf([step(1, "a", { to: 212 })]).get("a")).toMatchObject({
+    aspect: "green",
+    note: "212 ms",
+  }));
+
+it.each([
+  [["done", "done"], "green", "2 ×"],
+  [["failed", "done", "running"], "red", "1 of 3 failed"],
+  [["done", "running"], "lunar", "item 2"],
+  [["skipped", "skipped"], "none", "skipped"],
+] as const)("a node in a loop with %j is %s: %s", (statuses, aspect, note) =>
+  expect(nodeStatesOf(items(...statuses)).get("body")).toMatchObject({ aspect, note }),
+);
+
+it("an item counts once, whatever it took", () => {
+  const steps = [
+    step(1, "body", { item: "each:0", status: "failed", port: null }),
+    step(2, "body", { item: "each:0", attempt: 2 }),
+    step(3, "body", { item: "each:1" }),
+    step(4, "body", { item: "each:1#turn-1", status: "failed" }),
+  ];
+  expect(nodeStatesOf(steps).get("body")).toMatchObject({ note: "2 ×", port: "out" });
+});
+
+it("no port is lit if the items went on at different ones", () => {
+  const steps = [
+    step(1, "check", { item: "each:0", port: "true" }),
+    step(2, "check", { item: "each:1", port: "false" }),
+  ];
+  expect(nodeStatesOf(steps).get("check")?.port).toBeNull();
+});

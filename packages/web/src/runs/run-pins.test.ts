@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { sampleGraph } from "../canvas/test-graph.ts";
+import { isTooLarge, MAX_PIN_BYTES, pinnableSteps } from "./run-pins.ts";
+import { step } from "./test-step.ts";
+
+it("pins the newest outputs of nodes with effects, not of triggers, loops or failures", () => {
+  const steps = [
+    step(1, "ask"),
+    step(2, "fetch", { status: "failed", port: null }),
+    step(3, "fetch", { attempt: 2, output: { status: 200 } }),
+    step(4, "is_bug", { port: "true" }),
+    step(5, "answer"),
+    step(6, "deleted"),
+  ];
+  expect(pinnableSteps(sampleGraph(), steps).map(({ nth }) => nth)).toEqual([3]);
+  expect(pinnableSteps(sampleGraph(), [step(1, "fetch", { item: "each:0" })])).toEqual([]);
+});
+
+it("leaves out what is too large for the browser", () => {
+  expect(isTooLarge({ output: { $preview: "[", bytes: MAX_PIN_BYTES + 1 } })).toBe(true);
+  expect(isTooLarge({ output: { $preview: "[", bytes: 20_000 } })).toBe(false);
+  expect(isTooLarge({ output: [1] })).toBe(false);
+});

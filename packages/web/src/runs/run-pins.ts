@@ -1,0 +1,24 @@
+/** The outputs of a past run that are pinned in the editor: of nodes that would have an effect again. */
+import type { Graph } from "../canvas/graph.ts";
+import { definitionOf } from "../canvas/node-kinds.ts";
+import type { Step } from "../canvas/run-states.ts";
+import { isPreview } from "./preview.ts";
+
+/** Pins are kept in the browser, which has little space. */
+export const MAX_PIN_BYTES = 256 * 1024;
+
+/** Steps whose outputs can be pinned. A pin replaces a whole node, so those inside of loops cannot. */
+export function pinnableSteps(graph: Pick<Graph, "nodes">, steps: readonly Step[]): Step[] {
+  const newest = new Map<string, Step>();
+  for (const step of steps)
+    if (step.item === "" && step.status === "done") newest.set(step.node_id, step);
+  return graph.nodes.flatMap((node) => {
+    const definition = definitionOf(node);
+    const step = newest.get(node.id);
+    const isUseful = definition && definition.kind !== "trigger" && !definition.isPure;
+    return step && isUseful ? [step] : [];
+  });
+}
+
+export const isTooLarge = ({ output }: Pick<Step, "output">): boolean =>
+  isPreview(output) && output.bytes > MAX_PIN_BYTES;
