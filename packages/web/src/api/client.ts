@@ -9,6 +9,8 @@ interface Options {
   body?: unknown;
   /** The revision of the flow that was read. */
   ifMatch?: number;
+  /** The first and the last byte of the part to be returned. */
+  range?: readonly [number, number];
   signal?: AbortSignal;
 }
 
@@ -28,7 +30,7 @@ export const path = (parts: TemplateStringsArray, ...values: string[]): string =
   String.raw({ raw: parts }, ...values.map(encodeURIComponent));
 
 const send = async (method: string, target: string, options: Options = {}): Promise<Response> => {
-  const { query, body, ifMatch, signal } = options;
+  const { query, body, ifMatch, range, signal } = options;
   // A session belongs to no tenant.
   const tenant = target === "/api/session" ? undefined : chosenTenant();
   const response = await fetch(toUrl(target, { ...query, tenant }), {
@@ -38,6 +40,7 @@ const send = async (method: string, target: string, options: Options = {}): Prom
       accept: "application/json",
       ...(body !== undefined && { "content-type": "application/json" }),
       ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
+      ...(range && { range: `bytes=${range.join("-")}` }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
@@ -51,9 +54,19 @@ const receive = async <View>(method: string, target: string, options?: Options):
   return (response.status === 204 ? undefined : await response.json()) as View;
 };
 
+/** The address of a file for a link, which the browser opens by itself. */
+export const fileUrl = (target: string): string => toUrl(target, { tenant: chosenTenant() });
+
 export const api = {
   get: <View>(target: string, query?: Query, signal?: AbortSignal) =>
     receive<View>("GET", target, { ...(query && { query }), ...(signal && { signal }) }),
+  /** A part of a value, and the size of the whole. */
+  bytes: async (target: string, range: readonly [number, number], signal?: AbortSignal) => {
+    const response = await send("GET", target, { range, ...(signal && { signal }) });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const [, size] = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
+    return { bytes, size: size === undefined ? bytes.length : Number(size) };
+  },
   post: <View>(target: string, body: unknown = {}, options: Omit<Options, "body"> = {}) =>
     receive<View>("POST", target, { ...options, body }),
   put: <View>(target: string, body: unknown, options: Omit<Options, "body"> = {}) =>

@@ -29,6 +29,16 @@ const GROUPS: readonly { name: string; keys: readonly [string, string][] }[] = [
     ],
   },
   {
+    name: "Runs",
+    keys: [
+      ["J", "Next run, or next step of a run"],
+      ["K", "Previous run, or previous step"],
+      ["X", "Select"],
+      ["R", "Replay the run that is open"],
+      ["Esc", "Back to the run as a whole, or clear the selection"],
+    ],
+  },
+  {
     name: "Canvas",
     keys: [
       ["Tab", "Next node; Enter selects it, arrows move it"],

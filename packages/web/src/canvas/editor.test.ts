@@ -77,6 +77,9 @@ test("a failed run of the draft shows its steps and its error in the server's wo
     trigger_node: "ask",
     status: "failed",
     error: step.error,
+    created_at: step.started_at,
+    started_at: step.started_at,
+    finished_at: step.finished_at,
     steps: [step],
   };
   const draftRun = { run, pins: {}, isStarting: false } as unknown as DraftRun;

@@ -35,3 +35,17 @@ export function triggerOf(graph: Parts, node: string, preferred?: string): strin
   );
   return (triggers.find(({ id }) => id === preferred) ?? triggers[0])?.id;
 }
+
+/** They belong to the browser, not to the flow. */
+const keyOf = (flow: string) => `signalbox.pins.${flow}`;
+
+export function readPins(flow: string): Pins {
+  try {
+    return JSON.parse(localStorage.getItem(keyOf(flow)) ?? "{}");
+  } catch {
+    return {};
+  }
+}
+
+export const savePins = (flow: string, pins: Pins): void =>
+  localStorage.setItem(keyOf(flow), JSON.stringify(pins));

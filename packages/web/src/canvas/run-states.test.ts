@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { barsOf, edgeStateOf, mergeSteps, type Step, statesOf } from "./run-states.ts";
+import { edgeStateOf, type Step, statesOf } from "./run-states.ts";
 
 const step = (nth: number, node_id: string, rest: Partial<Step> = {}): Step => ({
   nth,
@@ -44,31 +44,12 @@ test("an edge is lit as far as the run went, and dim where it did not go", () =>
   expect(state("other", "out", "end")).toBeUndefined();
 });
 
-test("steps that arrive again replace their former selves, in order", () =>
-  expect(
-    mergeSteps(
-      [step(1, "a"), step(3, "c", { status: "running" })],
-      [step(3, "c"), step(2, "b")],
-    ).map(({ nth, status }) => [nth, status]),
-  ).toEqual([
-    [1, "done"],
-    [2, "done"],
-    [3, "done"],
-  ]));
-
-test("bars lie within the time of the run", () => {
-  const bars = barsOf({
-    steps: [
-      step(1, "a"),
-      step(2, "b", {
-        started_at: "2026-01-01T00:00:00.212Z",
-        finished_at: "2026-01-01T00:00:00.424Z",
-      }),
-    ],
-  });
-  expect(bars.map(({ left, width, ms }) => [left, width, ms])).toEqual([
-    [0, 45, 212],
-    [45, 45, 212],
-  ]);
-  expect(barsOf({ steps: [] })).toEqual([]);
+test("the track into a loop is lit while its items are executed, and afterwards", () => {
+  const enter = { source: "each", sourceHandle: "item", target: "body" };
+  const body = step(2, "body", { item: "each:0", port: null, status: "running" });
+  const each = step(1, "each", { status: "running", port: null });
+  expect(edgeStateOf(statesOf([each, body]), enter)).toBe("run");
+  const ended = [step(1, "each", { port: "done" }), step(2, "body", { item: "each:0" })];
+  expect(edgeStateOf(statesOf(ended), enter)).toBe("done");
+  expect(edgeStateOf(statesOf(ended.slice(0, 1)), enter)).toBe("skip");
 });

@@ -1,5 +1,7 @@
 /** How a run went on each node. */
+import { ITEM_PORT } from "@signalbox/rules/flows/node-type.ts";
 import type { RunWithSteps } from "../api/types.ts";
+import { duration } from "../ui/format.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 
 export type Step = RunWithSteps["steps"][number];
@@ -23,21 +25,16 @@ const LOOKS: Record<Step["status"], { aspect: Aspect; label: string }> = {
   retried: { aspect: "amber", label: "failed, to be tried again" },
 };
 
-const durationOf = ({ started_at, finished_at }: Step): number | undefined =>
-  finished_at === null ? undefined : Date.parse(finished_at) - Date.parse(started_at);
+export const lookOfStep = (status: Step["status"]) => LOOKS[status];
 
-export const inWords = (ms: number): string =>
-  ms < 1_000
-    ? `${ms} ms`
-    : ms < 60_000
-      ? `${(ms / 1_000).toFixed(1)} s`
-      : `${Math.round(ms / 60_000)} min`;
+export const durationOf = ({ started_at, finished_at }: Step): number | undefined =>
+  finished_at === null ? undefined : Date.parse(finished_at) - Date.parse(started_at);
 
 function noteOf(step: Step): string {
   if (step.status === "skipped") return "skipped";
   if (step.status === "running" && step.attempt > 1) return `try ${step.attempt}`;
   const ms = durationOf(step);
-  return ms === undefined ? "" : inWords(ms);
+  return ms === undefined ? "" : duration(ms);
 }
 
 /** The last step of a node says how it went; parts of a step are not steps of their own here. */
@@ -66,53 +63,9 @@ export function edgeStateOf(
   const to = states.get(target);
   if (!from) return undefined;
   if (from.status === "skipped" || to?.status === "skipped") return "skip";
-  if (from.port !== null && from.port !== sourceHandle) return "skip";
-  if (from.status !== "done" && from.port === null) return undefined;
+  // A loop goes on at another port in the end.
+  const isLoop = sourceHandle === ITEM_PORT && to !== undefined;
+  if (from.port !== null && from.port !== sourceHandle && !isLoop) return "skip";
+  if (from.status !== "done" && from.port === null && !isLoop) return undefined;
   return to?.status === "running" || to?.status === "waiting" ? "run" : to ? "done" : undefined;
-}
-
-/** Steps that have changed replace their former selves. */
-export function mergeSteps(before: readonly Step[], changed: readonly Step[]): Step[] {
-  const steps = new Map(before.map((step) => [step.nth, step]));
-  for (const step of changed) steps.set(step.nth, step);
-  return [...steps.values()].sort((a, b) => a.nth - b.nth);
-}
-
-const RUN_LOOKS: Readonly<Record<string, { aspect: Aspect; label: string }>> = {
-  queued: { aspect: "lunar", label: "queued" },
-  held: { aspect: "amber", label: "held" },
-  running: { aspect: "lunar", label: "under way" },
-  waiting: { aspect: "amber", label: "waiting" },
-  succeeded: { aspect: "green", label: "done" },
-  failed: { aspect: "red", label: "failed" },
-  cancelled: { aspect: "none", label: "cancelled" },
-};
-export const lookOfRun = (status: string) =>
-  RUN_LOOKS[status] ?? { aspect: "none" as const, label: status };
-
-export interface StepBar {
-  step: Step;
-  /** In percent of the run. */
-  left: number;
-  width: number;
-  ms: number;
-}
-
-/** The steps over the time of the run. */
-export function barsOf({ steps }: Pick<RunWithSteps, "steps">): StepBar[] {
-  const shown = steps.filter(({ item }) => !item.includes("#"));
-  const starts = shown.map(({ started_at }) => Date.parse(started_at));
-  const ends = shown.map(({ finished_at, started_at }) => Date.parse(finished_at ?? started_at));
-  const first = Math.min(...starts);
-  const whole = Math.max(Math.max(...ends) - first, 1);
-  return shown.map((step, at) => {
-    const start = starts[at] ?? first;
-    const ms = (ends[at] ?? start) - start;
-    return {
-      step,
-      left: (90 * (start - first)) / whole,
-      width: Math.max((90 * ms) / whole, 0.5),
-      ms,
-    };
-  });
 }

@@ -4,11 +4,19 @@ import { useCallback, useState } from "react";
 import { api, path } from "../api/client.ts";
 import type { RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
+import { isEnded, mergeInto } from "../runs/run-data.ts";
 import { toastError } from "../ui/toast.tsx";
 import type { Autosave } from "./autosave.ts";
 import type { Graph } from "./graph.ts";
-import { type Pin, type Pins, pinsOfRun, pinsOfTest, triggerOf } from "./pins.ts";
-import { mergeSteps } from "./run-states.ts";
+import {
+  type Pin,
+  type Pins,
+  pinsOfRun,
+  pinsOfTest,
+  readPins,
+  savePins,
+  triggerOf,
+} from "./pins.ts";
 
 /** A run whose outputs feed the test of a single step. */
 export type PastRun = Pick<RunWithSteps, "id" | "trigger_node">;
@@ -19,24 +27,20 @@ export interface RunRequest {
   event?: string;
 }
 
-const ENDED = new Set(["succeeded", "failed", "cancelled"]);
-export const isEnded = ({ status }: Pick<RunWithSteps, "status">): boolean => ENDED.has(status);
-
-const pinsKey = (flow: string) => `signalbox.pins.${flow}`;
-
-function readPins(flow: string): Pins {
-  try {
-    return JSON.parse(localStorage.getItem(pinsKey(flow)) ?? "{}");
-  } catch {
-    return {};
-  }
+/** The data of a past run with which the editor was opened, as the state of the history entry. */
+export interface EditorState {
+  base: PastRun;
+  request: RunRequest;
 }
+
+const openedWith = (): Partial<EditorState> =>
+  (globalThis.history?.state as Partial<EditorState> | null) ?? {};
 
 export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
   const [run, setRun] = useState<RunWithSteps>();
-  const [request, setRequest] = useState<RunRequest>();
+  const [request, setRequest] = useState(() => openedWith().request);
   /** The last run that executed more than one step: its outputs feed tests of single steps. */
-  const [base, setBase] = useState<PastRun>();
+  const [base, setBase] = useState(() => openedWith().base);
   const [isStarting, setStarting] = useState(false);
   const [pins, setPins] = useState(() => readPins(flow));
   const isFollowed = run !== undefined && !isEnded(run);
@@ -46,7 +50,7 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
     const message = data as Partial<RunWithSteps> & { run: string };
     setRun((before) =>
       before?.id === message.run
-        ? { ...before, ...message, steps: mergeSteps(before.steps, message.steps ?? []) }
+        ? { ...before, ...message, steps: [...mergeInto(before.steps, message.steps ?? [])] }
         : before,
     );
   });
@@ -59,7 +63,12 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
         if (autosave.isDirty()) return;
         const started = await work();
         onStarted?.(started);
-        setRun({ ...started, steps: started.steps ?? [] });
+        // A run that has ended already is not followed.
+        const isMissingSteps = started.steps === undefined && isEnded(started);
+        const run = isMissingSteps
+          ? await api.get<RunWithSteps>(path`/api/runs/${started.id}`)
+          : started;
+        setRun({ ...run, steps: run.steps ?? [] });
       } catch (error) {
         toastError(error);
       } finally {
@@ -71,7 +80,7 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
 
   const changePins = (next: Pins) => {
     setPins(next);
-    localStorage.setItem(pinsKey(flow), JSON.stringify(next));
+    savePins(flow, next);
   };
 
   return {

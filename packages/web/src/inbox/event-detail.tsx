@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Check, Link2, RotateCcw, Undo2, Workflow, X } from "lucide-react";
 import { useEffect, useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { EventItem, EventView, ExplainedTrigger, Page, RunItem } from "../api/types.ts";
+import type { EventItem, ExplainedTrigger, Page, RunItem } from "../api/types.ts";
 import { setFlag } from "../app/flags.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
@@ -20,10 +20,8 @@ import { EventSummaryTab } from "./event-summary.tsx";
 import { titleOf, typeOf } from "./event-words.ts";
 import { MakeFlowDialog } from "./make-flow.tsx";
 import { RunLine } from "./run-line.tsx";
+import { useEvent } from "./use-event.ts";
 import { Why } from "./why.tsx";
-
-/** Larger payloads are cut by the hub. */
-const MAX_PAYLOAD = 8 * 1024 * 1024;
 
 export function EventDetail({
   id,
@@ -41,11 +39,7 @@ export function EventDetail({
 }) {
   const [isMaking, setMaking] = useState(false);
   useEffect(() => setFlag("event-seen"), []);
-  const event = useQuery({
-    queryKey: ["events", id],
-    queryFn: ({ signal }) =>
-      api.get<EventView>(path`/api/events/${id}`, { max_bytes: MAX_PAYLOAD }, signal),
-  });
+  const event = useEvent(id);
   const why = useQuery({
     queryKey: ["events", id, "explain"],
     queryFn: () => api.get<Page<ExplainedTrigger>>(path`/api/events/${id}/explain`),

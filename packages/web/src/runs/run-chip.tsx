@@ -42,7 +42,7 @@ function errorNote(error: EventRun["error"]): string | undefined {
 
 /** How long the run took, or has taken so far. */
 export function timeOf(
-  { started_at, finished_at }: EventRun,
+  { started_at, finished_at }: Pick<EventRun, "started_at" | "finished_at">,
   now = Date.now(),
 ): number | undefined {
   if (started_at === null) return undefined;

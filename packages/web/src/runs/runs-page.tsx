@@ -1,8 +1,8 @@
-/** All runs: filters, live states, retry and cancel of many. */
+/** All runs: filters, live states, retry, replay and cancel of many. */
 
 import { useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ArrowUp, Ban, Clock, RotateCcw, Workflow, X, Zap } from "lucide-react";
+import { ArrowUp, Ban, Clock, RotateCcw, RotateCw, Workflow, X, Zap } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useSearch } from "wouter";
 import { api } from "../api/client.ts";
@@ -16,7 +16,7 @@ import { plural } from "../ui/format.ts";
 import { Menu } from "../ui/menu.tsx";
 import { Segments } from "../ui/segments.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
-import { changeRuns } from "./run-actions.ts";
+import { changeRuns, replayRuns } from "./run-actions.ts";
 import {
   CAUSES,
   causeName,
@@ -62,11 +62,16 @@ export default function RunsPage() {
       return next;
     });
   const clear = () => setSelected(new Set());
-  const act = (action: "retry" | "cancel") =>
-    void changeRuns([...selected], action).then(() => {
-      clear();
-      list.refresh();
-    });
+  const [isBusy, setBusy] = useState(false);
+  const during = async (work: Promise<void>) => {
+    setBusy(true);
+    await work;
+    setBusy(false);
+    clear();
+    list.refresh();
+  };
+  const act = (action: "retry" | "cancel") => void during(changeRuns([...selected], action));
+  const replay = () => void during(replayRuns(list.items.filter(({ id }) => selected.has(id))));
   const move = (step: number) =>
     setAt((now) => Math.max(0, Math.min(list.items.length - 1, now + step)));
   const current = list.items[at];
@@ -151,10 +156,25 @@ export default function RunsPage() {
           <b className="mr-2 font-semibold" role="status">
             {plural(selected.size, "run")} selected
           </b>
-          <Button size="small" icon={RotateCcw} onClick={() => act("retry")}>
+          <Button
+            size="small"
+            icon={RotateCw}
+            disabled={isBusy}
+            title="Continues these runs at the steps that failed"
+            onClick={() => act("retry")}
+          >
             Retry
           </Button>
-          <Button size="small" icon={Ban} onClick={() => act("cancel")}>
+          <Button
+            size="small"
+            icon={RotateCcw}
+            disabled={isBusy}
+            title="Starts new runs with the same inputs"
+            onClick={replay}
+          >
+            Replay
+          </Button>
+          <Button size="small" icon={Ban} disabled={isBusy} onClick={() => act("cancel")}>
             Cancel
           </Button>
           <span className="flex-1" />

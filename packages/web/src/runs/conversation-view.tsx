@@ -1,0 +1,243 @@
+/** The turns of an agent: what it was asked, what it answered, which tools it called. */
+import type { Json } from "@signalbox/rules/json.ts";
+import { Bot, MessageSquare, ScrollText, TriangleAlert, Wrench } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { durationOf, type Step } from "../canvas/run-states.ts";
+import { Button } from "../ui/button.tsx";
+import { Chip } from "../ui/chip.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { count, duration, plural } from "../ui/format.ts";
+import { JsonTree } from "../ui/json-tree/json-tree.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import {
+  conversationOf,
+  type Entry,
+  readAnswer,
+  readCall,
+  readPrompt,
+  readResult,
+} from "./conversation.ts";
+import { isPreview } from "./preview.ts";
+import { useWholeValue, type ValueKey } from "./use-value.ts";
+
+export function ConversationView({ run, parts }: { run: string; parts: readonly Step[] }) {
+  const entries = conversationOf(parts);
+  return (
+    <ol className="flex flex-col gap-4 pt-3 pb-6" aria-label="Conversation">
+      {entries.map((entry) => (
+        <li key={entry.step.item}>
+          {entry.failed.map((step) => (
+            <Failure key={step.nth} step={step} />
+          ))}
+          <EntryView run={run} entry={entry} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function EntryView({ run, entry: { kind, turn, step } }: { run: string; entry: Entry }) {
+  if (step.error) return <Failure step={step} />;
+  if (kind === "tool") return <ToolCall run={run} step={step} />;
+  if (step.status !== "done")
+    return (
+      <Line icon={Bot} who={kind === "prompt" ? "Preparing" : `Turn ${turn}`}>
+        <Chip tone="lunar" words>
+          under way
+        </Chip>
+      </Line>
+    );
+  return (
+    <Recorded run={run} step={step} field="output">
+      {(output) =>
+        kind === "prompt" ? (
+          <PromptView output={output} />
+        ) : kind === "turn" ? (
+          <TurnView turn={turn} step={step} output={output} />
+        ) : (
+          <p className="type-meta text-ink-2">
+            The agent ended here. The run was retried, and the model was asked again.
+          </p>
+        )
+      }
+    </Recorded>
+  );
+}
+
+/** Gives the recorded value to its children, and loads it first if the page has only its beginning. */
+function Recorded({
+  run,
+  step,
+  field,
+  children,
+}: {
+  run: string;
+  step: Step;
+  field: ValueKey["field"];
+  children: (value: Json) => ReactNode;
+}) {
+  const value = step[field] as Json;
+  const isPart = isPreview(value);
+  const whole = useWholeValue({ run, nth: step.nth, field }, isPart);
+  if (!isPart) return children(value);
+  if (whole.error) return <ErrorState error={whole.error} onRetry={() => void whole.refetch()} />;
+  return whole.data === undefined ? <SkeletonRows rows={1} height={28} /> : children(whole.data);
+}
+
+function Line({
+  icon: Icon,
+  who,
+  note,
+  children,
+}: {
+  icon: typeof Bot;
+  who: string;
+  note?: string;
+  children: ReactNode;
+}) {
+  return (
+    <div className="grid grid-cols-[20px_minmax(0,1fr)] gap-2">
+      <Icon className="icon mt-[2px] text-ink-2" aria-hidden />
+      <div className="flex min-w-0 flex-col gap-1">
+        <p className="flex flex-wrap items-baseline gap-2">
+          <b className="type-strong">{who}</b>
+          {note && <span className="type-meta text-ink-3">{note}</span>}
+        </p>
+        {children}
+      </div>
+    </div>
+  );
+}
+
+/** Longer texts are shown in part. */
+const SHORT = 600;
+
+function Text({ children: text }: { children: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const isLong = text.length > SHORT;
+  return (
+    <div>
+      <p className="wrap-anywhere whitespace-pre-wrap" dir="auto">
+        {isLong && !isOpen ? `${text.slice(0, SHORT)}…` : text}
+      </p>
+      {isLong && (
+        <Button size="small" look="ghost" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          {isOpen ? "Show less" : `Show all ${count(text.length)} characters`}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function PromptView({ output }: { output: Json }) {
+  const { system, user, tools } = readPrompt(output);
+  return (
+    <div className="flex flex-col gap-4">
+      <Line icon={ScrollText} who="Instructions">
+        <Text>{system}</Text>
+        {tools.length > 0 && (
+          <ul className="flex flex-wrap gap-1" aria-label="Tools of the agent">
+            {tools.map((tool) => (
+              <li key={tool} className="flex min-w-0">
+                <Chip icon={Wrench}>{tool}</Chip>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Line>
+      <Line icon={MessageSquare} who="Task">
+        <Text>{user}</Text>
+      </Line>
+    </div>
+  );
+}
+
+const FINISHES: Readonly<Record<string, string>> = {
+  length: "The answer was cut off at the maximum length.",
+  refused: "The provider of the model refused to answer.",
+};
+
+function TurnView({ turn, step, output }: { turn: number; step: Step; output: Json }) {
+  const answer = readAnswer(output);
+  const took = durationOf(step);
+  const note = [
+    `${plural(answer.inputTokens, "token")} in, ${count(answer.outputTokens)} out`,
+    took !== undefined && duration(took),
+  ];
+  return (
+    <Line icon={Bot} who={`Turn ${turn}`} note={note.filter(Boolean).join(" · ")}>
+      {answer.reasoning && (
+        <details className="type-meta text-ink-2">
+          <summary>Reasoning</summary>
+          <Text>{answer.reasoning}</Text>
+        </details>
+      )}
+      {answer.text && <Text>{answer.text}</Text>}
+      {!answer.text && answer.calls.length > 0 && (
+        <p className="text-ink-3">calls {answer.calls.join(", ")}</p>
+      )}
+      {FINISHES[answer.finish] && <p className="text-amber">{FINISHES[answer.finish]}</p>}
+    </Line>
+  );
+}
+
+function ToolCall({ run, step }: { run: string; step: Step }) {
+  const took = durationOf(step);
+  return (
+    <Recorded run={run} step={step} field="input">
+      {(input) => {
+        const { tool, arguments: given } = readCall(input);
+        return (
+          <div className="tile ml-7 flex flex-col gap-2 p-3">
+            <p className="flex flex-wrap items-center gap-2">
+              <Chip icon={Wrench}>{tool}</Chip>
+              <span className="type-meta text-ink-3">
+                {took === undefined ? "under way" : duration(took)}
+              </span>
+            </p>
+            <JsonTree value={given} label={`Arguments of ${tool}`} maxRows={8} />
+            {step.status === "done" && (
+              <Recorded run={run} step={step} field="output">
+                {(output) => <ToolResult tool={tool} output={output} />}
+              </Recorded>
+            )}
+          </div>
+        );
+      }}
+    </Recorded>
+  );
+}
+
+function ToolResult({ tool, output }: { tool: string; output: Json }) {
+  const { value, cut, isError } = readResult(output);
+  return (
+    <div className="border-line border-t pt-2">
+      <p className="mb-1 flex items-center gap-2 type-label text-ink-3">
+        Result
+        {isError && (
+          <Chip tone="amber" words>
+            the call failed
+          </Chip>
+        )}
+      </p>
+      {typeof value === "string" ? (
+        <Text>{value}</Text>
+      ) : (
+        <JsonTree value={value} label={`Result of ${tool}`} maxRows={10} />
+      )}
+      {cut > 0 && (
+        <p className="type-meta text-ink-3">
+          The model did not get the last {count(cut)} characters.
+        </p>
+      )}
+    </div>
+  );
+}
+
+const Failure = ({ step }: { step: Step }) => (
+  <Line icon={TriangleAlert} who="Failed">
+    <p className="wrap-anywhere text-red" dir="auto">
+      {step.error?.message}
+    </p>
+  </Line>
+);

@@ -1,0 +1,128 @@
+/** The flow of a run, as it was when the run started, with the state of each node. It cannot be edited. */
+import { ReactFlowProvider, useNodesInitialized, useReactFlow } from "@xyflow/react";
+import { Maximize } from "lucide-react";
+import { useEffect, useMemo, useState } from "react";
+import { DeskView, type Selection } from "../canvas/desk.tsx";
+import { DeskContext } from "../canvas/desk-context.ts";
+import type { Graph, Point } from "../canvas/graph.ts";
+import { needsLayout, requestLayout } from "../canvas/request-layout.ts";
+import { NO_ROUTE } from "../canvas/route.ts";
+import type { NodeState } from "../canvas/run-states.ts";
+import { IconButton } from "../ui/button.tsx";
+import { cx } from "../ui/cx.ts";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { toastError } from "../ui/toast.tsx";
+
+interface Props {
+  graph: Pick<Graph, "nodes" | "edges">;
+  states: ReadonlyMap<string, NodeState>;
+  /** The node of the step that is shown. */
+  chosen: string | undefined;
+  onChoose: (node: string) => void;
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+const NO_PROBLEMS = new Map();
+/** A larger flow is not readable as a whole. */
+const MAX_WITHOUT_MAP = 20;
+/** The tiles have taken their places. */
+const DRAW_MS = 50;
+const FIT = { padding: 0.12, maxZoom: 1 };
+
+export default function RunCanvas({ graph, ...props }: Props) {
+  const shown = useLaidOut(graph);
+  if (!shown) return <SkeletonRows rows={3} />;
+  return (
+    <ReactFlowProvider>
+      <Canvas graph={shown} {...props} />
+    </ReactFlowProvider>
+  );
+}
+
+function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
+  const view = useReactFlow();
+  const isDrawn = useNodesInitialized();
+  useEffect(() => {
+    if (!isDrawn) return;
+    const timer = setTimeout(() => void view.fitView(FIT), DRAW_MS);
+    return () => clearTimeout(timer);
+  }, [isDrawn, view]);
+  const selection = useMemo(
+    (): Selection => ({
+      nodes: chosen === undefined ? NOTHING : new Set([chosen]),
+      edges: NOTHING,
+    }),
+    [chosen],
+  );
+  const desk = useMemo(
+    () => ({
+      route: NO_ROUTE,
+      problems: NO_PROBLEMS,
+      states,
+      diff: undefined,
+      pinned: NOTHING,
+      onAdd: undefined,
+    }),
+    [states],
+  );
+  return (
+    <DeskContext value={desk}>
+      <section
+        aria-label="Flow"
+        className={cx(
+          "desk h-full min-h-0 min-w-0",
+          graph.nodes.length <= MAX_WITHOUT_MAP && "mapless",
+        )}
+      >
+        <DeskView
+          graph={graph}
+          selection={selection}
+          onSelect={(change) => {
+            const node = [...change(selection).nodes].at(-1);
+            if (node !== undefined && node !== chosen) onChoose(node);
+          }}
+          onHover={() => {}}
+          onOpen={onChoose}
+          newId={() => ""}
+        />
+        <div className="float-bar absolute bottom-4 left-4">
+          <IconButton
+            icon={Maximize}
+            label="Show the whole flow"
+            onClick={() => void view.fitView(FIT)}
+          />
+        </div>
+      </section>
+    </DeskContext>
+  );
+}
+
+/** Nodes that have no position get one, as in the editor. Undefined until they have. */
+function useLaidOut(graph: Props["graph"]): Graph | undefined {
+  const isStacked = needsLayout(graph);
+  const [positions, setPositions] = useState<Record<string, Point>>();
+  useEffect(() => {
+    let isCurrent = true;
+    const place = (to: Record<string, Point>) => isCurrent && setPositions(to);
+    if (isStacked)
+      requestLayout(graph).then(place, (error: unknown) => {
+        toastError(error);
+        place({});
+      });
+    return () => {
+      isCurrent = false;
+    };
+  }, [graph, isStacked]);
+  return useMemo(() => {
+    if (isStacked && !positions) return undefined;
+    return {
+      name: "",
+      description: "",
+      edges: graph.edges,
+      nodes: graph.nodes.map((node) => ({
+        ...node,
+        position: positions?.[node.id] ?? node.position,
+      })),
+    };
+  }, [graph, positions, isStacked]);
+}

@@ -1,0 +1,98 @@
+/** The head of a run: which flow, how it went, and what can be done with it. */
+import { Ban, PencilRuler, RotateCcw, RotateCw } from "lucide-react";
+import { Link } from "wouter";
+import { Button } from "../ui/button.tsx";
+import { Chip } from "../ui/chip.tsx";
+import { clock, day, duration } from "../ui/format.ts";
+import { SignalHead } from "../ui/signal-head.tsx";
+import { isDraft } from "./replay.ts";
+import { timeOf } from "./run-chip.tsx";
+import { isEnded, type RunView } from "./run-data.ts";
+import { causeName } from "./run-filter.ts";
+import { lookOfRun } from "./run-words.ts";
+import { useNow } from "./use-now.ts";
+
+export function RunHeader({
+  run,
+  flow,
+  busy,
+  onCancel,
+  onRetry,
+  onReplay,
+  onEdit,
+}: {
+  run: RunView;
+  /** The name of the flow; undefined if it was deleted. */
+  flow: string | undefined;
+  busy: "cancel" | "retry" | "edit" | undefined;
+  onCancel: () => void;
+  onRetry: () => void;
+  onReplay: () => void;
+  /** Undefined if there is no flow that could be edited. */
+  onEdit: (() => void) | undefined;
+}) {
+  const now = useNow(!isEnded(run));
+  const { aspect, label } = lookOfRun(run.status);
+  const took = timeOf(run, now);
+  const version = isDraft(run) ? "draft" : `v${run.version}`;
+  return (
+    <header className="flex min-h-[60px] flex-none flex-wrap items-center gap-x-3 gap-y-2 border-line border-b bg-page py-2 pr-4 pl-5">
+      <SignalHead aspect={aspect} label={label} />
+      <h1 className="flex min-w-0 items-center gap-2 type-h2">
+        <Link href="/runs" className="flex-none font-medium text-ink-3 hover:text-ink">
+          Runs /
+        </Link>
+        {flow === undefined ? (
+          <span className="truncate">a deleted flow</span>
+        ) : (
+          <Link href={`/flows/${run.flow_id}`} className="truncate hover:underline">
+            {flow}
+          </Link>
+        )}
+      </h1>
+      <span role="status" className="flex">
+        <Chip tone={aspect === "none" ? undefined : aspect} words>
+          {took === undefined ? label : `${label} ${isEnded(run) ? "in " : ""}${duration(took)}`}
+        </Chip>
+      </span>
+      <span className="min-w-0 truncate type-meta text-ink-3">
+        {causeName(run.cause)} ·{" "}
+        <time dateTime={run.created_at} title={day(run.created_at)}>
+          {clock(run.created_at)}
+        </time>{" "}
+        · {version}
+      </span>
+      <div className="ml-auto flex flex-none items-center gap-2">
+        {!isEnded(run) && (
+          <Button icon={Ban} busy={busy === "cancel"} onClick={onCancel}>
+            Cancel
+          </Button>
+        )}
+        {(run.status === "failed" || run.status === "cancelled") && (
+          <Button
+            icon={RotateCw}
+            busy={busy === "retry"}
+            title="Continues this run at the steps that failed"
+            onClick={onRetry}
+          >
+            Retry
+          </Button>
+        )}
+        <Button icon={RotateCcw} title="Starts a new run with this input" onClick={onReplay}>
+          Replay…
+        </Button>
+        {onEdit && (
+          <Button
+            look="primary"
+            icon={PencilRuler}
+            busy={busy === "edit"}
+            title="Pins the outputs of this run in the editor"
+            onClick={onEdit}
+          >
+            Open in the editor
+          </Button>
+        )}
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,15 @@
+import { useEffect, useState } from "react";
+
+const TICK_MS = 500;
+
+/** The time, which goes on only while something is under way. */
+export function useNow(isRunning: boolean): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (!isRunning) return;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
+    return () => clearInterval(timer);
+  }, [isRunning]);
+  return now;
+}

@@ -1,0 +1,88 @@
+/** Loads a run with its steps, page by page, and follows it until it has ended. */
+import { useQuery } from "@tanstack/react-query";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { api, path } from "../api/client.ts";
+import type { Page } from "../api/types.ts";
+import { useLive } from "../api/use-live.ts";
+import type { Step } from "../canvas/run-states.ts";
+import {
+  isEnded,
+  type RunChange,
+  type RunData,
+  type RunPage,
+  withChanges,
+  withMoreSteps,
+  withPage,
+} from "./run-data.ts";
+
+/** So many steps are loaded without being asked for. */
+const AUTO_STEPS = 10_000;
+/** Messages within this time are drawn together. */
+const DRAW_MS = 100;
+
+/** The component must have the id as its key. */
+export function useRunData(id: string) {
+  const [data, setData] = useState<RunData>();
+  const query = useQuery({
+    queryKey: ["runs", id, "page"],
+    queryFn: ({ signal }) => api.get<RunPage>(path`/api/runs/${id}`, undefined, signal),
+  });
+  useEffect(() => {
+    const page = query.data;
+    if (page) setData((before) => withPage(before, page));
+  }, [query.data]);
+
+  const apply = useCallback(
+    (...changes: RunChange[]) => setData((before) => before && withChanges(before, changes)),
+    [],
+  );
+  const waiting = useRef<RunChange[]>([]);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const isFollowed = data !== undefined && !isEnded(data.run);
+  useLive(isFollowed ? `runs:${id}` : undefined, ({ kind, data }) => {
+    if (kind !== "run_step") return;
+    const { run, ...change } = data as RunChange & { run: string };
+    if (run !== id) return;
+    waiting.current.push(change);
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      apply(...waiting.current.splice(0));
+    }, DRAW_MS);
+  });
+
+  const [limit, setLimit] = useState(AUTO_STEPS);
+  const next = data?.next ?? null;
+  const isPaused = next !== null && (data?.steps.length ?? 0) >= limit;
+  const more = useQuery({
+    queryKey: ["run-steps", id, next],
+    queryFn: ({ signal }) =>
+      api.get<Page<Step>>(path`/api/runs/${id}/steps`, { cursor: next }, signal),
+    enabled: next !== null && !isPaused,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  useEffect(() => {
+    const page = more.data;
+    if (page) setData((before) => (before?.next === next ? withMoreSteps(before, page) : before));
+  }, [more.data, next]);
+
+  return {
+    data,
+    error: data ? null : query.error,
+    refetch: query.refetch,
+    /** Takes over what a request has returned. */
+    apply,
+    /** The steps that are not loaded yet. */
+    rest: {
+      isLoading: more.isFetching,
+      isPaused,
+      error: more.error,
+      load: () => {
+        if (more.error) void more.refetch();
+        else setLimit((before) => before + AUTO_STEPS);
+      },
+    },
+  };
+}
+export type LoadedRun = ReturnType<typeof useRunData>;

@@ -1,0 +1,93 @@
+/** A value as a tree. Of a large one, the beginning as text, and the rest on demand. */
+import type { Json } from "@signalbox/rules/json.ts";
+import { Download } from "lucide-react";
+import { useMemo, useState } from "react";
+import { fileUrl } from "../api/client.ts";
+import { Button } from "../ui/button.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { bytes } from "../ui/format.ts";
+import { JsonTree } from "../ui/json-tree/json-tree.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { isPreview, type Preview } from "./preview.ts";
+import { useValueParts, useWholeValue, type ValueKey, valuePath } from "./use-value.ts";
+import { joinText, joinValue, loadedBytes, MAX_TREE_BYTES } from "./value-parts.ts";
+
+export function ValueView({ value, of, label }: { value: Json; of: ValueKey; label: string }) {
+  if (!isPreview(value)) return <Tree value={value} label={label} />;
+  // Another value starts again at its beginning.
+  return <LargeValue key={valuePath(of)} preview={value} of={of} label={label} />;
+}
+
+const Tree = ({ value, label }: { value: Json; label: string }) => (
+  <div className="flex h-full flex-col pt-2 pb-3">
+    <JsonTree value={value} label={label} searchable />
+  </div>
+);
+
+function LargeValue({ preview, of, label }: { preview: Preview; of: ValueKey; label: string }) {
+  const isUnknown = preview.bytes === 0;
+  const [isMoreWanted, setMoreWanted] = useState(isUnknown);
+  const [isWholeWanted, setWholeWanted] = useState(false);
+  const parts = useValueParts(of, isMoreWanted);
+  const whole = useWholeValue(of, isWholeWanted);
+  const loaded = useMemo(() => parts.data?.pages ?? [], [parts.data]);
+  const complete = useMemo(() => joinValue(loaded), [loaded]);
+  const error = parts.error ?? whole.error;
+  if (whole.data !== undefined) return <Tree value={whole.data} label={label} />;
+  if (complete) return <Tree value={complete.value} label={label} />;
+  if (error)
+    return (
+      <ErrorState
+        error={error}
+        onRetry={() => void (isWholeWanted ? whole.refetch() : parts.refetch())}
+      />
+    );
+  if (isUnknown && loaded.length === 0) return <SkeletonRows rows={4} height={24} />;
+  const size = loaded[0]?.size ?? preview.bytes;
+  const text = loaded.length > 0 ? joinText(loaded) : preview.$preview;
+  const shown = loaded.length > 0 ? loadedBytes(loaded) : preview.$preview.length;
+  const hasMore = loaded.length === 0 || parts.hasNextPage;
+  return (
+    <div className="flex flex-col gap-2 pt-2 pb-4">
+      <div className="flex flex-wrap items-center gap-2">
+        <p className="mr-auto type-meta text-ink-2" role="status">
+          The first {bytes(shown)} of {bytes(size)}, as text
+        </p>
+        {hasMore && (
+          <Button
+            size="small"
+            busy={parts.isFetching}
+            onClick={() => (isMoreWanted ? void parts.fetchNextPage() : setMoreWanted(true))}
+          >
+            Load more
+          </Button>
+        )}
+        {size <= MAX_TREE_BYTES && (
+          <Button size="small" busy={whole.isFetching} onClick={() => setWholeWanted(true)}>
+            Load all {bytes(size)}
+          </Button>
+        )}
+        <a
+          className="btn small square"
+          href={fileUrl(valuePath(of))}
+          download={`${fileName(of)}.json`}
+          title="Download"
+          aria-label={`Download all ${bytes(size)}`}
+        >
+          <Download className="icon" aria-hidden />
+        </a>
+      </div>
+      <section
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: long text must be scrollable by keyboard
+        tabIndex={0}
+        aria-label={`${label}, its beginning`}
+        className="rounded-tile border border-line bg-sunk p-3"
+      >
+        <pre className="wrap-anywhere whitespace-pre-wrap type-code">{text}</pre>
+      </section>
+    </div>
+  );
+}
+
+const fileName = ({ run, nth, field }: ValueKey): string =>
+  [`run-${run}`, nth > 0 && `step-${nth}`, field].filter(Boolean).join("-");

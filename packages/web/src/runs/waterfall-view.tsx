@@ -1,0 +1,232 @@
+/** The steps of a run over time. Rows are virtual, since a run can have many thousand steps. */
+import "./waterfall.css";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { TrainTrack } from "lucide-react";
+import { memo, type ReactNode, useEffect, useMemo, useRef } from "react";
+import type { FlowNode } from "../canvas/graph.ts";
+import { iconOf } from "../canvas/node-icon.tsx";
+import type { Step } from "../canvas/run-states.ts";
+import { cx } from "../ui/cx.ts";
+import { duration } from "../ui/format.ts";
+import { isEnded, type RunView } from "./run-data.ts";
+import { lookOfRun } from "./run-words.ts";
+import { iterationText, ordinal, partText } from "./step-names.ts";
+import { useNow } from "./use-now.ts";
+import {
+  barOf,
+  type FallRow,
+  rowsOf,
+  type Span,
+  spanOf,
+  type TimedRun,
+  ticksOf,
+} from "./waterfall.ts";
+
+export type Nodes = ReadonlyMap<string, FlowNode>;
+
+const ROW_PX = 26;
+
+export function Waterfall({
+  run,
+  steps,
+  nodes,
+  chosen,
+  onChoose,
+  children,
+}: {
+  run: TimedRun;
+  steps: readonly Step[];
+  nodes: Nodes;
+  /** The number of a step; 0 for the run itself. */
+  chosen: number | undefined;
+  onChoose: (nth: number) => void;
+  /** Below the rows. */
+  children?: ReactNode;
+}) {
+  const now = useNow(!isEnded(run));
+  const open = useMemo(() => steps.find(({ nth }) => nth === chosen), [steps, chosen]);
+  const rows = useMemo(
+    () => rowsOf(run, steps, { isWait: (node) => nodes.get(node)?.type === "Wait", open }),
+    [run, steps, nodes, open],
+  );
+  const span = useMemo(() => spanOf(rows, now), [rows, now]);
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    getItemKey: (index) => rows[index]?.key ?? index,
+    overscan: 12,
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another row is chosen
+  useEffect(() => {
+    const index = rows.findIndex(({ nth, kind }) => nth === chosen && kind !== "wait");
+    if (index > 0) virtual.scrollToIndex(index);
+  }, [chosen]);
+  return (
+    <section aria-label="Steps over time" className="flex min-h-0 min-w-0 flex-1 flex-col">
+      <Axis span={span} />
+      <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto">
+        <ol className="relative" style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map(({ index, start, key }) => {
+            const row = rows[index];
+            return (
+              row && (
+                <li
+                  key={key}
+                  className="absolute top-0 w-full"
+                  style={{ transform: `translateY(${start}px)` }}
+                >
+                  <Row
+                    row={row}
+                    run={run}
+                    node={row.step && nodes.get(row.step.node_id)}
+                    span={span}
+                    // Rows that have ended are drawn again only if the scale changes.
+                    now={row.to ?? now}
+                    isChosen={row.nth === chosen && row.kind !== "wait" && row.kind !== "queue"}
+                    onChoose={onChoose}
+                  />
+                </li>
+              )
+            );
+          })}
+        </ol>
+        {children}
+      </div>
+    </section>
+  );
+}
+
+function Axis({ span }: { span: Span }) {
+  const whole = span.to - span.from;
+  return (
+    <div className="fall-row head" aria-hidden>
+      <span />
+      <div className="fall-bar">
+        {ticksOf(span).map((tick) => (
+          <span key={tick} style={{ left: `${(100 * tick) / whole}%` }}>
+            {tickText(tick, whole)}
+          </span>
+        ))}
+      </div>
+      <span />
+    </div>
+  );
+}
+
+/** All marks of one axis have the same unit below a minute. */
+function tickText(ms: number, whole: number): string {
+  if (ms === 0) return "0";
+  return whole >= 1_000 && ms < 60_000 ? `${ms / 1_000} s` : duration(ms);
+}
+
+const Row = memo(function Row({
+  row,
+  run,
+  node,
+  span,
+  now,
+  isChosen,
+  onChoose,
+}: {
+  row: FallRow;
+  run: Pick<RunView, "status">;
+  node: FlowNode | undefined;
+  span: Span;
+  now: number;
+  isChosen: boolean;
+  onChoose: (nth: number) => void;
+}) {
+  const { kind, step, isWait } = row;
+  const { left, width, ms, side } = barOf(row, span, now);
+  const isSkipped = step?.status === "skipped";
+  const text = textOf(row, run);
+  return (
+    <div className={cx("fall-row", isChosen && "chosen")}>
+      <button
+        type="button"
+        onClick={() => onChoose(row.nth)}
+        aria-current={isChosen || undefined}
+        className={cx((kind === "part" || kind === "wait" || kind === "queue") && "pl-6")}
+      >
+        <RowName row={row} node={node} />
+      </button>
+      <div className="fall-bar">
+        {!isSkipped && (
+          <i
+            className={isWait ? "wait" : kind === "run" ? RUN_BARS[run.status] : step?.status}
+            style={{ left: `${left}%`, width: `${width}%` }}
+          />
+        )}
+        {text && (side || step?.error) && (
+          <span
+            className={cx("truncate", side ?? "over", step?.error && "text-red")}
+            style={
+              side === "after"
+                ? { left: `calc(${left + width}% + 12px)` }
+                : { right: side === "before" ? `calc(${100 - left}% + 8px)` : 0 }
+            }
+          >
+            {text}
+          </span>
+        )}
+      </div>
+      <code className="text-right type-code-s text-ink-2">{isSkipped ? "" : duration(ms)}</code>
+    </div>
+  );
+});
+
+const RUN_BARS: Record<RunView["status"], string> = {
+  queued: "wait",
+  held: "wait",
+  running: "running",
+  waiting: "waiting",
+  succeeded: "done",
+  failed: "failed",
+  cancelled: "cancelled",
+};
+
+function RowName({
+  row: { kind, step, isRetried },
+  node,
+}: {
+  row: FallRow;
+  node: FlowNode | undefined;
+}) {
+  if (kind === "run")
+    return (
+      <>
+        <TrainTrack className="icon text-ink-2" aria-hidden />
+        <b className="truncate font-[600] text-ink">Run</b>
+      </>
+    );
+  if (kind === "queue") return <span className="text-ink-2">queued</span>;
+  if (!step) return null;
+  if (kind === "wait")
+    return <span className="truncate text-ink-2">waits before attempt {step.attempt + 1}</span>;
+  const Icon = iconOf(node?.type ?? "");
+  const name = partText(step) ?? node?.name ?? step.node_id;
+  const more = [isRetried && ordinal(step.attempt), kind === "step" && iterationText(step)];
+  return (
+    <>
+      {kind === "step" && <Icon className="icon text-ink-2" aria-hidden />}
+      <span
+        className={cx("truncate", kind === "step" ? "font-[560] text-ink" : "text-ink-2")}
+        title={name}
+      >
+        {name}
+      </span>
+      <span className="flex-none text-ink-3">{more.filter(Boolean).join(" · ")}</span>
+    </>
+  );
+}
+
+/** Beside the bar: what went wrong, or where the run went on. */
+function textOf({ kind, step }: FallRow, { status }: Pick<RunView, "status">): string {
+  if (kind === "run") return lookOfRun(status).label;
+  if (kind === "queue" || kind === "wait" || !step) return "";
+  if (step.error) return step.error.message;
+  if (step.status === "skipped" || step.status === "waiting") return step.status;
+  return step.port ?? "";
+}
