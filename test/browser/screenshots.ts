@@ -67,6 +67,7 @@ async function findShots(): Promise<Shot[]> {
   const runs = (await call("GET", `/api/runs?flow=${flow.id}`)).json.items;
   const connections = (await call("GET", "/api/connections")).json.items;
   const inbox = connections.find(({ status }: { status: string }) => status === "ok");
+  const failed = (await call("GET", "/api/runs?status=failed")).json.items;
   return [
     {
       name: "inbox",
@@ -79,7 +80,12 @@ async function findShots(): Promise<Shot[]> {
     { name: "flows", path: "/flows" },
     { name: "canvas", path: `/flows/${flow.id}` },
     { name: "runs", path: "/runs" },
-    { name: "run", path: `/runs/${runs[0].id}` },
+    {
+      name: "run",
+      path: `/runs/${runs[0].id}`,
+      act: (page) => page.getByRole("button", { name: /^Add the label 1st/ }).click(),
+    },
+    { name: "run-failed", path: `/runs/${failed[0].id}` },
     { name: "connections", path: `/connections/${inbox.id}` },
     {
       name: "call-tool",

@@ -37,14 +37,20 @@ const edge = (source: string, target: string, sourceHandle = "out") => ({
   targetHandle: "in",
 });
 
-/** Answers like an API: `/slow` keeps the client waiting, `/broken` is a bad gateway. */
+/**
+ * Answers like an API: `/slow` keeps the client waiting, `/broken` is a bad gateway, `/labels` is one
+ * first and slow then.
+ */
 export async function startOutside(): Promise<{ url: string; stop: () => void }> {
+  let labels = 0;
   const server = createServer((request, response) => {
-    if (request.url?.startsWith("/slow")) return;
-    response.writeHead(request.url?.startsWith("/broken") ? 502 : 200, {
+    const { url = "" } = request;
+    if (url.startsWith("/labels")) labels += 1;
+    if (url.startsWith("/slow") || (url.startsWith("/labels") && labels > 1)) return;
+    response.writeHead(/^\/(broken|labels)/.test(url) ? 502 : 200, {
       "content-type": "application/json",
     });
-    response.end(JSON.stringify({ ok: true, labels: ["bug"], url: request.url }));
+    response.end(JSON.stringify({ ok: true, labels: ["bug"], url }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -81,7 +87,12 @@ const flowsOf = (outside: string) => ({
           "label",
           "HttpRequest",
           "Add the label",
-          { method: "POST", url: `${outside}/slow`, timeoutMs: 300_000 },
+          {
+            method: "POST",
+            url: `${outside}/labels`,
+            timeoutMs: 300_000,
+            settings: { timeoutMs: 300_000, retries: { attempts: 3, backoffMs: 1_000 } },
+          },
           980,
           40,
         ),

@@ -1,0 +1,355 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { deliver } from "../support/deliver.ts";
+import { useUi } from "./support/ui.ts";
+import { setUpYard, startYard, type Yard, type YardFlow } from "./support/yard.ts";
+
+const ui = useUi();
+let yard: Yard;
+let runs: Awaited<ReturnType<typeof setUpYard>>;
+
+beforeAll(async () => {
+  yard = await startYard();
+  runs = await setUpYard(ui, yard);
+  return yard.stop;
+});
+
+const run = async (flow: YardFlow, who?: string): Promise<string> => {
+  const id = await runs.start(flow, who);
+  await runs.ended(id);
+  return id;
+};
+const tile = (page: Page, node: string) => page.locator(`.react-flow__node[data-id="${node}"]`);
+const state = (page: Page, node: string, name: string | RegExp) =>
+  tile(page, node).getByRole("img", { name }).waitFor();
+const steps = (page: Page) => page.getByRole("region", { name: "Steps over time" });
+const row = (page: Page, name: string | RegExp) =>
+  steps(page)
+    .getByRole("listitem")
+    .filter({ has: page.getByRole("button", { name, exact: true }) });
+const choose = (page: Page, name: string | RegExp) => row(page, name).getByRole("button").click();
+const detail = (page: Page) => page.getByRole("complementary");
+const tab = (page: Page, name: string | RegExp) => page.getByRole("tab", { name }).click();
+const header = (page: Page) => page.locator("#main header");
+const act = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+
+describe("a run that has ended", () => {
+  it("shows the state of each node, attempts, waits, and what every step did", async () => {
+    const page = await ui.open(`/runs/${await run("Triage")}`);
+    await header(page)
+      .getByText(/^done in/)
+      .waitFor();
+    await header(page)
+      .getByText(/started over the API/)
+      .waitFor();
+    await state(page, "labels", "done");
+    await state(page, "thanks", "skipped");
+    await expect.poll(() => page.locator(".edge-track.done").count()).toBeGreaterThan(3);
+    await expect.poll(() => page.locator(".edge-track.skip").count()).toBeGreaterThan(0);
+
+    await row(page, "labels 1st").getByText(/502/).waitFor();
+    await row(page, "waits before attempt 2").locator("i.wait").waitFor();
+    await row(page, "labels 2nd").locator("i.done").waitFor();
+    await choose(page, "labels 1st");
+    await detail(page).getByText("failed", { exact: true }).waitFor();
+    await page.getByRole("tabpanel").getByText(/502/).first().waitFor();
+    await tab(page, /Tries.*2/);
+    await page.getByRole("button", { name: /2nd try/ }).click();
+    await page.waitForURL(/step=/);
+    await tab(page, "Output");
+    await page.getByRole("tree", { name: "Output" }).getByText("200").waitFor();
+
+    // The flow and the list of steps choose the same.
+    await tile(page, "shape").click();
+    await tab(page, "Log");
+    await page.getByRole("tabpanel").getByText("looked at octocat").waitFor();
+    await tab(page, "Input");
+    await page.getByRole("tree", { name: "Input" }).waitFor();
+    await tile(page, "thanks").click();
+    await page.getByText("so the step was skipped").first().waitFor();
+    await choose(page, "Run");
+    await tab(page, "Output");
+    await page.getByRole("tree", { name: "Output" }).getByText("bug").waitFor();
+    await tab(page, "Input");
+    await page.getByRole("tree", { name: "Input" }).getByText("octocat").waitFor();
+  });
+
+  it("can be read by keyboard", async () => {
+    const page = await ui.open(`/runs/${await run("Billing")}`);
+    await row(page, "send").waitFor();
+    await page.keyboard.press("Escape");
+    await detail(page).getByRole("heading", { name: "Run" }).waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await detail(page).getByRole("heading", { name: "book" }).waitFor();
+    await page.keyboard.press("k");
+    await detail(page).getByRole("heading", { name: "Bill" }).waitFor();
+    await tile(page, "send").focus();
+    await page.keyboard.press("Enter");
+    await detail(page).getByRole("heading", { name: "send" }).waitFor();
+  });
+
+  it("shows the event that started it, and replays that event", async () => {
+    const { json: before } = await ui.call("GET", "/api/runs?cause=event");
+    expect(before.items).toEqual([]);
+    await deliver(ui.url());
+    await expect
+      .poll(async () => (await ui.call("GET", "/api/runs?cause=event")).json.items.length)
+      .toBe(1);
+    const [{ id }] = (await ui.call("GET", "/api/runs?cause=event")).json.items;
+    const page = await ui.open(`/runs/${id}?step=0`);
+    await header(page)
+      .getByText(/started by an event/)
+      .waitFor();
+    await tab(page, "Input");
+    await page.getByRole("tree", { name: "payload" }).getByText("action").waitFor();
+    await act(page, "Replay…");
+    const dialog = page.getByRole("dialog", { name: "Replay" });
+    await expect
+      .poll(() => dialog.getByLabel("Input").inputValue())
+      .toContain('"source": "github"');
+    await dialog.getByRole("button", { name: "Replay", exact: true }).click();
+    await expect.poll(() => page.url()).not.toContain(id);
+    await header(page)
+      .getByText(/replayed/)
+      .waitFor();
+  });
+});
+
+describe("a run that is under way", () => {
+  it("is followed live, from the queue to its end", async () => {
+    yard.close();
+    const first = await runs.start("Deploy", "first");
+    const second = await runs.start("Deploy", "second");
+    const page = await ui.open(`/runs/${second}`);
+    await header(page).getByText("held until others end").waitFor();
+    await page.getByText("The run waits until other runs of its trigger end.").waitFor();
+    const other = await ui.open(`/runs/${first}`);
+    await state(other, "gate", "under way");
+    await row(other, "gate").locator("i.running").waitFor();
+
+    yard.open();
+    await header(other)
+      .getByText(/^done in/)
+      .waitFor();
+    await header(page)
+      .getByText(/^done in/)
+      .waitFor();
+    await state(page, "end", "done");
+    await row(page, "queued").locator("i.wait").waitFor();
+    // A node that only waits is drawn like a wait.
+    await row(page, "nap").locator("i.wait").waitFor();
+  });
+
+  it("is cancelled, and continued with a retry", async () => {
+    yard.close();
+    const page = await ui.open(`/runs/${await runs.start("Deploy")}`);
+    await state(page, "gate", "under way");
+    await act(page, "Cancel");
+    await header(page)
+      .getByText(/^cancelled/)
+      .waitFor();
+    await row(page, "gate")
+      .getByText(/cancelled/)
+      .waitFor();
+    yard.open();
+    await act(page, "Retry");
+    await header(page)
+      .getByText(/^done in/)
+      .waitFor();
+    await row(page, "gate 2nd").locator("i.done").waitFor();
+  });
+});
+
+describe("a run that failed", () => {
+  it("opens at the failed step, and is replayed from the list or with another input", async () => {
+    const id = await run("Billing", "acme");
+    const page = await ui.open(`/runs/${id}`);
+    await detail(page).getByRole("heading", { name: "send" }).waitFor();
+    await page.getByRole("tabpanel").getByText(/500/).first().waitFor();
+    await state(page, "send", "failed");
+
+    await act(page, "Replay…");
+    const input = page.getByRole("dialog").getByLabel("Input");
+    await expect.poll(() => input.inputValue()).toContain("acme");
+    await input.fill('{ "who": ');
+    await page.getByRole("dialog").getByRole("alert").waitFor();
+    expect(await page.getByRole("button", { name: "Replay with this input" }).isDisabled()).toBe(
+      true,
+    );
+    await input.fill('{ "who": "umbrella" }');
+    await act(page, "Replay with this input");
+    await expect.poll(() => page.url()).not.toContain(id);
+    await choose(page, "Run");
+    await tab(page, "Input");
+    await page.getByRole("tree", { name: "Input" }).getByText("umbrella").waitFor();
+    await header(page)
+      .getByText(/^failed/)
+      .waitFor();
+    const edited = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+
+    await page.goto(`${ui.url()}/runs?view=failed&flow=${runs.flow("Billing")}`);
+    await page.getByText("Billing").first().waitFor();
+    const { json } = await ui.call("GET", `/api/runs?flow=${runs.flow("Billing")}`);
+    const count = json.items.length;
+    await page.keyboard.press("j");
+    await page.keyboard.press("x");
+    await act(page, `Select all ${count}`);
+    yard.mend();
+    await act(page, "Replay");
+    await page.getByText(`${count} runs started`).waitFor();
+    await expect
+      .poll(async () => {
+        const path = `/api/runs?flow=${runs.flow("Billing")}&status=succeeded`;
+        return (await ui.call("GET", path)).json.items.length;
+      })
+      .toBe(count);
+
+    // Continues where it failed: the first steps are not repeated.
+    await page.goto(`${ui.url()}/runs/${edited}`);
+    await act(page, "Retry");
+    await header(page)
+      .getByText(/^done in/)
+      .waitFor();
+    await row(page, "send 2nd").waitFor();
+    expect(await row(page, /^book/).count()).toBe(1);
+  });
+
+  it("opens its data in the editor: pinned outputs, and its input for the next run", async () => {
+    const page = await ui.open(`/runs/${await run("Triage", "hubot")}`);
+    await tile(page, "fetch").waitFor();
+    await act(page, "Open in the editor");
+    await page.waitForURL(`**/flows/${runs.flow("Triage")}`);
+    await page.getByText("2 outputs of the run pinned").waitFor();
+    await tile(page, "fetch").getByLabel("its output is pinned").waitFor();
+    await tile(page, "labels").getByLabel("its output is pinned").waitFor();
+    expect(await tile(page, "shape").getByLabel("its output is pinned").count()).toBe(0);
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Run the draft" });
+    await expect.poll(() => dialog.getByLabel("Input").inputValue()).toContain("hubot");
+    await dialog.getByRole("button", { name: "Run", exact: true }).click();
+    const dock = page.getByRole("region", { name: "Run of the draft" });
+    await dock.getByText("done").first().waitFor();
+    await state(page, "answer", "done");
+  });
+});
+
+describe("what a step did", () => {
+  it("is a conversation for an agent", async () => {
+    const page = await ui.open(`/runs/${await run("Helper")}`);
+    await choose(page, /^agent/);
+    const talk = page.getByRole("list", { name: "Conversation" });
+    await talk.getByText("Look after the inbox.").waitFor();
+    await talk.getByText("Let me look into the inbox.").waitFor();
+    await talk.getByText("inbox__get_pending_status").first().waitFor();
+    await talk.getByText("Result").waitFor();
+    await talk.getByText("<b>All is well.</b>").waitFor();
+    await talk
+      .getByText(/tokens in/)
+      .first()
+      .waitFor();
+    await row(page, "turn 1").locator("i.done").waitFor();
+    await choose(page, "tool 1.1");
+    await detail(page).getByRole("heading", { name: "agent tool 1.1" }).waitFor();
+  });
+
+  it("is loaded in parts if it is large", async () => {
+    const page = await ui.open(`/runs/${await run("Report")}`);
+    await choose(page, "rows");
+    await tab(page, "Output");
+    await page.getByText(/^The first \d+ B of \d+\.\d KB, as text$/).waitFor();
+    await act(page, "Load more");
+    await page.getByText(/^The first 65\.5 KB of/).waitFor();
+    await act(page, "Load more");
+    await page
+      .getByText(/^The first 131\.1 KB of/)
+      .or(page.getByRole("tree"))
+      .first()
+      .waitFor();
+    await choose(page, /^end/);
+    await page.getByRole("button", { name: /^Load all/ }).click();
+    await page.getByRole("searchbox", { name: "Search in Output" }).fill("row 3999");
+    await page.getByText("1 of 1").waitFor();
+    const download = await page.evaluate(
+      (url) => fetch(url).then(async (response) => (await response.json()).length),
+      `${new URL(page.url()).pathname.replace("/runs", "/api/runs")}/output`,
+    );
+    expect(download).toBe(4_000);
+  });
+
+  it("is text, whatever it contains", async () => {
+    const hostile = `<img src=x onerror=alert(1)> ${"a".repeat(10_000)} \u202Eשלום`;
+    const page = await ui.open(`/runs/${await run("Triage", hostile)}?step=0`);
+    await tab(page, "Input");
+    await page.getByText("<img src=x onerror=alert(1)>").first().waitFor();
+    expect(await page.locator("#main img[src]").count()).toBe(0);
+    expect(
+      await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+    ).toBe(true);
+  });
+});
+
+it("a run with many steps loads them in pages, and draws only what is visible", async () => {
+  const id = await run("Loop");
+  const page = await ui.open();
+  const more = page.waitForResponse((response) => response.url().includes(`/${id}/steps?cursor=`));
+  await page.goto(`${ui.url()}/runs/${id}`);
+  expect((await more).status()).toBe(200);
+  await tile(page, "double").getByText("700 ×").waitFor();
+  await row(page, "double item 1").waitFor();
+  expect(await steps(page).getByRole("listitem").count()).toBeLessThan(100);
+  await choose(page, "Run");
+  await tile(page, "end").click();
+  await row(page, /^end/).waitFor();
+  await row(page, "double item 700").waitFor();
+});
+
+describe("what cannot be shown", () => {
+  it("an unknown run, in the words of the hub", async () => {
+    const page = await ui.open("/runs/nothing");
+    await page.getByRole("alert").getByText("There is no run nothing.").first().waitFor();
+    await page.getByRole("link", { name: "Show all runs" }).click();
+    await page.getByRole("heading", { name: "Runs" }).waitFor();
+  });
+
+  it("a run while it loads, and one that does not load", async () => {
+    const id = await run("Billing");
+    const page = await ui.open();
+    let isFailing = true;
+    const answering = Promise.withResolvers<void>();
+    await page.route(`**/api/runs/${id}`, async (route) => {
+      await answering.promise;
+      if (!isFailing) return route.continue();
+      await route.fulfill({
+        status: 400,
+        contentType: "application/problem+json",
+        body: JSON.stringify({ title: "Not now", detail: "The log cannot be read." }),
+      });
+    });
+    await page.goto(`${ui.url()}/runs/${id}`);
+    await page.getByRole("status", { name: "Loading" }).waitFor();
+    answering.resolve();
+    await page.getByRole("alert").getByText("The log cannot be read.").waitFor();
+    isFailing = false;
+    await act(page, "Try again");
+    await row(page, "send").waitFor();
+  });
+
+  it("the flow of a run, if it was deleted", async () => {
+    const { json } = await ui.call("POST", "/api/apps/yard/flows", {
+      name: "Gone",
+      nodes: [
+        { id: "ask", type: "UserIntent", name: "ask", parameters: { toolDescription: "Asks." } },
+        { id: "end", type: "Return", name: "end", parameters: { value: 1 } },
+      ],
+      edges: [{ source: "ask", target: "end" }],
+    });
+    await ui.call("POST", `/api/flows/${json.id}/publish`, {});
+    const started = await ui.call("POST", `/api/flows/${json.id}/runs?wait=1`, { trigger: "ask" });
+    await ui.call("DELETE", `/api/flows/${json.id}`);
+    const page = await ui.open(`/runs/${started.json.id}`);
+    await page.getByRole("heading", { name: "The flow of this run is gone" }).waitFor();
+    await row(page, /^end/).waitFor();
+    expect(await page.getByRole("button", { name: "Open in the editor" }).count()).toBe(0);
+  });
+});
