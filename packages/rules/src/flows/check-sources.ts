@@ -3,7 +3,7 @@
  * type and the params. Only an unknown source prevents publishing: the hub matches every event itself,
  * and servers describe their triggers incompletely.
  */
-import { isObject, type Json, type JsonObject } from "../json.ts";
+import type { Json, JsonObject } from "../json.ts";
 import { readParam } from "../match/param.ts";
 import { parsePath } from "../match/path.ts";
 import { same } from "../match/same.ts";
@@ -13,6 +13,7 @@ import {
   type ToolContext,
   type ToolFindings,
 } from "./check-tools.ts";
+import { allowedValues, declaredParams } from "./declared-params.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
@@ -101,14 +102,14 @@ function checkParams(
   params: JsonObject,
   label: string,
 ): ParamProblem[] {
-  const { required, additionalProperties } = trigger.inputSchema;
+  const { additionalProperties } = trigger.inputSchema;
   const declared = declaredParams(trigger);
   const isOpen = declared.size === 0 || (additionalProperties ?? false) !== false;
   const problems: ParamProblem[] = [];
   for (const [param, given] of Object.entries(params)) {
-    const schema = declared.get(param);
-    if (schema) {
-      const message = enumProblem(schema, given);
+    const known = declared.get(param);
+    if (known) {
+      const message = enumProblem(known.schema, given);
       if (message) problems.push({ code: "invalid_param_value", param, message });
     } else if (!isOpen && !isInPayload(trigger, param)) {
       const has = listNames([...declared.keys()]);
@@ -116,10 +117,8 @@ function checkParams(
       problems.push({ code: "no_such_param", param, message });
     }
   }
-  for (const [param, schema] of declared) {
-    const isRequired =
-      schema.required === true || (Array.isArray(required) && required.includes(param));
-    if (!isRequired || schema.default !== undefined) continue;
+  for (const [param, { isRequired }] of declared) {
+    if (!isRequired) continue;
     const given = Object.hasOwn(params, param) ? (params[param] as Json) : null;
     const isGiven = readParam(given) !== "any";
     if (isGiven && typeof given !== "object") continue;
@@ -127,14 +126,6 @@ function checkParams(
     problems.push({ code: "missing_param", param, message: `${label} requires it${fix}` });
   }
   return problems;
-}
-
-function declaredParams({ inputSchema, paramsSchema }: ConnectionTrigger): Map<string, JsonObject> {
-  const declared = new Map<string, JsonObject>();
-  for (const schemas of [paramsSchema, inputSchema.properties])
-    for (const [name, schema] of Object.entries(isObject(schemas) ? schemas : {}))
-      declared.set(name, { ...declared.get(name), ...(isObject(schema) ? schema : {}) });
-  return declared;
 }
 
 function isInPayload({ payloadSchema }: ConnectionTrigger, param: string): boolean {
@@ -156,11 +147,4 @@ function enumProblem(schema: JsonObject, given: Json): string | undefined {
   if (others.length === 0) return undefined;
   const show = (list: readonly Json[]) => listNames(list.map((value) => JSON.stringify(value)));
   return `${show(others)} is not one of ${show(allowed)}`;
-}
-
-/** The values that a param, or an item of it, can have; undefined if any. */
-function allowedValues(schema: JsonObject): readonly Json[] | undefined {
-  if (Array.isArray(schema.enum)) return schema.enum;
-  if (schema.const !== undefined) return [schema.const];
-  return isObject(schema.items) ? allowedValues(schema.items) : undefined;
 }
