@@ -106,6 +106,7 @@ describe("params", () => {
       "issue.labels[].name": "wip",
       missing: "x",
       issue: "x",
+      "issue.title": { op: "in", value: ["a", "b", "c", "d"] },
       "a..b": 1,
       action: { op: "like", value: 1 },
     });
@@ -114,6 +115,7 @@ describe("params", () => {
       'issue.labels[].name is "red", "bug", wanted "wip"',
       'missing does not exist, wanted "x"',
       'issue is an object, wanted "x"',
+      'issue.title does not exist, wanted in "a", "b", "c" and 1 more',
       "a..b is not a path such as issue.labels[].name",
       expect.stringMatching(/^action is an invalid param: op must be one of/),
     ]);

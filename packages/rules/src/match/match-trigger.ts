@@ -194,7 +194,9 @@ function matchParam(data: Json, path: string, param: Json): Reason {
   const parsed = parsePath(path);
   if (!parsed) return reason(false, "is not a path such as issue.labels[].name");
   const values = valuesAt(data, parsed);
-  const wanted = test.op === "eq" ? show(test.value) : `${test.op} ${show(test.value)}`;
+  const value =
+    Array.isArray(test.value) && test.op === "in" ? showSome(test.value) : show(test.value);
+  const wanted = test.op === "eq" ? value : `${test.op} ${value}`;
   return reason(holds(test.op, values, test.value), `${showAll(values)}, wanted ${wanted}`);
 }
 
@@ -212,6 +214,10 @@ function show(value: Json): string {
 
 function showAll(values: readonly Json[]): string {
   if (values.length === 0) return "does not exist";
+  return `is ${showSome(values)}`;
+}
+
+function showSome(values: readonly Json[]): string {
   const shown = values.slice(0, 3).map(show).join(", ");
-  return values.length > 3 ? `is ${shown} and ${values.length - 3} more` : `is ${shown}`;
+  return values.length > 3 ? `${shown} and ${values.length - 3} more` : shown;
 }
