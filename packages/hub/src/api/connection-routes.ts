@@ -67,7 +67,7 @@ export const toolView = z.object({
   annotations: schema.optional(),
 });
 
-const triggerView = z.object({
+export const offeredTrigger = z.object({
   type: z.string(),
   title: z.string().optional(),
   description: z.string(),
@@ -90,7 +90,7 @@ export const toolResult = z.object({
 export const connectionDetails = connectionView.extend({
   server: z.object({ name: z.string(), version: z.string() }).nullable(),
   tools: z.array(toolView.pick({ name: true, title: true, description: true })),
-  triggers: z.array(triggerView.pick({ type: true, title: true, description: true })),
+  triggers: z.array(offeredTrigger.pick({ type: true, title: true, description: true })),
 });
 
 export const subscriptionView = z.object({
@@ -266,7 +266,7 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
     });
   return [
     list("tools", toolView, "List the tools of the server, with their schemas"),
-    list("triggers", triggerView, "List the triggers of the server, with their params"),
+    list("triggers", offeredTrigger, "List the triggers of the server, with their params"),
     defineRoute({
       method: "post",
       path: "/api/connections/:connection/tools/:tool",

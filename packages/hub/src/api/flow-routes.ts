@@ -56,7 +56,7 @@ export const versionView = z.object({
   created_at: z.iso.datetime(),
 });
 
-const triggerView = z.object({
+export const triggerView = z.object({
   node_id: z.string(),
   kind: z.enum(["intent", "event", "schedule", "other"]),
   tool_name: z.string().nullable(),

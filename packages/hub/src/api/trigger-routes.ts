@@ -11,7 +11,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 
 const selection = eventConfig.pick({ source: true, type: true, params: true, filter: true });
 
-const previewed = z.object({
+export const previewView = z.object({
   matched: z.int(),
   of: z.int().describe("How many events were compared."),
   compared: z.string().describe("Which events were compared."),
@@ -33,7 +33,7 @@ export const triggerRoutes = (triggers: Pick<Explainer, "test">): Route[] => [
     tag: "flows",
     scope: "inbox:read",
     body: selection,
-    response: { status: 200, schema: previewed },
+    response: { status: 200, schema: previewView },
     async handle({ tenant, body, reserveBytes }) {
       const { type, ...rest } = body;
       await reserveBytes(MAX_BYTES);

@@ -3,13 +3,14 @@ import type { z } from "zod";
 import type {
   connectionDetails,
   connectionView,
+  offeredTrigger,
   subscriptionView,
   toolResult,
   toolView,
 } from "../../../hub/src/api/connection-routes.ts";
 import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
 import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
-import type { versionView } from "../../../hub/src/api/flow-routes.ts";
+import type { triggerView, versionView } from "../../../hub/src/api/flow-routes.ts";
 import type { nodeTypeView } from "../../../hub/src/api/node-type-routes.ts";
 import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.ts";
 import type { secretView } from "../../../hub/src/api/secret-routes.ts";
@@ -21,6 +22,7 @@ import type { statsView } from "../../../hub/src/api/stats-routes.ts";
 import type { tenantView } from "../../../hub/src/api/tenant-routes.ts";
 import type { sentView } from "../../../hub/src/api/test-event-routes.ts";
 import type { createdToken, tokenView } from "../../../hub/src/api/token-routes.ts";
+import type { previewView } from "../../../hub/src/api/trigger-routes.ts";
 import type { appView, flowSummary, flowView, runSummary } from "../../../hub/src/api/views.ts";
 import type {
   explainedSchema,
@@ -52,6 +54,10 @@ export type FlowSummary = z.output<typeof flowSummary>;
 export type FlowItem = FlowSummary & { last_run: RunItem | null };
 
 export type FlowVersion = z.output<typeof versionView>;
+/** A trigger of the published version: its state, and when it fired. */
+export type TriggerState = z.output<typeof triggerView>;
+/** Which events a trigger would match. */
+export type TriggerPreview = z.output<typeof previewView>;
 export type NodeType = z.output<typeof nodeTypeView>;
 
 /** A run in a list: without its values. */
@@ -64,6 +70,8 @@ export type ConnectionDetails = z.output<typeof connectionDetails>;
 export type ConnectionTool = z.output<typeof toolView>;
 export type CalledTool = z.output<typeof toolResult>;
 export type Subscription = z.output<typeof subscriptionView>;
+/** A trigger that the server of a connection offers. */
+export type OfferedTrigger = z.output<typeof offeredTrigger>;
 
 export type Tenant = z.output<typeof tenantView>;
 export type Session = z.output<typeof sessionView>;
