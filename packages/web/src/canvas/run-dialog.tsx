@@ -1,7 +1,6 @@
 /** Starts a run of the draft: from which trigger, and with what. */
 
 import { readParameters } from "@signalbox/rules/flows/parameters.ts";
-import { isObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
 import { useState } from "react";
@@ -11,6 +10,7 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field, SelectInput, TextArea } from "../ui/field.tsx";
 import { ago } from "../ui/format.ts";
+import { readObject } from "../ui/read-object.ts";
 import type { FlowNode, Graph } from "./graph.ts";
 import { definitionOf } from "./node-kinds.ts";
 import type { RunRequest } from "./use-run.ts";
@@ -74,7 +74,8 @@ export function RunDialog({
     queryFn: () => api.get<Page<EventItem>>("/api/events", { limit: 30 }),
     enabled: listens === true,
   });
-  const parsed = parse(text);
+  const given = readObject(text);
+  const input = "value" in given ? given.value : undefined;
   const usesEvent = listens && event !== "";
   return (
     <Dialog
@@ -88,11 +89,11 @@ export function RunDialog({
           <Button
             look="primary"
             icon={Play}
-            disabled={!trigger || (!usesEvent && !parsed.input)}
+            disabled={!trigger || (!usesEvent && !input)}
             onClick={() => {
               onClose();
               onRun(
-                usesEvent ? { trigger: id, event } : { trigger: id, input: parsed.input ?? {} },
+                usesEvent ? { trigger: id, event } : { trigger: id, input: input ?? {} },
               );
             }}
           >
@@ -144,7 +145,7 @@ export function RunDialog({
           {!usesEvent && (
             <Field
               label="Input"
-              error={parsed.error}
+              error={"error" in given ? given.error : undefined}
               hint="A JSON object: {{ trigger }} in the flow."
             >
               {(control) => (
@@ -162,13 +163,4 @@ export function RunDialog({
       )}
     </Dialog>
   );
-}
-
-function parse(text: string): { input?: NonNullable<RunRequest["input"]>; error?: string } {
-  try {
-    const input = JSON.parse(text || "{}");
-    return isObject(input) ? { input } : { error: "must be a JSON object" };
-  } catch (error) {
-    return { error: (error as Error).message };
-  }
 }

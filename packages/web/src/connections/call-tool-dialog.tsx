@@ -13,15 +13,11 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextArea } from "../ui/field.tsx";
 import { duration } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
+import { type ReadObject, readObject } from "../ui/read-object.ts";
 import { Segments } from "../ui/segments.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { plainSchema } from "./plain-schema.ts";
-import {
-  argumentProblems,
-  firstArguments,
-  type ReadArguments,
-  readArguments,
-} from "./tool-arguments.ts";
+import { argumentProblems, firstArguments } from "./tool-arguments.ts";
 
 const ANYTHING: JsonObject = { type: "object" };
 const NONE: ReadonlyMap<string, string> = new Map();
@@ -87,8 +83,8 @@ function CallDialog({
   /** Fields are marked once the call was tried. */
   const [isTried, setTried] = useState(false);
 
-  const given: ReadArguments = useMemo(
-    () => (mode === "form" ? { value } : readArguments(text)),
+  const given: ReadObject = useMemo(
+    () => (mode === "form" ? { value } : readObject(text)),
     [mode, value, text],
   );
   const rules = mode === "form" ? drawn : schema;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { argumentProblems, firstArguments, readArguments } from "./tool-arguments.ts";
+import { argumentProblems, firstArguments } from "./tool-arguments.ts";
 
 const schema = {
   type: "object",
@@ -35,10 +35,4 @@ it.each([
 it("leaves what is costly to the server", () => {
   const costly = { type: "object", properties: { word: { type: "string", pattern: "^(a+)+$" } } };
   expect(argumentProblems(costly, { word: 1 }).size).toBe(0);
-});
-
-it("reads arguments as JSON", () => {
-  expect(readArguments('{ "city": "Bern" }')).toEqual({ value: { city: "Bern" } });
-  expect(readArguments("[1]")).toEqual({ error: "must be a JSON object" });
-  expect(readArguments("{")).toHaveProperty("error");
 });

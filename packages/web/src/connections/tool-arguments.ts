@@ -30,14 +30,3 @@ export function argumentProblems(
     ? new Map([[writePath(error.keys), error.message]])
     : new Map();
 }
-
-export type ReadArguments = { value: JsonObject } | { error: string };
-
-export function readArguments(text: string): ReadArguments {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? { value } : { error: "must be a JSON object" };
-  } catch (error) {
-    return { error: (error as Error).message };
-  }
-}

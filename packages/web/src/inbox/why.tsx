@@ -2,18 +2,17 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath } from "@signalbox/rules/match/path.ts";
 import type { UseQueryResult } from "@tanstack/react-query";
-import { Check, X } from "lucide-react";
 import { useMemo } from "react";
 import { Link } from "wouter";
 import type { EventView, ExplainedTrigger, Page } from "../api/types.ts";
 import { Chip } from "../ui/chip.tsx";
-import { cx } from "../ui/cx.ts";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { plural } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Reasons } from "./reasons.tsx";
 import { type Deciding, decidingOf, linesOf, sortTriggers, stateOf } from "./verdict.ts";
 
 export function Why({
@@ -86,37 +85,9 @@ function Verdict({ trigger }: { trigger: ExplainedTrigger }) {
         )}
       </h3>
       {lines.length > 0 && (
-        <ul className="flex flex-col gap-[3px] px-3 py-2 type-meta leading-[19px]">
-          {lines.map(({ parts, holds }) => (
-            <li
-              key={parts.map(({ text }) => text).join("")}
-              className="grid grid-cols-[16px_minmax(0,1fr)] gap-2"
-            >
-              {holds ? (
-                <Check className="icon mt-[3px] size-[13px] text-green" aria-label="holds" />
-              ) : (
-                <X className="icon mt-[3px] size-[13px] text-amber" aria-label="does not hold" />
-              )}
-              <span
-                className={cx(
-                  "wrap-anywhere",
-                  !holds && "-mx-[6px] rounded-chip bg-amber-tint px-[6px] text-amber",
-                )}
-              >
-                {parts.map(({ text, isCode }, index) =>
-                  isCode ? (
-                    // biome-ignore lint/suspicious/noArrayIndexKey: a value may occur twice
-                    <code key={index} className="type-code-s leading-[19px]">
-                      {text}
-                    </code>
-                  ) : (
-                    text
-                  ),
-                )}
-              </span>
-            </li>
-          ))}
-        </ul>
+        <div className="px-3 py-2">
+          <Reasons lines={lines} />
+        </div>
       )}
     </section>
   );

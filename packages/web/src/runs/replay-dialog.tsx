@@ -41,7 +41,7 @@ export function ReplayDialog({
   const start = async () => {
     setStarting(true);
     try {
-      const id = await replayRun(run, isEdited ? edited.value : undefined);
+      const id = await replayRun(run, isEdited && "value" in edited ? edited.value : undefined);
       onClose();
       if (id !== undefined) onStarted(id);
       else
@@ -69,7 +69,7 @@ export function ReplayDialog({
             look="primary"
             icon={RotateCcw}
             busy={isStarting}
-            disabled={input.isLoading || (isEdited && !edited.value)}
+            disabled={input.isLoading || (isEdited && "error" in edited)}
             onClick={() => void start()}
           >
             {isEdited ? "Replay with this input" : "Replay"}
@@ -93,7 +93,7 @@ export function ReplayDialog({
               ? "The event of this run. It is replayed as it is, unless you edit it."
               : "A JSON object: {{ trigger }} in the flow."
           }
-          error={edited.problem}
+          error={"error" in edited ? edited.error : undefined}
         >
           {(control) => (
             <TextArea
