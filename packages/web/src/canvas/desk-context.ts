@@ -19,6 +19,8 @@ export interface Desk {
   pinned: ReadonlySet<string>;
   /** Opens the library for what follows an output. Undefined on a page that only shows. */
   onAdd: ((from: Port) => void) | undefined;
+  /** The name of a source of events; the source itself if it is not given. */
+  nameOf?: (source: string) => string;
 }
 
 export const DeskContext = createContext<Desk>({

@@ -27,20 +27,24 @@ const MAX_PLATES = 4;
 
 export function EditorHeader({
   draft: { graph, flow, saving, savedAt, state, dispatch },
+  nameOf,
   diff,
   isDiffShown,
   onDiff,
   onRun,
   onPublish,
   onVersions,
+  onTriggers,
 }: {
   draft: Draft;
+  nameOf: (source: string) => string;
   diff: Diff | undefined;
   isDiffShown: boolean;
   onDiff: () => void;
   onRun: () => void;
   onPublish: () => void;
   onVersions: () => void;
+  onTriggers: () => void;
 }) {
   const attention = attentionOf(flow);
   const next = (flow.version ?? 0) + 1;
@@ -68,7 +72,7 @@ export function EditorHeader({
           </button>
         </Tooltip>
       )}
-      <Plates graph={graph} />
+      <Plates graph={graph} nameOf={nameOf} />
       <div className="ml-auto flex flex-none items-center gap-2 type-meta text-ink-2">
         <span role="status">{inWords(saving, savedAt)}</span>
         {diff && diff.count > 0 && flow.version !== null && (
@@ -92,6 +96,7 @@ export function EditorHeader({
           disabled={state.future.length === 0}
           onClick={() => dispatch({ do: "redo" })}
         />
+        <IconButton icon={Radio} label="Triggers" onClick={onTriggers} />
         <IconButton icon={History} label="Versions" onClick={onVersions} />
       </div>
       <Button icon={Play} onClick={onRun}>
@@ -122,9 +127,9 @@ function FlowName({ name, onRename }: { name: string; onRename: (name: string) =
   );
 }
 
-function Plates({ graph }: { graph: Graph }) {
+function Plates({ graph, nameOf }: { graph: Graph; nameOf: (source: string) => string }) {
   const plates = graph.nodes.flatMap((node) => {
-    const plate = plateOf(node);
+    const plate = plateOf(node, nameOf);
     return plate && node.parameters.isActive !== false ? [{ id: node.id, ...plate }] : [];
   });
   return (

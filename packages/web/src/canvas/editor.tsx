@@ -6,6 +6,9 @@ import type { Flow } from "../api/types.ts";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { NodePanel } from "../panel/node-panel.tsx";
+import { nameOfSender } from "../triggers/senders.ts";
+import { TriggersPanel } from "../triggers/triggers-panel.tsx";
+import { useSenders } from "../triggers/use-senders.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Kbd } from "../ui/kbd.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
@@ -77,8 +80,11 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const [layer, setLayer] = useState<"publish" | "versions" | "run">();
   const [isDiffShown, setDiffShown] = useState(false);
   const [isPanelOpen, setPanelOpen] = useState(true);
+  const [isTriggersOpen, setTriggersOpen] = useState(false);
   const draftRun = useDraftRun(flow.id, draft.autosave, graph);
   const diff = useDiff(flow, graph);
+  const { senders } = useSenders();
+  const nameOf = useCallback((source: string) => nameOfSender(source, senders), [senders]);
   const view = useReactFlow();
 
   const showAll = () => setTimeout(() => void view.fitView({ padding: 0.15, maxZoom: 1 }), 50);
@@ -185,8 +191,9 @@ function EditorOf({ loaded }: { loaded: Flow }) {
       diff: isDiffShown ? diff : undefined,
       pinned: new Set(Object.keys(draftRun.pins)),
       onAdd: (from: Port) => setPicker({ kind: "add", from }),
+      nameOf,
     }),
-    [route, problems, states, isDiffShown, diff, draftRun.pins],
+    [route, problems, states, isDiffShown, diff, draftRun.pins, nameOf],
   );
 
   const show = (id: string) => {
@@ -199,12 +206,17 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     <>
       <EditorHeader
         draft={draft}
+        nameOf={nameOf}
         diff={diff}
         isDiffShown={isDiffShown}
         onDiff={() => setDiffShown(!isDiffShown)}
         onRun={() => setLayer("run")}
         onPublish={() => setLayer("publish")}
         onVersions={() => setLayer("versions")}
+        onTriggers={() => {
+          setTriggersOpen(only !== undefined || !isTriggersOpen);
+          setSelection(NOTHING);
+        }}
       />
       <SaveBanner draft={draft} />
       <div className="flex min-h-0 flex-1">
@@ -264,6 +276,17 @@ function EditorOf({ loaded }: { loaded: Flow }) {
               setPanelOpen(false);
               focusTile(only.id);
             }}
+          />
+        )}
+        {!only && isTriggersOpen && (
+          <TriggersPanel
+            flow={flow}
+            graph={graph}
+            onParameters={(node, parameters) =>
+              act({ do: "parameters", node, parameters, at: Date.now() })
+            }
+            onAdd={() => openAdd()}
+            onClose={() => setTriggersOpen(false)}
           />
         )}
       </div>

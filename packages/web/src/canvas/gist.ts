@@ -15,7 +15,8 @@ const list = (value: Json | undefined): JsonObject[] =>
 const keysOf = (value: Json | undefined): string =>
   isObject(value) ? `{ ${Object.keys(value).join(", ")} }` : text(value);
 
-const condition = (path: string, value: Json | undefined): string =>
+/** `issue.number gt 10` */
+export const conditionText = (path: string, value: Json | undefined): string =>
   isObject(value) && "op" in value
     ? `${path} ${text(value.op)} ${text(value.value)}`
     : `${path} = ${text(value)}`;
@@ -28,7 +29,7 @@ const GISTS: Readonly<Record<string, (parameters: JsonObject) => string>> = {
   Event: ({ params, filter }) =>
     [
       ...(isObject(params)
-        ? Object.entries(params).map(([path, value]) => condition(path, value))
+        ? Object.entries(params).map(([path, value]) => conditionText(path, value))
         : []),
       text(filter),
     ]

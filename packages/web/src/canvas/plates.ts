@@ -11,12 +11,16 @@ export interface PlateText {
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value.trim() : "");
 
-export function plateOf(node: FlowNode): PlateText | undefined {
+/** `nameOf` gives the name of a source, which is an id if it is an endpoint or a connection. */
+export function plateOf(
+  node: FlowNode,
+  nameOf: (source: string) => string = (source) => source,
+): PlateText | undefined {
   const definition = definitionOf(node);
   if (definition?.kind !== "trigger") return undefined;
   if (definition.isTool) return { kind: "tool", text: toolNameOf(node) ?? toolName(node.name) };
   const { source, type, cron } = node.parameters;
   if (textOf(cron)) return { kind: "schedule", text: textOf(cron) };
-  const text = [textOf(source), textOf(type)].filter(Boolean).join(" · ");
+  const text = [nameOf(textOf(source)), textOf(type)].filter(Boolean).join(" · ");
   return text ? { kind: "event", text } : undefined;
 }

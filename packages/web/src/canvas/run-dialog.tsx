@@ -92,9 +92,7 @@ export function RunDialog({
             disabled={!trigger || (!usesEvent && !input)}
             onClick={() => {
               onClose();
-              onRun(
-                usesEvent ? { trigger: id, event } : { trigger: id, input: input ?? {} },
-              );
+              onRun(usesEvent ? { trigger: id, event } : { trigger: id, input: input ?? {} });
             }}
           >
             Run

@@ -22,7 +22,7 @@ const PORT_STEP = 22;
 const PLATE_ICONS = { tool: Wrench, event: Radio, schedule: CalendarClock };
 
 export const Tile = memo(function Tile({ id, data: { node }, selected }: NodeProps<TileNode>) {
-  const { route, problems, states, diff, pinned, onAdd } = useDesk();
+  const { route, problems, states, diff, pinned, onAdd, nameOf } = useDesk();
   const definition = definitionOf(node);
   const state = states.get(id);
   const found = problems.get(id) ?? [];
@@ -30,7 +30,7 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
   const outputs = outPortsOf(node);
   const named = outputs.filter((port) => port !== ERROR_PORT);
   useMovedPorts(id, outputs.join(" "));
-  const plate = plateOf(node);
+  const plate = plateOf(node, nameOf);
   const isOff = node.parameters.isActive === false;
   const change = diff?.nodes.get(id);
   const topOf = (at: number) => (named.length > 1 ? FIRST_PORT_Y + at * PORT_STEP : HEAD_Y);

@@ -26,7 +26,14 @@ import { attentionOf, draftStateOf, lookOfFlow } from "./flow-list.ts";
 
 const MAX_PLATES = 4;
 
-export function FlowCard({ flow }: { flow: FlowItem }) {
+export function FlowCard({
+  flow,
+  nameOf,
+}: {
+  flow: FlowItem;
+  /** The name of a source of events. */
+  nameOf: (source: string) => string;
+}) {
   const [isDeleting, setDeleting] = useState(false);
   const attention = attentionOf(flow);
   const draft = draftStateOf(flow);
@@ -68,7 +75,7 @@ export function FlowCard({ flow }: { flow: FlowItem }) {
         {tools.length > MAX_PLATES && <Chip>+{tools.length - MAX_PLATES}</Chip>}
         {flow.listensTo.slice(0, MAX_PLATES).map(({ nodeId, source, type }) => (
           <Chip key={nodeId} icon={Radio} title="an event trigger" className="max-w-full">
-            {[source, type].filter(Boolean).join(" · ") || "any event"}
+            {[nameOf(source), type].filter(Boolean).join(" · ") || "any event"}
           </Chip>
         ))}
         {flow.schedules.map(({ nodeId, cron }) => (

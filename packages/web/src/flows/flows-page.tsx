@@ -5,6 +5,8 @@ import { useMemo, useState } from "react";
 import { api } from "../api/client.ts";
 import type { FlowItem, Page } from "../api/types.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
+import { nameOfSender } from "../triggers/senders.ts";
+import { useSenders } from "../triggers/use-senders.ts";
 import { Button } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
@@ -30,6 +32,7 @@ export default function FlowsPage() {
   const [view, setView] = useState<FlowView>("all");
   const [isMaking, setMaking] = useState(false);
   const apps = useApps();
+  const { senders } = useSenders();
   const flows = useInfiniteQuery({
     queryKey: ["flows", "all"],
     queryFn: ({ pageParam }) =>
@@ -102,7 +105,11 @@ export default function FlowsPage() {
               </div>
               <ul className="grid grid-cols-[repeat(auto-fill,minmax(320px,1fr))] gap-4">
                 {flows.map((flow) => (
-                  <FlowCard key={flow.id} flow={flow} />
+                  <FlowCard
+                    key={flow.id}
+                    flow={flow}
+                    nameOf={(source) => nameOfSender(source, senders)}
+                  />
                 ))}
               </ul>
             </section>

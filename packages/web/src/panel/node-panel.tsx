@@ -9,10 +9,13 @@ import type { FlowNode, Graph } from "../canvas/graph.ts";
 import { NodeIcon } from "../canvas/node-icon.tsx";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import type { DraftRun } from "../canvas/use-run.ts";
+import { formFieldsOf, triggerKindOf } from "../triggers/trigger-kind.ts";
+import { TriggerSection } from "../triggers/trigger-section.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
+import { fieldProblems, findingsOf } from "./field-problems.ts";
 import { PanelProvider } from "./panel-context.ts";
 import { ReferenceDialog } from "./reference-dialog.tsx";
 import { referablesOf } from "./references.ts";
@@ -77,22 +80,15 @@ export function NodePanel({
   const isTrigger = definition?.kind === "trigger";
   const type = types.data?.items.find((each) => each.type === node.type);
   const run = useLastRun(flow.id, draftRun.run);
-  const findings = useMemo(
-    () => [...flow.errors, ...flow.warnings].filter(({ nodeId }) => nodeId === node.id),
-    [flow, node.id],
-  );
+  const findings = useMemo(() => findingsOf(flow, node.id), [flow, node.id]);
   const context = useMemo(
     () => ({
       onReference: isTrigger
         ? undefined
         : (next: (reference: string) => void) => setInsert(() => next),
-      problems: new Map(
-        findings.flatMap(({ path: at, message }) =>
-          at === undefined ? [] : [[at, withoutPrefix(message, node.name, at)]],
-        ),
-      ),
+      problems: fieldProblems(flow, node),
     }),
-    [isTrigger, findings, node.name],
+    [isTrigger, flow, node],
   );
   const { settings, ...config } = node.parameters;
   const change = (next: JsonObject) =>
@@ -178,6 +174,9 @@ export function NodePanel({
               onChange={onParameters}
             />
           )}
+          {triggerKindOf(node) && (
+            <TriggerSection flow={flow} node={node} onChange={onParameters} />
+          )}
           {types.isPending && <SkeletonRows />}
           {types.error && <ErrorState error={types.error} onRetry={() => void types.refetch()} />}
           {type && (
@@ -185,7 +184,7 @@ export function NodePanel({
               <SchemaForm
                 schema={type.config}
                 value={config}
-                skip={definition?.isTool ? TOOL_FIELDS : []}
+                skip={definition?.isTool ? TOOL_FIELDS : formFieldsOf(node)}
                 languages={languages}
                 onChange={change}
               />
@@ -233,10 +232,3 @@ export function NodePanel({
     </aside>
   );
 }
-
-/** The form shows the name and the path already. */
-const withoutPrefix = (message: string, name: string, at: string): string =>
-  [`${name}: `, `${at}: `].reduce(
-    (text, prefix) => (text.startsWith(prefix) ? text.slice(prefix.length) : text),
-    message,
-  );

@@ -1,0 +1,259 @@
+/** The params of a trigger: the fields that its server declares, and conditions on any other path. */
+import { allowedValues, type DeclaredParam } from "@signalbox/rules/flows/declared-params.ts";
+import { writePath } from "@signalbox/rules/flows/issues.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { Operator } from "@signalbox/rules/match/operators.ts";
+import { ListTree, Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { usePanel } from "../panel/panel-context.ts";
+import { withField } from "../panel/schema-shape.ts";
+import { type Row, useRows } from "../panel/use-rows.ts";
+import { useTypedText } from "../panel/use-typed-text.ts";
+import { Button, IconButton } from "../ui/button.tsx";
+import { Field, SelectInput, TextInput } from "../ui/field.tsx";
+import { conditionProblem, OPERATORS, readCondition, writeCondition } from "./condition.ts";
+import { PathDialog } from "./path-dialog.tsx";
+
+export type DeclaredParams = ReadonlyMap<string, DeclaredParam>;
+
+export function ParamsEditor({
+  params,
+  declared,
+  sampleEvent,
+  onChange,
+}: {
+  params: JsonObject;
+  declared: DeclaredParams;
+  /** The newest event of the source, whose paths can be picked. */
+  sampleEvent: string | undefined;
+  onChange: (params: JsonObject | undefined) => void;
+}) {
+  const given = Object.entries(params);
+  const ofServer = Object.fromEntries(given.filter(([name]) => declared.has(name)));
+  const others = Object.fromEntries(given.filter(([name]) => !declared.has(name)));
+  const put = (next: JsonObject) => onChange(Object.keys(next).length > 0 ? next : undefined);
+  return (
+    <div className="flex flex-col gap-4">
+      {[...declared].map(([name, param]) => (
+        <ServerParam
+          key={name}
+          name={name}
+          declared={param}
+          param={ofServer[name]}
+          onChange={(next) => put({ ...withField(ofServer, name, next), ...others })}
+        />
+      ))}
+      <Conditions
+        others={others}
+        hasDeclared={declared.size > 0}
+        sampleEvent={sampleEvent}
+        onChange={(next) => put({ ...ofServer, ...next })}
+      />
+    </div>
+  );
+}
+
+/** The message of the hub, or what is wrong before the hub has checked it. */
+function useProblem(path: string, param: Json | undefined): string | undefined {
+  const { problems } = usePanel();
+  return conditionProblem(path, param ?? "") ?? problems.get(writePath(["params", path]));
+}
+
+function ServerParam({
+  name,
+  declared: { schema, isRequired },
+  param,
+  onChange,
+}: {
+  name: string;
+  declared: DeclaredParam;
+  param: Json | undefined;
+  onChange: (param: Json | undefined) => void;
+}) {
+  const { problems } = usePanel();
+  const { title, description } = schema;
+  return (
+    <Field
+      label={typeof title === "string" ? title : name}
+      required={isRequired}
+      hint={typeof description === "string" ? description : undefined}
+      error={problems.get(writePath(["params", name]))}
+    >
+      {(control) => (
+        <ConditionInput
+          label={name}
+          control={control}
+          param={param}
+          allowed={allowedValues(schema)}
+          // A blank plain value means "any", like no value.
+          onChange={(next) => onChange(next === "" ? undefined : next)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** The operator, and the value as the operator needs it. */
+function ConditionInput({
+  label,
+  control,
+  param,
+  allowed,
+  onChange,
+}: {
+  label: string;
+  control: Record<string, unknown>;
+  param: Json | undefined;
+  allowed: readonly Json[] | undefined;
+  onChange: (param: Json) => void;
+}) {
+  const condition = readCondition(param);
+  const { op, text } = condition;
+  const { props } = useTypedText(text, (next) => onChange(writeCondition({ op, text: next })));
+  const choose = (next: string) => onChange(writeCondition({ op, text: next }));
+  return (
+    <div className="flex min-w-0 gap-1">
+      <SelectInput
+        aria-label={`How ${label} is compared`}
+        className="w-[112px] flex-none"
+        value={op}
+        onChange={({ target }) => onChange(writeCondition({ op: target.value as Operator, text }))}
+      >
+        {OPERATORS.map((one) => (
+          <option key={one.op} value={one.op}>
+            {one.label}
+          </option>
+        ))}
+      </SelectInput>
+      {op === "exists" ? (
+        <SelectInput {...control} value={text} onChange={({ target }) => choose(target.value)}>
+          <option value="true">yes</option>
+          <option value="false">no</option>
+        </SelectInput>
+      ) : allowed && (op === "eq" || op === "ne") ? (
+        <SelectInput {...control} value={text} onChange={({ target }) => choose(target.value)}>
+          <option value="">any value</option>
+          {[...new Set([...allowed.map(String), ...(text === "" ? [] : [text])])].map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </SelectInput>
+      ) : (
+        <TextInput
+          {...control}
+          {...props}
+          code
+          placeholder={op === "in" ? "values, separated by commas" : "any value"}
+        />
+      )}
+    </div>
+  );
+}
+
+function Conditions({
+  others,
+  hasDeclared,
+  sampleEvent,
+  onChange,
+}: {
+  others: JsonObject;
+  hasDeclared: boolean;
+  sampleEvent: string | undefined;
+  onChange: (others: JsonObject) => void;
+}) {
+  const [rows, put] = useRows(others, (next) => onChange(next ?? {}));
+  const [isPicking, setPicking] = useState(false);
+  return (
+    <fieldset className="flex min-w-0 flex-col gap-3 rounded-tile border border-line p-3">
+      <legend className="px-1 type-label text-ink-2">
+        {hasDeclared ? "More conditions" : "Conditions"}
+      </legend>
+      {rows.length === 0 && (
+        <p className="type-meta text-ink-3">
+          {hasDeclared
+            ? "The hub can compare other fields of the event, too."
+            : "Every event of the source and type matches."}
+        </p>
+      )}
+      {rows.map(([path, param], nth) => (
+        <ConditionRow
+          // biome-ignore lint/suspicious/noArrayIndexKey: the path is what is being edited
+          key={nth}
+          nth={nth}
+          row={[path, param]}
+          onChange={(row) => put(rows.with(nth, row))}
+          onRemove={() => put(rows.toSpliced(nth, 1))}
+        />
+      ))}
+      <div className="flex flex-wrap gap-2">
+        <Button
+          size="small"
+          icon={Plus}
+          disabled={rows.some(([path]) => path === "")}
+          onClick={() => put([...rows, ["", ""]])}
+        >
+          Add a condition
+        </Button>
+        {sampleEvent !== undefined && (
+          <Button size="small" icon={ListTree} onClick={() => setPicking(true)}>
+            Pick from an event
+          </Button>
+        )}
+      </div>
+      {isPicking && sampleEvent !== undefined && (
+        <PathDialog
+          event={sampleEvent}
+          onPick={(path, value) =>
+            put([...rows.filter(([one]) => one !== path && one !== ""), [path, value]])
+          }
+          onClose={() => setPicking(false)}
+        />
+      )}
+    </fieldset>
+  );
+}
+
+function ConditionRow({
+  nth,
+  row: [path, param],
+  onChange,
+  onRemove,
+}: {
+  nth: number;
+  row: Row;
+  onChange: (row: Row) => void;
+  onRemove: () => void;
+}) {
+  // A new row is not wrong yet.
+  const found = useProblem(path, param);
+  const problem = path === "" ? undefined : found;
+  const name = path || `condition ${nth + 1}`;
+  return (
+    <div className="flex flex-col gap-1 border-line border-b pb-3">
+      <div className="flex items-center gap-1">
+        <TextInput
+          code
+          aria-label={`Path of condition ${nth + 1}`}
+          placeholder="issue.labels[].name"
+          aria-invalid={problem ? true : undefined}
+          value={path}
+          onChange={({ target }) => onChange([target.value, param])}
+        />
+        <IconButton size="small" icon={Trash2} label={`Remove ${name}`} onClick={onRemove} />
+      </div>
+      <ConditionInput
+        label={name}
+        control={{ "aria-label": `Value of ${name}` }}
+        param={param}
+        allowed={undefined}
+        onChange={(next) => onChange([path, next])}
+      />
+      {problem && (
+        <p role="alert" className="wrap-anywhere type-meta text-red">
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}

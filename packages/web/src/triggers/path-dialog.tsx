@@ -1,0 +1,54 @@
+/** Picks a condition from the payload of a real event. */
+import type { Json } from "@signalbox/rules/json.ts";
+import { useQuery } from "@tanstack/react-query";
+import { api, path } from "../api/client.ts";
+import type { EventView } from "../api/types.ts";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { JsonTree } from "../ui/json-tree/json-tree.tsx";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import { conditionAt } from "./condition-at.ts";
+
+const MAX_BYTES = 1024 * 1024;
+
+export function PathDialog({
+  event,
+  onPick,
+  onClose,
+}: {
+  event: string;
+  onPick: (path: string, param: Json) => void;
+  onClose: () => void;
+}) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ["events", event, "picked"],
+    queryFn: () => api.get<EventView>(path`/api/events/${event}`, { max_bytes: MAX_BYTES }),
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Pick from an event"
+      description="The newest event of this source. Choose the value that must be there."
+      className="w-[680px]"
+    >
+      {error ? (
+        <ErrorState error={error} onRetry={() => void refetch()} />
+      ) : data ? (
+        <JsonTree
+          value={data.payload as Json}
+          label="payload"
+          searchable
+          maxRows={20}
+          onPick={(_, keys) => {
+            const { path, param } = conditionAt(data.payload as Json, keys);
+            onPick(path, param);
+            onClose();
+          }}
+        />
+      ) : (
+        <SkeletonRows rows={6} height={28} />
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,218 @@
+/** Sends a test event: it is stored, matched and starts runs like any other. The answer shows its verdict. */
+
+import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
+import { useMutation } from "@tanstack/react-query";
+import { Send } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { api } from "../api/client.ts";
+import type { OfferedTrigger, SourceKind, TestEventSent } from "../api/types.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { Field, SelectInput, TextArea, TextInput } from "../ui/field.tsx";
+import { readObject } from "../ui/read-object.ts";
+import { matchingData } from "./matching-data.ts";
+import type { Previewed } from "./preview-list.ts";
+import { TestResult } from "./test-result.tsx";
+import { textOf } from "./text-of.ts";
+import { refreshPreviews } from "./use-preview.ts";
+
+export interface TestTarget {
+  flow: string;
+  node: string;
+  parameters: JsonObject;
+  /** The name of the source. */
+  name: string;
+  /** The triggers that the server offers; undefined if the source is not a connection. */
+  offered: readonly OfferedTrigger[] | undefined;
+  kind: SourceKind | undefined;
+}
+
+export function SendTestDialog({
+  target,
+  verdictOf,
+  onClose,
+}: {
+  target: TestTarget;
+  /** What the draft says about an event, once the preview has it. */
+  verdictOf: (event: string) => Previewed | undefined;
+  onClose: () => void;
+}) {
+  const send = useMutation({
+    mutationFn: (body: JsonObject) => api.post<TestEventSent>("/api/events/test", body),
+    onSuccess: () => void refreshPreviews(),
+  });
+  const props = { target, isBusy: send.isPending, error: send.error, onSend: send.mutate, onClose };
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Send a test event"
+      description={
+        target.offered
+          ? `The hub stores an event as if ${target.name} had sent it. It is matched, and starts runs.`
+          : "The hub signs a sample with the endpoint's secret and sends it to itself. It is matched, and starts runs."
+      }
+    >
+      {send.data ? (
+        <TestResult
+          event={send.data.id}
+          target={target}
+          draft={verdictOf(send.data.id)}
+          onAgain={send.reset}
+          onClose={onClose}
+        />
+      ) : target.offered ? (
+        <DataForm {...props} offered={target.offered} />
+      ) : (
+        <SampleForm {...props} />
+      )}
+    </Dialog>
+  );
+}
+
+interface FormProps {
+  target: TestTarget;
+  isBusy: boolean;
+  error: unknown;
+  onSend: (body: JsonObject) => void;
+  onClose: () => void;
+}
+
+const paramsOf = ({ params }: JsonObject): JsonObject => (isObject(params) ? params : {});
+
+/** For a connection: any data, from the start such that the trigger matches it. */
+function DataForm({
+  target: { parameters },
+  offered,
+  ...props
+}: FormProps & { offered: readonly OfferedTrigger[] }) {
+  const poll = isObject(parameters.poll) ? parameters.poll : {};
+  const fixed = textOf(parameters.type) || textOf(poll.tool);
+  const [type, setType] = useState(fixed || (offered[0]?.type ?? ""));
+  const dataOf = (wanted: string) =>
+    matchingData(paramsOf(parameters), offered.find((one) => one.type === wanted)?.sample);
+  const [text, setText] = useState(() => JSON.stringify(dataOf(type), null, 2));
+  const given = readObject(text);
+  return (
+    <TestForm
+      {...props}
+      isReady={type !== "" && "value" in given}
+      body={() => ({
+        source: textOf(parameters.source),
+        type,
+        data: "value" in given ? given.value : {},
+      })}
+    >
+      <Field label="Event type">
+        {(control) =>
+          fixed ? (
+            <TextInput {...control} code readOnly value={type} />
+          ) : (
+            <SelectInput
+              {...control}
+              value={type}
+              onChange={({ target }) => {
+                setType(target.value);
+                setText(JSON.stringify(dataOf(target.value), null, 2));
+              }}
+            >
+              {offered.map((one) => (
+                <option key={one.type}>{one.type}</option>
+              ))}
+            </SelectInput>
+          )
+        }
+      </Field>
+      <Field
+        label="Data"
+        error={"error" in given ? given.error : undefined}
+        hint="The server's sample, if it has one, with values that the conditions match."
+      >
+        {(control) => (
+          <TextArea
+            {...control}
+            code
+            rows={10}
+            value={text}
+            onChange={({ target }) => setText(target.value)}
+          />
+        )}
+      </Field>
+    </TestForm>
+  );
+}
+
+/** For a webhook: the hub's own sample of the sender. */
+function SampleForm({ target: { parameters, kind }, ...props }: FormProps) {
+  const [type, setType] = useState(textOf(parameters.type));
+  const [action, setAction] = useState(textOf(paramsOf(parameters).action));
+  const hasActions = (kind?.sample_types.length ?? 0) > 0;
+  return (
+    <TestForm
+      {...props}
+      isReady
+      body={() => ({
+        source: textOf(parameters.source),
+        ...(type && { type }),
+        ...(hasActions && action && { action }),
+      })}
+    >
+      <Field label="Event type" hint="Blank: the sample's own type.">
+        {(control) => (
+          <TextInput
+            {...control}
+            code
+            value={type}
+            onChange={({ target }) => setType(target.value)}
+          />
+        )}
+      </Field>
+      {hasActions && (
+        <Field label="Action" hint="Blank: the sample's own action.">
+          {(control) => (
+            <TextInput
+              {...control}
+              code
+              value={action}
+              onChange={({ target }) => setAction(target.value)}
+            />
+          )}
+        </Field>
+      )}
+    </TestForm>
+  );
+}
+
+function TestForm({
+  isBusy,
+  isReady,
+  error,
+  body,
+  onSend,
+  onClose,
+  children,
+}: Omit<FormProps, "target"> & {
+  isReady: boolean;
+  body: () => JsonObject;
+  children: ReactNode;
+}) {
+  return (
+    <form
+      className="flex flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSend(body());
+      }}
+    >
+      {children}
+      {error !== null && <ErrorState error={error} compact />}
+      <div className="flex justify-end gap-2">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" look="primary" icon={Send} busy={isBusy} disabled={!isReady}>
+          Send
+        </Button>
+      </div>
+    </form>
+  );
+}

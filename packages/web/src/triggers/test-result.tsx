@@ -1,0 +1,122 @@
+/** What a test event did: the verdict of the published trigger with its run, and that of the draft. */
+
+import { useIsFetching, useQuery } from "@tanstack/react-query";
+import { Inbox, RotateCcw } from "lucide-react";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { api, path } from "../api/client.ts";
+import type { ExplainedTrigger, Page } from "../api/types.ts";
+import { Reasons } from "../inbox/reasons.tsx";
+import { linesOf, stateOf } from "../inbox/verdict.ts";
+import { Button, ButtonLink } from "../ui/button.tsx";
+import { Chip } from "../ui/chip.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { SignalHead } from "../ui/signal-head.tsx";
+import type { Previewed } from "./preview-list.ts";
+import type { TestTarget } from "./send-test-dialog.tsx";
+import { PREVIEWS } from "./use-preview.ts";
+
+const POLL_MS = 1_000;
+const UNDER_WAY = new Set(["queued", "running", "held", "waiting"]);
+
+export function TestResult({
+  event,
+  target: { flow, node },
+  draft,
+  onAgain,
+  onClose,
+}: {
+  event: string;
+  target: Pick<TestTarget, "flow" | "node">;
+  draft: Previewed | undefined;
+  onAgain: () => void;
+  onClose: () => void;
+}) {
+  const verdictIn = (page: Page<ExplainedTrigger> | undefined) =>
+    page?.items.find(({ flow_id, node_id }) => flow_id === flow && node_id === node);
+  const { data, error } = useQuery({
+    queryKey: ["events", event, "explain"],
+    queryFn: () => api.get<Page<ExplainedTrigger>>(path`/api/events/${event}/explain`),
+    refetchInterval: ({ state }) =>
+      UNDER_WAY.has(verdictIn(state.data)?.run_status ?? "") ? POLL_MS : false,
+  });
+  const isComparing = useIsFetching({ queryKey: PREVIEWS }) > 0;
+  const published = verdictIn(data);
+  return (
+    <div className="flex flex-col gap-4">
+      <div className="flex flex-col gap-3" role="status">
+        <p>The event is in the inbox.</p>
+        {error ? (
+          <ErrorState error={error} compact />
+        ) : !data ? (
+          <p className="text-ink-2">Looking up its verdicts…</p>
+        ) : published ? (
+          <Verdict who="The published trigger" {...published}>
+            <RunState verdict={published} />
+          </Verdict>
+        ) : (
+          <p className="text-ink-2">
+            The published flow has no such trigger, so the event started no run of this flow.
+          </p>
+        )}
+        {draft ? (
+          <Verdict who="The draft" {...draft} />
+        ) : (
+          <p className="text-ink-2">
+            {isComparing ? "Comparing it with the draft…" : "The draft listens to other events."}
+          </p>
+        )}
+      </div>
+      <div className="flex justify-end gap-2">
+        <ButtonLink icon={Inbox} to={`/inbox/${event}?view=all`}>
+          Open in the inbox
+        </ButtonLink>
+        <Button icon={RotateCcw} onClick={onAgain}>
+          Send another
+        </Button>
+        <Button look="primary" onClick={onClose}>
+          Done
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function Verdict({
+  who,
+  matched,
+  reasons,
+  children,
+}: {
+  who: string;
+  matched: boolean;
+  reasons: ExplainedTrigger["reasons"];
+  children?: ReactNode;
+}) {
+  const isOff = reasons.some(({ on, holds }) => on === "active" && !holds);
+  const text = matched ? "matched" : isOff ? "is paused" : "did not match";
+  return (
+    <div className="flex flex-col gap-1">
+      <p className="flex items-center gap-2 type-strong">
+        <SignalHead aspect={matched ? "green" : "none"} label={text} />
+        <span>
+          {who} {text}
+        </span>
+        {children}
+      </p>
+      {!matched && <Reasons lines={linesOf({ reasons }).filter(({ holds }) => !holds)} />}
+    </div>
+  );
+}
+
+function RunState({ verdict }: { verdict: ExplainedTrigger }) {
+  if (verdict.run_id === null) return null;
+  const { text, tone } = stateOf(verdict);
+  return (
+    <Link href={`/runs/${verdict.run_id}`}>
+      <Chip words tone={tone}>
+        {text}
+      </Chip>
+    </Link>
+  );
+}

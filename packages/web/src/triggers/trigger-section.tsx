@@ -1,0 +1,29 @@
+/** The part of the node panel for event triggers and schedules: the card of the trigger, and its form. */
+
+import type { Flow } from "../api/types.ts";
+import type { FlowNode } from "../canvas/graph.ts";
+import { ErrorState } from "../ui/error-state.tsx";
+import { TriggerCard } from "./trigger-card.tsx";
+import { TriggerForm } from "./trigger-form.tsx";
+import { useSenders } from "./use-senders.ts";
+import { useTriggerStates } from "./use-trigger-states.ts";
+
+export function TriggerSection({
+  flow,
+  node,
+  onChange,
+}: {
+  flow: Pick<Flow, "id" | "version">;
+  node: FlowNode;
+  onChange: (parameters: FlowNode["parameters"]) => void;
+}) {
+  const { senders } = useSenders();
+  const { states, error } = useTriggerStates(flow);
+  return (
+    <>
+      {error && <ErrorState error={error} compact />}
+      <TriggerCard node={node} state={states.get(node.id)} senders={senders} onChange={onChange} />
+      <TriggerForm flow={flow.id} node={node} onChange={onChange} />
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+import { expect, it } from "vitest";
+import type { TriggerState } from "../api/types.ts";
+import { lookOfTrigger, pendingOf } from "./trigger-state.ts";
+
+const published = (change: Partial<TriggerState> = {}): TriggerState => ({
+  node_id: "n",
+  kind: "event",
+  tool_name: null,
+  source: "github",
+  type: "issues",
+  active: true,
+  state: null,
+  error: null,
+  last_fired_at: null,
+  next_fire_at: null,
+  ...change,
+});
+
+it.each<[TriggerState | undefined, string, string]>([
+  [undefined, "none", "not published"],
+  [published(), "green", "active"],
+  [published({ state: "active" }), "green", "active"],
+  [published({ state: "configuring" }), "lunar", "being configured at the server"],
+  [published({ state: "failed" }), "red", "failed"],
+  [published({ state: "paused" }), "none", "paused"],
+  [published({ active: false, state: "configuring" }), "none", "paused"],
+])("%#: shows the state", (state, aspect, label) =>
+  expect(lookOfTrigger(state)).toEqual({ aspect, label }),
+);
+
+const SAME = { source: "github", type: "issues" };
+
+it.each<[object, TriggerState | undefined, RegExp | undefined]>([
+  [SAME, undefined, /^It starts no run until/],
+  [SAME, published(), undefined],
+  [{ ...SAME, isActive: false }, published(), /^Paused in the draft/],
+  [SAME, published({ active: false }), /^Active in the draft/],
+  [{ source: "github" }, published(), /listens to other events/],
+  [{ source: "github" }, published({ type: null }), undefined],
+  [{ cron: "0 9 * * *" }, published({ kind: "schedule", source: null, type: null }), undefined],
+])("%#: says what publishing would change", (parameters, state, text) => {
+  const pending = pendingOf(parameters as Parameters<typeof pendingOf>[0], state);
+  if (text) expect(pending).toMatch(text);
+  else expect(pending).toBeUndefined();
+});

@@ -1,0 +1,37 @@
+/** What the card of a trigger says about it: the state of the published one, and what the draft changes. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { TriggerState } from "../api/types.ts";
+import type { Aspect } from "../ui/signal-head.tsx";
+import { textOf } from "./text-of.ts";
+
+interface TriggerLook {
+  aspect: Aspect;
+  label: string;
+}
+
+export function lookOfTrigger(published: TriggerState | undefined): TriggerLook {
+  if (!published) return { aspect: "none", label: "not published" };
+  if (!published.active || published.state === "paused") return { aspect: "none", label: "paused" };
+  if (published.state === "failed") return { aspect: "red", label: "failed" };
+  if (published.state === "configuring")
+    return { aspect: "lunar", label: "being configured at the server" };
+  return { aspect: "green", label: "active" };
+}
+
+/** What publishing the draft would change; undefined if nothing that the card shows. */
+export function pendingOf(
+  parameters: JsonObject,
+  published: TriggerState | undefined,
+): string | undefined {
+  if (!published) return "It starts no run until you publish the flow.";
+  const isActive = parameters.isActive !== false;
+  if (published.active && !isActive) return "Paused in the draft: publish the flow to pause it.";
+  if (!published.active && isActive) return "Active in the draft: publish the flow to resume it.";
+  const changed = (["source", "type"] as const).some(
+    (field) =>
+      published.kind === "event" && textOf(parameters[field]).trim() !== (published[field] ?? ""),
+  );
+  return changed
+    ? "The draft listens to other events: publish the flow to change the trigger."
+    : undefined;
+}

@@ -1,0 +1,49 @@
+/** The connections, endpoints and kinds of senders that a trigger can listen to. */
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { api, path } from "../api/client.ts";
+import type { Connection, OfferedTrigger, Page, Source, SourceKind } from "../api/types.ts";
+import type { Senders } from "./senders.ts";
+
+const NONE: never[] = [];
+
+export function useSenders() {
+  const connections = useQuery({
+    queryKey: ["connections", "all"],
+    queryFn: () => api.get<Page<Connection>>("/api/connections", { limit: 100 }),
+  });
+  const endpoints = useQuery({
+    queryKey: ["sources"],
+    queryFn: () => api.get<Page<Source>>("/api/sources"),
+  });
+  const kinds = useQuery({
+    queryKey: ["source-kinds"],
+    queryFn: () => api.get<Page<SourceKind>>("/api/source-kinds"),
+  });
+  const queries = [connections, endpoints, kinds];
+  const senders = useMemo<Senders>(
+    () => ({
+      connections: connections.data?.items ?? NONE,
+      endpoints: endpoints.data?.items ?? NONE,
+      kinds: kinds.data?.items ?? NONE,
+    }),
+    [connections.data, endpoints.data, kinds.data],
+  );
+  return {
+    senders,
+    isPending: queries.some(({ isPending }) => isPending),
+    error: queries.find(({ error }) => error)?.error,
+    refetch: () => {
+      for (const query of queries) if (query.error) void query.refetch();
+    },
+  };
+}
+
+/** The triggers that the server of a connection offers, with the schemas of their params. */
+export const useOfferedTriggers = (connection: string | undefined) =>
+  useQuery({
+    queryKey: ["connections", "triggers", connection],
+    queryFn: () =>
+      api.get<{ items: OfferedTrigger[] }>(path`/api/connections/${connection ?? ""}/triggers`),
+    enabled: connection !== undefined,
+  });
