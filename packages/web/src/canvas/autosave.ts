@@ -10,6 +10,11 @@ export interface Saved {
   revision: number;
 }
 
+export interface Unsaved {
+  base: Graph;
+  graph: Graph;
+}
+
 export type SaveState =
   | { is: "saved" }
   | { is: "pending" }
@@ -85,6 +90,11 @@ export function createAutosave(options: AutosaveOptions) {
     state: () => state,
     revision: () => saved.revision,
     isDirty,
+    /** What the hub has, as far as is known. */
+    base: () => saved.graph,
+    /** The draft with its unsaved edits, and what they started from; undefined if there are none. */
+    unsaved: (): Unsaved | undefined =>
+      isDirty() ? { base: saved.graph, graph: latest } : undefined,
     /** The draft as it is now. */
     edited(graph: Graph): void {
       latest = graph;

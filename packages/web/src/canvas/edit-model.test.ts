@@ -1,3 +1,4 @@
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, test } from "vitest";
 import { copyNodes, readClip } from "./clip.ts";
 import { canConnect, type EditAction, edit, openGraph } from "./edit-model.ts";
@@ -183,5 +184,52 @@ describe("what the hub has assigned", () => {
     });
     const state = edit(edited, { do: "absorb", sent, saved });
     expect(state.graph.nodes[0]?.parameters).toEqual({ toolDescription: "Newer." });
+  });
+  test("does not make an edit of another node count as saved", () => {
+    const edited = edit(openGraph(sent), {
+      do: "parameters",
+      node: "fetch",
+      parameters: { url: "newer" },
+      at: 0,
+    });
+    const state = edit(edited, { do: "absorb", sent, saved });
+    expect(state.graph.nodes[0]?.parameters.toolName).toBe("ask_2");
+    expect(state.absorbed).toBeUndefined();
+  });
+});
+
+describe("another edit that was saved meanwhile", () => {
+  const base = sampleGraph();
+  const theirs = { ...base, name: "Theirs" };
+  const type = (url: string): EditAction => ({
+    do: "parameters",
+    node: "fetch",
+    parameters: { url },
+    at: 0,
+  });
+  const urlOf = ({ nodes }: { nodes: readonly { id: string; parameters: JsonObject }[] }) =>
+    nodes.find(({ id }) => id === "fetch")?.parameters.url;
+
+  test("is below own edits, and an undo takes back only the own one", () => {
+    const edited = edit(openGraph(base), type("mine"));
+    const state = edit(edited, { do: "rebase", base, theirs });
+    expect([state.graph.name, urlOf(state.graph)]).toEqual(["Theirs", "mine"]);
+    const undone = edit(state, { do: "undo" });
+    expect([undone.graph.name, urlOf(undone.graph)]).toEqual(["Theirs", "https://example.com"]);
+    const redone = edit(undone, { do: "redo" });
+    expect([redone.graph.name, urlOf(redone.graph)]).toEqual(["Theirs", "mine"]);
+  });
+
+  test("is shown itself if there are no own edits, so that nothing is to be saved", () =>
+    expect(edit(openGraph(base), { do: "rebase", base, theirs }).graph).toBe(theirs));
+
+  test.each([
+    ["mine", "Mine", "Theirs"],
+    ["theirs", "Theirs", "Mine"],
+  ] as const)("with %s chosen, the other choice is one step back", (prefer, now, before) => {
+    const edited = edit(openGraph(base), { do: "describe", name: "Mine", description: "" });
+    const state = edit(edited, { do: "rebase", base, theirs, prefer });
+    expect(state.graph.name).toBe(now);
+    expect(edit(state, { do: "undo" }).graph.name).toBe(before);
   });
 });

@@ -1,10 +1,13 @@
 /** Edits of a flow with undo and redo. Pure: ids and times come with the actions. */
 import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
 import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
-import { createSlugNamer, slugFor } from "@signalbox/rules/flows/slug.ts";
+import { slugFor } from "@signalbox/rules/flows/slug.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Clip } from "./clip.ts";
+import { isEqual } from "./equal.ts";
+import { withFreeSlug } from "./free-slug.ts";
 import type { FlowEdge, FlowNode, Graph, Point, Port } from "./graph.ts";
+import { mergeGraphs, type Side } from "./merge.ts";
 import { definitionOf, inPortsOf, registry } from "./node-kinds.ts";
 
 export interface EditState {
@@ -13,7 +16,7 @@ export interface EditState {
   future: readonly Graph[];
   /** What the last edit was; an edit with the same key soon after is part of it. */
   last?: { key: string; at: number } | undefined;
-  /** The graph, if its last change was not an edit but what the hub has assigned. */
+  /** The graph, if it has no edit that the hub does not have: only what the hub has assigned is new. */
   absorbed?: Graph | undefined;
 }
 
@@ -37,6 +40,11 @@ export type EditAction =
   /** Positions of a flow that has none: shown, and saved with the first edit. */
   | { do: "place"; to: Readonly<Record<string, Point>> }
   | { do: "absorb"; sent: Graph; saved: Graph }
+  /**
+   * Another edit of `base` was saved: own edits, also those that can be undone, go on top of it.
+   * With `prefer`, a person has decided about colliding values; the other decision is one step back.
+   */
+  | { do: "rebase"; base: Graph; theirs: Graph; prefer?: Side }
   | { do: "undo" }
   | { do: "redo" };
 
@@ -60,8 +68,11 @@ export function edit(state: EditState, action: EditAction): EditState {
     }
     case "place": {
       const graph = move(state.graph, action.to);
-      return graph === state.graph ? state : { ...state, graph, absorbed: graph };
+      if (graph === state.graph) return state;
+      return { ...state, graph, absorbed: state.past.length === 0 ? graph : undefined };
     }
+    case "rebase":
+      return rebase(state, action);
     case "absorb":
       return absorb(state, action.sent, action.saved);
     default: {
@@ -71,7 +82,7 @@ export function edit(state: EditState, action: EditAction): EditState {
   }
 }
 
-type Change = Exclude<EditAction, { do: "undo" | "redo" | "absorb" | "place" }>;
+type Change = Exclude<EditAction, { do: "undo" | "redo" | "absorb" | "place" | "rebase" }>;
 
 const keyOf = (action: Change): EditState["last"] => {
   if (action.do === "move")
@@ -105,7 +116,7 @@ function change(graph: Graph, action: Change): Graph {
       return paste(graph, action);
     case "parameters":
       return withNodes(graph, (node) =>
-        node.id === action.node && !isSame(node.parameters, action.parameters)
+        node.id === action.node && !isEqual(node.parameters, action.parameters)
           ? { ...node, parameters: action.parameters }
           : node,
       );
@@ -118,12 +129,9 @@ function change(graph: Graph, action: Change): Graph {
         : { ...graph, name, description };
     }
     case "replace":
-      return isSame(graph, action.graph) ? graph : action.graph;
+      return isEqual(graph, action.graph) ? graph : action.graph;
   }
 }
-
-const isSame = (a: unknown, b: unknown): boolean =>
-  a === b || JSON.stringify(a) === JSON.stringify(b);
 
 function withNodes(graph: Graph, map: (node: FlowNode) => FlowNode): Graph {
   const nodes = graph.nodes.map(map);
@@ -209,7 +217,6 @@ function paste(
   graph: Graph,
   { clip, ids: fresh, offset }: Extract<Change, { do: "paste" }>,
 ): Graph {
-  const nextSlug = createSlugNamer(graph.nodes.map(({ slug }) => slug));
   const ids = new Map(clip.nodes.map(({ id }, nth) => [id, fresh[nth] ?? id]));
   const copies = clip.nodes.map((node) => ({
     ...node,
@@ -217,17 +224,9 @@ function paste(
     position: { x: node.position.x + offset.x, y: node.position.y + offset.y },
     parameters: withoutToolName(node),
   }));
-  const rewritten = copies.reduce<{ nodes: FlowNode[] }>(
-    (flow, { id, name, slug }) => {
-      const own = nextSlug(slug);
-      if (own === slug) return flow;
-      const renamed =
-        renameNode(flow, id, own, registry, new Set(), analyzeExpression)?.flow ?? flow;
-      return {
-        nodes: renamed.nodes.map((node) => (node.id === id ? { ...node, name, slug: own } : node)),
-      };
-    },
-    { nodes: copies },
+  const nodes = copies.reduce<readonly FlowNode[]>(
+    (all, { id }) => withFreeSlug(all, id, graph.nodes),
+    copies,
   );
   const edges = clip.edges.flatMap((edge, nth) => {
     const source = ids.get(edge.source);
@@ -238,7 +237,7 @@ function paste(
   });
   return {
     ...graph,
-    nodes: [...graph.nodes, ...rewritten.nodes],
+    nodes: [...graph.nodes, ...nodes],
     edges: [...graph.edges, ...edges],
   };
 }
@@ -267,7 +266,24 @@ function absorb(state: EditState, sent: Graph, saved: Graph): EditState {
   const savedNodes = new Map(saved.nodes.map((node) => [node.id, node]));
   const graph = withNodes(state.graph, (node) => {
     const other = savedNodes.get(node.id);
-    return node === sentNodes.get(node.id) && other && !isSame(other, node) ? other : node;
+    return node === sentNodes.get(node.id) && other && !isEqual(other, node) ? other : node;
   });
-  return graph === state.graph ? state : { ...state, graph, absorbed: graph };
+  if (graph === state.graph) return state;
+  // An edit that was made meanwhile is still to be saved.
+  return { ...state, graph, absorbed: state.graph === sent ? graph : undefined };
+}
+
+function rebase(
+  state: EditState,
+  { base, theirs, prefer = "mine" }: Extract<EditAction, { do: "rebase" }>,
+): EditState {
+  const onTop = (graph: Graph, side: Side = "mine") => mergeGraphs(base, graph, theirs, side);
+  const { graph, collisions } = onTop(state.graph, prefer);
+  const past = state.past.map((each) => onTop(each).graph);
+  const other = onTop(state.graph, prefer === "mine" ? "theirs" : "mine").graph;
+  return {
+    graph,
+    past: collisions.length > 0 ? [...past, other] : past,
+    future: state.future.map((each) => onTop(each).graph),
+  };
 }

@@ -2,27 +2,14 @@
 import type { ReactNode } from "react";
 import { toProblem } from "../api/problem.ts";
 import { Button } from "../ui/button.tsx";
-import type { Draft } from "./use-draft.ts";
+import type { Conflict, Draft } from "./use-draft.ts";
 
 export function SaveBanner({
-  draft: { saving, autosave, dispatch, takeTheirs, keepMine },
+  draft: { saving, conflict, autosave, dispatch, adopt },
 }: {
   draft: Draft;
 }) {
-  if (saving.is === "conflict")
-    return (
-      <Banner
-        title="This flow was changed elsewhere while you edited it."
-        detail="Nothing is lost: whichever you choose, Undo or the list of versions leads back."
-      >
-        <Button size="small" onClick={takeTheirs}>
-          Show the other edit
-        </Button>
-        <Button size="small" onClick={keepMine}>
-          Keep mine
-        </Button>
-      </Banner>
-    );
+  if (conflict) return <ConflictBanner conflict={conflict} onChoose={adopt} />;
   if (saving.is === "emptied")
     return (
       <Banner title="The flow is empty now." detail="It is saved only if you confirm it.">
@@ -41,6 +28,32 @@ export function SaveBanner({
   return null;
 }
 
+const MAX_NAMED = 3;
+
+function ConflictBanner({
+  conflict: { theirs, collisions },
+  onChoose,
+}: {
+  conflict: Conflict;
+  onChoose: Draft["adopt"];
+}) {
+  const named = collisions.slice(0, MAX_NAMED).join(", ");
+  const more = collisions.length - MAX_NAMED;
+  return (
+    <Banner
+      title="This flow was changed elsewhere while you edited it."
+      detail={`Both edits changed ${named}${more > 0 ? ` and ${more} more` : ""}. All other edits are kept, and Undo shows the other choice.`}
+    >
+      <Button size="small" onClick={() => onChoose(theirs, "theirs")}>
+        Take the other edit
+      </Button>
+      <Button size="small" onClick={() => onChoose(theirs, "mine")}>
+        Keep mine
+      </Button>
+    </Banner>
+  );
+}
+
 function Banner({
   title,
   detail,
@@ -55,7 +68,7 @@ function Banner({
       role="alert"
       className="flex flex-none items-center gap-3 border-line border-b bg-amber-tint px-5 py-2 text-amber"
     >
-      <p className="min-w-0 flex-1">
+      <p className="wrap-anywhere min-w-0 flex-1">
         <b>{title}</b> {detail}
       </p>
       {children}

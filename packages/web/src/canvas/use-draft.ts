@@ -4,10 +4,19 @@ import { api, path } from "../api/client.ts";
 import { ApiError, toProblem } from "../api/problem.ts";
 import type { Flow } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
-import { toastError } from "../ui/toast.tsx";
+import { ago } from "../ui/format.ts";
+import { toastError, toasts } from "../ui/toast.tsx";
 import { type Autosave, createAutosave, type SaveState } from "./autosave.ts";
 import { type EditAction, edit, openGraph } from "./edit-model.ts";
-import { type Graph, graphIn } from "./graph.ts";
+import { graphIn } from "./graph.ts";
+import { mergeGraphs, type Side } from "./merge.ts";
+import {
+  browserStorage,
+  forgetUnsaved,
+  keepUnsaved,
+  readUnsaved,
+  restoreUnsaved,
+} from "./unsaved.ts";
 
 const judge = (error: unknown) => {
   const { status, code } = toProblem(error);
@@ -17,7 +26,15 @@ const judge = (error: unknown) => {
     : "failed";
 };
 
+const READ_AGAIN_MS = 3_000;
+
 const readFlow = (id: string) => api.get<Flow>(path`/api/flows/${id}`);
+
+/** Another edit has changed the same values as one that is not saved yet. */
+export interface Conflict {
+  theirs: Flow;
+  collisions: readonly string[];
+}
 
 export function useDraft(loaded: Flow) {
   const { id } = loaded;
@@ -25,6 +42,7 @@ export function useDraft(loaded: Flow) {
   const [flow, setFlow] = useState(loaded);
   const [saving, setSaving] = useState<SaveState>({ is: "saved" });
   const [savedAt, setSavedAt] = useState<number>();
+  const [conflict, setConflict] = useState<Conflict>();
   const [autosave] = useState<Autosave>(() =>
     createAutosave({
       loaded: { graph: state.graph, revision: loaded.revision },
@@ -52,22 +70,64 @@ export function useDraft(loaded: Flow) {
     else autosave.edited(graph);
   }, [autosave, graph, absorbed]);
 
+  // Before the first edit: what a former visit could not save.
+  useEffect(() => {
+    const kept = readUnsaved(browserStorage(), id);
+    const restored = kept && restoreUnsaved(graphIn(loaded), kept);
+    if (!kept || !restored) return;
+    dispatch({ do: "replace", graph: restored });
+    toasts.add({
+      title: "Your unsaved edits are back",
+      detail: `They were made ${ago(new Date(kept.at).toISOString())}. Undo shows the flow without them.`,
+    });
+  }, [id, loaded]);
+  const keep = useCallback(
+    () => keepUnsaved(browserStorage(), id, autosave.unsaved(), Date.now()),
+    [autosave, id],
+  );
+  useEffect(() => {
+    if (saving.is === "saved") forgetUnsaved(browserStorage(), id);
+    else if (saving.is !== "pending" && saving.is !== "saving") keep();
+  }, [saving, id, keep]);
+
   useEffect(() => {
     const flush = () => void autosave.flush();
     const onHidden = () => document.visibilityState === "hidden" && flush();
     const onLeave = (event: BeforeUnloadEvent) => {
       if (!autosave.isDirty()) return;
+      keep();
       flush();
       event.preventDefault();
     };
     document.addEventListener("visibilitychange", onHidden);
     window.addEventListener("beforeunload", onLeave);
+    window.addEventListener("pagehide", keep);
     return () => {
       document.removeEventListener("visibilitychange", onHidden);
       window.removeEventListener("beforeunload", onLeave);
-      flush();
+      window.removeEventListener("pagehide", keep);
+      keep();
+      autosave.flush().then(() => {
+        if (!autosave.isDirty()) forgetUnsaved(browserStorage(), id);
+      }, toastError);
     };
-  }, [autosave]);
+  }, [autosave, id, keep]);
+
+  const latest = useRef(graph);
+  latest.current = graph;
+
+  /** Puts own edits on top of what the hub has now. */
+  const adopt = useCallback(
+    (theirs: Flow, prefer?: Side) => {
+      const [base, next] = [autosave.base(), graphIn(theirs)];
+      const merged = mergeGraphs(base, latest.current, next, prefer ?? "mine").graph;
+      setFlow(theirs);
+      setConflict(undefined);
+      autosave.resolve({ graph: next, revision: theirs.revision }, merged);
+      dispatch({ do: "rebase", base, theirs: next, ...(prefer && { prefer }) });
+    },
+    [autosave],
+  );
 
   /** Shows what the hub has; what was here before is one step back. */
   const showTheirs = useCallback(
@@ -80,33 +140,68 @@ export function useDraft(loaded: Flow) {
     [autosave],
   );
 
-  // Another tab or an agent has saved: taken over if nothing here is unsaved, else a conflict.
+  // The hub has refused to overwrite another edit: joined with it, unless the same values differ.
+  const isRefused = saving.is === "conflict";
+  const [attempt, setAttempt] = useState(1);
+  useEffect(() => {
+    if (!isRefused) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    readFlow(id).then(
+      (theirs) => {
+        const next = graphIn(theirs);
+        const { collisions } = mergeGraphs(autosave.base(), latest.current, next, "mine");
+        if (collisions.length > 0) setConflict({ theirs, collisions });
+        else adopt(theirs);
+      },
+      (error: unknown) => {
+        if (attempt === 1) toastError(error);
+        timer = setTimeout(() => setAttempt(attempt + 1), READ_AGAIN_MS);
+      },
+    );
+    return () => clearTimeout(timer);
+  }, [isRefused, attempt, autosave, id, adopt]);
+
+  // Another tab or an agent has saved. With unsaved edits here, the next save finds out.
+  const reading = useRef<"no" | "yes" | "again">("no");
+  const check = (): void => {
+    if (autosave.isDirty()) return;
+    if (reading.current !== "no") {
+      reading.current = "again";
+      return;
+    }
+    reading.current = "yes";
+    readFlow(id)
+      .then((theirs) => {
+        if (!autosave.isDirty() && theirs.revision > autosave.revision()) adopt(theirs);
+      }, toastError)
+      .finally(() => {
+        const isStale = reading.current === "again";
+        reading.current = "no";
+        if (isStale) check();
+      });
+  };
   useLive(`flows:${id}`, ({ kind, data }) => {
-    const message = data as { flow?: string; revision?: number };
-    if (kind !== "draft" || message.flow !== id) return;
-    if ((message.revision ?? 0) <= autosave.revision() || autosave.isDirty()) return;
-    readFlow(id).then((theirs) => {
-      if (!autosave.isDirty() && theirs.revision > autosave.revision()) showTheirs(theirs);
-    }, toastError);
+    const message = data as { flow?: string; revision?: number; topic?: string; ids?: string[] };
+    // A stream that was interrupted may have missed an edit.
+    const isGap =
+      kind === "connected" ||
+      (kind === "change" && message.topic === "flows" && message.ids === undefined);
+    const isNewer =
+      kind === "draft" && message.flow === id && (message.revision ?? 0) > autosave.revision();
+    if (isGap || isNewer) check();
   });
 
-  const latest = useRef(graph);
-  latest.current = graph;
   return {
     state,
     graph,
     flow,
     saving,
     savedAt,
+    conflict,
     autosave,
     dispatch: dispatch as (action: EditAction) => void,
     showTheirs,
-    takeTheirs: () => void readFlow(id).then(showTheirs, toastError),
-    keepMine: () =>
-      void readFlow(id).then((theirs) => {
-        const mine: Graph = latest.current;
-        autosave.resolve({ graph: graphIn(theirs), revision: theirs.revision }, mine);
-      }, toastError),
+    adopt,
   };
 }
 export type Draft = ReturnType<typeof useDraft>;
