@@ -4,15 +4,18 @@ import {
   Background,
   BackgroundVariant,
   type Connection,
+  type EdgeChange,
   MiniMap,
   type NodeChange,
+  type OnConnectEnd,
   ReactFlow,
 } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
 import "./canvas.css";
-import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
+import { memo, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { isGhost } from "./diff.ts";
 import { canConnect, type EditAction } from "./edit-model.ts";
-import type { FlowNode, Graph, Point } from "./graph.ts";
+import type { FlowEdge, FlowNode, Graph, Point, Port } from "./graph.ts";
 import { definitionOf } from "./node-kinds.ts";
 import { Tile, type TileNode } from "./tile-node.tsx";
 import { type TrackEdge, TrackLine } from "./track-edge.tsx";
@@ -25,29 +28,119 @@ export interface Selection {
   edges: ReadonlySet<string>;
 }
 
-const toTile = (node: FlowNode, before: TileNode | undefined, selected: boolean): TileNode =>
-  before && before.data.node === node && (before.selected ?? false) === selected
-    ? before
-    : {
-        ...before,
-        id: node.id,
-        type: "tile",
-        position: node.position,
-        data: { node },
-        selected,
-        ariaLabel: `${node.name}, ${definitionOf(node)?.title ?? node.type}`,
-      };
+const NOTHING: ReadonlySet<string> = new Set();
+const NO_DATA: Record<string, never> = {};
+
+const REMOVED = {
+  selectable: false,
+  draggable: false,
+  connectable: false,
+  focusable: false,
+  ariaRole: "group",
+} as const;
+const isRemovedTile = ({ selectable }: TileNode): boolean => selectable === false;
+
+function toTile(
+  node: FlowNode,
+  former: TileNode | undefined,
+  selected: boolean,
+  isRemoved: boolean,
+): TileNode {
+  const before = former && isRemovedTile(former) === isRemoved ? former : undefined;
+  if (before && before.data.node === node && (before.selected ?? false) === selected) return before;
+  return {
+    ...before,
+    id: node.id,
+    type: "tile",
+    position: node.position,
+    data: { node },
+    selected,
+    ariaLabel: `${node.name}, ${definitionOf(node)?.title ?? node.type}`,
+    ...(isRemoved && REMOVED),
+  };
+}
+
+/** A large flow is drawn over several frames, so that the page responds meanwhile. */
+const TILES_PER_FRAME = 8;
+
+function useShare(total: number): number {
+  const [count, setCount] = useState(TILES_PER_FRAME);
+  useEffect(() => {
+    if (count >= total) return;
+    const frame = requestAnimationFrame(() => setCount(count + TILES_PER_FRAME));
+    return () => cancelAnimationFrame(frame);
+  }, [count, total]);
+  return Math.min(count, total);
+}
 
 /** A drag changes tiles only; the graph gets the result, so that a drag is one edit. */
-function useTiles(graph: Graph, selected: ReadonlySet<string>) {
+function useTiles(
+  graph: Graph,
+  selected: ReadonlySet<string>,
+  removed: ReadonlySet<string>,
+  share: number,
+  onDrawn: (() => void) | undefined,
+) {
   const [tiles, setTiles] = useState<TileNode[]>([]);
   useEffect(() => {
     setTiles((before) => {
       const old = new Map(before.map((tile) => [tile.id, tile]));
-      return graph.nodes.map((node) => toTile(node, old.get(node.id), selected.has(node.id)));
+      return graph.nodes
+        .slice(0, share)
+        .map((node) => toTile(node, old.get(node.id), selected.has(node.id), removed.has(node.id)));
     });
-  }, [graph.nodes, selected]);
+  }, [graph.nodes, selected, removed, share]);
+  const isDrawn = share === graph.nodes.length;
+  const wasDrawn = useRef(false);
+  useEffect(() => {
+    if (!isDrawn || wasDrawn.current) return;
+    wasDrawn.current = true;
+    onDrawn?.();
+  }, [isDrawn, onDrawn]);
   return [tiles, setTiles] as const;
+}
+
+const GHOST = { selectable: false, focusable: false };
+
+/** An edge that has not changed stays the same object, so that it is not drawn again. */
+function useTracks(
+  { nodes, edges }: Graph,
+  selected: ReadonlySet<string>,
+  share: number,
+): TrackEdge[] {
+  const drawn = useRef<ReadonlyMap<string, { edge: FlowEdge; track: TrackEdge }>>(new Map());
+  return useMemo(() => {
+    const names = new Map(nodes.slice(0, share).map(({ id, name }) => [id, name]));
+    const joined = edges.filter(({ source, target }) => names.has(source) && names.has(target));
+    const next = joined.map((edge) => {
+      const ariaLabel = labelOf(edge, names);
+      const isSelected = selected.has(edge.id);
+      const before = drawn.current.get(edge.id);
+      if (
+        before?.edge === edge &&
+        before.track.ariaLabel === ariaLabel &&
+        before.track.selected === isSelected
+      )
+        return before;
+      const track: TrackEdge = {
+        ...edge,
+        type: "track",
+        data: NO_DATA,
+        selected: isSelected,
+        ariaLabel,
+        ...(isGhost(edge.id) && GHOST),
+      };
+      return { edge, track };
+    });
+    drawn.current = new Map(next.map((each) => [each.edge.id, each]));
+    return next.map(({ track }) => track);
+  }, [nodes, edges, selected, share]);
+}
+
+/** `Is it a bug? (true) to Add the label` */
+function labelOf({ source, sourceHandle, target }: FlowEdge, names: ReadonlyMap<string, string>) {
+  const port = sourceHandle === "out" ? "" : ` (${sourceHandle})`;
+  return `${names.get(source) ?? source}${port} to ${names.get(target) ?? target}`;
 }
 
 const toPort = (node: string | null, port: string | null | undefined, fallback: string) => ({
@@ -55,37 +148,38 @@ const toPort = (node: string | null, port: string | null | undefined, fallback: 
   port: port ?? fallback,
 });
 
-export function DeskView({
+export const DeskView = memo(function DeskView({
   graph,
+  removed = NOTHING,
   selection,
   onSelect,
   onEdit,
+  onAdd,
   onHover,
   onOpen,
+  onDrawn,
   newId,
   children,
 }: {
   graph: Graph;
+  /** Nodes that the draft no longer has: shown for comparison only. */
+  removed?: ReadonlySet<string>;
   selection: Selection;
   onSelect: (change: (before: Selection) => Selection) => void;
   /** Undefined: the page only shows the flow. */
   onEdit?: ((action: EditAction) => void) | undefined;
+  /** A track was drawn to where nothing is. */
+  onAdd?: ((from: Port) => void) | undefined;
   onHover: (node: string | undefined) => void;
   onOpen: (node: string) => void;
+  /** All tiles are there for the first time: the view can be fitted. */
+  onDrawn?: (() => void) | undefined;
   newId: () => string;
   children?: ReactNode;
 }) {
-  const [tiles, setTiles] = useTiles(graph, selection.nodes);
-  const edges = useMemo(
-    (): TrackEdge[] =>
-      graph.edges.map((edge) => ({
-        ...edge,
-        type: "track",
-        data: {},
-        selected: selection.edges.has(edge.id),
-      })),
-    [graph.edges, selection.edges],
-  );
+  const share = useShare(graph.nodes.length);
+  const [tiles, setTiles] = useTiles(graph, selection.nodes, removed, share, onDrawn);
+  const edges = useTracks(graph, selection.edges, share);
   const select = useCallback(
     (kind: keyof Selection, changes: readonly { id: string; selected: boolean }[]) => {
       if (changes.length === 0) return;
@@ -117,11 +211,46 @@ export function DeskView({
     },
     [onEdit, select, setTiles],
   );
+  // The canvas draws every tile again if one of these functions is another one.
+  const latest = useRef(graph);
+  latest.current = graph;
   const isValid = useCallback(
     ({ source, sourceHandle, target, targetHandle }: Connection | TrackEdge) =>
-      canConnect(graph, toPort(source, sourceHandle, "out"), toPort(target, targetHandle, "in")),
-    [graph],
+      canConnect(
+        latest.current,
+        toPort(source, sourceHandle, "out"),
+        toPort(target, targetHandle, "in"),
+      ),
+    [],
   );
+  const onEdgesChange = useCallback(
+    (changes: EdgeChange<TrackEdge>[]) =>
+      select(
+        "edges",
+        changes.filter((change) => change.type === "select"),
+      ),
+    [select],
+  );
+  const onConnect = useCallback(
+    ({ source, sourceHandle, target, targetHandle }: Connection) =>
+      onEdit?.({
+        do: "connect",
+        id: newId(),
+        from: toPort(source, sourceHandle, "out"),
+        to: toPort(target, targetHandle, "in"),
+      }),
+    [onEdit, newId],
+  );
+  const onConnectEnd: OnConnectEnd = useCallback(
+    (_, { fromHandle, toNode }) => {
+      if (!toNode && fromHandle?.type === "source")
+        onAdd?.(toPort(fromHandle.nodeId, fromHandle.id, "out"));
+    },
+    [onAdd],
+  );
+  const onEnter = useCallback((_: unknown, { id }: TileNode) => onHover(id), [onHover]);
+  const onLeave = useCallback(() => onHover(undefined), [onHover]);
+  const onDouble = useCallback((_: unknown, { id }: TileNode) => onOpen(id), [onOpen]);
   return (
     <ReactFlow<TileNode, TrackEdge>
       nodes={tiles}
@@ -129,33 +258,21 @@ export function DeskView({
       nodeTypes={NODE_TYPES}
       edgeTypes={EDGE_TYPES}
       onNodesChange={onNodesChange}
-      onEdgesChange={(changes) =>
-        select(
-          "edges",
-          changes.filter((change) => change.type === "select"),
-        )
-      }
-      onConnect={({ source, sourceHandle, target, targetHandle }) =>
-        onEdit?.({
-          do: "connect",
-          id: newId(),
-          from: toPort(source, sourceHandle, "out"),
-          to: toPort(target, targetHandle, "in"),
-        })
-      }
+      onEdgesChange={onEdgesChange}
+      onConnect={onConnect}
+      onConnectEnd={onConnectEnd}
       isValidConnection={isValid}
-      onNodeMouseEnter={(_, { id }) => onHover(id)}
-      onNodeMouseLeave={() => onHover(undefined)}
-      onNodeDoubleClick={(_, { id }) => onOpen(id)}
+      onNodeMouseEnter={onEnter}
+      onNodeMouseLeave={onLeave}
+      onNodeDoubleClick={onDouble}
       nodesDraggable={onEdit !== undefined}
       nodesConnectable={onEdit !== undefined}
       deleteKeyCode={null}
-      multiSelectionKeyCode={["Shift", "Meta", "Control"]}
+      multiSelectionKeyCode={MULTI_KEYS}
       minZoom={0.15}
       maxZoom={2}
       snapToGrid
       snapGrid={SNAP}
-      onlyRenderVisibleElements={graph.nodes.length > 100}
       zoomOnDoubleClick={false}
       aria-label="Flow canvas"
     >
@@ -166,15 +283,16 @@ export function DeskView({
         position="bottom-right"
         ariaLabel="Map of the flow"
         style={MAP_SIZE}
-        nodeColor={({ data }) =>
-          definitionOf(data.node)?.kind === "trigger" ? "var(--blue)" : "var(--ink-3)"
-        }
+        nodeColor={colorOf}
         nodeBorderRadius={8}
       />
       {children}
     </ReactFlow>
   );
-}
+});
 
+const colorOf = ({ data }: TileNode) =>
+  definitionOf(data.node)?.kind === "trigger" ? "var(--blue)" : "var(--ink-3)";
+const MULTI_KEYS = ["Shift", "Meta", "Control"];
 const SNAP: [number, number] = [4, 4];
 const MAP_SIZE = { width: 176, height: 96 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { diffOf } from "./diff.ts";
+import { changesOf, diffOf, isGhost, withRemoved } from "./diff.ts";
 import { edge, node, sampleGraph } from "./test-graph.ts";
 
 test("a draft as published has no changes, wherever its nodes stand", () => {
@@ -30,4 +30,51 @@ test("added, changed and removed nodes and new edges are told apart", () => {
   expect([...diff.edges]).toEqual(["is_bug-false-extra"]);
   // Three nodes, a new edge, and an edge that is gone.
   expect(diff.count).toBe(5);
+});
+
+test("the changed parameters are named, whatever the order of their names", () => {
+  const before = node("a", "HttpRequest", { url: "x", method: "GET", headers: { a: "1", b: "2" } });
+  const now = node("a", "HttpRequest", { headers: { b: "2", a: "1" }, method: "POST", query: {} });
+  const diff = diffOf({ nodes: [now], edges: [] }, { nodes: [before], edges: [] });
+  expect(diff.fields.get("a")).toEqual(["url", "method", "query"]);
+  const same = { ...before, parameters: { headers: { b: "2", a: "1" }, method: "GET", url: "x" } };
+  expect(diffOf({ nodes: [same], edges: [] }, { nodes: [before], edges: [] }).count).toBe(0);
+});
+
+test("removed nodes and edges are drawn where they were", () => {
+  const published = sampleGraph();
+  const draft = {
+    ...published,
+    nodes: published.nodes.filter(({ id }) => id !== "shape"),
+    edges: published.edges.filter(({ target }) => target !== "shape" && target !== "answer"),
+  };
+  const shown = withRemoved(draft, diffOf(draft, published));
+  expect(shown.nodes.map(({ id }) => id)).toContain("shape");
+  const ghosts = shown.edges.filter(({ id }) => isGhost(id));
+  expect(ghosts.map(({ source, target }) => [source, target])).toEqual([
+    ["opened", "shape"],
+    ["is_bug", "answer"],
+  ]);
+  expect(withRemoved(published, diffOf(published, published))).toBe(published);
+});
+
+test("the list of changes names nodes with their parameters, and both ends of edges", () => {
+  const published = sampleGraph();
+  const draft = {
+    nodes: published.nodes.map((each) =>
+      each.id === "fetch" ? { ...each, parameters: { url: "other" } } : each,
+    ),
+    edges: [...published.edges.slice(1), edge("is_bug", "shape", "false")],
+  };
+  expect(
+    changesOf(draft, diffOf(draft, published)).map(({ change, what, fields }) => [
+      change,
+      what,
+      ...fields,
+    ]),
+  ).toEqual([
+    ["changed", "fetch", "url"],
+    ["added", "is_bug → shape"],
+    ["removed", "ask → fetch"],
+  ]);
 });

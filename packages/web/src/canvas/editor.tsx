@@ -1,25 +1,28 @@
 /** The page of one flow: its desk, its node panel, and the runs of its draft. */
-import { ReactFlowProvider, useReactFlow, useStore } from "@xyflow/react";
-import { Cable, ClipboardPaste, Maximize, Minus, Plus, Search, TrainTrack } from "lucide-react";
+import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { Flow } from "../api/types.ts";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { NodePanel } from "../panel/node-panel.tsx";
+import { RenameDialog, renamesTool } from "../panel/rename-dialog.tsx";
 import { nameOfSender } from "../triggers/senders.ts";
 import { TriggersPanel } from "../triggers/triggers-panel.tsx";
 import { useSenders } from "../triggers/use-senders.ts";
-import { Button, IconButton } from "../ui/button.tsx";
-import { Kbd } from "../ui/kbd.tsx";
+import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { copyNodes, readClip } from "./clip.ts";
 import { DeskView, type Selection } from "./desk.tsx";
-import { DeskContext, type Problem } from "./desk-context.ts";
+import { EditBar, EmptyDesk, WHOLE_FLOW, ZoomBar } from "./desk-bars.tsx";
+import { DeskContext } from "./desk-context.ts";
+import { withRemoved } from "./diff.ts";
 import type { EditAction } from "./edit-model.ts";
 import { EditorHeader } from "./editor-header.tsx";
-import type { Graph, Point, Port } from "./graph.ts";
+import { focusPanel, focusTile, hiddenWidth, leaveField, tileOf } from "./focus.ts";
+import type { FlowNode, Graph, Port } from "./graph.ts";
 import { definitionOf, outPortsOf } from "./node-kinds.ts";
 import { type PickerKind, Pickers } from "./pickers.tsx";
+import { useProblems } from "./problems.ts";
 import { PublishDialog } from "./publish-dialog.tsx";
 import { needsLayout, requestLayout } from "./request-layout.ts";
 import { NO_ROUTE, routeFrom } from "./route.ts";
@@ -27,6 +30,7 @@ import { RunDialog } from "./run-dialog.tsx";
 import { RunDock } from "./run-dock.tsx";
 import { statesOf } from "./run-states.ts";
 import { SaveBanner } from "./save-banner.tsx";
+import { pasteOffset, spotFor, unstack } from "./spots.ts";
 import { useDeskKeys } from "./use-desk-keys.ts";
 import { useDraft } from "./use-draft.ts";
 import { useDiff } from "./use-published.ts";
@@ -34,11 +38,9 @@ import { useDraftRun } from "./use-run.ts";
 import { VersionsDialog } from "./versions-dialog.tsx";
 
 const NOTHING: Selection = { nodes: new Set(), edges: new Set() };
-const STEP: Point = { x: 278, y: 118 };
 const newId = () => crypto.randomUUID();
 
 export function Editor({ loaded }: { loaded: Flow }) {
-  usePageTitle(loaded.name);
   return (
     <ReactFlowProvider>
       <EditorOf loaded={loaded} />
@@ -46,38 +48,15 @@ export function Editor({ loaded }: { loaded: Flow }) {
   );
 }
 
-function problemsOf({ errors, warnings }: Pick<Flow, "errors" | "warnings">) {
-  const found = [
-    ...errors.map((each) => ({ ...each, isError: true })),
-    ...warnings.map((each) => ({ ...each, isError: false })),
-  ];
-  const problems = new Map<string, Problem[]>();
-  for (const { nodeId, message, isError } of found)
-    if (nodeId) problems.set(nodeId, [...(problems.get(nodeId) ?? []), { message, isError }]);
-  return problems;
-}
-
-/** To the right of the node that it follows, below what is there already. */
-function spotAfter(graph: Graph, from: Port): Point {
-  const source = graph.nodes.find(({ id }) => id === from.node);
-  if (!source) return { x: 100, y: 100 };
-  const spot = { x: source.position.x + STEP.x, y: source.position.y };
-  const isTaken = () =>
-    graph.nodes.some(
-      ({ position }) =>
-        Math.abs(position.x - spot.x) < STEP.x - 40 && Math.abs(position.y - spot.y) < STEP.y - 20,
-    );
-  while (isTaken()) spot.y += STEP.y;
-  return spot;
-}
-
 function EditorOf({ loaded }: { loaded: Flow }) {
   const draft = useDraft(loaded);
   const { graph, flow, dispatch } = draft;
+  usePageTitle(graph.name);
   const [selection, setSelection] = useState(NOTHING);
   const [hovered, setHovered] = useState<string>();
   const [picker, setPicker] = useState<PickerKind>();
   const [layer, setLayer] = useState<"publish" | "versions" | "run">();
+  const [renaming, setRenaming] = useState<{ node: FlowNode; name: string }>();
   const [isDiffShown, setDiffShown] = useState(false);
   const [isPanelOpen, setPanelOpen] = useState(true);
   const [isTriggersOpen, setTriggersOpen] = useState(false);
@@ -87,17 +66,21 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const nameOf = useCallback((source: string) => nameOfSender(source, senders), [senders]);
   const view = useReactFlow();
 
-  const showAll = () => setTimeout(() => void view.fitView({ padding: 0.15, maxZoom: 1 }), 50);
+  const showAll = useCallback(
+    () => void setTimeout(() => void view.fitView(WHOLE_FLOW), 50),
+    [view],
+  );
   const tidy = (how: "move" | "place" = "move") =>
     requestLayout(graph).then((to) => {
       dispatch(how === "place" ? { do: how, to } : { do: how, to, at: Date.now() });
       showAll();
     }, toastError);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the flow opens
+  // Nodes that arrive without a position, also later from an agent.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: follows the nodes only
   useEffect(() => {
     if (needsLayout(graph)) void tidy("place");
-    else showAll();
-  }, []);
+    else dispatch({ do: "place", to: unstack(graph.nodes) });
+  }, [graph.nodes]);
 
   const act = useCallback((action: EditAction) => dispatch(action), [dispatch]);
   const selected = useMemo(
@@ -106,23 +89,45 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   );
   const [only] = selected.length === 1 ? selected : [];
 
+  const opened = isPanelOpen ? only?.id : undefined;
+  useEffect(() => {
+    if (opened === undefined) return;
+    const frame = requestAnimationFrame(() => {
+      const hidden = hiddenWidth(opened);
+      const { x, y, zoom } = view.getViewport();
+      if (hidden > 0) void view.setViewport({ x: x - hidden, y, zoom });
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [opened, view]);
+
   const add = (type: string, from?: Port) => {
     const id = newId();
-    const { x, y } = view.screenToFlowPosition({
+    const middle = view.screenToFlowPosition({
       x: window.innerWidth / 2,
       y: window.innerHeight / 3,
     });
-    const position = from ? spotAfter(graph, from) : { x: Math.round(x), y: Math.round(y) };
+    const position = spotFor(graph, from, middle);
     act({ do: "add", id, edgeId: newId(), type, position, from });
     setSelection({ nodes: new Set([id]), edges: new Set() });
     focusTile(id);
   };
+  /** Agents know it. While the published version loads, this is assumed. */
+  const isPublished = (node: FlowNode) => diff?.nodes.get(node.id) !== "added";
+  const rename = (node: FlowNode, name: string) =>
+    isPublished(node) && renamesTool(node, name)
+      ? setRenaming({ node, name })
+      : act({ do: "rename", node: node.id, name });
   const remove = () => {
-    const { size } = selection.nodes;
-    act({ do: "remove", nodes: [...selection.nodes], edges: [...selection.edges] });
+    const { nodes, edges } = selection;
+    act({ do: "remove", nodes: [...nodes], edges: [...edges] });
     setSelection(NOTHING);
-    if (size > 1)
-      toasts.add({ title: `Deleted ${size} nodes`, undo: () => dispatch({ do: "undo" }) });
+    const neighbour = neighbourOf(graph, nodes);
+    if (neighbour) focusTile(neighbour);
+    if (nodes.size > 1)
+      toasts.add({
+        title: `Deleted ${plural(nodes.size, "node")}`,
+        undo: () => dispatch({ do: "undo" }),
+      });
   };
   /** The key in the panel means what has the focus there. */
   const removeFromDesk = ({ target }: KeyboardEvent) => {
@@ -132,11 +137,25 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     const clip = readClip(text);
     if (!clip) return false;
     const ids = [...clip.nodes, ...clip.edges].map(newId);
-    act({ do: "paste", clip, ids, offset: { x: 40, y: 40 } });
+    const visible = document.querySelector(".desk")?.getBoundingClientRect() ?? new DOMRect();
+    const offset = pasteOffset(graph, clip.nodes, {
+      from: view.screenToFlowPosition({ x: visible.left, y: visible.top }),
+      to: view.screenToFlowPosition({ x: visible.right, y: visible.bottom }),
+    });
+    act({ do: "paste", clip, ids, offset });
     setSelection({ nodes: new Set(ids.slice(0, clip.nodes.length)), edges: new Set() });
     return true;
   };
-  const openAdd = (from?: Port) => setPicker({ kind: "add", from });
+  const copyToClipboard = () =>
+    navigator.clipboard
+      .writeText(copyNodes(graph, selection.nodes) ?? "")
+      .then(() => toasts.add({ title: `Copied ${plural(selected.length, "node")}` }), toastError);
+  const pasteFromClipboard = () =>
+    navigator.clipboard.readText().then((text) => {
+      if (!paste(text)) toasts.add({ title: "The clipboard has no nodes" });
+    }, toastError);
+  const openAdd = useCallback((from?: Port) => setPicker({ kind: "add", from }), []);
+  const openPanel = useCallback(() => setPanelOpen(true), []);
   const defaultPort = only && outPortsOf(only)[0];
 
   useKeys({
@@ -152,7 +171,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     r: () => setLayer("run"),
     p: () => setLayer("publish"),
     t: () => void tidy(),
-    "0": () => void view.fitView({ padding: 0.15, maxZoom: 1 }),
+    "0": () => void view.fitView(WHOLE_FLOW),
     "+": () => void view.zoomIn(),
     "-": () => void view.zoomOut(),
   });
@@ -172,28 +191,27 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const lit =
     hoveredNode && definitionOf(hoveredNode)?.kind === "trigger" ? hoveredNode.id : undefined;
   const route = useMemo(() => (lit ? routeFrom(graph, lit) : NO_ROUTE), [graph, lit]);
-  const problems = useMemo(() => problemsOf(flow), [flow]);
+  const problems = useProblems(flow);
   const steps = draftRun.run?.steps;
   const states = useMemo(() => statesOf(steps ?? []), [steps]);
-  /** Deleted nodes stand where they stood while the draft is compared. */
+  const shownDiff = isDiffShown ? diff : undefined;
+  /** What was deleted stays visible while the draft is compared. */
   const shown = useMemo(
-    () =>
-      isDiffShown && diff && diff.removed.length > 0
-        ? { ...graph, nodes: [...graph.nodes, ...diff.removed] }
-        : graph,
-    [graph, diff, isDiffShown],
+    () => (shownDiff ? withRemoved(graph, shownDiff) : graph),
+    [graph, shownDiff],
   );
+  const removed = useMemo(() => new Set(diff?.removed.map(({ id }) => id)), [diff]);
   const desk = useMemo(
     () => ({
       route,
       problems,
       states,
-      diff: isDiffShown ? diff : undefined,
+      diff: shownDiff,
       pinned: new Set(Object.keys(draftRun.pins)),
-      onAdd: (from: Port) => setPicker({ kind: "add", from }),
+      onAdd: openAdd,
       nameOf,
     }),
-    [route, problems, states, isDiffShown, diff, draftRun.pins, nameOf],
+    [route, problems, states, shownDiff, draftRun.pins, openAdd, nameOf],
   );
 
   const show = (id: string) => {
@@ -229,33 +247,26 @@ function EditorOf({ loaded }: { loaded: Flow }) {
           >
             <DeskView
               graph={shown}
+              removed={removed}
               selection={selection}
               onSelect={setSelection}
               onEdit={act}
+              onAdd={openAdd}
               onHover={setHovered}
-              onOpen={() => setPanelOpen(true)}
+              onOpen={openPanel}
+              onDrawn={showAll}
               newId={newId}
             />
-            <ZoomBar onTidy={() => void tidy()} />
-            <div className="float-bar -translate-x-1/2 absolute bottom-4 left-1/2">
-              <Button icon={Plus} onClick={() => openAdd()}>
-                Add a node <Kbd>N</Kbd>
-              </Button>
-              <Button icon={Search} onClick={() => setPicker({ kind: "find" })}>
-                Find <Kbd>mod+F</Kbd>
-              </Button>
-              {only ? (
-                <Button icon={Cable} onClick={() => setPicker({ kind: "connect", node: only.id })}>
-                  Connect <Kbd>C</Kbd>
-                </Button>
-              ) : (
-                <Button
-                  icon={ClipboardPaste}
-                  onClick={() => void navigator.clipboard.readText().then(paste, toastError)}
-                >
-                  Paste <Kbd>mod+V</Kbd>
-                </Button>
-              )}
+            {graph.nodes.length === 0 && <EmptyDesk onAdd={(type) => add(type)} />}
+            <div className="desk-bars @container">
+              <ZoomBar onTidy={() => void tidy()} />
+              <EditBar
+                onAdd={() => openAdd()}
+                onFind={() => setPicker({ kind: "find" })}
+                onConnect={only && (() => setPicker({ kind: "connect", node: only.id }))}
+                onCopy={selected.length > 0 ? () => void copyToClipboard() : undefined}
+                onPaste={() => void pasteFromClipboard()}
+              />
             </div>
           </section>
         </DeskContext>
@@ -265,13 +276,17 @@ function EditorOf({ loaded }: { loaded: Flow }) {
             flow={flow}
             graph={graph}
             node={only}
+            isPublished={isPublished(only)}
             draftRun={draftRun}
             onParameters={(parameters) =>
               act({ do: "parameters", node: only.id, parameters, at: Date.now() })
             }
-            onRename={(name) => act({ do: "rename", node: only.id, name })}
+            onRename={(name) => rename(only, name)}
             onDelete={remove}
-            onLeave={() => focusTile(only.id)}
+            onLeave={() => {
+              leaveField();
+              focusTile(only.id);
+            }}
             onClose={() => {
               setPanelOpen(false);
               focusTile(only.id);
@@ -305,6 +320,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
       {layer === "versions" && <VersionsDialog draft={draft} onClose={() => setLayer(undefined)} />}
       {layer === "run" && (
         <RunDialog
+          flow={flow.id}
           graph={graph}
           last={draftRun.request}
           preferred={only?.id}
@@ -312,11 +328,21 @@ function EditorOf({ loaded }: { loaded: Flow }) {
           onClose={() => setLayer(undefined)}
         />
       )}
+      {renaming && (
+        <RenameDialog
+          {...renaming}
+          onRename={() => act({ do: "rename", node: renaming.node.id, name: renaming.name })}
+          onClose={() => setRenaming(undefined)}
+        />
+      )}
       {picker && (
         <Pickers
           picker={picker}
           graph={graph}
-          onClose={() => setPicker(undefined)}
+          onClose={() => {
+            setPicker(undefined);
+            if (only) focusTile(only.id);
+          }}
           onAdd={add}
           onShow={show}
           onConnect={(from, to) => act({ do: "connect", id: newId(), from, to })}
@@ -326,35 +352,9 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   );
 }
 
-const tileOf = (target: Element): string | undefined =>
-  target.closest<HTMLElement>(".react-flow__node")?.dataset.id;
-
-const focusPanel = () =>
-  setTimeout(() => document.querySelector<HTMLElement>("#main aside input")?.focus(), 50);
-
-/** Once the tile is there. */
-const focusTile = (id: string) =>
-  setTimeout(
-    () => document.querySelector<HTMLElement>(`.react-flow__node[data-id="${id}"]`)?.focus(),
-    50,
-  );
-
-function ZoomBar({ onTidy }: { onTidy: () => void }) {
-  const view = useReactFlow();
-  const zoom = useStore(({ transform: [, , scale] }) => scale);
-  return (
-    <div className="float-bar absolute bottom-4 left-4 items-center">
-      <IconButton icon={Minus} label="Zoom out" onClick={() => void view.zoomOut()} />
-      <span className="w-12 text-center type-code">{Math.round(zoom * 100)} %</span>
-      <IconButton icon={Plus} label="Zoom in" onClick={() => void view.zoomIn()} />
-      <IconButton
-        icon={Maximize}
-        label="Show the whole flow"
-        onClick={() => void view.fitView({ padding: 0.15, maxZoom: 1 })}
-      />
-      <Button icon={TrainTrack} onClick={onTidy}>
-        Tidy
-      </Button>
-    </div>
-  );
+/** Where the keyboard goes on after nodes were deleted. */
+function neighbourOf(graph: Graph, gone: ReadonlySet<string>): string | undefined {
+  if (gone.size === 0) return undefined;
+  const before = graph.edges.find(({ source, target }) => gone.has(target) && !gone.has(source));
+  return before?.source ?? graph.nodes.find(({ id }) => !gone.has(id))?.id;
 }

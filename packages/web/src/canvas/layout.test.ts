@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { layOut } from "./layout.ts";
-import { needsLayout } from "./request-layout.ts";
-import { edge, node, sampleGraph } from "./test-graph.ts";
+import { edge, sampleGraph } from "./test-graph.ts";
 
 test("what follows stands to the right, and no two tiles share a place", () => {
   const { nodes, edges } = sampleGraph();
@@ -15,10 +14,3 @@ test("an edge to a node that does not exist is ignored", () =>
   expect(layOut({ nodes: [{ id: "a", height: 74 }], edges: [edge("a", "gone")] })).toHaveProperty(
     "a",
   ));
-
-test("only nodes on one spot need a layout", () => {
-  const at = (id: string, x: number) => node(id, "Return", {}, { x, y: 0 });
-  expect(needsLayout({ nodes: [at("a", 100), at("b", 100)] })).toBe(true);
-  expect(needsLayout({ nodes: [at("a", 0), at("b", 300)] })).toBe(false);
-  expect(needsLayout({ nodes: [at("a", 100)] })).toBe(false);
-});

@@ -1,8 +1,8 @@
 /** A list to search and choose from by keyboard: nodes of the library, of the flow, or to connect to. */
 import { Command } from "cmdk";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Dialog } from "../ui/dialog.tsx";
-import { scoreOf } from "./score.ts";
+import { rank } from "./score.ts";
 
 export interface Pick {
   key: string;
@@ -15,7 +15,8 @@ export interface Pick {
   onPick: () => void;
 }
 
-const fit = (_: string, search: string, texts: string[] = []) => scoreOf(search, texts);
+const find = (picks: readonly Pick[], search: string): Pick[] =>
+  rank(picks, search, ({ label, note = "", keywords = [] }) => [label, note, ...keywords]);
 
 export function PickDialog({
   title,
@@ -30,13 +31,29 @@ export function PickDialog({
   empty: string;
   onClose: () => void;
 }) {
-  const groups = Map.groupBy(picks, ({ group = "" }) => group);
+  const [search, setSearch] = useState("");
+  const [chosen, setChosen] = useState(picks[0]?.key ?? "");
+  const isSearched = search.trim() !== "";
+  const found = find(picks, search);
+  // What was found is in the order of how well it fits, across the groups.
+  const groups = isSearched
+    ? new Map([["", found]])
+    : Map.groupBy(found, ({ group = "" }) => group);
   return (
     <Dialog open onClose={onClose} title={title} className="w-[480px]">
-      <Command label={title} loop filter={fit}>
-        <Command.Input className="input mb-2" placeholder={placeholder} autoFocus />
+      <Command label={title} loop shouldFilter={false} value={chosen} onValueChange={setChosen}>
+        <Command.Input
+          className="input mb-2"
+          placeholder={placeholder}
+          autoFocus
+          value={search}
+          onValueChange={(text) => {
+            setSearch(text);
+            setChosen(find(picks, text)[0]?.key ?? "");
+          }}
+        />
         <Command.List className="max-h-[46vh] overflow-y-auto">
-          <Command.Empty className="px-2 py-6 text-center text-ink-3">{empty}</Command.Empty>
+          {found.length === 0 && <p className="px-2 py-6 text-center text-ink-3">{empty}</p>}
           {[...groups].map(([group, items]) => (
             <Command.Group
               key={group}
@@ -44,11 +61,10 @@ export function PickDialog({
                 heading: <span className="px-[9px] type-label text-ink-3">{group}</span>,
               })}
             >
-              {items.map(({ key, label, icon, note, keywords, onPick }) => (
+              {items.map(({ key, label, icon, note, onPick }) => (
                 <Command.Item
                   key={key}
                   value={key}
-                  keywords={[label, note ?? "", ...(keywords ?? [])]}
                   className="item"
                   onSelect={() => {
                     onClose();

@@ -47,5 +47,12 @@ export function readPins(flow: string): Pins {
   }
 }
 
-export const savePins = (flow: string, pins: Pins): void =>
-  localStorage.setItem(keyOf(flow), JSON.stringify(pins));
+/** False if the browser has no space left for them. */
+export function savePins(flow: string, pins: Pins): boolean {
+  try {
+    localStorage.setItem(keyOf(flow), JSON.stringify(pins));
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -6,11 +6,12 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field, TextArea } from "../ui/field.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
-import type { Diff } from "./diff.ts";
+import { changesOf, type Diff } from "./diff.ts";
+import type { Graph } from "./graph.ts";
 import type { Draft } from "./use-draft.ts";
 
 export function PublishDialog({
-  draft: { flow, graph, autosave, saving, showTheirs },
+  draft: { flow, graph, autosave, saving, adopt },
   diff,
   onClose,
   onShow,
@@ -33,7 +34,7 @@ export function PublishDialog({
         { note },
         { ifMatch: autosave.revision() },
       );
-      showTheirs(published);
+      adopt(published);
       toasts.add({ aspect: "green", title: `Published v${published.version}` });
       onClose();
     } catch (error) {
@@ -42,9 +43,6 @@ export function PublishDialog({
       setBusy(false);
     }
   };
-  const names = new Map(
-    [...(diff?.removed ?? []), ...graph.nodes].map(({ id, name }) => [id, name]),
-  );
   return (
     <Dialog
       open
@@ -66,19 +64,12 @@ export function PublishDialog({
       }
     >
       <div className="flex flex-col gap-4">
-        {diff && diff.nodes.size > 0 && (
+        {diff && (
           <section aria-label="Changes">
             <h3 className="mb-1 type-label text-ink-2">
               {flow.version === null ? "New" : `Since v${flow.version}`}
             </h3>
-            <ul>
-              {[...diff.nodes].map(([id, change]) => (
-                <li key={id} className="flex gap-2">
-                  <span className="w-16 text-ink-3">{change}</span>
-                  <span className="truncate">{names.get(id) ?? id}</span>
-                </li>
-              ))}
-            </ul>
+            <Changes diff={diff} graph={graph} />
           </section>
         )}
         <Findings title="Must be fixed first" tone="text-red" list={errors} onShow={onShow} />
@@ -95,6 +86,23 @@ export function PublishDialog({
         </Field>
       </div>
     </Dialog>
+  );
+}
+
+function Changes({ diff, graph }: { diff: Diff; graph: Graph }) {
+  const changes = changesOf(graph, diff);
+  if (changes.length === 0) return <p className="text-ink-2">Nothing has changed.</p>;
+  return (
+    <ul className="max-h-[24vh] overflow-y-auto">
+      {changes.map(({ key, change, what, fields }) => (
+        <li key={key} className="flex gap-2">
+          <span className="w-16 flex-none text-ink-3">{change}</span>
+          <span className="wrap-anywhere min-w-0">
+            {what} {fields.length > 0 && <code className="text-ink-3">{fields.join(", ")}</code>}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

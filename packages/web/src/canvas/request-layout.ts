@@ -37,7 +37,4 @@ export function requestLayout(
   });
 }
 
-/** The hub puts nodes without a position on one spot. */
-export const needsLayout = ({ nodes }: Pick<Graph, "nodes">): boolean =>
-  nodes.length > 1 &&
-  new Set(nodes.map(({ position: { x, y } }) => `${x} ${y}`)).size < nodes.length;
+export { needsLayout } from "./spots.ts";

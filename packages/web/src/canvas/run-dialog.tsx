@@ -1,6 +1,7 @@
 /** Starts a run of the draft: from which trigger, and with what. */
 
 import { readParameters } from "@signalbox/rules/flows/parameters.ts";
+import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
 import { useState } from "react";
@@ -13,6 +14,7 @@ import { ago } from "../ui/format.ts";
 import { readObject } from "../ui/read-object.ts";
 import type { FlowNode, Graph } from "./graph.ts";
 import { definitionOf } from "./node-kinds.ts";
+import { PastInput } from "./past-input.tsx";
 import type { RunRequest } from "./use-run.ts";
 
 const EMPTY: Readonly<Record<string, unknown>> = {
@@ -41,12 +43,14 @@ function blankInput({ parameters: { parameters } }: Pick<FlowNode, "parameters">
 const isTrigger = (node: FlowNode) => definitionOf(node)?.kind === "trigger";
 
 export function RunDialog({
+  flow,
   graph,
   last,
   preferred,
   onRun,
   onClose,
 }: {
+  flow: string;
   graph: Graph;
   last: RunRequest | undefined;
   preferred: string | undefined;
@@ -68,11 +72,13 @@ export function RunDialog({
         : "{}";
   const [text, setText] = useState(() => inputOf(first));
   const [event, setEvent] = useState(last?.event ?? "");
-  const listens = trigger && definitionOf(trigger)?.listensTo(trigger.parameters) !== undefined;
+  const selection = trigger && definitionOf(trigger)?.listensTo(partsOf(trigger).config);
+  const listens = selection !== undefined;
+  const [source, type] = [selection?.source, selection?.type];
   const events = useQuery({
-    queryKey: ["events", "canvas"],
-    queryFn: () => api.get<Page<EventItem>>("/api/events", { limit: 30 }),
-    enabled: listens === true,
+    queryKey: ["events", "canvas", source, type],
+    queryFn: () => api.get<Page<EventItem>>("/api/events", { limit: 30, source, type }),
+    enabled: listens,
   });
   const given = readObject(text);
   const input = "value" in given ? given.value : undefined;
@@ -122,8 +128,24 @@ export function RunDialog({
               </SelectInput>
             )}
           </Field>
+          <PastInput
+            key={id}
+            flow={flow}
+            trigger={id}
+            onPick={({ input, event }) => {
+              setEvent(event ?? "");
+              setText(JSON.stringify(input, null, 2));
+            }}
+          />
           {listens && (
-            <Field label="Event" hint="One of your last 30 events, or an input of your own.">
+            <Field
+              label="Event"
+              hint={
+                events.data?.items.length === 0
+                  ? "No event of this source and type has arrived yet."
+                  : "One of the newest events of this source and type, or an input of your own."
+              }
+            >
               {(control) => (
                 <SelectInput
                   {...control}
@@ -131,6 +153,9 @@ export function RunDialog({
                   onChange={({ target }) => setEvent(target.value)}
                 >
                   <option value="">An input of my own</option>
+                  {event !== "" && !events.data?.items.some((item) => item.id === event) && (
+                    <option value={event}>The event of the past run</option>
+                  )}
                   {events.data?.items.map((item) => (
                     <option key={item.id} value={item.id}>
                       {item.source} · {item.type}, {ago(item.received_at)}

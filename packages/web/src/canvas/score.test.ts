@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scoreOf } from "./score.ts";
+import { rank, scoreOf } from "./score.ts";
 
 test("a name that begins with it comes first, then one that contains it, then other texts", () => {
   const texts = ["Fetch the issue", "HTTP request", '{"url":"https://api.example.com"}'];
@@ -7,4 +7,13 @@ test("a name that begins with it comes first, then one that contains it, then ot
   expect(scoreOf("Issue", texts)).toBe(0.8);
   expect(scoreOf("api.example", texts)).toBe(0.4);
   expect(scoreOf("fhtc", texts)).toBe(0);
+});
+
+test("the best fit is first, whatever the order of the list", () => {
+  const texts: string[][] = [["HTTP request", "Returns its response."], ["Merge"], ["Return", ""]];
+  expect(rank(texts, "return", (each) => each).map(([name]) => name)).toEqual([
+    "Return",
+    "HTTP request",
+  ]);
+  expect(rank(texts, " ", (each) => each)).toEqual(texts);
 });

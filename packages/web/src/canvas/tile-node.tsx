@@ -6,12 +6,13 @@ import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";
 import { Plate } from "../ui/plate.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
-import { useDesk } from "./desk-context.ts";
+import { type Desk, type Problem, useDesk } from "./desk-context.ts";
 import { gistOf } from "./gist.ts";
 import type { FlowNode } from "./graph.ts";
 import { NodeIcon } from "./node-icon.tsx";
 import { definitionOf, ERROR_PORT, inPortsOf, outPortsOf } from "./node-kinds.ts";
 import { plateOf } from "./plates.ts";
+import type { NodeState } from "./run-states.ts";
 
 export type TileNode = Node<{ node: FlowNode }, "tile">;
 
@@ -21,29 +22,61 @@ const PORT_STEP = 22;
 
 const PLATE_ICONS = { tool: Wrench, event: Radio, schedule: CalendarClock };
 
+/** Only this part is drawn again when the tile is selected or a route lights: both can concern all tiles. */
 export const Tile = memo(function Tile({ id, data: { node }, selected }: NodeProps<TileNode>) {
   const { route, problems, states, diff, pinned, onAdd, nameOf } = useDesk();
-  const definition = definitionOf(node);
   const state = states.get(id);
-  const found = problems.get(id) ?? [];
-  const inputs = inPortsOf(node);
-  const outputs = outPortsOf(node);
-  const named = outputs.filter((port) => port !== ERROR_PORT);
-  useMovedPorts(id, outputs.join(" "));
-  const plate = plateOf(node, nameOf);
-  const isOff = node.parameters.isActive === false;
   const change = diff?.nodes.get(id);
-  const topOf = (at: number) => (named.length > 1 ? FIRST_PORT_Y + at * PORT_STEP : HEAD_Y);
   return (
     <div
       className={cx(
         "node-tile",
         selected && "selected",
         (state?.status === "skipped" || change === "removed") && "skip",
-        isOff && "off",
+        node.parameters.isActive === false && "off",
         route.nodes.has(id) && "lit",
       )}
     >
+      <TileBody
+        node={node}
+        state={state}
+        problems={problems.get(id)}
+        change={change}
+        isPinned={pinned.has(id)}
+        onAdd={onAdd}
+        nameOf={nameOf}
+      />
+    </div>
+  );
+});
+
+const TileBody = memo(function TileBody({
+  node,
+  state,
+  problems: found = [],
+  change,
+  isPinned,
+  onAdd,
+  nameOf,
+}: {
+  node: FlowNode;
+  state: NodeState | undefined;
+  problems: readonly Problem[] | undefined;
+  change: string | undefined;
+  isPinned: boolean;
+  onAdd: Desk["onAdd"];
+  nameOf: Desk["nameOf"];
+}) {
+  const definition = definitionOf(node);
+  const inputs = inPortsOf(node);
+  const outputs = outPortsOf(node);
+  const named = outputs.filter((port) => port !== ERROR_PORT);
+  useMovedPorts(node.id, outputs.join(" "));
+  const plate = plateOf(node, nameOf);
+  const isOff = node.parameters.isActive === false;
+  const topOf = (at: number) => (named.length > 1 ? FIRST_PORT_Y + at * PORT_STEP : HEAD_Y);
+  return (
+    <>
       {change && (
         <span className="diff-mark">
           <Chip words>{change}</Chip>
@@ -57,7 +90,9 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
           </b>
           <span className="truncate">{definition?.title ?? node.type}</span>
         </span>
-        {pinned.has(id) && <Pin className="icon text-ink-2" aria-label="its output is pinned" />}
+        {isPinned && (
+          <Pin className="icon text-ink-2" role="img" aria-label="its output is pinned" />
+        )}
         {state && <SignalHead aspect={state.aspect} label={state.label} />}
       </div>
       <div className="gist-line">
@@ -90,7 +125,8 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
           type="target"
           position={Position.Left}
           style={{ top: HEAD_Y + at * PORT_STEP }}
-          aria-label={`input ${port}`}
+          title={`input ${port}`}
+          aria-hidden
         />
       ))}
       {named.map((port, at) => (
@@ -100,7 +136,8 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
           type="source"
           position={Position.Right}
           style={{ top: topOf(at) }}
-          aria-label={`output ${port}`}
+          title={`output ${port}`}
+          aria-hidden
         />
       ))}
       {outputs.includes(ERROR_PORT) && (
@@ -108,8 +145,9 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
           id={ERROR_PORT}
           type="source"
           position={Position.Bottom}
-          style={{ left: 30 }}
-          aria-label="output error"
+          style={ERROR_SPOT}
+          title="output error"
+          aria-hidden
         />
       )}
       {onAdd &&
@@ -122,14 +160,13 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
               className={cx("port-plus nodrag", isError && "named")}
               style={
                 isError
-                  ? { left: 42, top: "calc(100% + 5px)" }
+                  ? ERROR_PLUS_SPOT
                   : { left: "calc(100% + 10px)", top: topOf(named.indexOf(port)) - 11 }
               }
-              tabIndex={selected ? 0 : -1}
               aria-label={isError ? "Add what happens on error" : `Add a node after ${port}`}
               onClick={(event) => {
                 event.stopPropagation();
-                onAdd({ node: id, port });
+                onAdd({ node: node.id, port });
               }}
             >
               <Plus className="icon" aria-hidden />
@@ -145,9 +182,12 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
           </Plate>
         </>
       )}
-    </div>
+    </>
   );
 });
+
+const ERROR_SPOT = { left: 30 };
+const ERROR_PLUS_SPOT = { left: 42, top: "calc(100% + 5px)" };
 
 /** Ports that follow from parameters: xyflow must look again where they are. */
 function useMovedPorts(id: string, ports: string): void {

@@ -3,6 +3,7 @@ import { BaseEdge, type Edge, type EdgeProps, getSmoothStepPath } from "@xyflow/
 import { memo } from "react";
 import { cx } from "../ui/cx.ts";
 import { useDesk } from "./desk-context.ts";
+import { isGhost } from "./diff.ts";
 import { edgeStateOf } from "./run-states.ts";
 
 export type TrackEdge = Edge<Record<string, never>, "track">;
@@ -28,11 +29,23 @@ export const TrackLine = memo(function TrackLine(props: EdgeProps<TrackEdge>) {
         "edge-track",
         route.edges.has(id) ? "route" : state,
         diff?.edges.has(id) && "new",
+        isGhost(id) && "gone",
       )}
     >
-      <path className="rail" d={path} />
-      <path className="slots" d={path} />
-      <BaseEdge id={id} path={path} style={{ stroke: "transparent" }} interactionWidth={22} />
+      <Rails id={id} path={path} />
     </g>
   );
 });
+
+/** Drawn again only if an end has moved, not when the track lights. */
+const Rails = memo(function Rails({ id, path }: { id: string; path: string }) {
+  return (
+    <>
+      <path className="rail" d={path} />
+      <path className="slots" d={path} />
+      <BaseEdge id={id} path={path} style={UNSEEN} interactionWidth={22} />
+    </>
+  );
+});
+
+const UNSEEN = { stroke: "transparent" };

@@ -5,7 +5,7 @@ import { api, path } from "../api/client.ts";
 import type { RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { isEnded, mergeInto } from "../runs/run-data.ts";
-import { toastError } from "../ui/toast.tsx";
+import { toastError, toasts } from "../ui/toast.tsx";
 import type { Autosave } from "./autosave.ts";
 import type { Graph } from "./graph.ts";
 import {
@@ -80,7 +80,11 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
 
   const changePins = (next: Pins) => {
     setPins(next);
-    savePins(flow, next);
+    if (!savePins(flow, next))
+      toasts.add({
+        title: "Pinned until the page is closed",
+        detail: "The browser has no space left to keep the pinned data.",
+      });
   };
 
   return {

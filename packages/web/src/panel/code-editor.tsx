@@ -1,5 +1,5 @@
 /** CodeMirror for JSONata, JavaScript and JSON, with errors in place. */
-import { autocompletion, closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
+import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { javascript } from "@codemirror/lang-javascript";
 import { json } from "@codemirror/lang-json";
@@ -8,7 +8,7 @@ import { linter, lintGutter } from "@codemirror/lint";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { useEffect, useRef } from "react";
+import { type RefObject, useEffect, useRef } from "react";
 import { nonce } from "../app/nonce.ts";
 import { findCodeErrors, type Language } from "./code-errors.ts";
 
@@ -47,12 +47,15 @@ export default function CodeEditor({
   language,
   value,
   onChange,
+  insert,
 }: {
   id: string;
   label: string;
   language: Language;
   value: string;
   onChange: (text: string) => void;
+  /** Is set to a function that inserts text where the cursor is. */
+  insert: RefObject<((text: string) => void) | undefined>;
 }) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
@@ -73,7 +76,6 @@ export default function CodeEditor({
           history(),
           bracketMatching(),
           closeBrackets(),
-          autocompletion(),
           // Tab moves on, so that the keyboard never gets stuck in the editor.
           keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap]),
           grammarOf(language),
@@ -93,8 +95,15 @@ export default function CodeEditor({
       }),
     });
     view.current = editor;
-    return () => editor.destroy();
-  }, [id, label, language]);
+    insert.current = (text) => {
+      editor.dispatch(editor.state.replaceSelection(text));
+      editor.focus();
+    };
+    return () => {
+      insert.current = undefined;
+      editor.destroy();
+    };
+  }, [id, label, language, insert]);
   useEffect(() => {
     const editor = view.current;
     const shown = editor?.state.doc.toString();

@@ -55,6 +55,7 @@ const panelOf = (shown: FlowNode) =>
       flow,
       graph,
       node: shown,
+      isPublished: true,
       draftRun,
       onParameters: () => {},
       onRename: () => {},

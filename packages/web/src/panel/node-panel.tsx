@@ -1,29 +1,31 @@
 /** The panel of one node: its name, its parameters as a form, its settings, and a test of it alone. */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
-import { useQuery } from "@tanstack/react-query";
-import { FlaskConical, PinOff, Trash2, X } from "lucide-react";
+import { isWithin, parsePath } from "@signalbox/rules/match/path.ts";
+import { FlaskConical, Trash2, X } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
-import { api, path } from "../api/client.ts";
-import type { Flow, Page, RunItem, RunWithSteps } from "../api/types.ts";
+import type { Flow } from "../api/types.ts";
 import type { FlowNode, Graph } from "../canvas/graph.ts";
 import { NodeIcon } from "../canvas/node-icon.tsx";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import type { DraftRun } from "../canvas/use-run.ts";
+import { pinOutput } from "../runs/pin-output.ts";
 import { formFieldsOf, triggerKindOf } from "../triggers/trigger-kind.ts";
 import { TriggerSection } from "../triggers/trigger-section.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
+import { toastError } from "../ui/toast.tsx";
 import { fieldProblems, findingsOf } from "./field-problems.ts";
-import { PanelProvider } from "./panel-context.ts";
+import { OWN_FORMS } from "./own-forms.tsx";
+import { PanelProvider, type ReferenceRequest } from "./panel-context.ts";
+import { PinSection } from "./pin-section.tsx";
 import { ReferenceDialog } from "./reference-dialog.tsx";
-import { referablesOf } from "./references.ts";
-import { RenameDialog, renamesTool } from "./rename-dialog.tsx";
 import { SchemaForm } from "./schema-form.tsx";
 import { withField } from "./schema-shape.ts";
 import { ToolSection } from "./tool-section.tsx";
 import { useNodeTypes } from "./use-node-types.ts";
+import { usePastRuns } from "./use-past-runs.ts";
 
 const TOOL_FIELDS = [
   "toolName",
@@ -34,24 +36,11 @@ const TOOL_FIELDS = [
   "whenNotToUse",
 ];
 
-/** The run whose data the reference picker shows: the one on the canvas, or the last one. */
-function useLastRun(flow: string, shown: RunWithSteps | undefined): RunWithSteps | undefined {
-  const last = useQuery({
-    queryKey: ["runs", "last-data", flow],
-    queryFn: async () => {
-      const { items } = await api.get<Page<RunItem>>("/api/runs", { flow, limit: 1 });
-      return items[0] ? api.get<RunWithSteps>(path`/api/runs/${items[0].id}`) : null;
-    },
-    enabled: shown === undefined,
-    staleTime: 30_000,
-  });
-  return shown ?? last.data ?? undefined;
-}
-
 export function NodePanel({
   flow,
   graph,
   node,
+  isPublished,
   draftRun,
   onParameters,
   onRename,
@@ -62,6 +51,8 @@ export function NodePanel({
   flow: Flow;
   graph: Graph;
   node: FlowNode;
+  /** Agents know its tool. */
+  isPublished: boolean;
   draftRun: DraftRun;
   onParameters: (parameters: JsonObject) => void;
   onRename: (name: string) => void;
@@ -73,19 +64,17 @@ export function NodePanel({
   const [name, setName] = useState(node.name);
   // An undo, or another tab, can rename it too.
   useEffect(() => setName(node.name), [node.name]);
-  const [isAsking, setAsking] = useState(false);
-  const [insert, setInsert] = useState<(reference: string) => void>();
+  const [request, setRequest] = useState<ReferenceRequest>();
   const types = useNodeTypes();
   const definition = definitionOf(node);
   const isTrigger = definition?.kind === "trigger";
   const type = types.data?.items.find((each) => each.type === node.type);
-  const run = useLastRun(flow.id, draftRun.run);
+  const runs = usePastRuns(flow.id);
+  const OwnForm = OWN_FORMS[node.type];
   const findings = useMemo(() => findingsOf(flow, node.id), [flow, node.id]);
   const context = useMemo(
     () => ({
-      onReference: isTrigger
-        ? undefined
-        : (next: (reference: string) => void) => setInsert(() => next),
+      onReference: isTrigger ? undefined : setRequest,
       problems: fieldProblems(flow, node),
     }),
     [isTrigger, flow, node],
@@ -94,14 +83,24 @@ export function NodePanel({
   const change = (next: JsonObject) =>
     onParameters(settings === undefined ? next : { ...next, settings });
   const languages = definition?.code ? { [definition.code.field]: definition.code.language } : {};
-  /** Agents know a tool by its name, so a change of it is confirmed. */
   const rename = () => {
-    if (name.trim() === "") setName(node.name);
-    else if (name.trim() !== node.name && definition?.isTool && renamesTool(node, name))
-      setAsking(true);
-    else onRename(name);
+    // The old name stays until the new one is confirmed, if it must be.
+    setName(node.name);
+    if (name.trim() !== "" && name.trim() !== node.name) onRename(name.trim());
   };
-  const isPinned = node.id in draftRun.pins;
+  const startPin = async () => {
+    const { run } = draftRun;
+    const done = run?.steps.findLast(
+      ({ node_id, status }) => node_id === node.id && status === "done",
+    );
+    try {
+      draftRun.pin(node.id, run && done ? await pinOutput(run.id, done) : { output: {} });
+    } catch (error) {
+      toastError(error);
+    }
+  };
+  const mayUseSecrets = (at: string) =>
+    definition?.secretFields.some((field) => isWithin(keysOf(at), field)) ?? false;
   return (
     <aside
       aria-label={`Node ${node.name}`}
@@ -123,7 +122,7 @@ export function NodePanel({
             size="small"
             icon={FlaskConical}
             busy={draftRun.isStarting}
-            onClick={() => void draftRun.test(node.id, run)}
+            onClick={() => void draftRun.test(node.id, runs.data?.items[0])}
           >
             Test this step
           </Button>
@@ -133,16 +132,6 @@ export function NodePanel({
       </header>
       <div className="flex min-h-0 flex-1 flex-col gap-4 overflow-y-auto px-4 py-4">
         {definition && <p className="text-ink-2">{definition.description}</p>}
-        {isPinned && (
-          <p className="flex items-center gap-2 rounded-tile bg-sunk px-3 py-2 type-meta">
-            <span className="flex-1">
-              Its output is pinned: runs of the draft use it instead of executing the node.
-            </span>
-            <Button size="small" icon={PinOff} onClick={() => draftRun.unpin(node.id)}>
-              Unpin
-            </Button>
-          </p>
-        )}
         {findings
           .filter(({ path: at }) => at === undefined)
           .map(({ message }) => (
@@ -158,8 +147,11 @@ export function NodePanel({
               maxLength={300}
               onChange={({ target }) => setName(target.value)}
               onBlur={rename}
-              onKeyDown={({ key, currentTarget }) => {
-                if (key === "Enter") currentTarget.blur();
+              onKeyDown={(event) => {
+                if (event.key !== "Enter") return;
+                // The same key press must not close the dialog that may open now.
+                event.preventDefault();
+                rename();
               }}
             />
           )}
@@ -169,6 +161,7 @@ export function NodePanel({
             <ToolSection
               node={node}
               name={name}
+              isPublished={isPublished}
               app={flow.app}
               flow={flow.id}
               onChange={onParameters}
@@ -181,13 +174,27 @@ export function NodePanel({
           {types.error && <ErrorState error={types.error} onRetry={() => void types.refetch()} />}
           {type && (
             <>
-              <SchemaForm
-                schema={type.config}
-                value={config}
-                skip={definition?.isTool ? TOOL_FIELDS : formFieldsOf(node)}
-                languages={languages}
-                onChange={change}
-              />
+              {OwnForm ? (
+                <OwnForm schema={type.config} value={config} onChange={change} />
+              ) : (
+                <SchemaForm
+                  schema={type.config}
+                  value={config}
+                  skip={definition?.isTool ? TOOL_FIELDS : formFieldsOf(node)}
+                  languages={languages}
+                  onChange={change}
+                />
+              )}
+              {!isTrigger && (
+                <PinSection
+                  key={node.id in draftRun.pins ? "pinned" : "free"}
+                  node={node}
+                  pin={draftRun.pins[node.id]}
+                  onStart={() => void startPin()}
+                  onPin={(pin) => draftRun.pin(node.id, pin)}
+                  onUnpin={() => draftRun.unpin(node.id)}
+                />
+              )}
               <details className="border-line border-t pt-3">
                 <summary className="cursor-pointer type-label text-ink-2">
                   {isTrigger ? "Run" : "Retries, time limit, errors"}
@@ -213,22 +220,20 @@ export function NodePanel({
           )}
         </PanelProvider>
       </div>
-      {isAsking && (
-        <RenameDialog
-          node={node}
-          name={name}
-          onRename={() => onRename(name)}
-          onKeep={() => setName(node.name)}
-          onClose={() => setAsking(false)}
-        />
-      )}
-      {insert && (
+      {request && (
         <ReferenceDialog
-          referables={referablesOf(graph, node.id, run, draftRun.pins)}
-          onPick={insert}
-          onClose={() => setInsert(undefined)}
+          flow={flow.id}
+          graph={graph}
+          node={node}
+          shown={draftRun.run}
+          pins={draftRun.pins}
+          request={request}
+          mayUseSecrets={mayUseSecrets(request.at)}
+          onClose={() => setRequest(undefined)}
         />
       )}
     </aside>
   );
 }
+
+const keysOf = (at: string): PropertyKey[] => [...(parsePath(at) ?? [])];

@@ -1,73 +1,220 @@
-/** Picks a reference from the real data of a past run. */
+/** Picks a reference from the real data of past runs. */
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { api } from "../api/client.ts";
+import type { Page, RunItem, RunWithSteps, Secret } from "../api/types.ts";
+import type { FlowNode, Graph } from "../canvas/graph.ts";
+import type { Pins } from "../canvas/pins.ts";
+import { isPreview } from "../runs/preview.ts";
+import { useWholeValue } from "../runs/use-value.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { SelectInput } from "../ui/field.tsx";
+import { ago } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
-import { type Referable, writeReference } from "./references.ts";
+import type { Keys } from "../ui/json-tree/path.ts";
+import { SkeletonRows } from "../ui/skeleton.tsx";
+import type { ReferenceRequest } from "./panel-context.ts";
+import { type Referable, referablesOf, writeReference } from "./references.ts";
+import { usePastRun, usePastRuns } from "./use-past-runs.ts";
+
+const SECRETS = "secrets";
 
 export function ReferenceDialog({
-  referables,
-  onPick,
+  flow,
+  graph,
+  node,
+  shown,
+  pins,
+  request,
+  mayUseSecrets,
   onClose,
 }: {
-  referables: readonly Referable[];
-  onPick: (reference: string) => void;
+  flow: string;
+  graph: Graph;
+  node: FlowNode;
+  /** The run that is on the canvas. */
+  shown: RunWithSteps | undefined;
+  pins: Pins;
+  request: ReferenceRequest;
+  mayUseSecrets: boolean;
   onClose: () => void;
 }) {
-  const [chosen, setChosen] = useState(
-    referables.findLast(({ value }) => value !== undefined)?.root ?? "trigger",
-  );
-  const shown = referables.find(({ root }) => root === chosen);
-  const pick = (path: string) => {
+  const runs = usePastRuns(flow);
+  const [picked, setPicked] = useState<string>();
+  const id = picked ?? shown?.id ?? runs.data?.items[0]?.id;
+  const isShown = shown !== undefined && shown.id === id;
+  const loaded = usePastRun(isShown ? undefined : id);
+  const run = isShown ? shown : loaded.data;
+  const referables = referablesOf(graph, node.id, run, pins);
+  const [root, setRoot] = useState<string>();
+  const chosen = root ?? referables.findLast(({ value }) => value !== undefined)?.root ?? "trigger";
+  const pick = (keys: Keys) => {
     onClose();
-    onPick(writeReference(chosen, path));
+    request.insert(writeReference(chosen, keys, request.language));
   };
+  const error = runs.error ?? loaded.error;
   return (
     <Dialog
       open
       onClose={onClose}
       title="Insert a reference"
-      description="Choose a value of the last run."
-      className="w-[680px]"
+      description="Choose a value of a past run."
+      className="w-[720px]"
     >
-      <div className="grid min-h-[320px] grid-cols-[200px_minmax(0,1fr)] gap-4">
-        <ul className="flex flex-col gap-1">
-          {referables.map(({ root, name }) => (
-            <li key={root}>
-              <button
-                type="button"
-                className="item w-full flex-col items-start gap-0 text-left"
-                data-selected={root === chosen}
-                aria-pressed={root === chosen}
-                onClick={() => setChosen(root)}
-              >
-                <span className="w-full truncate">{name}</span>
-                <code className="w-full truncate text-ink-3">{root}</code>
-              </button>
-            </li>
-          ))}
-        </ul>
+      <div className="grid min-h-[320px] grid-cols-[210px_minmax(0,1fr)] gap-4">
+        <div className="flex min-h-0 flex-col gap-3">
+          <SelectInput
+            aria-label="Run"
+            value={id ?? ""}
+            onChange={({ target }) => setPicked(target.value)}
+          >
+            {id === undefined && <option value="">No run yet</option>}
+            {optionsOf(shown, runs.data?.items ?? []).map(([value, text]) => (
+              <option key={value} value={value}>
+                {text}
+              </option>
+            ))}
+          </SelectInput>
+          <ul className="flex min-h-0 flex-col gap-1 overflow-y-auto">
+            {referables.map(({ root, name }) => (
+              <Root
+                key={root}
+                root={root}
+                name={name}
+                isChosen={root === chosen}
+                onChoose={setRoot}
+              />
+            ))}
+            {mayUseSecrets && (
+              <Root
+                root={SECRETS}
+                name="Secrets"
+                isChosen={chosen === SECRETS}
+                onChoose={setRoot}
+              />
+            )}
+          </ul>
+        </div>
         <div className="flex min-h-0 min-w-0 flex-col gap-2">
-          <div>
-            <Button size="small" onClick={() => pick("")}>
-              Insert the whole value
-            </Button>
-          </div>
-          {shown?.value === undefined ? (
-            <p className="text-ink-2">
-              No run has reached it yet. Run the draft once, and its data appears here.
-            </p>
+          {chosen === SECRETS ? (
+            <SecretNames onPick={(name) => pick([name])} />
+          ) : error ? (
+            <ErrorState error={error} />
+          ) : runs.isPending || loaded.isLoading ? (
+            <SkeletonRows rows={4} height={24} />
           ) : (
-            <JsonTree
-              value={shown.value}
-              label={`Data of ${shown.name}`}
-              searchable
-              maxRows={18}
+            <Data
+              run={id ?? ""}
+              referable={referables.find((each) => each.root === chosen)}
               onPick={pick}
             />
           )}
         </div>
       </div>
     </Dialog>
+  );
+}
+
+/** The run on the canvas first. */
+function optionsOf(
+  shown: RunWithSteps | undefined,
+  items: readonly RunItem[],
+): [id: string, text: string][] {
+  const past = items
+    .filter(({ id }) => id !== shown?.id)
+    .map(({ id, status, created_at }): [string, string] => [id, `${ago(created_at)}, ${status}`]);
+  return shown ? [[shown.id, "The run on the canvas"], ...past] : past;
+}
+
+function Root({
+  root,
+  name,
+  isChosen,
+  onChoose,
+}: {
+  root: string;
+  name: string;
+  isChosen: boolean;
+  onChoose: (root: string) => void;
+}) {
+  return (
+    <li>
+      <button
+        type="button"
+        className="item w-full flex-col items-start gap-0 text-left"
+        data-selected={isChosen}
+        aria-pressed={isChosen}
+        onClick={() => onChoose(root)}
+      >
+        <span className="w-full truncate">{name}</span>
+        <code className="w-full truncate text-ink-3">{root}</code>
+      </button>
+    </li>
+  );
+}
+
+function Data({
+  run,
+  referable,
+  onPick,
+}: {
+  run: string;
+  referable: Referable | undefined;
+  onPick: (keys: Keys) => void;
+}) {
+  const { value, nth = 0, name = "", root } = referable ?? {};
+  const isLarge = isPreview(value);
+  const whole = useWholeValue({ run, nth, field: nth === 0 ? "input" : "output" }, isLarge);
+  const data = isLarge ? whole.data : value;
+  return (
+    <>
+      <div>
+        <Button size="small" onClick={() => onPick([])}>
+          Insert the whole value
+        </Button>
+      </div>
+      {value === undefined ? (
+        <p className="text-ink-2">
+          This run has not reached it. Run the draft once, or choose another run.
+        </p>
+      ) : whole.error ? (
+        <ErrorState error={whole.error} onRetry={() => void whole.refetch()} />
+      ) : data === undefined ? (
+        <SkeletonRows rows={4} height={24} />
+      ) : (
+        <JsonTree
+          key={root}
+          value={data}
+          label={`Data of ${name}`}
+          searchable
+          maxRows={18}
+          onPick={(_, keys) => onPick(keys)}
+        />
+      )}
+    </>
+  );
+}
+
+function SecretNames({ onPick }: { onPick: (name: string) => void }) {
+  const { data, error, isPending } = useQuery({
+    queryKey: ["secrets"],
+    queryFn: () => api.get<Page<Secret>>("/api/secrets"),
+  });
+  if (error) return <ErrorState error={error} />;
+  if (isPending) return <SkeletonRows rows={3} height={24} />;
+  if (data.items.length === 0)
+    return <p className="text-ink-2">There is no secret yet. Add one in the settings.</p>;
+  return (
+    <ul className="flex flex-col gap-1">
+      {data.items.map(({ name }) => (
+        <li key={name}>
+          <button type="button" className="item w-full text-left" onClick={() => onPick(name)}>
+            <code>{name}</code>
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -1,25 +1,44 @@
 import { parseTemplate } from "@signalbox/rules/flows/template.ts";
+import jsonata from "jsonata";
 import { expect, test } from "vitest";
 import { sampleGraph } from "../canvas/test-graph.ts";
-import { toPath } from "../ui/json-tree/path.ts";
 import { referablesOf, writeReference } from "./references.ts";
 
 test("a node can refer to the trigger and to the nodes before it, with the data of a run", () => {
-  const steps = [{ node_id: "fetch", item: "", status: "done", output: { status: 200 } }];
+  const steps = [{ nth: 3, node_id: "fetch", item: "", status: "done", output: { status: 200 } }];
   const run = { input: { repo: "a" }, steps } as unknown as Parameters<typeof referablesOf>[2];
   expect(referablesOf(sampleGraph(), "answer", run, { is_bug: { output: 1 } })).toEqual([
-    { root: "trigger", name: "What started the run", value: { repo: "a" } },
-    { root: "fetch", name: "fetch", value: { status: 200 } },
+    { root: "trigger", name: "What started the run", value: { repo: "a" }, nth: 0 },
+    { root: "fetch", name: "fetch", value: { status: 200 }, nth: 3 },
     { root: "is_bug", name: "is_bug", value: 1 },
   ]);
 });
 
-test.each([
+const PATHS: [(string | number)[], string][] = [
   [[], "{{ fetch }}"],
   [["body", "items", 0, "name"], "{{ fetch.body.items[0].name }}"],
   [[0], "{{ fetch[0] }}"],
   [["odd name"], '{{ fetch["odd name"] }}'],
-])("the path %j is a reference that templates understand", (keys, text) => {
-  expect(writeReference("fetch", toPath(keys))).toBe(text);
+];
+
+test.each(PATHS)("the path %j is a reference that templates understand", (keys, text) => {
+  expect(writeReference("fetch", keys)).toBe(text);
   expect(parseTemplate(text).errors).toEqual([]);
+});
+
+const DATA = {
+  trigger: { who: "Ada" },
+  nodes: { fetch: { items: [{ "odd name": 7 }], body: { ok: true } } },
+};
+
+test.each([
+  ["trigger", ["who"], "Ada"],
+  ["fetch", ["items", 0, "odd name"], 7],
+  ["fetch", ["body", "ok"], true],
+] as const)("in code, %s and %j find the value", async (root, keys, value) => {
+  const inCode = writeReference(root, keys, "javascript");
+  expect(new Function("trigger", "nodes", `return ${inCode}`)(DATA.trigger, DATA.nodes)).toBe(
+    value,
+  );
+  expect(await jsonata(writeReference(root, keys, "jsonata")).evaluate(DATA)).toBe(value);
 });

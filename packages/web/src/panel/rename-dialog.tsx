@@ -2,11 +2,13 @@
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { toolName } from "@signalbox/rules/flows/tool-name.ts";
 import type { FlowNode } from "../canvas/graph.ts";
+import { definitionOf } from "../canvas/node-kinds.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 
+/** Agents know a tool by its name, so a change of it is confirmed. */
 export const renamesTool = (node: FlowNode, name: string): boolean => {
-  const before = toolNameOf(node);
+  const before = definitionOf(node)?.isTool ? toolNameOf(node) : undefined;
   return before !== undefined && before !== toolName(name);
 };
 
@@ -14,23 +16,17 @@ export function RenameDialog({
   node,
   name,
   onRename,
-  onKeep,
   onClose,
 }: {
   node: FlowNode;
   name: string;
   onRename: () => void;
-  onKeep: () => void;
   onClose: () => void;
 }) {
-  const keep = () => {
-    onKeep();
-    onClose();
-  };
   return (
     <Dialog
       open
-      onClose={keep}
+      onClose={onClose}
       title="Rename the tool?"
       description={
         <>
@@ -40,7 +36,7 @@ export function RenameDialog({
       }
       actions={
         <>
-          <Button onClick={keep}>Keep the name</Button>
+          <Button onClick={onClose}>Keep the name</Button>
           <Button
             look="primary"
             onClick={() => {

@@ -87,25 +87,30 @@ function SchemaField(props: FieldProps) {
     return (
       <CodeField
         {...common}
+        at={at}
         language={language}
         value={typeof value === "string" ? value : ""}
         onChange={(text) => onChange(text === "" ? undefined : text)}
       />
     );
-  switch (shape.is) {
-    case "boolean":
-      return (
-        <Field {...common}>
-          {({ id }) => (
+  // A template stands where a switch would be.
+  if (shape.is === "boolean" && typeof value !== "string")
+    return (
+      <Field {...common}>
+        {({ id }) => (
+          <div className="flex items-center gap-2">
             <Switch
               id={id}
               label={common.label}
               checked={(value ?? schema.default ?? false) === true}
               onChange={onChange}
             />
-          )}
-        </Field>
-      );
+            <ReferenceButton at={at} insert={onChange} />
+          </div>
+        )}
+      </Field>
+    );
+  switch (shape.is) {
     case "choice":
       return <Choice {...props} common={common} shape={shape} />;
     case "fields":
@@ -131,6 +136,7 @@ function SchemaField(props: FieldProps) {
           {(control) => (
             <TextWithReference
               control={control}
+              at={at}
               isLong={shape.is === "json" || (shape.is === "text" && shape.isLong)}
               isCode={shape.is !== "text"}
               placeholder={placeholderOf(schema)}
@@ -149,7 +155,7 @@ function SchemaField(props: FieldProps) {
                     ? readJsonText(text)
                     : shape.is === "number"
                       ? readNumberText(text)
-                      : text === "" && !isRequired
+                      : text === "" && (!isRequired || shape.is === "boolean")
                         ? undefined
                         : text,
                 )
@@ -203,6 +209,7 @@ function Choice({
 /** Text with a button that inserts a reference where the cursor is. */
 function TextWithReference({
   control,
+  at,
   text,
   onText,
   isLong,
@@ -210,25 +217,31 @@ function TextWithReference({
   placeholder,
 }: {
   control: Record<string, unknown>;
+  at: string;
   text: string;
   onText: (text: string) => void;
   isLong: boolean;
   isCode: boolean;
   placeholder?: string | undefined;
 }) {
-  const { onReference } = usePanel();
   const input = useRef<HTMLInputElement & HTMLTextAreaElement>(null);
   const { shown, change, props } = useTypedText(text, onText);
+  /** Where the cursor was last; a field that never had the focus continues at its end. */
+  const cursor = useRef<[start: number, end: number]>(undefined);
   const insert = (reference: string) => {
-    const start = input.current?.selectionStart ?? shown.length;
-    const end = input.current?.selectionEnd ?? start;
+    const [start, end] = cursor.current ?? [shown.length, shown.length];
     change(shown.slice(0, start) + reference + shown.slice(end));
+    cursor.current = [start + reference.length, start + reference.length];
     setTimeout(() => input.current?.focus());
   };
   const shared = {
     ...control,
     ...props,
     ref: input,
+    onSelect: () => {
+      const { current } = input;
+      if (current) cursor.current = [current.selectionStart ?? 0, current.selectionEnd ?? 0];
+    },
     code: isCode || shown.includes("{{"),
     placeholder,
   };
@@ -239,22 +252,31 @@ function TextWithReference({
       ) : (
         <TextInput {...shared} />
       )}
-      {onReference && (
-        <IconButton icon={Braces} label="Insert a reference" onClick={() => onReference(insert)} />
-      )}
+      <ReferenceButton at={at} insert={insert} />
     </div>
   );
 }
 
-function Group({
+function ReferenceButton({ at, insert }: { at: string; insert: (reference: string) => void }) {
+  const { onReference } = usePanel();
+  return onReference ? (
+    <IconButton
+      icon={Braces}
+      label="Insert a reference"
+      onClick={() => onReference({ at, insert })}
+    />
+  ) : null;
+}
+
+export function Group({
   label,
   hint,
   error,
   children,
 }: {
   label: string;
-  hint: string | undefined;
-  error: string | undefined;
+  hint?: string | undefined;
+  error?: string | undefined;
   children: ReactNode;
 }) {
   return (
@@ -348,7 +370,7 @@ function List({
 }
 
 /** Names and values, such as headers. */
-function RecordFields({ name, value, hint, error, onChange }: FieldProps & Marks) {
+function RecordFields({ name, at, value, hint, error, onChange }: FieldProps & Marks) {
   const [entries, put] = useRows(isObject(value) ? value : {}, onChange);
   return (
     <Group label={labelOf(name)} hint={hint} error={error}>
@@ -368,6 +390,7 @@ function RecordFields({ name, value, hint, error, onChange }: FieldProps & Marks
           <div className="min-w-0 flex-1">
             <TextWithReference
               control={{ "aria-label": `Value of ${key}` }}
+              at={at}
               isLong={isObject(each) || Array.isArray(each)}
               isCode
               text={writeJsonText(each)}

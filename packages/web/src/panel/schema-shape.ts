@@ -34,7 +34,7 @@ export function shapeOf(schema: JsonSchema): Shape {
   if (type === "number" || type === "integer") return { is: "number" };
   if (type === "string")
     return { is: "text", isLong: typeof maxLength === "number" && maxLength > LONG_TEXT };
-  if (type === "object" && isObject(properties) && Object.keys(properties).length > 0)
+  if (type === "object" && isObject(properties) && hasFields({ properties }))
     return { is: "fields", properties, required: requiredOf(schema as JsonObject) };
   if (type === "object") return { is: "record" };
   if (type === "array" && isObject(items) && isObject(items.properties))
@@ -47,6 +47,10 @@ export function shapeOf(schema: JsonSchema): Shape {
 
 export const requiredOf = ({ required }: JsonObject): ReadonlySet<string> =>
   new Set(Array.isArray(required) ? required.filter((each) => typeof each === "string") : []);
+
+/** Whether a form of the schema would have fields. */
+export const hasFields = ({ properties }: JsonObject): boolean =>
+  isObject(properties) && Object.keys(properties).length > 0;
 
 function variantsOf(schemas: readonly JsonObject[]): Shape | undefined {
   const first = schemas[0]?.properties;

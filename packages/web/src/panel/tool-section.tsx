@@ -2,19 +2,17 @@
 
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { toolName } from "@signalbox/rules/flows/tool-name.ts";
-import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
-import { Plus, Trash2, Wrench } from "lucide-react";
+import { Wrench } from "lucide-react";
 import { api, path } from "../api/client.ts";
 import type { FlowNode } from "../canvas/graph.ts";
-import { Button, IconButton } from "../ui/button.tsx";
-import { Checkbox } from "../ui/checkbox.tsx";
-import { Field, SelectInput, TextArea, TextInput } from "../ui/field.tsx";
+import { Field, TextArea } from "../ui/field.tsx";
 import { Plate } from "../ui/plate.tsx";
 import { Switch } from "../ui/switch.tsx";
 import { usePanel } from "./panel-context.ts";
-import { readJsonText, withField, writeJsonText } from "./schema-shape.ts";
-import { useTypedText } from "./use-typed-text.ts";
+import { withField } from "./schema-shape.ts";
+import { ToolParameters } from "./tool-parameters.tsx";
 
 interface ToolNameView {
   name: string;
@@ -27,6 +25,7 @@ const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 export function ToolSection({
   node,
   name,
+  isPublished,
   app,
   flow,
   onChange,
@@ -34,6 +33,7 @@ export function ToolSection({
   node: FlowNode;
   /** The name as it is typed. */
   name: string;
+  isPublished: boolean;
   app: string;
   flow: string;
   onChange: (parameters: JsonObject) => void;
@@ -45,7 +45,7 @@ export function ToolSection({
   return (
     <section aria-label="MCP Tool" className="flex flex-col gap-4">
       <h3 className="type-strong">MCP Tool</h3>
-      <ToolName node={node} name={name} app={app} flow={flow} />
+      <ToolName node={node} name={name} isPublished={isPublished} app={app} flow={flow} />
       <Field
         label="Description"
         required
@@ -98,11 +98,13 @@ export function ToolSection({
 function ToolName({
   node,
   name,
+  isPublished,
   app,
   flow,
 }: {
   node: FlowNode;
   name: string;
+  isPublished: boolean;
   app: string;
   flow: string;
 }) {
@@ -115,7 +117,8 @@ function ToolName({
   });
   const assigned = name === node.name ? toolNameOf(node) : undefined;
   const shown = assigned ?? data?.suggestion ?? toolName(name);
-  const isRenamed = name !== node.name && toolNameOf(node) && shown !== toolNameOf(node);
+  const before = isPublished ? toolNameOf(node) : undefined;
+  const isRenamed = name !== node.name && before !== undefined && shown !== before;
   return (
     <div className="flex flex-col gap-1">
       <span className="type-label text-ink-2">Tool name</span>
@@ -128,131 +131,10 @@ function ToolName({
       </p>
       {isRenamed && (
         <p className="type-meta text-amber">
-          Renames the tool. Agents can call {toolNameOf(node)} for a while longer, and references to
-          this node follow.
+          Renames the tool. Agents can call {before} for a while longer, and references to this node
+          follow.
         </p>
       )}
     </div>
   );
-}
-
-const TYPES = ["string", "number", "integer", "boolean", "enum", "array", "object"];
-
-function ToolParameters({
-  list,
-  onChange,
-}: {
-  list: readonly JsonObject[];
-  onChange: (list: JsonObject[]) => void;
-}) {
-  const { problems } = usePanel();
-  const put = (nth: number, field: string, value: Parameters<typeof withField>[2]) =>
-    onChange(list.map((each, at) => (at === nth ? withField(each, field, value) : each)));
-  return (
-    <fieldset className="flex min-w-0 flex-col gap-3 rounded-tile border border-line p-3">
-      <legend className="px-1 type-label text-ink-2">Parameters</legend>
-      {list.length === 0 && <p className="type-meta text-ink-3">The tool takes no arguments.</p>}
-      {list.map((each, nth) => {
-        const name = textOf(each.name);
-        const error = ["name", "enum", "default", "schema"]
-          .map((field) => problems.get(`parameters[${nth}].${field}`))
-          .find(Boolean);
-        return (
-          <div
-            // biome-ignore lint/suspicious/noArrayIndexKey: the name is what is being edited
-            key={nth}
-            className="flex flex-col gap-2 border-line border-b pb-3"
-          >
-            <div className="flex items-center gap-2">
-              <TextInput
-                code
-                aria-label={`Name of parameter ${nth + 1}`}
-                placeholder="name"
-                value={name}
-                aria-invalid={error ? true : undefined}
-                onChange={({ target }) => put(nth, "name", target.value)}
-              />
-              <SelectInput
-                aria-label={`Type of ${name || `parameter ${nth + 1}`}`}
-                className="w-[110px]"
-                value={textOf(each.type) || "string"}
-                onChange={({ target }) => put(nth, "type", target.value)}
-              >
-                {TYPES.map((type) => (
-                  <option key={type}>{type}</option>
-                ))}
-              </SelectInput>
-              <IconButton
-                size="small"
-                icon={Trash2}
-                label={`Remove ${name || `parameter ${nth + 1}`}`}
-                onClick={() => onChange(list.filter((_, at) => at !== nth))}
-              />
-            </div>
-            <TextInput
-              aria-label={`Description of ${name || `parameter ${nth + 1}`}`}
-              placeholder="What it means, for agents"
-              value={textOf(each.description)}
-              onChange={({ target }) => put(nth, "description", target.value || undefined)}
-            />
-            {each.type === "enum" && (
-              <TextInput
-                aria-label={`Values of ${name}`}
-                placeholder="Values, separated by commas"
-                defaultValue={Array.isArray(each.enum) ? each.enum.join(", ") : ""}
-                onBlur={({ target }) =>
-                  put(
-                    nth,
-                    "enum",
-                    target.value
-                      .split(",")
-                      .map((value) => value.trim())
-                      .filter(Boolean),
-                  )
-                }
-              />
-            )}
-            <div className="flex items-center gap-3">
-              <Checkbox
-                label={`${name || `parameter ${nth + 1}`} is optional`}
-                checked={each.optional === true}
-                onChange={() => put(nth, "optional", each.optional === true ? undefined : true)}
-              />
-              <span className="type-meta text-ink-2">optional</span>
-              <DefaultInput
-                label={`Default of ${name || `parameter ${nth + 1}`}`}
-                value={each.default}
-                onChange={(value) => put(nth, "default", value)}
-              />
-            </div>
-            {error && (
-              <p role="alert" className="type-meta text-red">
-                {error}
-              </p>
-            )}
-          </div>
-        );
-      })}
-      <Button
-        size="small"
-        icon={Plus}
-        onClick={() => onChange([...list, { name: "", type: "string" }])}
-      >
-        Add a parameter
-      </Button>
-    </fieldset>
-  );
-}
-
-function DefaultInput({
-  label,
-  value,
-  onChange,
-}: {
-  label: string;
-  value: Json | undefined;
-  onChange: (value: Json | undefined) => void;
-}) {
-  const { props } = useTypedText(writeJsonText(value), (text) => onChange(readJsonText(text)));
-  return <TextInput code aria-label={label} placeholder="default" {...props} />;
 }

@@ -1,0 +1,79 @@
+/** The connection, one of its tools, and the arguments as the tool's own schema has them. */
+import type { ConnectionTool } from "@signalbox/rules/flows/node-type.ts";
+import { isObject } from "@signalbox/rules/json.ts";
+import { useQuery } from "@tanstack/react-query";
+import { api, path } from "../api/client.ts";
+import type { Connection, Page } from "../api/types.ts";
+import { ErrorState } from "../ui/error-state.tsx";
+import { ChoiceField } from "./choice-field.tsx";
+import type { OwnFormProps } from "./own-form.ts";
+import { usePanel } from "./panel-context.ts";
+import { Group, SchemaForm } from "./schema-form.tsx";
+import { hasFields, withField } from "./schema-shape.ts";
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+
+export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
+  const { problems } = usePanel();
+  const connection = textOf(value.connection);
+  const name = textOf(value.tool);
+  const connections = useQuery({
+    queryKey: ["connections", "names"],
+    queryFn: () => api.get<Page<Connection>>("/api/connections", { limit: 100 }),
+  });
+  const tools = useQuery({
+    queryKey: ["connections", "tools", connection],
+    queryFn: () => api.get<{ items: ConnectionTool[] }>(path`/api/connections/${connection}/tools`),
+    enabled: connections.data?.items.some(({ id }) => id === connection) ?? false,
+  });
+  const tool = tools.data?.items.find((each) => each.name === name);
+  const error = connections.error ?? tools.error;
+  return (
+    <div className="flex flex-col gap-4">
+      {error && <ErrorState error={error} />}
+      <ChoiceField
+        label="Connection"
+        hint={
+          connections.data?.items.length === 0
+            ? "There is none yet. Add an MCP server under Connections."
+            : undefined
+        }
+        error={problems.get("connection")}
+        value={connection}
+        options={(connections.data?.items ?? []).map(({ id, name }) => ({
+          value: id,
+          label: name,
+        }))}
+        onChange={(id) => onChange({ ...value, connection: id, tool: "", arguments: {} })}
+      />
+      <ChoiceField
+        label="Tool"
+        hint={tool?.description}
+        error={problems.get("tool")}
+        value={name}
+        options={(tools.data?.items ?? []).map(({ name, title }) => ({
+          value: name,
+          label: title ? `${name} (${title})` : name,
+        }))}
+        onChange={(next) => onChange({ ...value, tool: next })}
+      />
+      {tool && hasFields(tool.inputSchema) ? (
+        <Group label="Arguments" error={problems.get("arguments")}>
+          <SchemaForm
+            schema={tool.inputSchema}
+            at="arguments"
+            value={isObject(value.arguments) ? value.arguments : {}}
+            onChange={(next) => onChange(withField(value, "arguments", next))}
+          />
+        </Group>
+      ) : (
+        <SchemaForm
+          schema={schema}
+          skip={["connection", "tool"]}
+          value={value}
+          onChange={onChange}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,39 @@
+/** A list to choose from. A value that is not in it stays, and can be a template. */
+import { Field, SelectInput } from "../ui/field.tsx";
+
+export interface Option {
+  value: string;
+  label: string;
+}
+
+export function ChoiceField({
+  label,
+  hint,
+  error,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  hint?: string | undefined;
+  error?: string | undefined;
+  value: string;
+  options: readonly Option[];
+  onChange: (value: string) => void;
+}) {
+  const isKnown = options.some((option) => option.value === value);
+  return (
+    <Field label={label} hint={hint} error={error} required>
+      {(control) => (
+        <SelectInput {...control} value={value} onChange={({ target }) => onChange(target.value)}>
+          {!isKnown && <option value={value}>{value || "Choose"}</option>}
+          {options.map((option) => (
+            <option key={option.value} value={option.value}>
+              {option.label}
+            </option>
+          ))}
+        </SelectInput>
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,23 @@
+/** The runs of a flow whose data the panel can use. */
+import { useQuery } from "@tanstack/react-query";
+import { api, path } from "../api/client.ts";
+import type { Page, RunItem, RunWithSteps } from "../api/types.ts";
+
+const MAX_RUNS = 20;
+
+/** The newest runs, also those of the draft. */
+export const usePastRuns = (flow: string) =>
+  useQuery({
+    queryKey: ["runs", "of-flow", flow],
+    queryFn: () => api.get<Page<RunItem>>("/api/runs", { flow, limit: MAX_RUNS }),
+    staleTime: 5_000,
+  });
+
+/** A run with its steps; undefined if it is not loaded, or `id` is undefined. */
+export const usePastRun = (id: string | undefined) =>
+  useQuery({
+    queryKey: ["runs", "data", id],
+    queryFn: () => api.get<RunWithSteps>(path`/api/runs/${id ?? ""}`),
+    enabled: id !== undefined,
+    staleTime: 5_000,
+  });
