@@ -63,6 +63,29 @@ async function describeTool(page: Page, name: string, text: string, parameter: s
   await form.getByRole("textbox", { name: "Name of parameter 1" }).fill(parameter);
 }
 
+/** All tiles are measured, and none moves any more. */
+async function atRest(page: Page): Promise<void> {
+  let before = "";
+  await expect
+    .poll(
+      async () => {
+        const now = await page.locator(".react-flow__node").evaluateAll((tiles) =>
+          tiles
+            .map((each) => {
+              const { x, y } = each.getBoundingClientRect();
+              return `${x} ${y} ${getComputedStyle(each).visibility}`;
+            })
+            .join(),
+        );
+        const rests = now === before && !now.includes("hidden");
+        before = now;
+        return rests;
+      },
+      { interval: 150 },
+    )
+    .toBe(true);
+}
+
 async function connectByMouse(page: Page, from: string, to: string): Promise<void> {
   const start = await tile(page, from).locator(".react-flow__handle.source").first().boundingBox();
   const end = await tile(page, to).locator(".react-flow__handle.target").first().boundingBox();
@@ -152,13 +175,12 @@ it("leads from the printed link to a flow that agents and events start, and back
   await tile(page, "MCP tool").waitFor();
   await rename(page, "MCP tool", "Label issue");
   await describeTool(page, "Label issue", "Labels an issue.", "number");
+  const overlapping = await tile(page, "Label issue").boundingBox();
   await page.getByRole("button", { name: "Tidy" }).click();
-  await expect
-    .poll(async () => {
-      await connectByMouse(page, "Label issue", "Fetch the issue");
-      return (await edges(page)).includes("Label issue → Fetch the issue");
-    })
-    .toBe(true);
+  await expect.poll(() => tile(page, "Label issue").boundingBox()).not.toEqual(overlapping);
+  await atRest(page);
+  await connectByMouse(page, "Label issue", "Fetch the issue");
+  await expect.poll(() => edges(page)).toContain("Label issue → Fetch the issue");
 
   // The second intent, by keyboard, connection included.
   await tile(page, "Label issue").focus();
