@@ -48,11 +48,18 @@ async function rename(page: Page, from: string, to: string): Promise<void> {
   await panel(page, to).waitFor();
 }
 
-/** Back to the tile by keyboard. */
+/** Back to the tile by keyboard. An editor with a list of completions takes the first Escape. */
 async function leavePanel(page: Page, name: string): Promise<void> {
-  await page.keyboard.press("Escape");
+  const isLeft = () => tile(page, name).evaluate((element) => element === document.activeElement);
   await expect
-    .poll(() => tile(page, name).evaluate((element) => element === document.activeElement))
+    .poll(
+      async () => {
+        if (await isLeft()) return true;
+        await page.keyboard.press("Escape");
+        return false;
+      },
+      { interval: 300 },
+    )
     .toBe(true);
 }
 
