@@ -78,7 +78,16 @@ async function findShots(): Promise<Shot[]> {
       },
     },
     { name: "flows", path: "/flows" },
-    { name: "canvas", path: `/flows/${flow.id}` },
+    {
+      name: "canvas",
+      path: `/flows/${flow.id}`,
+      act: async (page) => {
+        await page.getByRole("button", { name: "Run", exact: true }).click();
+        const dialog = page.getByRole("dialog", { name: "Run the draft" });
+        await dialog.getByRole("combobox", { name: "Event" }).selectOption({ index: 1 });
+        await dialog.getByRole("button", { name: "Run", exact: true }).click();
+      },
+    },
     { name: "runs", path: "/runs" },
     {
       name: "run",
