@@ -279,7 +279,11 @@ it("leads from the printed link to a flow that agents and events start, and back
     .getByText(/^done in/)
     .waitFor();
   await go(page, "i", "/inbox");
-  await row(page, "The broken lamp").getByRole("img", { name: "done" }).waitFor();
+  // Both runs: the one that failed, and the one that took some milliseconds.
+  await row(page, "The broken lamp")
+    .getByText(/^Issue desk · [\d.]+ m?s$/)
+    .waitFor();
+  await row(page, "The broken lamp").getByText(`${FLOW} · HTTP 502`).waitFor();
   await go(page, "r", "/runs");
   await expect.poll(() => runRows(page).getByRole("img", { name: "done" }).count()).toBe(4);
   await expect.poll(() => runRows(page).getByRole("img", { name: "failed" }).count()).toBe(1);
