@@ -170,6 +170,51 @@ it("starts a server on the hub's machine", async () => {
   });
 });
 
+it("lists the flows that listen to a server, and gives the server a new callback token", async () => {
+  const tokens: unknown[] = [];
+  const server = await serveSdk2({
+    TRIGGER_LIST: () => ({
+      triggers: [{ type: "rain", description: "It rains.", paramsSchema: {} }],
+    }),
+    TRIGGER_CONFIGURE: ({ callbackToken }) => {
+      if (callbackToken) tokens.push(callbackToken);
+      return { success: true };
+    },
+  });
+  const { json: added } = await ui.call("POST", "/api/connections", {
+    name: "rain",
+    url: server.url,
+  });
+  await ui.call("POST", "/api/apps", { slug: "weather", name: "Weather" });
+  const { json: flow } = await ui.call("POST", "/api/apps/weather/flows", {
+    name: "Umbrella",
+    nodes: [
+      {
+        id: "start",
+        type: "Event",
+        name: "Start",
+        parameters: { source: added.id, type: "rain" },
+      },
+      { id: "end", type: "Return", name: "End" },
+    ],
+    edges: [{ source: "start", target: "end" }],
+  });
+  await ui.call("POST", `/api/flows/${flow.id}/publish`, {});
+  const page = await ui.open(`/connections/${added.id}`);
+  await page.getByRole("tab", { name: "Triggers" }).click();
+  await page.getByRole("tabpanel").getByText("It rains.").waitFor();
+  await page.getByRole("tab", { name: "Used by" }).click();
+  const item = page.getByRole("tabpanel").getByRole("listitem").filter({ hasText: "Umbrella" });
+  await item.getByRole("img", { name: "active" }).waitFor();
+  await item.getByText("has not fired yet").waitFor();
+  expect(tokens).toHaveLength(1);
+  await item.getByRole("button", { name: "New callback token for Umbrella" }).click();
+  await page.getByText("The server gets a new callback token", { exact: false }).waitFor();
+  await expect.poll(() => new Set(tokens).size).toBe(2);
+  await item.getByRole("link", { name: "Umbrella" }).click();
+  await page.waitForURL(`**/flows/${flow.id}**`);
+});
+
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
   const server = await serveSdk2({ forecast: () => ({}) }, { described: [FORECAST] });
   const { json } = await ui.call("POST", "/api/connections", {
