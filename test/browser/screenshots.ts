@@ -86,6 +86,10 @@ async function findShots(): Promise<Shot[]> {
         const dialog = page.getByRole("dialog", { name: "Run the draft" });
         await dialog.getByRole("combobox", { name: "Event" }).selectOption({ index: 1 });
         await dialog.getByRole("button", { name: "Run", exact: true }).click();
+        const dock = page.getByRole("region", { name: "Run of the draft" });
+        await dock.getByRole("button", { name: "Fetch the issue" }).click();
+        await page.getByRole("button", { name: "Close the panel" }).click();
+        await page.getByRole("button", { name: "Show the whole flow" }).click();
       },
     },
     { name: "runs", path: "/runs" },
