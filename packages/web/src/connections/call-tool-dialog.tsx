@@ -13,7 +13,7 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextArea } from "../ui/field.tsx";
 import { duration } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
-import { readObject } from "../ui/read-object.ts";
+import { type ReadObject, readObject } from "../ui/read-object.ts";
 import { Segments } from "../ui/segments.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { plainSchema } from "./plain-schema.ts";
@@ -83,13 +83,13 @@ function CallDialog({
   /** Fields are marked once the call was tried. */
   const [isTried, setTried] = useState(false);
 
-  const given: ReturnType<typeof readObject> = useMemo(
+  const given: ReadObject = useMemo(
     () => (mode === "form" ? { value } : readObject(text)),
     [mode, value, text],
   );
   const rules = mode === "form" ? drawn : schema;
   const problems = useMemo(
-    () => (given.value ? argumentProblems(rules, given.value) : NONE),
+    () => ("value" in given ? argumentProblems(rules, given.value) : NONE),
     [rules, given],
   );
   const context = useMemo(
@@ -108,7 +108,7 @@ function CallDialog({
   });
   /** What is not JSON yet stays in its field. */
   const switchTo = (next: typeof mode) => {
-    if (!given.value) return;
+    if (!("value" in given)) return;
     if (next === "json") setText(JSON.stringify(given.value, null, 2));
     else setValue(given.value);
     setMode(next);
@@ -129,7 +129,7 @@ function CallDialog({
             look="primary"
             icon={Play}
             busy={call.isPending}
-            disabled={!given.value}
+            disabled={"error" in given}
           >
             Call
           </Button>
@@ -142,7 +142,7 @@ function CallDialog({
         onSubmit={(event) => {
           event.preventDefault();
           setTried(true);
-          if (given.value && problems.size === 0) call.mutate(given.value);
+          if ("value" in given && problems.size === 0) call.mutate(given.value);
         }}
       >
         {hasFields && (
@@ -171,7 +171,7 @@ function CallDialog({
           <Field
             label="Arguments"
             hint={hasFields ? undefined : "The tool names no arguments."}
-            error={given.problem ?? inWords(context.problems)}
+            error={"error" in given ? given.error : inWords(context.problems)}
           >
             {(control) => (
               <TextArea
