@@ -7,7 +7,6 @@ import {
   type EdgeChange,
   MiniMap,
   type NodeChange,
-  type OnConnectEnd,
   ReactFlow,
 } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
@@ -15,7 +14,7 @@ import "./canvas.css";
 import { memo, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { isGhost } from "./diff.ts";
 import { canConnect, type EditAction } from "./edit-model.ts";
-import type { FlowEdge, FlowNode, Graph, Point, Port } from "./graph.ts";
+import type { FlowEdge, FlowNode, Graph, Point } from "./graph.ts";
 import { definitionOf } from "./node-kinds.ts";
 import { Tile, type TileNode } from "./tile-node.tsx";
 import { type TrackEdge, TrackLine } from "./track-edge.tsx";
@@ -154,7 +153,6 @@ export const DeskView = memo(function DeskView({
   selection,
   onSelect,
   onEdit,
-  onAdd,
   onHover,
   onOpen,
   onDrawn,
@@ -168,8 +166,6 @@ export const DeskView = memo(function DeskView({
   onSelect: (change: (before: Selection) => Selection) => void;
   /** Undefined: the page only shows the flow. */
   onEdit?: ((action: EditAction) => void) | undefined;
-  /** A track was drawn to where nothing is. */
-  onAdd?: ((from: Port) => void) | undefined;
   onHover: (node: string | undefined) => void;
   onOpen: (node: string) => void;
   /** All tiles are there for the first time: the view can be fitted. */
@@ -241,13 +237,6 @@ export const DeskView = memo(function DeskView({
       }),
     [onEdit, newId],
   );
-  const onConnectEnd: OnConnectEnd = useCallback(
-    (_, { fromHandle, toNode }) => {
-      if (!toNode && fromHandle?.type === "source")
-        onAdd?.(toPort(fromHandle.nodeId, fromHandle.id, "out"));
-    },
-    [onAdd],
-  );
   const onEnter = useCallback((_: unknown, { id }: TileNode) => onHover(id), [onHover]);
   const onLeave = useCallback(() => onHover(undefined), [onHover]);
   const onDouble = useCallback((_: unknown, { id }: TileNode) => onOpen(id), [onOpen]);
@@ -260,7 +249,6 @@ export const DeskView = memo(function DeskView({
       onNodesChange={onNodesChange}
       onEdgesChange={onEdgesChange}
       onConnect={onConnect}
-      onConnectEnd={onConnectEnd}
       isValidConnection={isValid}
       onNodeMouseEnter={onEnter}
       onNodeMouseLeave={onLeave}

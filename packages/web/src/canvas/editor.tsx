@@ -251,7 +251,6 @@ function EditorOf({ loaded }: { loaded: Flow }) {
               selection={selection}
               onSelect={setSelection}
               onEdit={act}
-              onAdd={openAdd}
               onHover={setHovered}
               onOpen={openPanel}
               onDrawn={showAll}
