@@ -249,6 +249,7 @@ it("leads from the printed link to a flow that agents and events start, and back
   await setUrl(page, flow, `${outside.url}/broken`);
   await publish(page, 2, "Breaks it");
   await go(page, "i", "/inbox");
+  await row(page, "The second lamp").waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
   await send("The broken lamp");
   await page.getByRole("button", { name: "1 new event" }).click();
