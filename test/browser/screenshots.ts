@@ -64,6 +64,7 @@ async function setUpPeers() {
 async function findShots(): Promise<Shot[]> {
   const flows = (await call("GET", "/api/flows?limit=100")).json.items;
   const flow = flows.find(({ name }: { name: string }) => name === "Issue triage");
+  const hotline = flows.find(({ name }: { name: string }) => name === "Bug hotline");
   const runs = (await call("GET", `/api/runs?flow=${flow.id}`)).json.items;
   const connections = (await call("GET", "/api/connections")).json.items;
   const inbox = connections.find(({ status }: { status: string }) => status === "ok");
@@ -90,6 +91,14 @@ async function findShots(): Promise<Shot[]> {
         await dock.getByRole("button", { name: "Fetch the issue" }).click();
         await page.getByRole("button", { name: "Close the panel" }).click();
         await page.getByRole("button", { name: "Show the whole flow" }).click();
+      },
+    },
+    {
+      name: "trigger",
+      path: `/flows/${hotline.id}`,
+      act: async (page) => {
+        await page.locator(".react-flow__node", { hasText: "New bug" }).click();
+        await page.getByRole("list", { name: /near miss/ }).scrollIntoViewIfNeeded();
       },
     },
     { name: "runs", path: "/runs" },

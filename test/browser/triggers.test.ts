@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { deliver } from "../support/deliver.ts";
 import { serveSdk2, type Tools } from "../support/mcp-servers.ts";
 import { sendEvents } from "./support/sample-desk.ts";
-import { useUi } from "./support/ui.ts";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 
@@ -440,5 +440,35 @@ describe("a schedule", () => {
     await panel.getByLabel("Cron expression").fill("0 9 * * *");
     await panel.getByLabel("Time zone").fill("Europe/Nowhere");
     await panel.getByRole("alert").getByText("must be the IANA name of a time zone").waitFor();
+  });
+});
+
+describe.each(THEMES)("there is no barrier (%s)", (colorScheme) => {
+  const options = { colorScheme, reducedMotion: "reduce" } as const;
+
+  it("in the form of an event trigger", async () => {
+    const { id } = await connectTracker(`axe-${colorScheme}`);
+    const flow = await makeFlow("Axe", "Event", {
+      source: id,
+      type: "issue.opened",
+      params: { title: "x" },
+    });
+    await ui.call("POST", "/api/events/test", { source: id, type: "issue.opened" });
+    const { page, panel } = await openTrigger(flow, options);
+    await previewIn(panel).getByText("0 of your last 1 event would have matched").waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await panel.getByRole("button", { name: "Send test event" }).click();
+    await page.getByRole("dialog", { name: "Send a test event" }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+  });
+
+  it("in the cards and the form of a schedule", async () => {
+    const flow = await makeFlow("Axe times", "Schedule", { cron: "0 9 * * *" }, true);
+    const page = await ui.open(`/flows/${flow}`, options);
+    await page.getByRole("button", { name: "Triggers", exact: true }).click();
+    const cards = page.getByRole("complementary", { name: "Triggers" });
+    await cards.getByRole("button", { name: /^Edit/ }).click();
+    await cards.getByRole("region", { name: "Next times" }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
   });
 });
