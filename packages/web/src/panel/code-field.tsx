@@ -25,7 +25,11 @@ export function CodeField({
   return (
     <Field {...field}>
       {(control) => (
-        <Suspense fallback={<TextArea id={control.id} code readOnly rows={6} value={value} />}>
+        <Suspense
+          fallback={
+            <TextArea aria-label="Loading the editor" code readOnly rows={6} value={value} />
+          }
+        >
           <CodeEditor
             id={control.id}
             label={typeof field.label === "string" ? field.label : "Code"}
