@@ -39,14 +39,15 @@ const edge = (source: string, target: string, sourceHandle = "out") => ({
 
 /**
  * Answers like an API: `/slow` keeps the client waiting, `/broken` is a bad gateway, `/labels` is one
- * first and slow then.
+ * at the first attempt at a step, and slow then.
  */
 export async function startOutside(): Promise<{ url: string; stop: () => void }> {
-  let labels = 0;
+  const attempted = new Set<string>();
   const server = createServer((request, response) => {
-    const { url = "" } = request;
-    if (url.startsWith("/labels")) labels += 1;
-    if (url.startsWith("/slow") || (url.startsWith("/labels") && labels > 1)) return;
+    const { url = "", headers } = request;
+    const step = String(headers["idempotency-key"]);
+    if (url.startsWith("/slow") || (url.startsWith("/labels") && attempted.has(step))) return;
+    attempted.add(step);
     response.writeHead(/^\/(broken|labels)/.test(url) ? 502 : 200, {
       "content-type": "application/json",
     });
