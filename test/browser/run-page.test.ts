@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deliver } from "../support/deliver.ts";
-import { useUi } from "./support/ui.ts";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 import { setUpYard, startYard, type Yard, type YardFlow } from "./support/yard.ts";
 
 const ui = useUi();
@@ -352,4 +352,23 @@ describe("what cannot be shown", () => {
     await row(page, /^end/).waitFor();
     expect(await page.getByRole("button", { name: "Open in the editor" }).count()).toBe(0);
   });
+});
+
+it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
+  const options = { colorScheme, reducedMotion: "reduce" } as const;
+  const page = await ui.open(`/runs/${await run("Triage")}`, options);
+  await choose(page, "labels 1st");
+  await state(page, "labels", "done");
+  expect(await findBarriers(page)).toEqual([]);
+  await page.goto(`${ui.url()}/runs/${await run("Helper")}`);
+  await choose(page, /^agent/);
+  await page.getByText("Let me look into the inbox.").waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+  await page.goto(`${ui.url()}/runs/${await run("Report")}`);
+  await choose(page, "rows");
+  await page.getByRole("button", { name: "Load more" }).waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+  await act(page, "Replay…");
+  await page.getByRole("dialog").getByLabel("Input").waitFor();
+  expect(await findBarriers(page)).toEqual([]);
 });

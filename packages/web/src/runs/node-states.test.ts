@@ -37,3 +37,9 @@ it("no port is lit if the items went on at different ones", () => {
   ];
   expect(nodeStatesOf(steps).get("check")?.port).toBeNull();
 });
+
+it("a node that is tried again is under way, as long as the run is", () => {
+  const steps = [step(1, "a", { status: "failed", port: null, output: { retry_at: 5 } })];
+  expect(nodeStatesOf(steps, true).get("a")).toMatchObject({ aspect: "lunar", note: "try 2" });
+  expect(nodeStatesOf(steps, false).get("a")?.aspect).toBe("red");
+});

@@ -1,13 +1,28 @@
 /** How a run went on each node, those inside of loops as a whole. */
 import { type NodeState, type Step, statesOf } from "../canvas/run-states.ts";
 import { count } from "../ui/format.ts";
+import { newestOf, retryAt } from "./waterfall.ts";
 
-export function nodeStatesOf(steps: readonly Step[]): Map<string, NodeState> {
+/** `isActive`: the run goes on, so a failed step with another attempt to come has not failed yet. */
+export function nodeStatesOf(steps: readonly Step[], isActive = false): Map<string, NodeState> {
   const states = statesOf(steps);
+  if (isActive)
+    for (const [node, { status }] of states) {
+      const newest = status === "failed" ? newestOf(steps, node) : undefined;
+      if (newest && retryAt(newest) !== undefined) states.set(node, retriedState(newest));
+    }
   for (const [node, items] of iterationsOf(steps))
     if (items.size > 1) states.set(node, summarize([...items.values()]));
   return states;
 }
+
+const retriedState = ({ attempt }: Step): NodeState => ({
+  aspect: "lunar",
+  label: "under way, tried again",
+  note: `try ${attempt + 1}`,
+  port: null,
+  status: "running",
+});
 
 /** The newest step of each iteration, by node. */
 function iterationsOf(steps: readonly Step[]): Map<string, Map<string, Step>> {

@@ -21,7 +21,8 @@ export async function prepareEditor(
   const pinnable = pinnableSteps(graph, steps);
   const kept = pinnable.filter((step) => !isTooLarge(step));
   for (const step of kept) pins[step.node_id] = await pinOutput(run.id, step);
-  savePins(run.flow_id, pins);
+  if (!savePins(run.flow_id, pins))
+    throw new Error("The browser has no space left to keep the pinned outputs.");
   const left = pinnable.length - kept.length;
   toasts.add({
     title: `${plural(kept.length, "output")} of the run pinned`,

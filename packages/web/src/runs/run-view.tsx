@@ -36,7 +36,7 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
     () => new Map((graph.data?.nodes ?? []).map((node) => [node.id, node])),
     [graph.data],
   );
-  const states = useMemo(() => nodeStatesOf(steps), [steps]);
+  const states = useMemo(() => nodeStatesOf(steps, !isEnded(run)), [steps, run]);
   const [chosen, choose] = useChosen(data);
   const [tab, setTab] = useState<string>();
   const [isReplaying, setReplaying] = useState(false);

@@ -25,6 +25,8 @@ import {
 export type Nodes = ReadonlyMap<string, FlowNode>;
 
 const ROW_PX = 26;
+/** Rows that show the step or run of another row. */
+const UNCHOSEN: ReadonlySet<FallRow["kind"]> = new Set(["wait", "queue", "next"]);
 
 export function Waterfall({
   run,
@@ -46,8 +48,8 @@ export function Waterfall({
   const now = useNow(!isEnded(run));
   const open = useMemo(() => steps.find(({ nth }) => nth === chosen), [steps, chosen]);
   const rows = useMemo(
-    () => rowsOf(run, steps, { isWait: (node) => nodes.get(node)?.type === "Wait", open }),
-    [run, steps, nodes, open],
+    () => rowsOf(run, steps, { isWait: (node) => nodes.get(node)?.type === "Wait", open, now }),
+    [run, steps, nodes, open, now],
   );
   const span = useMemo(() => spanOf(rows, now), [rows, now]);
   const scroller = useRef<HTMLDivElement>(null);
@@ -84,7 +86,7 @@ export function Waterfall({
                     span={span}
                     // Rows that have ended are drawn again only if the scale changes.
                     now={row.to ?? now}
-                    isChosen={row.nth === chosen && row.kind !== "wait" && row.kind !== "queue"}
+                    isChosen={row.nth === chosen && !UNCHOSEN.has(row.kind)}
                     onChoose={onChoose}
                   />
                 </li>
@@ -207,14 +209,12 @@ function RowName({
     return <span className="truncate text-ink-2">waits before attempt {step.attempt + 1}</span>;
   const Icon = iconOf(node?.type ?? "");
   const name = partText(step) ?? node?.name ?? step.node_id;
-  const more = [isRetried && ordinal(step.attempt), kind === "step" && iterationText(step)];
+  const isPart = kind === "part";
+  const more = [isRetried && ordinal(step.attempt), !isPart && iterationText(step)];
   return (
     <>
-      {kind === "step" && <Icon className="icon text-ink-2" aria-hidden />}
-      <span
-        className={cx("truncate", kind === "step" ? "font-[560] text-ink" : "text-ink-2")}
-        title={name}
-      >
+      {!isPart && <Icon className="icon text-ink-2" aria-hidden />}
+      <span className={cx("truncate", isPart ? "text-ink-2" : "font-[560] text-ink")} title={name}>
         {name}
       </span>
       <span className="flex-none text-ink-3">{more.filter(Boolean).join(" · ")}</span>

@@ -68,9 +68,18 @@ describe("the rows", () => {
   });
 
   it("show a wait for an attempt that is due only while the run goes on", () => {
-    const steps = [step(1, "a", { ...failed, from: 1, to: 10, output: { retry_at: 9_000 } })];
+    const retry_at = Date.parse(timeAt(9_000));
+    const steps = [step(1, "a", { ...failed, from: 1, to: 10, output: { retry_at } })];
     const waiting = run({ status: "waiting", finished_at: null });
-    expect(shape(rowsOf(waiting, steps))[2]).toEqual(["wait", 1, 10, null, true]);
+    const at = (ms: number) => ({ now: Date.parse(timeAt(ms)) });
+    expect(shape(rowsOf(waiting, steps, at(20))).slice(2)).toEqual([["wait", 1, 10, null, true]]);
+    // The next attempt is recorded when it ends.
+    const rows = rowsOf(waiting, steps, at(9_001));
+    expect(shape(rows).slice(2)).toEqual([
+      ["wait", 1, 10, 9_000, true],
+      ["next", 1, 9_000, null, false],
+    ]);
+    expect(rows.at(-1)?.step).toMatchObject({ attempt: 2, status: "running", error: null });
     expect(rowsOf(run({ status: "cancelled" }), steps)).toHaveLength(2);
   });
 

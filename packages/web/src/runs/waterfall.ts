@@ -5,7 +5,8 @@ import { iterationOf, stepKey } from "./step-names.ts";
 
 export interface FallRow {
   key: string;
-  kind: "run" | "queue" | "step" | "wait" | "part";
+  /** `next`: an attempt under way, which is recorded when it ends. */
+  kind: "run" | "queue" | "step" | "wait" | "part" | "next";
   /** The number of the step that the row belongs to; 0 for the run itself. */
   nth: number;
   step: Step | undefined;
@@ -28,12 +29,14 @@ interface FallOptions {
   isWait?: (node: string) => boolean;
   /** The step whose parts are shown too. */
   open?: Pick<Step, "node_id" | "item"> | undefined;
+  /** In milliseconds since 1970. */
+  now?: number;
 }
 
 export function rowsOf(
   run: TimedRun,
   steps: readonly Step[],
-  { isWait = () => false, open }: FallOptions = {},
+  { isWait = () => false, open, now = Date.now() }: FallOptions = {},
 ): FallRow[] {
   const newest = new Map<string, Step>();
   for (const step of steps) if (!isPart(step)) newest.set(stepKey(step), step);
@@ -50,14 +53,14 @@ export function rowsOf(
     if (former && former.attempt < step.attempt) rows.push(...waitRow(former, step));
     before.set(key, step);
     const last = newest.get(key);
+    const retry = last === step && !isEnded(run) ? retryAt(step) : undefined;
     rows.push(
       stepRow("step", step, {
         isWait: step.status === "waiting" || isWait(step.node_id),
-        isRetried: step.attempt > 1 || last !== step,
+        isRetried: step.attempt > 1 || last !== step || retry !== undefined,
       }),
     );
-    if (last === step && !isEnded(run) && retryAt(step) !== undefined)
-      rows.push(...waitRow(step, undefined));
+    if (retry !== undefined) rows.push(...nextRows(step, retry, now));
   }
   return rows;
 }
@@ -87,7 +90,7 @@ function runRows(run: TimedRun): FallRow[] {
 }
 
 const stepRow = (
-  kind: "step" | "part",
+  kind: "step" | "part" | "next",
   step: Step,
   given: { isWait?: boolean; isRetried: boolean },
 ): FallRow => ({
@@ -100,6 +103,22 @@ const stepRow = (
   isWait: false,
   ...given,
 });
+
+/** The wait before the next attempt and, as soon as it is due, the attempt itself. */
+function nextRows(failed: Step, dueAt: number, now: number): FallRow[] {
+  if (now < dueAt) return waitRow(failed, undefined);
+  const next: Step = {
+    ...failed,
+    attempt: failed.attempt + 1,
+    status: "running",
+    error: null,
+    output: null,
+    started_at: new Date(dueAt).toISOString(),
+    finished_at: null,
+  };
+  const row = stepRow("next", next, { isRetried: true });
+  return [...waitRow(failed, next), { ...row, key: `next-${failed.nth}` }];
+}
 
 /** The wait between two attempts; without `next`, it goes on. */
 function waitRow(former: Step, next: Step | undefined): FallRow[] {
@@ -121,7 +140,7 @@ function waitRow(former: Step, next: Step | undefined): FallRow[] {
 }
 
 /** When the next attempt at a failed step is due. */
-function retryAt({ status, output }: Pick<Step, "status" | "output">): number | undefined {
+export function retryAt({ status, output }: Pick<Step, "status" | "output">): number | undefined {
   if (status !== "failed" || typeof output !== "object" || output === null) return undefined;
   const { retry_at } = output as { retry_at?: unknown };
   return typeof retry_at === "number" ? retry_at : undefined;
