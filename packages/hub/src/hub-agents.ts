@@ -23,7 +23,7 @@ import { createWaits } from "./mcp/wait-for-event.ts";
 import type { Explainer } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
 import { createFeed, type Feed } from "./stream/feed.ts";
-import { type Authorizer, createAuthorizer } from "./tenants/authorizer.ts";
+import { createAuthorizer } from "./tenants/authorizer.ts";
 import { createLastUse } from "./tenants/last-use.ts";
 import type { TokenLookup } from "./tenants/local-token.ts";
 import { createStreamSlots, type StreamSlots } from "./tenants/stream-slots.ts";
