@@ -1,6 +1,6 @@
 /** A flow from nothing to a published version and back, without a mouse. */
 import { beforeAll, expect, it } from "vitest";
-import { addNode, dock, panel, tile, useCanvas } from "./support/canvas.ts";
+import { addNode, dock, leavePanel, panel, tile, useCanvas } from "./support/canvas.ts";
 import { retype, tabTo } from "./support/keyboard.ts";
 import { useUi } from "./support/ui.ts";
 
@@ -41,20 +41,17 @@ it("builds, connects, moves, finds, copies, deletes, runs, publishes and rolls b
   await enter(panel(page, "Greet someone").getByRole("button", { name: "Add a parameter" }));
   await tabTo(page, page.getByRole("textbox", { name: "Name of parameter 1" }));
   await page.keyboard.type("who");
-  await press("Escape");
-  await expect
-    .poll(() => tile(page, "Greet someone").evaluate((it) => it === document.activeElement))
-    .toBe(true);
+  await leavePanel(page, "Greet someone");
   await addNode(page, "Transform");
   await press("e");
   await tabTo(page, panel(page, "Transform").getByRole("textbox", { name: "Expression" }));
   await page.keyboard.type('"Hello, " & trigger.who');
-  await press("Escape");
+  await leavePanel(page, "Transform");
   await addNode(page, "Return");
   await press("e");
   await tabTo(page, panel(page, "Return").getByRole("textbox", { name: /^Value/ }));
   await page.keyboard.type("{{ transform }}");
-  await press("Escape");
+  await leavePanel(page, "Return");
   await expect
     .poll(async () => (await stored(id)).nodes.map(({ name }: { name: string }) => name))
     .toEqual(["Greet someone", "Transform", "Return"]);

@@ -4,13 +4,10 @@ import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 const ui = useUi();
 
 it("signs in with the link that the hub prints, once", async () => {
-  const page = await ui.open();
+  const link = await ui.link();
+  const page = await ui.open("/inbox", { link });
   await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
   expect(page.url()).not.toContain("code");
-
-  const link = await ui.link();
-  await page.goto(link);
-  await page.waitForURL("**/inbox");
   await page.goto(link);
   await page.getByRole("alert").getByText("link", { exact: false }).waitFor();
   await page.getByText("npx signalbox open", { exact: true }).waitFor();

@@ -1,8 +1,19 @@
 /** The whole story on a real hub, in the order in which a person meets it. */
 import type { Page } from "playwright-core";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { newest } from "../support/app-clients.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
+import {
+  addNode,
+  atRest,
+  connect,
+  leavePanel,
+  panel,
+  port,
+  publish,
+  setCode,
+  tile,
+} from "./support/canvas.ts";
 import { startOutside } from "./support/sample-desk.ts";
 import { useUi } from "./support/ui.ts";
 
@@ -16,9 +27,6 @@ const send = (title: string) =>
 const row = (page: Page, title: string) =>
   page.getByRole("region", { name: "Events" }).getByRole("link").filter({ hasText: title });
 const runRows = (page: Page) => page.getByRole("region", { name: "Runs" }).getByRole("link");
-const tile = (page: Page, name: string) => page.getByRole("group", { name: `${name},` });
-const panel = (page: Page, name: string) =>
-  page.getByRole("complementary", { name: `Node ${name}` });
 
 /** As with `g i`: a page by the keyboard. */
 async function go(page: Page, key: string, path: string): Promise<void> {
@@ -27,12 +35,8 @@ async function go(page: Page, key: string, path: string): Promise<void> {
   await page.waitForURL(`**${path}`);
 }
 
-/** From the library, after the node that is selected. */
 async function addByKeyboard(page: Page, type: string): Promise<void> {
-  await page.keyboard.press("n");
-  await page.getByPlaceholder("Search the library").waitFor();
-  await page.keyboard.type(type);
-  await page.keyboard.press("Enter");
+  await addNode(page, type);
   await tile(page, type).waitFor();
 }
 
@@ -40,27 +44,7 @@ async function rename(page: Page, from: string, to: string): Promise<void> {
   const name = panel(page, from).getByRole("textbox", { name: "Name", exact: true });
   await name.fill(to);
   await name.press("Enter");
-  // Only a tool that was saved already has a name that agents may know.
-  const asks = page.getByRole("dialog", { name: "Rename the tool?" });
-  await asks.or(tile(page, to)).first().waitFor();
-  if (await asks.isVisible())
-    await asks.getByRole("button", { name: "Rename", exact: true }).click();
   await panel(page, to).waitFor();
-}
-
-/** Back to the tile by keyboard. An editor with a list of completions takes the first Escape. */
-async function leavePanel(page: Page, name: string): Promise<void> {
-  const isLeft = () => tile(page, name).evaluate((element) => element === document.activeElement);
-  await expect
-    .poll(
-      async () => {
-        if (await isLeft()) return true;
-        await page.keyboard.press("Escape");
-        return false;
-      },
-      { interval: 300 },
-    )
-    .toBe(true);
 }
 
 async function describeTool(page: Page, name: string, text: string, parameter: string) {
@@ -68,51 +52,6 @@ async function describeTool(page: Page, name: string, text: string, parameter: s
   await form.getByRole("textbox", { name: "Description", exact: false }).first().fill(text);
   await form.getByRole("button", { name: "Add a parameter" }).click();
   await form.getByRole("textbox", { name: "Name of parameter 1" }).fill(parameter);
-}
-
-/** All tiles are measured, and none moves any more. */
-async function atRest(page: Page): Promise<void> {
-  let before = "";
-  await expect
-    .poll(
-      async () => {
-        const now = await page.locator(".react-flow__node").evaluateAll((tiles) =>
-          tiles
-            .map((each) => {
-              const { x, y } = each.getBoundingClientRect();
-              return `${x} ${y} ${getComputedStyle(each).visibility}`;
-            })
-            .join(),
-        );
-        const rests = now === before && !now.includes("hidden");
-        before = now;
-        return rests;
-      },
-      { interval: 150 },
-    )
-    .toBe(true);
-}
-
-async function connectByMouse(page: Page, from: string, to: string): Promise<void> {
-  const start = await tile(page, from).locator(".react-flow__handle.source").first().boundingBox();
-  const end = await tile(page, to).locator(".react-flow__handle.target").first().boundingBox();
-  if (!start || !end) throw new Error(`no port of ${from} or ${to} is visible`);
-  await page.mouse.move(start.x + start.width / 2, start.y + start.height / 2);
-  await page.mouse.down();
-  await page.mouse.move(end.x + end.width / 2, end.y + end.height / 2, { steps: 12 });
-  await page.mouse.up();
-}
-
-async function publish(page: Page, version: number, note: string): Promise<void> {
-  await page
-    .getByRole("status")
-    .getByText(/^Saved/)
-    .waitFor();
-  await page.getByRole("button", { name: `Publish v${version}` }).click();
-  const dialog = page.getByRole("dialog", { name: `Publish v${version}` });
-  await dialog.getByRole("textbox", { name: "Note" }).fill(note);
-  await dialog.getByRole("button", { name: "Publish", exact: true }).click();
-  await page.getByText(`Published v${version}`).waitFor();
 }
 
 async function setUrl(page: Page, flow: string, url: string): Promise<void> {
@@ -141,6 +80,7 @@ const edges = async (page: Page): Promise<string[]> => {
 
 it("leads from the printed link to a flow that agents and events start, and back from a failure", async () => {
   const outside = await startOutside();
+  onTestFinished(outside.stop);
 
   // Sign in by the link that the hub has printed.
   const link = /^ *Sign in +(\S+)$/m.exec(ui.hub().output())?.[1];
@@ -186,7 +126,11 @@ it("leads from the printed link to a flow that agents and events start, and back
   await page.getByRole("button", { name: "Tidy" }).click();
   await expect.poll(() => tile(page, "Label issue").boundingBox()).not.toEqual(overlapping);
   await atRest(page);
-  await connectByMouse(page, "Label issue", "Fetch the issue");
+  await connect(
+    page,
+    port(page, "Label issue", "output out"),
+    port(page, "Fetch the issue", "input in"),
+  );
   await expect.poll(() => edges(page)).toContain("Label issue → Fetch the issue");
 
   // The second intent, by keyboard, connection included.
@@ -200,8 +144,7 @@ it("leads from the printed link to a flow that agents and events start, and back
   await addByKeyboard(page, "Transform");
   await rename(page, "Transform", "Word a greeting");
   const code = panel(page, "Word a greeting").getByRole("textbox", { name: "Expression" });
-  await code.click();
-  await page.keyboard.type('"Hello " & trigger.who');
+  await setCode(page, code, '"Hello " & trigger.who');
   await leavePanel(page, "Word a greeting");
   await page.keyboard.press("c");
   await page.getByPlaceholder("Search the nodes").waitFor();
@@ -288,5 +231,4 @@ it("leads from the printed link to a flow that agents and events start, and back
   await go(page, "r", "/runs");
   await expect.poll(() => runRows(page).filter({ hasText: "done" }).count()).toBe(4);
   await expect.poll(() => runRows(page).filter({ hasText: "failed" }).count()).toBe(1);
-  outside.stop();
 }, 600_000);

@@ -120,19 +120,45 @@ export async function connect(page: Page, from: Locator, to: Locator): Promise<v
   await page.mouse.up();
 }
 
-/** Adds a node with the library. */
+const focused = (locator: Locator): Promise<void> =>
+  expect
+    .poll(() =>
+      locator.evaluateAll((found) => found.some((each) => each === document.activeElement)),
+    )
+    .toBe(true);
+
+/** Adds a node with the library, after the one that is selected. */
 export async function addNode(page: Page, title: string): Promise<void> {
   await page.keyboard.press("n");
   const search = page.getByPlaceholder("Search the library");
-  await expect
-    .poll(() =>
-      search.evaluateAll((found) => found.some((each) => each === document.activeElement)),
-    )
-    .toBe(true);
+  await focused(search);
   await page.keyboard.type(title);
   await page.getByRole("option", { name: title }).first().waitFor();
   await page.keyboard.press("Enter");
   await search.waitFor({ state: "detached" });
+}
+
+/** A page that is hidden saves at once, so a test need not wait until an edit has settled. */
+export const saveNow = (page: Page): Promise<void> =>
+  page.evaluate(() => {
+    Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+
+/** From the panel of a node back to its tile, by keyboard. */
+export async function leavePanel(page: Page, name: string): Promise<void> {
+  await page.keyboard.press("Escape");
+  await focused(tile(page, name));
+}
+
+/** Publishes the draft with the dialog. */
+export async function publish(page: Page, version: number, note = ""): Promise<void> {
+  await page.getByRole("button", { name: `Publish v${version}` }).click();
+  const dialog = page.getByRole("dialog", { name: `Publish v${version}` });
+  await dialog.getByRole("textbox", { name: "Note" }).fill(note);
+  await dialog.getByRole("button", { name: "Publish", exact: true }).click();
+  await page.getByText(`Published v${version}`).waitFor();
+  await dialog.waitFor({ state: "detached" });
 }
 
 /** Replaces the text of a code editor with its own commands: Chromium would keep the style of a selection. */
