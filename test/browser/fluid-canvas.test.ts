@@ -41,6 +41,17 @@ it("opens a flow of 200 nodes without blocking the page", async () => {
   expect(longest).toBeLessThan(MAX_TASK_MS);
 });
 
+it("takes over the edit of an agent in it without blocking the page", async () => {
+  const page = await open(id);
+  await page.getByText("Live", { exact: true }).waitFor();
+  const longest = await longestTask(page, async () => {
+    await ui.call("PATCH", `/api/flows/${id}/nodes/n50`, { name: "By an agent" });
+    await tile(page, "By an agent").waitFor();
+  });
+  console.info(`longest task while an edit of a flow of ${NODES} nodes arrives: ${longest} ms`);
+  expect(longest).toBeLessThan(MAX_TASK_MS);
+});
+
 it("drags, hovers, zooms, selects and undoes in it without blocking the page", async () => {
   const page = await open(id);
   const box = await tile(page, "Step 90").boundingBox();

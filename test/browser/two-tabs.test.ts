@@ -1,7 +1,7 @@
 /** Two tabs, or a tab and an agent, edit one flow: nothing is lost. */
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
-import { addNode, edge, intent, node, panel, tile, useCanvas } from "./support/canvas.ts";
+import { addNode, edge, intent, node, panel, publish, tile, useCanvas } from "./support/canvas.ts";
 import { useUi } from "./support/ui.ts";
 
 const ui = useUi();
@@ -141,6 +141,25 @@ it("brings unsaved edits back when the flow is opened again", async () => {
   await expect.poll(async () => (await stored(id)).name).toBe("Restored");
 });
 
+it("does not bring back edits that were saved after the page was left", async () => {
+  const id = await newLine("Late");
+  const page = await open(id);
+  const kept = () => page.evaluate((key) => localStorage.getItem(key), `signalbox.unsaved.${id}`);
+  const release = await hold(page, id);
+  await rename(page, "Saved late");
+  await expect.poll(kept).toContain("Saved late");
+  await page.getByRole("link", { name: "Flows" }).click();
+  await page.waitForURL("**/flows");
+  await release();
+  await expect.poll(kept).toBeNull();
+  expect((await stored(id)).name).toBe("Saved late");
+  await ui.call("PATCH", `/api/flows/${id}`, { name: "Renamed since" });
+  await page.goto(`${ui.url()}/flows/${id}`);
+  await tile(page, "Fetch").waitFor();
+  expect(await nameIn(page)).toBe("Renamed since");
+  expect(await page.getByText("Your unsaved edits are back").count()).toBe(0);
+});
+
 it("publishes in one tab while the other edits", async () => {
   const id = await newLine("Publish");
   const [one, two] = await openTwice(id);
@@ -148,9 +167,7 @@ it("publishes in one tab while the other edits", async () => {
   await tile(two, "Fetch").click();
   await url(two).fill("https://example.com/later");
   await two.getByText("Not saved yet, trying again").waitFor();
-  await one.getByRole("button", { name: "Publish v1" }).click();
-  await one.getByRole("dialog").getByRole("button", { name: "Publish", exact: true }).click();
-  await one.getByText("Published v1").waitFor();
+  await publish(one, 1);
   await release();
   await expect.poll(() => urlOf(id)).toBe("https://example.com/later");
   for (const page of [one, two])

@@ -101,7 +101,7 @@ export function createAutosave(options: AutosaveOptions) {
       if (state.is === "conflict") return;
       if (!isDirty()) {
         cancel?.();
-        if (!current) enter({ is: "saved" });
+        if (!current && state.is !== "saved") enter({ is: "saved" });
         return;
       }
       if (!current) enter({ is: "pending" });

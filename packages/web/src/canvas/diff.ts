@@ -1,6 +1,6 @@
 /** How the draft differs from the published version. Positions do not count: they change no run. */
 import { isEqual } from "./equal.ts";
-import type { FlowEdge, FlowNode, Graph } from "./graph.ts";
+import { ends, type FlowEdge, type FlowNode, type Graph } from "./graph.ts";
 
 type Change = "added" | "changed" | "removed";
 type Compared = Pick<Graph, "nodes" | "edges">;
@@ -24,9 +24,6 @@ function fieldsOf(now: FlowNode, before: FlowNode): string[] {
     ...[...names].filter((name) => !isEqual(now.parameters[name], before.parameters[name])),
   ];
 }
-
-const ends = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
-  JSON.stringify([source, sourceHandle, target, targetHandle]);
 
 export function diffOf(draft: Compared, published: Compared): Diff {
   const before = new Map(published.nodes.map((node) => [node.id, node]));

@@ -21,3 +21,7 @@ export const graphIn = ({ name, description, nodes, edges }: Graph): Graph => ({
   nodes,
   edges,
 });
+
+/** The same for two edges that join the same ports. */
+export const ends = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
+  JSON.stringify([source, sourceHandle, target, targetHandle]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { FlowNode, Graph } from "./graph.ts";
-import { mergeGraphs } from "./merge.ts";
+import { mergeGraphs, reuseKnown } from "./merge.ts";
 import { edge, node, sampleGraph } from "./test-graph.ts";
 
 const base = sampleGraph();
@@ -113,4 +113,25 @@ test("without an edit of mine the result is theirs itself, and the other way rou
   const other = { ...base, name: "Other" };
   expect(mergeGraphs(base, base, other, "mine").graph).toBe(other);
   expect(mergeGraphs(base, other, structuredClone(base), "mine").graph).toBe(other);
+});
+
+describe("what the hub returns", () => {
+  const returned = structuredClone(put(base, "fetch", { method: "POST" }));
+  const reused = reuseKnown(base, returned);
+
+  test("has the objects that are known already, except for what has changed", () => {
+    expect(reused).toEqual(returned);
+    expect(reused.nodes.filter((each, at) => each !== base.nodes[at])).toEqual([
+      find(returned, "fetch"),
+    ]);
+    expect(reused.edges.every((each, at) => each === base.edges[at])).toBe(true);
+  });
+
+  test("keeps them when it is joined with another edit", () => {
+    const mine = put(base, "answer", { value: 1 });
+    const { graph } = mergeGraphs(base, mine, reused, "mine");
+    expect(find(graph, "shape")).toBe(find(base, "shape"));
+    expect(find(graph, "answer")).toBe(find(mine, "answer"));
+    expect(find(graph, "fetch")).toBe(find(reused, "fetch"));
+  });
 });

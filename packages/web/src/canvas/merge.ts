@@ -5,7 +5,7 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { isEqual } from "./equal.ts";
 import { withFreeSlug } from "./free-slug.ts";
-import type { FlowEdge, FlowNode, Graph } from "./graph.ts";
+import { ends, type FlowEdge, type FlowNode, type Graph } from "./graph.ts";
 
 export type Side = "mine" | "theirs";
 
@@ -13,6 +13,23 @@ export interface Merged {
   graph: Graph;
   /** The values that both have changed, such as `url of “Fetch”`. */
   collisions: string[];
+}
+
+/** The graph with the known objects where nothing has changed: they are not compared or drawn again. */
+export function reuseKnown(known: Graph, graph: Graph): Graph {
+  return {
+    ...graph,
+    nodes: reuseById(known.nodes, graph.nodes),
+    edges: reuseById(known.edges, graph.edges),
+  };
+}
+
+function reuseById<Item extends { id: string }>(known: readonly Item[], items: Item[]): Item[] {
+  const before = new Map(known.map((item) => [item.id, item]));
+  return items.map((item) => {
+    const same = before.get(item.id);
+    return same && isEqual(same, item) ? same : item;
+  });
 }
 
 export function mergeGraphs(base: Graph, mine: Graph, theirs: Graph, prefer: Side): Merged {
@@ -64,6 +81,8 @@ function mergeNodes(base: Graph, mine: Graph, theirs: Graph, choose: Choose): Fl
   const ids = new Set([...others.keys(), ...own.keys()]);
   return [...ids].flatMap((id) => {
     const [was, here, there] = [before.get(id), own.get(id), others.get(id)];
+    if (here && there === was) return [here];
+    if (there && here === was) return [there];
     if (here && there) return [mergeNode(was ?? here, here, there, choose)];
     const left = here ?? there;
     if (!left || !was) return left ? [left] : [];
@@ -111,9 +130,6 @@ function mergeParameters(
   }
   return merged;
 }
-
-const ends = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
-  JSON.stringify([source, sourceHandle, target, targetHandle]);
 
 /** An edge that one of them has deleted is gone; added ones are kept. */
 function mergeEdges(

@@ -9,7 +9,7 @@ import { toastError, toasts } from "../ui/toast.tsx";
 import { type Autosave, createAutosave, type SaveState } from "./autosave.ts";
 import { type EditAction, edit, openGraph } from "./edit-model.ts";
 import { graphIn } from "./graph.ts";
-import { mergeGraphs, type Side } from "./merge.ts";
+import { mergeGraphs, reuseKnown, type Side } from "./merge.ts";
 import {
   browserStorage,
   forgetUnsaved,
@@ -43,8 +43,8 @@ export function useDraft(loaded: Flow) {
   const [saving, setSaving] = useState<SaveState>({ is: "saved" });
   const [savedAt, setSavedAt] = useState<number>();
   const [conflict, setConflict] = useState<Conflict>();
-  const [autosave] = useState<Autosave>(() =>
-    createAutosave({
+  const [autosave] = useState(() => {
+    const created: Autosave = createAutosave({
       loaded: { graph: state.graph, revision: loaded.revision },
       save: async (graph, revision) => {
         const saved = await api.put<Flow>(path`/api/flows/${id}`, graph, { ifMatch: revision });
@@ -59,10 +59,17 @@ export function useDraft(loaded: Flow) {
         setSavedAt(Date.now());
         dispatch({ do: "absorb", sent, saved: saved.graph });
       },
-      onState: setSaving,
+      // Also called after the page was left, until the draft is saved.
+      onState: (next) => {
+        setSaving(next);
+        if (next.is === "saved") forgetUnsaved(browserStorage(), id);
+        else if (next.is !== "pending" && next.is !== "saving")
+          keepUnsaved(browserStorage(), id, created.unsaved(), Date.now());
+      },
       judge,
-    }),
-  );
+    });
+    return created;
+  });
 
   const { graph, absorbed } = state;
   useEffect(() => {
@@ -73,8 +80,12 @@ export function useDraft(loaded: Flow) {
   // Before the first edit: what a former visit could not save.
   useEffect(() => {
     const kept = readUnsaved(browserStorage(), id);
-    const restored = kept && restoreUnsaved(graphIn(loaded), kept);
-    if (!kept || !restored) return;
+    if (!kept) return;
+    const restored = restoreUnsaved(graphIn(loaded), kept);
+    if (!restored) {
+      forgetUnsaved(browserStorage(), id);
+      return;
+    }
     dispatch({ do: "replace", graph: restored });
     toasts.add({
       title: "Your unsaved edits are back",
@@ -85,10 +96,6 @@ export function useDraft(loaded: Flow) {
     () => keepUnsaved(browserStorage(), id, autosave.unsaved(), Date.now()),
     [autosave, id],
   );
-  useEffect(() => {
-    if (saving.is === "saved") forgetUnsaved(browserStorage(), id);
-    else if (saving.is !== "pending" && saving.is !== "saving") keep();
-  }, [saving, id, keep]);
 
   useEffect(() => {
     const flush = () => void autosave.flush();
@@ -107,11 +114,9 @@ export function useDraft(loaded: Flow) {
       window.removeEventListener("beforeunload", onLeave);
       window.removeEventListener("pagehide", keep);
       keep();
-      autosave.flush().then(() => {
-        if (!autosave.isDirty()) forgetUnsaved(browserStorage(), id);
-      }, toastError);
+      flush();
     };
-  }, [autosave, id, keep]);
+  }, [autosave, keep]);
 
   const latest = useRef(graph);
   latest.current = graph;
@@ -119,7 +124,8 @@ export function useDraft(loaded: Flow) {
   /** Puts own edits on top of what the hub has now. */
   const adopt = useCallback(
     (theirs: Flow, prefer?: Side) => {
-      const [base, next] = [autosave.base(), graphIn(theirs)];
+      const base = autosave.base();
+      const next = reuseKnown(base, graphIn(theirs));
       const merged = mergeGraphs(base, latest.current, next, prefer ?? "mine").graph;
       setFlow(theirs);
       setConflict(undefined);
@@ -132,7 +138,7 @@ export function useDraft(loaded: Flow) {
   /** Shows what the hub has; what was here before is one step back. */
   const showTheirs = useCallback(
     (theirs: Flow) => {
-      const next = graphIn(theirs);
+      const next = reuseKnown(autosave.base(), graphIn(theirs));
       setFlow(theirs);
       autosave.resolve({ graph: next, revision: theirs.revision }, next);
       dispatch({ do: "replace", graph: next });
