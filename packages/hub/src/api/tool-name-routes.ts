@@ -5,7 +5,7 @@ import { RequestError } from "../lib/request-error.ts";
 import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
 
-const view = z.object({
+export const toolNameView = z.object({
   name: z.string().describe("The tool name that the given name becomes."),
   available: z.boolean(),
   suggestion: z.string().describe("The name that the hub would assign: the next free one."),
@@ -31,7 +31,7 @@ export const toolNameRoutes = (
         .optional()
         .describe("The flow of the node: its own names count as free."),
     }),
-    response: { status: 200, schema: view },
+    response: { status: 200, schema: toolNameView },
     async handle({ tenant, param, query }) {
       const app = param("app");
       if (!(await store.getApp(tenant, app)))

@@ -22,6 +22,7 @@ import type { statsView } from "../../../hub/src/api/stats-routes.ts";
 import type { tenantView } from "../../../hub/src/api/tenant-routes.ts";
 import type { sentView } from "../../../hub/src/api/test-event-routes.ts";
 import type { createdToken, tokenView } from "../../../hub/src/api/token-routes.ts";
+import type { toolNameView } from "../../../hub/src/api/tool-name-routes.ts";
 import type { previewView } from "../../../hub/src/api/trigger-routes.ts";
 import type { appView, flowSummary, flowView, runSummary } from "../../../hub/src/api/views.ts";
 import type {
@@ -59,6 +60,7 @@ export type TriggerState = z.output<typeof triggerView>;
 /** Which events a trigger would match. */
 export type TriggerPreview = z.output<typeof previewView>;
 export type NodeType = z.output<typeof nodeTypeView>;
+export type ToolNameView = z.output<typeof toolNameView>;
 
 /** A run in a list: without its values. */
 export type RunItem = z.output<typeof runSummary>;

@@ -330,6 +330,8 @@ function EditorOf({ loaded }: { loaded: Flow }) {
       {renaming && (
         <RenameDialog
           {...renaming}
+          flow={flow}
+          graph={graph}
           onRename={() => act({ do: "rename", node: renaming.node.id, name: renaming.name })}
           onClose={() => setRenaming(undefined)}
         />

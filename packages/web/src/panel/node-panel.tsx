@@ -159,11 +159,11 @@ export function NodePanel({
         <PanelProvider value={context}>
           {definition?.isTool && (
             <ToolSection
+              flow={flow}
+              graph={graph}
               node={node}
               name={name}
               isPublished={isPublished}
-              app={flow.app}
-              flow={flow.id}
               onChange={onParameters}
             />
           )}

@@ -1,51 +1,39 @@
 /** The "MCP Tool" section of a trigger that agents call: its name, its words and its parameters. */
-
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
-import { toolName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
-import { useQuery } from "@tanstack/react-query";
 import { Wrench } from "lucide-react";
-import { api, path } from "../api/client.ts";
-import type { FlowNode } from "../canvas/graph.ts";
+import type { Flow } from "../api/types.ts";
+import type { FlowNode, Graph } from "../canvas/graph.ts";
+import { textOf } from "../triggers/text-of.ts";
 import { Field, TextArea } from "../ui/field.tsx";
 import { Plate } from "../ui/plate.tsx";
 import { Switch } from "../ui/switch.tsx";
+import { useFreeToolName } from "./free-tool-name.ts";
 import { usePanel } from "./panel-context.ts";
 import { withField } from "./schema-shape.ts";
 import { ToolParameters } from "./tool-parameters.tsx";
 
-interface ToolNameView {
-  name: string;
-  available: boolean;
-  suggestion: string;
-}
-
-const textOf = (value: unknown) => (typeof value === "string" ? value : "");
-
-export function ToolSection({
-  node,
-  name,
-  isPublished,
-  app,
-  flow,
-  onChange,
-}: {
+interface NamedTool {
+  flow: Pick<Flow, "id" | "app">;
+  graph: Pick<Graph, "nodes">;
   node: FlowNode;
   /** The name as it is typed. */
   name: string;
   isPublished: boolean;
-  app: string;
-  flow: string;
-  onChange: (parameters: JsonObject) => void;
-}) {
-  const { parameters } = node;
+}
+
+export function ToolSection({
+  onChange,
+  ...tool
+}: NamedTool & { onChange: (parameters: JsonObject) => void }) {
+  const { parameters } = tool.node;
   const { problems } = usePanel();
   const put = (field: string, value: Parameters<typeof withField>[2]) =>
     onChange(withField(parameters, field, value));
   return (
     <section aria-label="MCP Tool" className="flex flex-col gap-4">
       <h3 className="type-strong">MCP Tool</h3>
-      <ToolName node={node} name={name} isPublished={isPublished} app={app} flow={flow} />
+      <ToolName {...tool} />
       <Field
         label="Description"
         required
@@ -68,7 +56,10 @@ export function ToolSection({
         list={Array.isArray(parameters.parameters) ? parameters.parameters.filter(isObject) : []}
         onChange={(list) => put("parameters", list)}
       />
-      <Field label="Active" hint="Whether agents see the tool.">
+      <Field
+        label="Active"
+        hint="Whether agents see the tool. A change takes effect when you publish."
+      >
         {({ id }) => (
           <Switch
             id={id}
@@ -95,30 +86,11 @@ export function ToolSection({
 }
 
 /** Read-only: the name of the node gives it. */
-function ToolName({
-  node,
-  name,
-  isPublished,
-  app,
-  flow,
-}: {
-  node: FlowNode;
-  name: string;
-  isPublished: boolean;
-  app: string;
-  flow: string;
-}) {
-  const { data } = useQuery({
-    queryKey: ["tool-name", app, flow, name],
-    queryFn: ({ signal }) =>
-      api.get<ToolNameView>(path`/api/apps/${app}/tool-name`, { name, flow }, signal),
-    staleTime: 2_000,
-    placeholderData: (before) => before,
-  });
-  const assigned = name === node.name ? toolNameOf(node) : undefined;
-  const shown = assigned ?? data?.suggestion ?? toolName(name);
-  const before = isPublished ? toolNameOf(node) : undefined;
-  const isRenamed = name !== node.name && before !== undefined && shown !== before;
+function ToolName({ flow, graph, node, name, isPublished }: NamedTool) {
+  const { derived, assigned } = useFreeToolName(flow, graph, node.id, name);
+  const current = toolNameOf(node);
+  const isTyped = name !== node.name;
+  const shown = isTyped ? assigned : (current ?? assigned);
   return (
     <div className="flex flex-col gap-1">
       <span className="type-label text-ink-2">Tool name</span>
@@ -127,12 +99,12 @@ function ToolName({
       </div>
       <p className="type-meta text-ink-3" role="status">
         Derived from the name.
-        {data && !data.available && !assigned && ` '${data.name}' already exists in this app.`}
+        {shown === assigned && assigned !== derived && ` '${derived}' already exists in this app.`}
       </p>
-      {isRenamed && (
+      {isPublished && isTyped && current !== undefined && shown !== current && (
         <p className="type-meta text-amber">
-          Renames the tool. Agents can call {before} for a while longer, and references to this node
-          follow.
+          Renames the tool. Agents can call {current} for a while longer, and references to this
+          node follow.
         </p>
       )}
     </div>
