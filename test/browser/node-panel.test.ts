@@ -45,6 +45,7 @@ describe("the section MCP Tool", () => {
     await section.getByText(/Agents can call ask for a while longer/).waitFor();
     await name.press("Enter");
     const dialog = page.getByRole("dialog", { name: "Rename the tool?" });
+    await dialog.getByText("triage_issue_2", { exact: true }).waitFor();
     await dialog.getByRole("button", { name: "Keep the name" }).click();
     await expect.poll(() => name.inputValue()).toBe("Ask");
     await name.fill("Triage issue");
@@ -56,9 +57,12 @@ describe("the section MCP Tool", () => {
   });
 
   it("does not ask for a new name of a tool that no agent knows yet", async () => {
-    const id = await newFlow("Unpublished", [intent("First name")]);
+    const id = await newFlow("Unpublished", [intent("First name"), intent("Neighbour", 300)]);
     const page = await openNode(id, "First name");
     const name = panel(page, "First name").getByRole("textbox", { name: "Name", exact: true });
+    // Also the other tools of the draft have names.
+    await name.fill("Neighbour");
+    await panel(page, "First name").getByText("neighbour_2", { exact: true }).waitFor();
     await name.fill("Second name");
     await name.press("Enter");
     await expect.poll(async () => (await parametersOf(id)).toolName).toBe("second_name");
@@ -115,7 +119,48 @@ describe("the section MCP Tool", () => {
   });
 });
 
+describe("the parameters of a tool", () => {
+  it("keep their own values when one before them is removed", async () => {
+    const [size, color] = [
+      { name: "size", type: "enum", enum: ["small", "large"] },
+      { name: "color", type: "enum", enum: ["red", "blue"] },
+    ];
+    const id = await newFlow("Enums", [intent("Pick", 100, { parameters: [size, color] })]);
+    const page = await openNode(id, "Pick");
+    const form = panel(page, "Pick");
+    await form.getByRole("button", { name: "Remove size" }).click();
+    const values = form.getByRole("textbox", { name: "Values of color" });
+    expect(await values.inputValue()).toBe("red, blue");
+    await values.fill("red, blue, green,");
+    await values.blur();
+    expect(await values.inputValue()).toBe("red, blue, green");
+    await expect
+      .poll(async () => (await parametersOf(id)).parameters)
+      .toEqual([{ ...color, enum: ["red", "blue", "green"] }]);
+  });
+});
+
 describe("the form", () => {
+  it("keeps what few flows need closed until it is used", async () => {
+    const id = await newFlow("Advanced", [
+      intent("Ask"),
+      intent("Limited", 300, { concurrency: { most: 2 } }),
+    ]);
+    const page = await openNode(id, "Ask");
+    const most = (name: string) => panel(page, name).getByRole("textbox", { name: /^Most/ });
+    const summary = panel(page, "Ask").getByText("Concurrency", { exact: true });
+    await summary.waitFor();
+    expect(await most("Ask").count()).toBe(0);
+    await summary.click();
+    await most("Ask").fill("3");
+    await expect.poll(async () => (await parametersOf(id)).concurrency).toEqual({ most: 3 });
+    await most("Ask").fill("");
+    await expect.poll(async () => (await parametersOf(id)).concurrency).toBeUndefined();
+    expect(await most("Ask").isVisible()).toBe(true);
+    await tile(page, "Limited").click();
+    await most("Limited").waitFor();
+  });
+
   it("is drawn from the schema, and shows what is wrong at the field", async () => {
     const id = await newFlow(
       "Form",
@@ -257,9 +302,16 @@ describe("the form", () => {
 
   it("lists the tools of a connection, with a form of the tool's own schema", async () => {
     const server = await serveSdk2(
-      { forecast: ({ city }) => ({ city, sky: "clear" }) },
+      { forecast: ({ city }) => ({ city, sky: "clear" }), alert: () => ({}) },
       {
         described: [
+          {
+            name: "alert",
+            inputSchema: {
+              type: "object",
+              properties: { city: { type: "string" }, level: { type: "integer" } },
+            },
+          },
           {
             name: "forecast",
             description: "The weather of a city.",
@@ -295,6 +347,13 @@ describe("the form", () => {
         tool: "forecast",
         arguments: { city: "Bern", days: 3 },
       });
+    // Arguments that the other tool does not have would be invisible.
+    await form.getByRole("combobox", { name: "Tool" }).selectOption("alert");
+    await form.getByRole("textbox", { name: "Level" }).waitFor();
+    await expect
+      .poll(() => parametersOf(id, 1))
+      .toEqual({ connection: json.id, tool: "alert", arguments: { city: "Bern" } });
+    await form.getByRole("combobox", { name: "Tool" }).selectOption("forecast");
     await page.keyboard.press("Escape");
     await page.keyboard.press("r");
     await page.getByRole("dialog").getByRole("button", { name: "Run" }).click();

@@ -6,14 +6,13 @@ import { api, path } from "../api/client.ts";
 import type { Flow, FlowItem, Page } from "../api/types.ts";
 import type { FlowNode } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
+import { textOf } from "../triggers/text-of.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ChoiceField } from "./choice-field.tsx";
 import type { OwnFormProps } from "./own-form.ts";
 import { usePanel } from "./panel-context.ts";
 import { Group, SchemaForm } from "./schema-form.tsx";
 import { hasFields, withField } from "./schema-shape.ts";
-
-const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
 function schemaOf(trigger: FlowNode | undefined): JsonObject {
   try {
@@ -46,7 +45,7 @@ export function CallFlowForm({ schema, value, onChange }: OwnFormProps) {
   const error = flows.error ?? called.error;
   return (
     <div className="flex flex-col gap-4">
-      {error && <ErrorState error={error} />}
+      {error && <ErrorState error={error} compact />}
       <ChoiceField
         label="Flow"
         hint="It must be published."
@@ -60,6 +59,7 @@ export function CallFlowForm({ schema, value, onChange }: OwnFormProps) {
       />
       <ChoiceField
         label="Trigger"
+        required={false}
         error={problems.get("trigger")}
         value={trigger && chosen !== "" ? trigger.slug : chosen}
         options={[

@@ -4,14 +4,13 @@ import { isObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
 import type { Connection, Page } from "../api/types.ts";
+import { textOf } from "../triggers/text-of.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ChoiceField } from "./choice-field.tsx";
 import type { OwnFormProps } from "./own-form.ts";
 import { usePanel } from "./panel-context.ts";
 import { Group, SchemaForm } from "./schema-form.tsx";
-import { hasFields, withField } from "./schema-shape.ts";
-
-const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+import { hasFields, knownFields, withField } from "./schema-shape.ts";
 
 export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
   const { problems } = usePanel();
@@ -30,7 +29,7 @@ export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
   const error = connections.error ?? tools.error;
   return (
     <div className="flex flex-col gap-4">
-      {error && <ErrorState error={error} />}
+      {error && <ErrorState error={error} compact />}
       <ChoiceField
         label="Connection"
         hint={
@@ -55,7 +54,16 @@ export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
           value: name,
           label: title ? `${name} (${title})` : name,
         }))}
-        onChange={(next) => onChange({ ...value, tool: next })}
+        onChange={(next) =>
+          onChange({
+            ...value,
+            tool: next,
+            arguments: knownFields(
+              tools.data?.items.find((each) => each.name === next)?.inputSchema ?? {},
+              value.arguments,
+            ),
+          })
+        }
       />
       {tool && hasFields(tool.inputSchema) ? (
         <Group label="Arguments" error={problems.get("arguments")}>

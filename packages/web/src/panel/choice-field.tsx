@@ -10,6 +10,7 @@ export function ChoiceField({
   label,
   hint,
   error,
+  required = true,
   value,
   options,
   onChange,
@@ -17,13 +18,14 @@ export function ChoiceField({
   label: string;
   hint?: string | undefined;
   error?: string | undefined;
+  required?: boolean;
   value: string;
   options: readonly Option[];
   onChange: (value: string) => void;
 }) {
   const isKnown = options.some((option) => option.value === value);
   return (
-    <Field label={label} hint={hint} error={error} required>
+    <Field label={label} hint={hint} error={error} required={required}>
       {(control) => (
         <SelectInput {...control} value={value} onChange={({ target }) => onChange(target.value)}>
           {!isKnown && <option value={value}>{value || "Choose"}</option>}

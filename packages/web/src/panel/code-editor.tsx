@@ -8,7 +8,7 @@ import { linter, lintGutter } from "@codemirror/lint";
 import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
-import { type RefObject, useEffect, useRef } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 import { nonce } from "../app/nonce.ts";
 import { findCodeErrors, type Language } from "./code-errors.ts";
 
@@ -104,7 +104,8 @@ export default function CodeEditor({
       editor.destroy();
     };
   }, [id, label, language, insert]);
-  useEffect(() => {
+  // At the commit: after it, the editor may have more text, and this value would overwrite it.
+  useLayoutEffect(() => {
     const editor = view.current;
     const shown = editor?.state.doc.toString();
     // An undo on the canvas, or another tab.

@@ -19,6 +19,7 @@ const flow = {
   app: "desk",
   errors: [
     { code: "invalid_config", nodeId: "x", path: "url", message: "x: url: must not be empty" },
+    { code: "invalid_config", nodeId: "full", path: "concurrency.most", message: "must be 1" },
   ],
   warnings: [],
 } as unknown as Flow;
@@ -86,6 +87,16 @@ test("a trigger that is a tool has the section MCP Tool with its derived name", 
 test("a finding stands at its field, without the name and the path", () => {
   const html = panelOf(node("x", "HttpRequest"));
   expect(html).toMatch(/role="alert"[^>]*>must not be empty/);
+});
+
+test("what few flows need is closed, unless it has a value or a finding", () => {
+  const isOpen = (parameters: FlowNode["parameters"], id = "daily") =>
+    /<details[^>]*aria-label="Concurrency"[^>]*>/
+      .exec(panelOf(node(id, "Schedule", { cron: "0 9 * * *", ...parameters })))?.[0]
+      .includes("open");
+  expect(isOpen({})).toBe(false);
+  expect(isOpen({ concurrency: { most: 2 } })).toBe(true);
+  expect(isOpen({}, "full")).toBe(true);
 });
 
 test("references can be inserted, except in triggers", () => {

@@ -16,6 +16,7 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { toastError } from "../ui/toast.tsx";
+import { Disclosure } from "./disclosure.tsx";
 import { fieldProblems, findingsOf } from "./field-problems.ts";
 import { OWN_FORMS } from "./own-forms.tsx";
 import { PanelProvider, type ReferenceRequest } from "./panel-context.ts";
@@ -195,27 +196,25 @@ export function NodePanel({
                   onUnpin={() => draftRun.unpin(node.id)}
                 />
               )}
-              <details className="border-line border-t pt-3">
-                <summary className="cursor-pointer type-label text-ink-2">
-                  {isTrigger ? "Run" : "Retries, time limit, errors"}
-                </summary>
-                <div className="pt-3">
-                  <SchemaForm
-                    schema={type.settings}
-                    at="settings"
-                    value={isObject(settings) ? settings : {}}
-                    onChange={(next) =>
-                      onParameters(
-                        withField(
-                          node.parameters,
-                          "settings",
-                          Object.keys(next).length > 0 ? next : undefined,
-                        ),
-                      )
-                    }
-                  />
-                </div>
-              </details>
+              <Disclosure
+                label={isTrigger ? "Time limit of runs" : "Retries, time limit, errors"}
+                at="settings"
+              >
+                <SchemaForm
+                  schema={type.settings}
+                  at="settings"
+                  value={isObject(settings) ? settings : {}}
+                  onChange={(next) =>
+                    onParameters(
+                      withField(
+                        node.parameters,
+                        "settings",
+                        Object.keys(next).length > 0 ? next : undefined,
+                      ),
+                    )
+                  }
+                />
+              </Disclosure>
             </>
           )}
         </PanelProvider>

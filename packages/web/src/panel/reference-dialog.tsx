@@ -177,7 +177,9 @@ function Data({
       </div>
       {value === undefined ? (
         <p className="text-ink-2">
-          This run has not reached it. Run the draft once, or choose another run.
+          {run === ""
+            ? "Nothing has run yet. Run the draft once to see its data here."
+            : "This run has not reached it. Run the draft once, or choose another run."}
         </p>
       ) : whole.error ? (
         <ErrorState error={whole.error} onRetry={() => void whole.refetch()} />

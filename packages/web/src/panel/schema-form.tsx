@@ -6,6 +6,7 @@ import { Button, IconButton } from "../ui/button.tsx";
 import { Field, SelectInput, TextArea, TextInput } from "../ui/field.tsx";
 import { Switch } from "../ui/switch.tsx";
 import { CodeField } from "./code-field.tsx";
+import { Disclosure } from "./disclosure.tsx";
 import { usePanel } from "./panel-context.ts";
 import {
   labelOf,
@@ -113,17 +114,26 @@ function SchemaField(props: FieldProps) {
   switch (shape.is) {
     case "choice":
       return <Choice {...props} common={common} shape={shape} />;
-    case "fields":
-      return (
-        <Group label={common.label} hint={hint} error={error}>
-          <SchemaForm
-            schema={schema}
-            at={at}
-            value={isObject(value) ? value : {}}
-            onChange={(next) => onChange(Object.keys(next).length > 0 ? next : undefined)}
-          />
-        </Group>
+    case "fields": {
+      const fields = (
+        <SchemaForm
+          schema={schema}
+          at={at}
+          value={isObject(value) ? value : {}}
+          onChange={(next) => onChange(Object.keys(next).length > 0 ? next : undefined)}
+        />
       );
+      return isRequired || at.includes(".") ? (
+        <Group label={common.label} hint={hint} error={error}>
+          {fields}
+        </Group>
+      ) : (
+        <Disclosure label={common.label} at={at} isUsed={value !== undefined}>
+          <Marks hint={hint} error={error} />
+          {fields}
+        </Disclosure>
+      );
+    }
     case "variants":
       return <Variants {...props} shape={shape} hint={hint} error={error} />;
     case "list":
@@ -262,7 +272,7 @@ function ReferenceButton({ at, insert }: { at: string; insert: (reference: strin
   return onReference ? (
     <IconButton
       icon={Braces}
-      label="Insert a reference"
+      label={`Insert a reference into ${at}`}
       onClick={() => onReference({ at, insert })}
     />
   ) : null;
@@ -282,18 +292,27 @@ export function Group({
   return (
     <fieldset className="flex min-w-0 flex-col gap-3 rounded-tile border border-line p-3">
       <legend className="px-1 type-label text-ink-2">{label}</legend>
-      {hint && <p className="type-meta text-ink-3">{hint}</p>}
-      {error && (
-        <p role="alert" className="type-meta text-red">
-          {error}
-        </p>
-      )}
+      <Marks hint={hint} error={error} />
       {children}
     </fieldset>
   );
 }
 
-type Marks = { hint: string | undefined; error: string | undefined };
+interface MarkProps {
+  hint: string | undefined;
+  error: string | undefined;
+}
+
+const Marks = ({ hint, error }: MarkProps) => (
+  <>
+    {hint && <p className="type-meta text-ink-3">{hint}</p>}
+    {error && (
+      <p role="alert" className="type-meta text-red">
+        {error}
+      </p>
+    )}
+  </>
+);
 
 function Variants({
   name,
@@ -303,7 +322,7 @@ function Variants({
   hint,
   error,
   onChange,
-}: FieldProps & Marks & { shape: Extract<Shape, { is: "variants" }> }) {
+}: FieldProps & MarkProps & { shape: Extract<Shape, { is: "variants" }> }) {
   const current = isObject(value) ? value : {};
   const chosen = variants.find((each) => each.name === current[key]);
   return (
@@ -335,7 +354,7 @@ function List({
   hint,
   error,
   onChange,
-}: FieldProps & Marks & { shape: Extract<Shape, { is: "list" }> }) {
+}: FieldProps & MarkProps & { shape: Extract<Shape, { is: "list" }> }) {
   const rows = Array.isArray(value) ? value : [];
   const put = (nth: number, row: Json) => onChange(rows.with(nth, row));
   return (
@@ -370,7 +389,7 @@ function List({
 }
 
 /** Names and values, such as headers. */
-function RecordFields({ name, at, value, hint, error, onChange }: FieldProps & Marks) {
+function RecordFields({ name, at, value, hint, error, onChange }: FieldProps & MarkProps) {
   const [entries, put] = useRows(isObject(value) ? value : {}, onChange);
   return (
     <Group label={labelOf(name)} hint={hint} error={error}>

@@ -3,6 +3,7 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import {
+  knownFields,
   labelOf,
   readJsonText,
   readNumberText,
@@ -72,6 +73,14 @@ test("a number may be a template", () => {
 test("an empty field is removed; the others keep their order", () => {
   expect(withField({ a: 1, b: 2 }, "a", undefined)).toEqual({ b: 2 });
   expect(Object.keys(withField({ a: 1, b: 2 }, "a", 3))).toEqual(["a", "b"]);
+});
+
+test("of another tool's arguments, those stay that its schema knows", () => {
+  const value = { city: "Bern", days: 3 };
+  expect(knownFields({ properties: { city: {} } }, value)).toEqual({ city: "Bern" });
+  expect(knownFields({ properties: {}, additionalProperties: true }, value)).toEqual(value);
+  expect(knownFields({}, value)).toEqual({});
+  expect(knownFields({}, undefined)).toEqual({});
 });
 
 test("labels are words", () => {

@@ -52,6 +52,19 @@ export const requiredOf = ({ required }: JsonObject): ReadonlySet<string> =>
 export const hasFields = ({ properties }: JsonObject): boolean =>
   isObject(properties) && Object.keys(properties).length > 0;
 
+/** The values that the schema knows; all of them if it allows others. */
+export const knownFields = (schema: JsonObject, value: Json | undefined): JsonObject =>
+  isObject(value)
+    ? Object.fromEntries(
+        Object.entries(value).filter(
+          ([name]) =>
+            schema.additionalProperties === true ||
+            isObject(schema.additionalProperties) ||
+            (isObject(schema.properties) && Object.hasOwn(schema.properties, name)),
+        ),
+      )
+    : {};
+
 function variantsOf(schemas: readonly JsonObject[]): Shape | undefined {
   const first = schemas[0]?.properties;
   if (!isObject(first)) return undefined;

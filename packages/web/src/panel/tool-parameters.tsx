@@ -1,6 +1,7 @@
 /** The parameters of a tool: simple ones in a few fields, all others as JSON Schema. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { Plus, Trash2 } from "lucide-react";
+import { textOf } from "../triggers/text-of.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Checkbox } from "../ui/checkbox.tsx";
 import { SelectInput, TextArea, TextInput } from "../ui/field.tsx";
@@ -14,8 +15,6 @@ const ITEM_TYPES = ["string", "number", "integer", "boolean", "object"];
 const FORMATS = ["date-time", "date", "time", "email", "uri", "uuid"];
 /** What is said of one type, and means nothing for another. */
 const TYPE_FIELDS = ["format", "enum", "items", "schema"];
-
-const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
 type Put = (field: string, value: Json | undefined) => void;
 
@@ -155,14 +154,10 @@ function TypeFields({
       );
     case "enum":
       return (
-        <TextInput
-          aria-label={`Values of ${label}`}
-          placeholder="Values, separated by commas"
-          defaultValue={Array.isArray(parameter.enum) ? parameter.enum.join(", ") : ""}
-          onBlur={({ target }) => {
-            const values = target.value.split(",").map((value) => value.trim());
-            put("enum", values.filter(Boolean));
-          }}
+        <ValuesInput
+          label={`Values of ${label}`}
+          values={parameter.enum}
+          onChange={(values) => put("enum", values)}
         />
       );
     case "array":
@@ -218,6 +213,26 @@ function Options({
       ))}
     </SelectInput>
   );
+}
+
+function ValuesInput({
+  label,
+  values,
+  onChange,
+}: {
+  label: string;
+  values: Json | undefined;
+  onChange: (values: string[]) => void;
+}) {
+  const { props } = useTypedText(Array.isArray(values) ? values.join(", ") : "", (text) =>
+    onChange(
+      text
+        .split(",")
+        .map((value) => value.trim())
+        .filter(Boolean),
+    ),
+  );
+  return <TextInput aria-label={label} placeholder="Values, separated by commas" {...props} />;
 }
 
 function JsonInput({
