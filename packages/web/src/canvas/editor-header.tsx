@@ -1,28 +1,18 @@
 /** The head of the canvas: what the flow exposes, whether it is saved, and what can be done with it. */
-import {
-  AlertTriangle,
-  CalendarClock,
-  History,
-  Play,
-  Radio,
-  Redo2,
-  Undo2,
-  Wrench,
-} from "lucide-react";
+import { History, Play, Radio, Redo2, Undo2 } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
+import { AttentionMark } from "../flows/attention-mark.tsx";
 import { attentionOf } from "../flows/flow-list.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { ago } from "../ui/format.ts";
-import { Tooltip } from "../ui/tooltip.tsx";
 import type { SaveState } from "./autosave.ts";
 import type { Diff } from "./diff.ts";
 import type { Graph } from "./graph.ts";
-import { plateOf } from "./plates.ts";
+import { PLATE_ICONS, plateOf } from "./plates.ts";
 import type { Draft } from "./use-draft.ts";
 
-const ICONS = { tool: Wrench, event: Radio, schedule: CalendarClock };
 const MAX_PLATES = 4;
 
 export function EditorHeader({
@@ -60,18 +50,7 @@ export function EditorHeader({
           onRename={(name) => dispatch({ do: "describe", name, description: graph.description })}
         />
       </h1>
-      {attention && (
-        <Tooltip text={attention.tooltip}>
-          <button
-            type="button"
-            className="inline-flex flex-none items-center gap-1 rounded-chip type-meta text-amber"
-            aria-label={`${attention.label}: ${attention.tooltip}`}
-          >
-            <AlertTriangle className="icon" aria-hidden />
-            {attention.label}
-          </button>
-        </Tooltip>
-      )}
+      {attention && <AttentionMark attention={attention} />}
       <Plates graph={graph} nameOf={nameOf} />
       <div className="ml-auto flex flex-none items-center gap-2 type-meta text-ink-2">
         <span role="status">{inWords(saving, savedAt)}</span>
@@ -132,14 +111,17 @@ function Plates({ graph, nameOf }: { graph: Graph; nameOf: (source: string) => s
     const plate = plateOf(node, nameOf);
     return plate && node.parameters.isActive !== false ? [{ id: node.id, ...plate }] : [];
   });
+  const more = plates.slice(MAX_PLATES);
   return (
-    <div className="flex min-w-0 gap-[6px] overflow-hidden max-[1200px]:hidden">
+    <div className="flex min-w-0 gap-[6px] overflow-hidden">
       {plates.slice(0, MAX_PLATES).map(({ id, kind, text }) => (
-        <Chip key={id} icon={ICONS[kind]} className="max-w-[180px]">
+        <Chip key={id} icon={PLATE_ICONS[kind]} title={text} className="max-w-[180px]">
           {text}
         </Chip>
       ))}
-      {plates.length > MAX_PLATES && <Chip>+{plates.length - MAX_PLATES}</Chip>}
+      {more.length > 0 && (
+        <Chip title={more.map(({ text }) => text).join(", ")}>+{more.length}</Chip>
+      )}
     </div>
   );
 }

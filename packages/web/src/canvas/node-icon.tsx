@@ -1,9 +1,8 @@
 import {
-  ArrowRightLeft,
   Bot,
+  Braces,
   CalendarClock,
   CircleHelp,
-  Code,
   CornerDownLeft,
   GitBranch,
   Globe,
@@ -22,33 +21,36 @@ import {
 import { cx } from "../ui/cx.ts";
 import { registry } from "./node-kinds.ts";
 
+/** By the name that the definition of a type has. */
 const ICONS: Readonly<Record<string, LucideIcon>> = {
-  UserIntent: MessageSquare,
-  Event: Zap,
-  Schedule: CalendarClock,
-  HttpRequest: Globe,
-  CallTool: Wrench,
-  Agent: Bot,
-  CallFlow: Workflow,
-  EmitEvent: Radio,
-  Wait: Hourglass,
-  Condition: GitBranch,
-  Switch: Split,
-  ForEach: Repeat,
-  Merge: Merge,
-  Transform: Shuffle,
-  Code: Code,
-  Return: CornerDownLeft,
-  Notify: ArrowRightLeft,
+  Bot,
+  Braces,
+  CalendarClock,
+  CornerDownLeft,
+  GitBranch,
+  Globe,
+  Hourglass,
+  Merge,
+  MessageSquare,
+  Radio,
+  Repeat,
+  Shuffle,
+  Split,
+  Workflow,
+  Wrench,
+  Zap,
 };
 
+export const UNKNOWN_ICON = CircleHelp;
+
+export const iconOf = (type: string): LucideIcon =>
+  ICONS[registry.get(type)?.icon ?? ""] ?? UNKNOWN_ICON;
+
 export function NodeIcon({ type }: { type: string }) {
-  const Icon = ICONS[type] ?? CircleHelp;
+  const Icon = iconOf(type);
   return (
     <span className={cx("node-icon", registry.get(type)?.kind ?? "data")}>
       <Icon className="icon" aria-hidden />
     </span>
   );
 }
-
-export const iconOf = (type: string): LucideIcon => ICONS[type] ?? CircleHelp;

@@ -1,6 +1,8 @@
 /** The plate below a trigger: the name of its tool, or what starts it. */
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { toolName } from "@signalbox/rules/flows/tool-name.ts";
+import { CalendarClock, Radio, Wrench } from "lucide-react";
+import { textOf } from "../triggers/text-of.ts";
 import type { FlowNode } from "./graph.ts";
 import { definitionOf } from "./node-kinds.ts";
 
@@ -9,7 +11,9 @@ export interface PlateText {
   text: string;
 }
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value.trim() : "");
+const trimmed = (value: unknown): string => textOf(value).trim();
+
+export const PLATE_ICONS = { tool: Wrench, event: Radio, schedule: CalendarClock } as const;
 
 /** `nameOf` gives the name of a source, which is an id if it is an endpoint or a connection. */
 export function plateOf(
@@ -20,7 +24,7 @@ export function plateOf(
   if (definition?.kind !== "trigger") return undefined;
   if (definition.isTool) return { kind: "tool", text: toolNameOf(node) ?? toolName(node.name) };
   const { source, type, cron } = node.parameters;
-  if (textOf(cron)) return { kind: "schedule", text: textOf(cron) };
-  const text = [nameOf(textOf(source)), textOf(type)].filter(Boolean).join(" · ");
+  if (trimmed(cron)) return { kind: "schedule", text: trimmed(cron) };
+  const text = [nameOf(trimmed(source)), trimmed(type)].filter(Boolean).join(" · ");
   return text ? { kind: "event", text } : undefined;
 }

@@ -1,6 +1,6 @@
 /** A node on the desk: an enamel tile with its signal head, its ports and, below a trigger, its plate. */
 import { Handle, type Node, type NodeProps, Position, useUpdateNodeInternals } from "@xyflow/react";
-import { CalendarClock, Pin, Plus, Radio, TriangleAlert, Wrench } from "lucide-react";
+import { Pin, Plus, TriangleAlert } from "lucide-react";
 import { memo, useEffect, useRef } from "react";
 import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";
@@ -11,7 +11,7 @@ import { gistOf } from "./gist.ts";
 import type { FlowNode } from "./graph.ts";
 import { NodeIcon } from "./node-icon.tsx";
 import { definitionOf, ERROR_PORT, inPortsOf, outPortsOf } from "./node-kinds.ts";
-import { plateOf } from "./plates.ts";
+import { PLATE_ICONS, plateOf } from "./plates.ts";
 import type { NodeState } from "./run-states.ts";
 
 export type TileNode = Node<{ node: FlowNode }, "tile">;
@@ -19,8 +19,6 @@ export type TileNode = Node<{ node: FlowNode }, "tile">;
 const HEAD_Y = 37;
 const FIRST_PORT_Y = 89;
 const PORT_STEP = 22;
-
-const PLATE_ICONS = { tool: Wrench, event: Radio, schedule: CalendarClock };
 
 /** Only this part is drawn again when the tile is selected or a route lights: both can concern all tiles. */
 export const Tile = memo(function Tile({ id, data: { node }, selected }: NodeProps<TileNode>) {

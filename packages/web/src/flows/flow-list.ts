@@ -1,5 +1,6 @@
 /** Which flows the list shows, and what a card says about a flow. */
 import type { App, FlowItem } from "../api/types.ts";
+import { lookOfRun } from "../runs/run-words.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 
 export type FlowView = "all" | "published" | "drafts" | "attention";
@@ -77,17 +78,11 @@ export function byApp(
     .toSorted((a, b) => a.app.name.localeCompare(b.app.name));
 }
 
-const RUN_LOOKS: Record<string, { aspect: Aspect; label: string }> = {
-  queued: { aspect: "lunar", label: "last run: queued" },
-  held: { aspect: "amber", label: "last run: held" },
-  running: { aspect: "lunar", label: "last run: under way" },
-  waiting: { aspect: "amber", label: "last run: waiting" },
-  succeeded: { aspect: "green", label: "last run: done" },
-  failed: { aspect: "red", label: "last run: failed" },
-  cancelled: { aspect: "none", label: "last run: cancelled" },
-};
-
-export const lookOfFlow = ({
-  last_run,
-}: Pick<FlowItem, "last_run">): { aspect: Aspect; label: string } =>
-  (last_run && RUN_LOOKS[last_run.status]) ?? { aspect: "none", label: "has never run" };
+export function lookOfFlow({ last_run }: Pick<FlowItem, "last_run">): {
+  aspect: Aspect;
+  label: string;
+} {
+  if (!last_run) return { aspect: "none", label: "has never run" };
+  const { aspect, label } = lookOfRun(last_run.status);
+  return { aspect, label: `last run: ${label}` };
+}
