@@ -66,8 +66,37 @@ describe("the cards of flows", () => {
     await expect.poll(names).toHaveLength(7);
   });
 
-  it("can be duplicated and deleted", async () => {
+  it("can be duplicated and deleted; a copy has its own tool names, and its references", async () => {
+    await ui.call("POST", "/api/apps/desk/flows", {
+      name: "Copied",
+      nodes: [
+        { id: "ask", type: "UserIntent", name: "Ask", parameters: { toolDescription: "Asks." } },
+        {
+          id: "shape",
+          type: "Transform",
+          name: "Shape it",
+          slug: "another_slug",
+          parameters: { expression: "1" },
+        },
+        {
+          id: "end",
+          type: "Return",
+          name: "End",
+          parameters: { value: "{{ another_slug }}" },
+        },
+      ],
+      edges: [
+        { source: "ask", target: "shape" },
+        { source: "shape", target: "end" },
+      ],
+    });
     const page = await ui.open("/flows");
+    await page.getByRole("button", { name: "Actions of Copied" }).click();
+    await page.getByRole("menuitem", { name: "Duplicate" }).click();
+    await card(page, "Copied (copy)").getByText("ask_2").waitFor();
+    expect(await card(page, "Copied (copy)").getByRole("button", { name: /error/ }).count()).toBe(
+      0,
+    );
     await page.getByRole("button", { name: "Actions of Thank you" }).click();
     await page.getByRole("menuitem", { name: "Duplicate" }).click();
     await card(page, "Thank you (copy)").getByText("never published").waitFor();
@@ -96,6 +125,26 @@ it("shows an error in the server's own words, and teaches what a flow is if ther
   await answer(200, { items: [], next_cursor: null });
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("heading", { name: "No flow yet" }).waitFor();
+});
+
+it("creates a flow in the app that there is, also if the apps load slowly", async () => {
+  const apps = async () => (await ui.call("GET", "/api/apps?limit=100")).json.items.length;
+  const before = await apps();
+  const page = await ui.open();
+  const released = Promise.withResolvers<void>();
+  await page.route("**/api/apps?**", async (route) => {
+    await released.promise;
+    await route.continue();
+  });
+  await page.goto(`${ui.url()}/flows`);
+  await page.getByRole("button", { name: "New flow" }).first().click();
+  await page.getByRole("textbox", { name: "Name of the flow" }).fill("Without haste");
+  const create = page.getByRole("button", { name: "Create the flow" });
+  expect(await create.isDisabled()).toBe(true);
+  released.resolve();
+  await create.click();
+  await page.waitForURL(/\/flows\/[0-9a-f-]{36}$/);
+  expect(await apps()).toBe(before);
 });
 
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {

@@ -49,7 +49,7 @@ export function DeleteFlowDialog({ flow, onClose }: { flow: FlowItem; onClose: (
         </>
       }
     >
-      {remove.error && <ErrorState error={remove.error} />}
+      {remove.error && <ErrorState error={remove.error} compact />}
     </Dialog>
   );
 }

@@ -1,6 +1,5 @@
 /** A flow in the list: what starts it, how it fared, and what needs attention. */
 import {
-  AlertTriangle,
   CalendarClock,
   Copy,
   Download,
@@ -20,7 +19,7 @@ import { ago } from "../ui/format.ts";
 import { Menu } from "../ui/menu.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
-import { Tooltip } from "../ui/tooltip.tsx";
+import { AttentionMark } from "./attention-mark.tsx";
 import { DeleteFlowDialog } from "./delete-flow-dialog.tsx";
 import { attentionOf, draftStateOf, lookOfFlow } from "./flow-list.ts";
 
@@ -52,18 +51,7 @@ export function FlowCard({
           </Link>
           <p className="line-clamp-2 min-h-4 type-meta text-ink-3">{flow.description}</p>
         </div>
-        {attention && (
-          <Tooltip text={attention.tooltip}>
-            <button
-              type="button"
-              className="relative z-10 inline-flex items-center gap-1 rounded-chip type-meta text-amber"
-              aria-label={`${attention.label}: ${attention.tooltip}`}
-            >
-              <AlertTriangle className="icon" aria-hidden />
-              {attention.label}
-            </button>
-          </Tooltip>
-        )}
+        {attention && <AttentionMark attention={attention} className="relative z-10" />}
         <FlowMenu flow={flow} onDelete={() => setDeleting(true)} />
       </div>
       <div className="flex min-h-5 flex-wrap gap-[6px]">
@@ -109,11 +97,11 @@ function FlowMenu({ flow, onDelete }: { flow: FlowItem; onDelete: () => void }) 
       const copy = await api.post<Flow>(path`/api/apps/${flow.app}/flows`, {
         name: `${flow.name} (copy)`,
         description,
-        // The slug and the tool name of the copy must be its own.
-        nodes: nodes.map(({ slug: _, parameters, ...node }) => {
-          const { toolName: __, ...rest } = parameters as Record<string, unknown>;
-          return { ...node, parameters: rest };
-        }),
+        // The hub assigns another tool name: it must be unique in the app.
+        nodes: nodes.map(({ parameters: { toolName: _, ...parameters }, ...node }) => ({
+          ...node,
+          parameters,
+        })),
         edges,
       });
       void queryClient.invalidateQueries({ queryKey: ["flows"] });

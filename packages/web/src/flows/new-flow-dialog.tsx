@@ -31,15 +31,20 @@ export function NewFlowDialog({
   onClose: () => void;
 }) {
   const [, navigate] = useLocation();
-  const { data: apps } = useApps();
+  const { data: apps, error: appsError } = useApps();
   const [name, setName] = useState(start.name);
   const [chosen, setChosen] = useState<string>();
   const [appName, setAppName] = useState("Desk");
   const app = chosen ?? apps?.items[0]?.slug ?? NEW_APP;
   const create = useMutation({
     mutationFn: async () => {
-      const slug =
-        app === NEW_APP ? (await api.post<App>("/api/apps", { name: appName.trim() })).slug : app;
+      let slug = app;
+      if (app === NEW_APP) {
+        slug = (await api.post<App>("/api/apps", { name: appName.trim() })).slug;
+        // If the flow is rejected, the next attempt uses this app.
+        setChosen(slug);
+        await queryClient.invalidateQueries({ queryKey: ["apps"] });
+      }
       return api.post<Flow>(path`/api/apps/${slug}/flows`, {
         name: name.trim(),
         ...(start.nodes && {
@@ -49,12 +54,12 @@ export function NewFlowDialog({
     },
     onSuccess: ({ id }) => {
       void queryClient.invalidateQueries({ queryKey: ["flows"] });
-      void queryClient.invalidateQueries({ queryKey: ["apps"] });
       onClose();
       navigate(`/flows/${id}`);
     },
   });
-  const isReady = name.trim() !== "" && (app !== NEW_APP || appName.trim() !== "");
+  const isReady =
+    apps !== undefined && name.trim() !== "" && (app !== NEW_APP || appName.trim() !== "");
   return (
     <Dialog open onClose={onClose} title={title} description={description}>
       <form
@@ -104,7 +109,7 @@ export function NewFlowDialog({
             )}
           </Field>
         )}
-        {create.error && <ErrorState error={create.error} />}
+        {(create.error ?? appsError) && <ErrorState error={create.error ?? appsError} compact />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button
