@@ -1,6 +1,7 @@
 /** The canvas: every row of "UI" in the contract of flows, and what never gets lost. */
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
+import { deliver } from "../support/deliver.ts";
 import {
   addNode,
   atRest,
@@ -12,6 +13,8 @@ import {
   node,
   panel,
   port,
+  publish,
+  saveNow,
   setCode,
   tile,
   useCanvas,
@@ -42,7 +45,7 @@ const newLine = (name: string) => {
   const { nodes, edges } = line();
   return newFlow(name, nodes, edges);
 };
-const publish = (id: string, note = "") => ui.call("POST", `/api/flows/${id}/publish`, { note });
+const publishStored = (id: string) => ui.call("POST", `/api/flows/${id}/publish`, { note: "" });
 const edges = async (id: string) =>
   (await stored(id)).edges.map(
     ({ source, sourceHandle, target }: Record<string, string>) =>
@@ -173,9 +176,13 @@ describe("the desk", () => {
       ["tidy", () => page.getByRole("button", { name: "Tidy" }).click()],
     ];
     const states = [await graph(id)];
+    const saved = async () => {
+      await saveNow(page);
+      return graph(id);
+    };
     for (const [what, act] of edits) {
       await act();
-      await expect.poll(() => graph(id), { message: what }).not.toEqual(states.at(-1));
+      await expect.poll(saved, { message: what }).not.toEqual(states.at(-1));
       states.push(await graph(id));
     }
     // References follow a new name.
@@ -183,12 +190,12 @@ describe("the desk", () => {
     await page.keyboard.press("Escape");
     for (const [at, state] of [...states.entries()].reverse().slice(1)) {
       await page.keyboard.press("Control+z");
-      await expect.poll(() => graph(id), { message: `undo ${edits[at]?.[0]}` }).toEqual(state);
+      await expect.poll(saved, { message: `undo ${edits[at]?.[0]}` }).toEqual(state);
     }
     expect(await page.getByRole("button", { name: "Undo" }).isDisabled()).toBe(true);
     for (const [at, state] of states.slice(1).entries()) {
       await page.keyboard.press(at % 2 === 0 ? "Control+Shift+z" : "Control+y");
-      await expect.poll(() => graph(id), { message: `redo ${edits[at]?.[0]}` }).toEqual(state);
+      await expect.poll(saved, { message: `redo ${edits[at]?.[0]}` }).toEqual(state);
     }
   });
 
@@ -226,9 +233,9 @@ describe("the desk", () => {
     expect(new Set(spots).size).toBe(7);
   });
 
-  it("deletes nodes and tracks by key", async () => {
+  it("deletes and cuts nodes and tracks by key", async () => {
     const id = await newLine("Delete");
-    const page = await open(id);
+    const page = await open(id, { permissions: ["clipboard-read", "clipboard-write"] });
     const track = page.getByRole("group", { name: "Fetch to End", exact: true });
     await track.focus();
     await page.keyboard.press("Enter");
@@ -238,6 +245,11 @@ describe("the desk", () => {
     await page.keyboard.press("Backspace");
     await expect.poll(async () => (await stored(id)).nodes.length).toBe(2);
     expect(await edges(id)).toEqual([]);
+    await tile(page, "End").click();
+    await page.keyboard.press("Control+x");
+    await expect.poll(async () => (await stored(id)).nodes.length).toBe(1);
+    await page.keyboard.press("Control+v");
+    await expect.poll(async () => (await stored(id)).nodes.length).toBe(2);
   });
 
   it("has a map, and finds nodes by name and parameters", async () => {
@@ -276,6 +288,37 @@ describe("the desk", () => {
     await page.keyboard.press("Escape");
     await page.keyboard.press("t");
     await expect.poll(() => graph(id)).not.toEqual(moved);
+  });
+
+  it("keeps its bars and its map apart, also beside the panel, which can be closed", async () => {
+    const id = await newLine("Bars");
+    const page = await open(id);
+    await tile(page, "Fetch").click();
+    await panel(page, "Fetch").waitFor();
+    for (const width of [1440, 1280, 1100]) {
+      await page.setViewportSize({ width, height: 900 });
+      await atRest(page);
+      const boxes = await page
+        .locator(".float-bar, .react-flow__minimap")
+        .evaluateAll((found) => found.map((each) => each.getBoundingClientRect().toJSON()));
+      expect(boxes).toHaveLength(3);
+      const overlapping = boxes.flatMap((one, nth) =>
+        boxes
+          .slice(nth + 1)
+          .filter(
+            (other) =>
+              one.left < other.right &&
+              other.left < one.right &&
+              one.top < other.bottom &&
+              other.top < one.bottom,
+          ),
+      );
+      expect(overlapping, `${width} px`).toEqual([]);
+    }
+    await panel(page, "Fetch").getByRole("button", { name: "Close the panel" }).click();
+    await expect.poll(() => panel(page, "Fetch").count()).toBe(0);
+    await page.getByRole("button", { name: "Edit" }).click();
+    await panel(page, "Fetch").waitFor();
   });
 
   it("lights the route that a trigger reaches, and nothing else", async () => {
@@ -405,8 +448,13 @@ describe("autosave", () => {
     await name.fill("Through the outage");
     await name.press("Enter");
     await page.getByText("Not saved yet, trying again").waitFor();
+    await page.keyboard.press("p");
+    await page.getByRole("dialog").getByRole("button", { name: "Publish", exact: true }).click();
+    await page.getByText("The draft is not saved").waitFor();
+    await page.keyboard.press("Escape");
     await page.unroute(target);
     await expect.poll(async () => (await stored(id)).name).toBe("Through the outage");
+    expect((await stored(id)).version).toBeNull();
     await page.getByText(/^Saved /).waitFor();
 
     await page.route(target, (route) =>
@@ -435,7 +483,7 @@ describe("autosave", () => {
 describe("versions", () => {
   it("compares the draft with what is published, also what was removed", async () => {
     const id = await newLine("Compared");
-    await publish(id);
+    await publishStored(id);
     const page = await open(id);
     await tile(page, "Fetch").click();
     await panel(page, "Fetch").getByRole("textbox", { name: /^Url/ }).fill("https://example.com/2");
@@ -465,22 +513,23 @@ describe("versions", () => {
   it("publishes with a note, and rolls back with a way back", async () => {
     const id = await newLine("Versions");
     const page = await open(id);
-    await page.getByRole("button", { name: "Publish v1" }).click();
-    await page.getByRole("textbox", { name: "Note" }).fill("First of all");
-    await page.getByRole("dialog").getByRole("button", { name: "Publish", exact: true }).click();
-    await page.getByText("Published v1").waitFor();
-    await page.getByRole("button", { name: "Publish v2" }).waitFor();
+    await publish(page, 1, "First of all");
     await tile(page, "Fetch").click();
     const url = panel(page, "Fetch").getByRole("textbox", { name: /^Url/ });
     await url.fill("https://example.com/draft");
     await page.getByRole("button", { name: "1 change since v1" }).waitFor();
-    await page.getByRole("button", { name: "Publish v2" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Publish", exact: true }).click();
-    await page.getByText("Published v2").waitFor();
+    await publish(page, 2);
     await page.getByRole("button", { name: "Versions" }).click();
     const versions = page.getByRole("dialog", { name: "Versions" });
     const first = versions.getByRole("listitem").filter({ hasText: "First of all" });
     await versions.getByText("published", { exact: true }).waitFor();
+    await first.getByRole("button", { name: "Edit from here" }).click();
+    await expect.poll(() => url.inputValue()).toBe(`${outside}/issue`);
+    await expect.poll(async () => (await stored(id)).draft).toBe("changed");
+    expect((await stored(id)).version).toBe(2);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(() => url.inputValue()).toBe("https://example.com/draft");
+    await page.getByRole("button", { name: "Versions" }).click();
     await first.getByRole("button", { name: "Roll back" }).click();
     await page.getByText("Published v1 again, as v3").waitFor();
     expect((await stored(id)).version).toBe(3);
@@ -524,6 +573,9 @@ describe("runs of the draft", () => {
       .click();
     await dock(page).getByRole("tab", { name: "Output" }).click();
     await dock(page).getByRole("tree", { name: "Output" }).getByText("labels").waitFor();
+    // The focus is in the run, so the key does not mean the node.
+    await page.keyboard.press("Delete");
+    expect(await page.locator(".react-flow__node").count()).toBe(4);
     await dock(page).getByRole("button", { name: "Cancel" }).click();
     await dock(page).getByText("cancelled").first().waitFor();
 
@@ -533,6 +585,52 @@ describe("runs of the draft", () => {
     const past = dialog.getByRole("combobox", { name: "As in a past run" });
     await past.selectOption({ index: 1 });
     await expect.poll(async () => JSON.parse(await input.inputValue())).toEqual({ who: "Ada" });
+  });
+
+  it("run with a sample event that the trigger matches, or with one that has arrived", async () => {
+    await deliver(ui.url());
+    const listen = (action: string) => ({ source: "github", type: "issues", params: { action } });
+    const id = await newFlow(
+      "Events",
+      [
+        node("opened", "Event", "Opened", 100, 100, listen("opened")),
+        node("closed", "Event", "Closed", 100, 300, listen("closed")),
+        node("end", "Return", "End", 400, 100, { value: "{{ trigger.data.action }}" }),
+      ],
+      [edge("opened", "end"), edge("closed", "end")],
+    );
+    const page = await open(id);
+    const dialog = page.getByRole("dialog", { name: "Run the draft" });
+    const from = dialog.getByRole("combobox", { name: "From" });
+    const event = dialog.getByRole("combobox", { name: "Event" });
+    const input = dialog.getByRole("textbox", { name: "Input" });
+    const runFrom = async (name: string, choose?: () => Promise<unknown>) => {
+      await page.keyboard.press("r");
+      await from.selectOption({ label: name });
+      await choose?.();
+      await dialog.getByRole("button", { name: "Run" }).click();
+      await dock(page).getByText(`Run started by “${name}”`).waitFor();
+      await dock(page).getByText("done", { exact: true }).first().waitFor();
+    };
+    const output = () => dock(page).getByRole("tabpanel").textContent();
+    await runFrom("Closed", async () =>
+      expect(JSON.parse(await input.inputValue())).toEqual({
+        source: "github",
+        type: "issues",
+        data: { action: "closed" },
+      }),
+    );
+    await tile(page, "End").click();
+    await dock(page).getByRole("tab", { name: "Output" }).click();
+    await expect.poll(output).toContain("closed");
+    await runFrom("Opened", () => event.selectOption({ index: 1 }));
+    await expect.poll(output).toContain("opened");
+    // The event of one trigger is not proposed for another one.
+    await page.keyboard.press("r");
+    await from.selectOption({ label: "Opened" });
+    expect(await event.inputValue()).not.toBe("");
+    await from.selectOption({ label: "Closed" });
+    expect(await event.inputValue()).toBe("");
   });
 
   it("show why a step failed, and the wait before it is tried again", async () => {
@@ -611,7 +709,7 @@ describe("runs of the draft", () => {
 describe.each(THEMES)("in the theme %s", (colorScheme) => {
   it("has no serious barrier: the desk, the panel, the comparison, the dialogs, a run", async () => {
     const id = await newLine(`Barriers ${colorScheme}`);
-    await publish(id);
+    await publishStored(id);
     const page = await open(id, { colorScheme, reducedMotion: "reduce" });
     const background = await page
       .locator(".desk")

@@ -6,6 +6,7 @@ import {
   Copy,
   Maximize,
   Minus,
+  Pencil,
   Plus,
   Search,
   TrainTrack,
@@ -39,12 +40,15 @@ export function ZoomBar({ onTidy }: { onTidy: () => void }) {
 }
 
 export function EditBar({
+  onEdit,
   onAdd,
   onFind,
   onConnect,
   onCopy,
   onPaste,
 }: {
+  /** Undefined unless the panel of a selected node is closed. */
+  onEdit: (() => void) | undefined;
   onAdd: () => void;
   onFind: () => void;
   /** Undefined unless one node is selected. */
@@ -54,7 +58,12 @@ export function EditBar({
   onPaste: () => void;
 }) {
   return (
-    <div className="float-bar mx-auto flex-none">
+    <div className="float-bar mx-auto max-w-full flex-wrap">
+      {onEdit && (
+        <Button icon={Pencil} onClick={onEdit}>
+          Edit <Key>E</Key>
+        </Button>
+      )}
       <Button icon={Plus} onClick={onAdd}>
         Add a node <Key>N</Key>
       </Button>

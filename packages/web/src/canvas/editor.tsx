@@ -16,9 +16,8 @@ import { DeskView, type Selection } from "./desk.tsx";
 import { EditBar, EmptyDesk, WHOLE_FLOW, ZoomBar } from "./desk-bars.tsx";
 import { DeskContext } from "./desk-context.ts";
 import { withRemoved } from "./diff.ts";
-import type { EditAction } from "./edit-model.ts";
 import { EditorHeader } from "./editor-header.tsx";
-import { focusPanel, focusTile, hiddenWidth, leaveField, tileOf } from "./focus.ts";
+import { focusPanel, focusTile, hiddenWidth, isOnDesk, leaveField, tileOf } from "./focus.ts";
 import type { FlowNode, Graph, Port } from "./graph.ts";
 import { definitionOf, outPortsOf } from "./node-kinds.ts";
 import { type PickerKind, Pickers } from "./pickers.tsx";
@@ -82,7 +81,6 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     else dispatch({ do: "place", to: unstack(graph.nodes) });
   }, [graph.nodes]);
 
-  const act = useCallback((action: EditAction) => dispatch(action), [dispatch]);
   const selected = useMemo(
     () => graph.nodes.filter(({ id }) => selection.nodes.has(id)),
     [graph.nodes, selection.nodes],
@@ -107,7 +105,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
       y: window.innerHeight / 3,
     });
     const position = spotFor(graph, from, middle);
-    act({ do: "add", id, edgeId: newId(), type, position, from });
+    dispatch({ do: "add", id, edgeId: newId(), type, position, from });
     setSelection({ nodes: new Set([id]), edges: new Set() });
     focusTile(id);
   };
@@ -116,22 +114,21 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const rename = (node: FlowNode, name: string) =>
     isPublished(node) && renamesTool(node, name)
       ? setRenaming({ node, name })
-      : act({ do: "rename", node: node.id, name });
+      : dispatch({ do: "rename", node: node.id, name });
   const remove = () => {
     const { nodes, edges } = selection;
-    act({ do: "remove", nodes: [...nodes], edges: [...edges] });
+    dispatch({ do: "remove", nodes: [...nodes], edges: [...edges] });
     setSelection(NOTHING);
     const neighbour = neighbourOf(graph, nodes);
     if (neighbour) focusTile(neighbour);
     if (nodes.size > 1)
       toasts.add({
         title: `Deleted ${plural(nodes.size, "node")}`,
-        undo: () => dispatch({ do: "undo" }),
+        detail: "Undo brings them back.",
       });
   };
-  /** The key in the panel means what has the focus there. */
   const removeFromDesk = ({ target }: KeyboardEvent) => {
-    if (target instanceof Element && !target.closest("aside")) remove();
+    if (isOnDesk(target)) remove();
   };
   const paste = (text: string): boolean => {
     const clip = readClip(text);
@@ -142,7 +139,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
       from: view.screenToFlowPosition({ x: visible.left, y: visible.top }),
       to: view.screenToFlowPosition({ x: visible.right, y: visible.bottom }),
     });
-    act({ do: "paste", clip, ids, offset });
+    dispatch({ do: "paste", clip, ids, offset });
     setSelection({ nodes: new Set(ids.slice(0, clip.nodes.length)), edges: new Set() });
     return true;
   };
@@ -156,6 +153,10 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     }, toastError);
   const openAdd = useCallback((from?: Port) => setPicker({ kind: "add", from }), []);
   const openPanel = useCallback(() => setPanelOpen(true), []);
+  const editNode = () => {
+    setPanelOpen(true);
+    focusPanel();
+  };
   const defaultPort = only && outPortsOf(only)[0];
 
   useKeys({
@@ -164,10 +165,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     delete: removeFromDesk,
     backspace: removeFromDesk,
     escape: () => setSelection(NOTHING),
-    e: () => {
-      setPanelOpen(true);
-      focusPanel();
-    },
+    e: editNode,
     r: () => setLayer("run"),
     p: () => setLayer("publish"),
     t: () => void tidy(),
@@ -250,7 +248,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
               removed={removed}
               selection={selection}
               onSelect={setSelection}
-              onEdit={act}
+              onEdit={dispatch}
               onHover={setHovered}
               onOpen={openPanel}
               onDrawn={showAll}
@@ -260,6 +258,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
             <div className="desk-bars @container">
               <ZoomBar onTidy={() => void tidy()} />
               <EditBar
+                onEdit={only && !isPanelOpen ? editNode : undefined}
                 onAdd={() => openAdd()}
                 onFind={() => setPicker({ kind: "find" })}
                 onConnect={only && (() => setPicker({ kind: "connect", node: only.id }))}
@@ -278,7 +277,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
             isPublished={isPublished(only)}
             draftRun={draftRun}
             onParameters={(parameters) =>
-              act({ do: "parameters", node: only.id, parameters, at: Date.now() })
+              dispatch({ do: "parameters", node: only.id, parameters, at: Date.now() })
             }
             onRename={(name) => rename(only, name)}
             onDelete={remove}
@@ -297,7 +296,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
             flow={flow}
             graph={graph}
             onParameters={(node, parameters) =>
-              act({ do: "parameters", node, parameters, at: Date.now() })
+              dispatch({ do: "parameters", node, parameters, at: Date.now() })
             }
             onAdd={() => openAdd()}
             onClose={() => setTriggersOpen(false)}
@@ -332,7 +331,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
           {...renaming}
           flow={flow}
           graph={graph}
-          onRename={() => act({ do: "rename", node: renaming.node.id, name: renaming.name })}
+          onRename={() => dispatch({ do: "rename", node: renaming.node.id, name: renaming.name })}
           onClose={() => setRenaming(undefined)}
         />
       )}
@@ -346,7 +345,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
           }}
           onAdd={add}
           onShow={show}
-          onConnect={(from, to) => act({ do: "connect", id: newId(), from, to })}
+          onConnect={(from, to) => dispatch({ do: "connect", id: newId(), from, to })}
         />
       )}
     </>

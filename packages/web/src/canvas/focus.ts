@@ -41,5 +41,9 @@ export function hiddenWidth(id: string): number {
   return tile.getBoundingClientRect().right + MARGIN_PX - desk.right;
 }
 
+/** In the panel or in the run below, a key means what has the focus there. */
+export const isOnDesk = (target: EventTarget | null): boolean =>
+  target === document.body || (target instanceof Element && target.closest(".desk") !== null);
+
 export const tileOf = (target: Element): string | undefined =>
   target.closest<HTMLElement>(".react-flow__node")?.dataset.id;

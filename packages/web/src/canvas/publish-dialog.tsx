@@ -8,6 +8,7 @@ import { Field, TextArea } from "../ui/field.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { changesOf, type Diff } from "./diff.ts";
 import type { Graph } from "./graph.ts";
+import { saveFirst } from "./save-first.ts";
 import type { Draft } from "./use-draft.ts";
 
 export function PublishDialog({
@@ -27,8 +28,7 @@ export function PublishDialog({
   const publish = async () => {
     setBusy(true);
     try {
-      await autosave.flush();
-      if (autosave.isDirty()) return;
+      if (!(await saveFirst(autosave))) return;
       const published = await api.post<Flow>(
         path`/api/flows/${flow.id}/publish`,
         { note },

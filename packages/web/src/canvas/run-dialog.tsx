@@ -1,11 +1,10 @@
 /** Starts a run of the draft: from which trigger, and with what. */
-
-import { readParameters } from "@signalbox/rules/flows/parameters.ts";
 import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
 import { useState } from "react";
 import { api } from "../api/client.ts";
+import { toProblem } from "../api/problem.ts";
 import type { EventItem, Page } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -15,30 +14,8 @@ import { readObject } from "../ui/read-object.ts";
 import type { FlowNode, Graph } from "./graph.ts";
 import { definitionOf } from "./node-kinds.ts";
 import { PastInput } from "./past-input.tsx";
+import { sampleInput } from "./sample-input.ts";
 import type { RunRequest } from "./use-run.ts";
-
-const EMPTY: Readonly<Record<string, unknown>> = {
-  number: 0,
-  integer: 0,
-  boolean: false,
-  array: [],
-  object: {},
-};
-
-/** An input with every parameter of the tool, to be filled in. */
-function blankInput({ parameters: { parameters } }: Pick<FlowNode, "parameters">): string {
-  try {
-    const input = readParameters(parameters ?? []).map(
-      ({ name, type, enum: values, default: fallback }) => [
-        name,
-        fallback ?? values?.[0] ?? EMPTY[type] ?? "",
-      ],
-    );
-    return JSON.stringify(Object.fromEntries(input), null, 2);
-  } catch {
-    return "{}";
-  }
-}
 
 const isTrigger = (node: FlowNode) => definitionOf(node)?.kind === "trigger";
 
@@ -64,14 +41,13 @@ export function RunDialog({
     triggers[0];
   const [id, setId] = useState(first?.id ?? "");
   const trigger = triggers.find((node) => node.id === id);
+  /** What the last run of this trigger had. */
+  const lastOf = (node: FlowNode | undefined) =>
+    node && last?.trigger === node.id ? last : undefined;
   const inputOf = (node: FlowNode | undefined) =>
-    node && last?.trigger === node.id && last.input
-      ? JSON.stringify(last.input, null, 2)
-      : node
-        ? blankInput(node)
-        : "{}";
+    JSON.stringify(lastOf(node)?.input ?? (node ? sampleInput(node) : {}), null, 2);
   const [text, setText] = useState(() => inputOf(first));
-  const [event, setEvent] = useState(last?.event ?? "");
+  const [event, setEvent] = useState(lastOf(first)?.event ?? "");
   const selection = trigger && definitionOf(trigger)?.listensTo(partsOf(trigger).config);
   const listens = selection !== undefined;
   const [source, type] = [selection?.source, selection?.type];
@@ -116,8 +92,10 @@ export function RunDialog({
                 {...control}
                 value={id}
                 onChange={({ target }) => {
+                  const next = triggers.find((node) => node.id === target.value);
                   setId(target.value);
-                  setText(inputOf(triggers.find((node) => node.id === target.value)));
+                  setText(inputOf(next));
+                  setEvent(lastOf(next)?.event ?? "");
                 }}
               >
                 {triggers.map((node) => (
@@ -140,6 +118,7 @@ export function RunDialog({
           {listens && (
             <Field
               label="Event"
+              error={events.error ? toProblem(events.error).detail : undefined}
               hint={
                 events.data?.items.length === 0
                   ? "No event of this source and type has arrived yet."

@@ -17,6 +17,7 @@ import {
   savePins,
   triggerOf,
 } from "./pins.ts";
+import { saveFirst } from "./save-first.ts";
 
 /** A run whose outputs feed the test of a single step. */
 export type PastRun = Pick<RunWithSteps, "id" | "trigger_node">;
@@ -59,8 +60,7 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
     async (work: () => Promise<RunWithSteps>, onStarted?: (run: PastRun) => void) => {
       setStarting(true);
       try {
-        await autosave.flush();
-        if (autosave.isDirty()) return;
+        if (!(await saveFirst(autosave))) return;
         const started = await work();
         onStarted?.(started);
         // A run that has ended already is not followed.

@@ -1,0 +1,36 @@
+/** An input to begin with for a run from a trigger. */
+import { readParameters } from "@signalbox/rules/flows/parameters.ts";
+import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
+import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
+import { matchingData } from "../triggers/matching-data.ts";
+import type { FlowNode } from "./graph.ts";
+import { definitionOf } from "./node-kinds.ts";
+
+const EMPTY: JsonObject = { number: 0, integer: 0, boolean: false, array: [], object: {} };
+
+/** Every parameter of a tool, or an event that the trigger matches. The hub completes a tick. */
+export function sampleInput(node: Pick<FlowNode, "type" | "parameters">): JsonObject {
+  const definition = definitionOf(node);
+  const { config } = partsOf(node);
+  if (definition?.isTool) return sampleArguments(config.parameters);
+  if (!definition?.listensTo(config)) return {};
+  const { source, type, params } = config;
+  return {
+    source: source ?? "",
+    type: type ?? "",
+    data: matchingData(isObject(params) ? params : {}),
+  };
+}
+
+function sampleArguments(parameters: unknown): JsonObject {
+  try {
+    return Object.fromEntries(
+      readParameters(parameters ?? []).map(({ name, type, enum: values, default: fallback }) => [
+        name,
+        fallback ?? values?.[0] ?? EMPTY[type] ?? "",
+      ]),
+    );
+  } catch {
+    return {};
+  }
+}
