@@ -2,6 +2,7 @@
  * Authorizes HTTP and WebSocket requests: the `Host` and `Origin` headers, then the bearer token or
  * the session cookie of the web UI.
  */
+import { bearerToken } from "../lib/bearer-token.ts";
 import { type Access, type Authorizer, Denied, type Requirement } from "../tenants/authorizer.ts";
 import type { HostCheck } from "./host-check.ts";
 import { sessionCookie } from "./session-cookie.ts";
@@ -37,7 +38,8 @@ export function createAuthorizeRequest({
     const url = new URL(request.url);
     const tenant = url.searchParams.get("tenant") ?? headers.get("x-signalbox-tenant") ?? undefined;
     const authorization = headers.get("authorization");
-    const session = authorization === null ? sessionCookie(headers.get("cookie")) : undefined;
+    // A proxy may have its own credentials in `Authorization`, such as Basic.
+    const session = bearerToken(authorization) === undefined ? sessionCookie(headers) : undefined;
     if (session !== undefined && !SAFE.includes(method) && headers.get("origin") === null)
       return NO_ORIGIN;
     const access = await authorizer.authorize(authorization, {

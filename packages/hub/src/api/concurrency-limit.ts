@@ -4,6 +4,7 @@
  * `slotMs`, so that streams and long calls do not block others.
  */
 import type { Context, MiddlewareHandler } from "hono";
+import { bearerToken } from "../lib/bearer-token.ts";
 import { createSemaphore, QueueFull } from "../lib/semaphore.ts";
 import { responseSent } from "./byte-reservations.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -26,9 +27,11 @@ export function limitConcurrency({
 
   return async (c, next) => {
     // Not verified yet: a request with an invalid token is rejected later.
+    const authorization = c.req.header("authorization");
     const token =
-      c.req.header("authorization")?.split(" ").at(-1) ??
-      sessionCookie(c.req.header("cookie") ?? null);
+      bearerToken(authorization) ??
+      sessionCookie(c.req.raw.headers) ??
+      authorization?.split(" ").at(-1);
     if (token === undefined) return next();
     let release = slots.tryAcquire(token);
     if (!release) {

@@ -1,20 +1,35 @@
-/** The cookie of a session: only the hub can read it, and browsers send it with requests of its own pages only. */
+/**
+ * The cookie of a session: only the hub can read it, and browsers send it with requests of its own
+ * pages only. They send it to all ports of a host, so its name contains the port: several hubs on one
+ * machine have separate sessions.
+ */
 const NAME = "signalbox_session";
 
-/** The secret of the session; undefined if the header has none. */
-export function sessionCookie(header: string | null): string | undefined {
-  for (const pair of header?.split(";") ?? []) {
+/** A `Request`'s headers, or as many as a host has before it upgrades a connection. */
+interface HeaderReader {
+  get(name: string): string | null;
+}
+
+function nameFor(headers: HeaderReader): string {
+  const port = /:(\d{1,5})$/.exec(headers.get("host") ?? "")?.[1];
+  return port === undefined ? NAME : `${NAME}_${port}`;
+}
+
+/** The secret of the session; undefined if the request has none. */
+export function sessionCookie(headers: HeaderReader): string | undefined {
+  const wanted = nameFor(headers);
+  for (const pair of headers.get("cookie")?.split(";") ?? []) {
     const [name, value] = pair.trim().split("=", 2);
-    if (name === NAME && value !== undefined && /^[\w-]{1,200}$/.test(value)) return value;
+    if (name === wanted && value !== undefined && /^[\w-]{1,200}$/.test(value)) return value;
   }
   return undefined;
 }
 
-const attributes = (isHttps: boolean) =>
-  `Path=/; HttpOnly; SameSite=Strict${isHttps ? "; Secure" : ""}`;
+/** The value of `Set-Cookie` in the response to a request with these headers. */
+export function setSession(headers: HeaderReader, secret: string, maxAgeMs: number): string {
+  const isHttps = headers.get("origin")?.startsWith("https:") ?? false;
+  const secure = isHttps ? "; Secure" : "";
+  return `${nameFor(headers)}=${secret}; Max-Age=${Math.floor(maxAgeMs / 1000)}; Path=/; HttpOnly; SameSite=Strict${secure}`;
+}
 
-export const setSession = (secret: string, maxAgeMs: number, isHttps: boolean): string =>
-  `${NAME}=${secret}; Max-Age=${Math.floor(maxAgeMs / 1000)}; ${attributes(isHttps)}`;
-
-export const clearSession = (isHttps: boolean): string =>
-  `${NAME}=; Max-Age=0; ${attributes(isHttps)}`;
+export const clearSession = (headers: HeaderReader): string => setSession(headers, "", 0);

@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createIds } from "../lib/ids.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
+import type { Scope } from "../store/store.ts";
 import { createAuthorizer } from "../tenants/authorizer.ts";
 import { createSessions, OPERATOR } from "../tenants/sessions.ts";
 import { createToken } from "../tenants/tokens.ts";
@@ -78,7 +79,7 @@ describe("signing in", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 401, 401]);
     const response = answers.find(({ status }) => status === 204) as Response;
     expect(response.headers.get("set-cookie")).toMatch(
-      /^signalbox_session=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^signalbox_session_4747=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Strict$/,
     );
     const cookie = cookieOf(response);
     const session = await request("GET", "/api/session", { cookie: `other=1; ${cookie}` });
@@ -115,6 +116,14 @@ describe("signing in", () => {
     }
   });
 
+  it("does not touch the session of another hub on the same host", async () => {
+    const { open, request } = setup();
+    const cookie = `signalbox_session_4748=other; signalbox_session=old; ${await open()}`;
+    expect((await request("GET", "/api/session", { cookie })).status).toBe(200);
+    const other = { cookie, host: "127.0.0.1" };
+    expect((await request("GET", "/api/session", other)).status).toBe(401);
+  });
+
   it("needs the Origin of the hub's own page", async () => {
     const { sessions, signIn } = setup();
     const code = await sessions.createCode(OPERATOR);
@@ -142,8 +151,19 @@ describe("a session", () => {
     const code = await sessions.createCode(OPERATOR);
     for (const authorization of [`Bearer ${secret}`, `Bearer ${code}`])
       expect((await request("GET", "/api/session", { authorization })).status).toBe(401);
-    const cookie = `signalbox_session=${code}`;
+    const cookie = `signalbox_session_4747=${code}`;
     expect((await request("GET", "/api/session", { cookie })).status).toBe(401);
+  });
+
+  it("is used beside the credentials of a proxy, but not beside a bearer token", async () => {
+    const { request, open } = setup();
+    const cookie = await open();
+    const get = (authorization: string) =>
+      request("GET", "/api/session", { cookie, authorization });
+    expect((await get("Basic YWRhOnNlY3JldA==")).status).toBe(200);
+    expect((await get("Bearer sbx_none")).status).toBe(401);
+    const basic = { cookie, authorization: "Basic YWRhOnNlY3JldA==" };
+    expect((await request("DELETE", "/api/session", basic)).status).toBe(403);
   });
 
   it("needs the hub's Origin to change something", async () => {
@@ -161,10 +181,20 @@ describe("a session", () => {
     const cookie = await open();
     const out = await request("DELETE", "/api/session", { cookie, origin: ORIGIN });
     expect(out.status).toBe(204);
-    expect(out.headers.get("set-cookie")).toMatch(/^signalbox_session=; Max-Age=0; /);
+    expect(out.headers.get("set-cookie")).toMatch(/^signalbox_session_4747=; Max-Age=0; /);
     advance(2_000);
     const after = await request("GET", "/api/session", { cookie });
     expect([after.status, await codeOf(after)]).toEqual([401, "session_ended"]);
+  });
+
+  it("ends when the same browser signs in again", async () => {
+    const { sessions, request, open, signIn, advance } = setup();
+    const [former, other] = [await open(), await open()];
+    const code = await sessions.createCode(OPERATOR);
+    expect((await signIn(code, { origin: ORIGIN, cookie: former })).status).toBe(204);
+    advance(2_000);
+    expect((await request("GET", "/api/session", { cookie: former })).status).toBe(401);
+    expect((await request("GET", "/api/session", { cookie: other })).status).toBe(200);
   });
 
   it("ends after 30 days", async () => {
@@ -202,6 +232,38 @@ describe("a link of a token", () => {
     await store.revokeToken("t", now());
     advance(2_000);
     expect((await request("GET", "/api/session", { cookie })).status).toBe(401);
+  });
+
+  it("is not created by a token that was just revoked, and opens no session after it", async () => {
+    const { store, sessions, request, signIn, now } = setup();
+    const scopes: Scope[] = ["inbox:read"];
+    const tenants = ["local"];
+    const token = await createToken(store, {
+      id: "t",
+      name: "t",
+      scopes,
+      tenants,
+      expiresAt: null,
+      now: now(),
+    });
+    const authorization = `Bearer ${token}`;
+    const link = () => request("POST", "/api/session/links", { authorization });
+    expect((await link()).status).toBe(201);
+    await store.revokeToken("t", now());
+    // The authorizer still has the token in its cache.
+    expect((await request("GET", "/api/session", { authorization })).status).toBe(200);
+    expect((await link()).status).toBe(403);
+    const late = await sessions.createCode({ scopes, tenants, parent: "t" });
+    expect((await signIn(late)).status).toBe(401);
+    expect((await store.listTokens("session")).every((one) => one.revoked_at !== null)).toBe(true);
+  });
+
+  it("is one of at most 1,000 links and sessions of a token", async () => {
+    const { store, now } = setup();
+    const full = { ...store, countChildren: async () => 1_000 };
+    const sessions = createSessions({ store: full, newId: createIds(), now });
+    await expect(sessions.createCode({ ...OPERATOR, parent: "t" })).rejects.toThrow("limit");
+    await sessions.createCode(OPERATOR);
   });
 
   it("cannot be signed out with the token itself", async () => {

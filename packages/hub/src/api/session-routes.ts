@@ -3,7 +3,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Store } from "../store/store.ts";
-import { Denied } from "../tenants/authorizer.ts";
+import { Denied, grants } from "../tenants/authorizer.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import { CODE_MS, grantOf, type Sessions } from "../tenants/sessions.ts";
 import { scopes } from "../tenants/tokens.ts";
@@ -13,7 +13,7 @@ import { type GetHubInfo, hubInfoView } from "./hub-info.ts";
 import { deniedResponse, errorResponse } from "./problem-response.ts";
 import { readJson, TOO_LARGE } from "./read-json.ts";
 import { defineRoute, type Route, type RouteDescription } from "./route.ts";
-import { clearSession, setSession } from "./session-cookie.ts";
+import { clearSession, sessionCookie, setSession } from "./session-cookie.ts";
 import { iso, isoOrNull } from "./views.ts";
 
 const tag = "session";
@@ -67,7 +67,6 @@ export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: Session
         const expires_at = isoOrNull(token?.expires_at ?? null);
         return {
           json: { id, name, scopes, tenant, tenants, expires_at, hub: hubInfo(origin) },
-          headers: { "cache-control": "no-store" },
         };
       },
     }),
@@ -90,7 +89,7 @@ export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: Session
         await store.revokeToken(session.id, now());
         return new Response(null, {
           status: 204,
-          headers: { "set-cookie": clearSession(isHttps(header("origin"))) },
+          headers: { "set-cookie": clearSession({ get: header }) },
         });
       },
     }),
@@ -105,7 +104,9 @@ export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: Session
       response: { status: 201, schema: linkView },
       async handle({ access, origin }) {
         const token = await tokens.getToken(access.token);
-        if (!token) throw new Error("The token of the request is missing.");
+        // The authorizer caches a token for a second; a session lives for days.
+        if (!token || !grants(token, access, now()))
+          throw new RequestError("forbidden", "token", "was revoked or has expired");
         const isStored = (await store.getToken(token.id)) !== undefined;
         const code = await sessions.createCode(grantOf(token, isStored));
         return {
@@ -114,7 +115,6 @@ export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: Session
             url: `${hubInfo(origin).url}${signInPath(code)}`,
             expires_at: iso(now() + CODE_MS),
           },
-          headers: { "cache-control": "no-store" },
         };
       },
     }),
@@ -134,8 +134,6 @@ export const signInRoute: RouteDescription = {
 
 const MAX_BYTES = 1024;
 
-const isHttps = (origin: string | null) => origin?.startsWith("https:") ?? false;
-
 const UNKNOWN_CODE = new Denied(
   401,
   "code_unknown",
@@ -153,7 +151,10 @@ export function addSignInRoute(app: Hono, sessions: Sessions, checkHost: HostChe
       const { code } = signIn.parse(body === TOO_LARGE ? undefined : body);
       const session = await sessions.open(code);
       if (!session) return deniedResponse(UNKNOWN_CODE);
-      const cookie = setSession(session.secret, session.maxAgeMs, isHttps(origin ?? null));
+      const { headers } = c.req.raw;
+      const former = sessionCookie(headers);
+      if (former !== undefined) await sessions.end(former);
+      const cookie = setSession(headers, session.secret, session.maxAgeMs);
       return new Response(null, {
         status: 204,
         headers: { "set-cookie": cookie, "cache-control": "no-store" },

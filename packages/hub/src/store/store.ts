@@ -411,6 +411,8 @@ export interface TenantStore {
    * revoked, so that of several concurrent calls one succeeds.
    */
   revokeToken(id: string, at: number): Promise<boolean>;
+  /** The number of codes and sessions that a token has created, including those that have ended. */
+  countChildren(parent: string): Promise<number>;
   /** Records that these tokens were used. An older time changes nothing. */
   touchTokens(ids: readonly string[], at: number): Promise<void>;
   /** Removes codes and sessions that expired before this time. Returns their number. */

@@ -3,14 +3,18 @@
  * sessions are stored as hashes, like tokens.
  */
 import { sha256Hex } from "../lib/hmac.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
+import { grants } from "./authorizer.ts";
 import { EVERY_TENANT, randomSecret } from "./tokens.ts";
 
 export const CODE_MS = 10 * 60_000;
 const SESSION_MS = 30 * 24 * 3_600_000;
+/** The links and sessions of one token. They count until they expire, also if they have ended. */
+const MAX_PER_TOKEN = 1_000;
 
 export interface SessionsOptions {
-  store: Pick<Store, "findToken" | "getToken" | "putToken" | "revokeToken">;
+  store: Pick<Store, "countChildren" | "findToken" | "getToken" | "putToken" | "revokeToken">;
   newId: () => string;
   now: () => number;
 }
@@ -44,8 +48,16 @@ export function createSessions({ store, newId, now }: SessionsOptions) {
 
   return {
     /** Returns a code that is valid once, for `CODE_MS`. */
-    createCode: async (grant: Grant): Promise<string> =>
-      (await put("sign_in", "sign-in link", grant, now() + CODE_MS)).secret,
+    async createCode(grant: Grant): Promise<string> {
+      const { parent } = grant;
+      if (parent !== null && (await store.countChildren(parent)) >= MAX_PER_TOKEN)
+        throw new RequestError(
+          "busy",
+          "token",
+          `has ${MAX_PER_TOKEN} links and sessions, which is the limit: use another token, or wait until some have expired`,
+        );
+      return (await put("sign_in", "sign-in link", grant, now() + CODE_MS)).secret;
+    },
 
     /** Undefined if the code is unknown, has expired or was used. */
     async open(
@@ -58,7 +70,22 @@ export function createSessions({ store, newId, now }: SessionsOptions) {
       if (!(await store.revokeToken(found.id, now()))) return undefined;
       const until = Math.min(now() + SESSION_MS, parent?.expires_at ?? Number.POSITIVE_INFINITY);
       const session = await put("session", "web UI", found, until);
+      if (found.parent !== null) {
+        // After the session is stored: a revocation before this read is seen here, and a later one
+        // revokes the session.
+        const stored = await store.getToken(found.parent);
+        if (!grants(stored, found, now())) {
+          await store.revokeToken(session.id, now());
+          return undefined;
+        }
+      }
       return { ...session, maxAgeMs: until - now() };
+    },
+
+    /** Ends the session that a browser had before it signed in again. */
+    async end(secret: string): Promise<void> {
+      const found = await store.findToken(await sha256Hex(secret));
+      if (found?.kind === "session") await store.revokeToken(found.id, now());
     },
   };
 }

@@ -216,6 +216,15 @@ export function registryContract(it: It): void {
     expect(await revoked()).toEqual(["tab of env-1", "tab of mine"]);
   });
 
+  it("counts the codes and sessions of a token", async ({ store }) => {
+    await store.putToken(token("a"));
+    await store.putToken(token("code", { kind: "sign_in", parent: "a" }));
+    await store.putToken(token("tab", { kind: "session", parent: "a" }));
+    await store.putToken(token("other", { kind: "session", parent: "b" }));
+    await store.revokeToken("code", START + 1);
+    expect([await store.countChildren("a"), await store.countChildren("none")]).toEqual([2, 0]);
+  });
+
   it("removes expired codes and sessions, but no tokens", async ({ store }) => {
     await store.putToken(token("a", { expires_at: START }));
     await store.putToken(token("code", { kind: "sign_in", expires_at: START }));

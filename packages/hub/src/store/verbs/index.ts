@@ -127,6 +127,7 @@ import {
 } from "./subscriptions.ts";
 import { sweep } from "./sweep.ts";
 import {
+  countChildren,
   findToken,
   getToken,
   listTokens,
@@ -237,6 +238,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   getToken: reads(getToken),
   listTokens: reads(listTokens),
   revokeToken: writes(revokeToken),
+  countChildren: reads(countChildren),
   touchTokens: writes((ids, at) => touchTokens(dialect, ids, at)),
   sweepSessions: writes(sweepSessions),
   putSource: writes(putSource),

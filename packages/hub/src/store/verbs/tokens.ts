@@ -88,6 +88,14 @@ export function* revokeToken(id: string, at: number): Verb<boolean> {
 const revokeChildren = (parent: string, at: number): Verb<unknown> =>
   query("UPDATE tokens SET revoked_at = ? WHERE parent = ? AND revoked_at IS NULL", [at, parent]);
 
+export function* countChildren(parent: string): Verb<number> {
+  const row = yield* first<{ count: number }>(
+    "SELECT count(*) AS count FROM tokens WHERE parent = ?",
+    [parent],
+  );
+  return Number(row?.count);
+}
+
 export function* touchTokens(dialect: Dialect, ids: readonly string[], at: number): Verb<void> {
   for (const { list, params } of inLists(ids, dialect, 2))
     yield* query(
