@@ -11,7 +11,7 @@ import type { JsonBody } from "../inbox/event-view.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Explainer } from "../runs/explain.ts";
 import { eventListRoutes } from "./event-list-routes.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { defineRoute, NO_STORE, type Route } from "./route.ts";
 
 const tag = "events";
 
@@ -41,7 +41,7 @@ const ownerOf = (token: string, worker: string | undefined): string =>
   worker === undefined ? token : `${token}/${worker}`;
 
 const jsonResponse = (json: JsonBody): Response =>
-  new Response(json, { headers: { "content-type": "application/json" } });
+  new Response(json, { headers: { "content-type": "application/json", ...NO_STORE } });
 
 export const eventResponse = itemSchema.extend(partSchema.shape);
 

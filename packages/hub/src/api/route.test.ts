@@ -40,6 +40,7 @@ describe("a route", () => {
   it("receives the parsed request and its tenant", async () => {
     const answer = await put('{"name":"x"}', { "if-match": 'W/"3"' }, "?deep=1&tenant=acme");
     expect(answer.headers.get("etag")).toBe('"7"');
+    expect(answer.headers.get("cache-control")).toBe("no-store");
     expect(await answer.json()).toEqual({
       tenant: "acme",
       thing: "a b",

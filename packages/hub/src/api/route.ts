@@ -186,6 +186,9 @@ function parseIfMatch(header: string | undefined): number | undefined {
   return Number(revision);
 }
 
+/** A shared cache must not store what a session may read: only `Authorization` prevents that by itself. */
+export const NO_STORE = { "cache-control": "no-store" };
+
 function toResponse(result: RouteResult): Response {
   if (result instanceof Response) return result;
   if (!("json" in result)) return new Response(null, { status: 204 });
@@ -194,6 +197,7 @@ function toResponse(result: RouteResult): Response {
     status,
     headers: {
       "content-type": "application/json",
+      ...NO_STORE,
       ...headers,
       ...(etag !== undefined && { etag: `"${etag}"` }),
     },

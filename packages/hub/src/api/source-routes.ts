@@ -68,7 +68,6 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
     if (!found) throw new RequestError("not_found", "source", `There is no endpoint ${id}.`);
     return found;
   };
-  const noStore = { "cache-control": "no-store" };
 
   return [
     defineRoute({
@@ -102,7 +101,6 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
         return {
           status: 201,
           json: { ...view(source, origin), ...(generated && { secret: generated }) },
-          headers: noStore,
         };
       },
     }),
@@ -149,7 +147,6 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
             ...view(updated, origin),
             ...(rotated?.generated && { secret: rotated.generated }),
           },
-          headers: noStore,
         };
       },
     }),

@@ -134,7 +134,6 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
         return {
           status: 201,
           json: { ...viewToken(stored), token },
-          headers: { "cache-control": "no-store" },
         };
       },
     }),
