@@ -1,7 +1,7 @@
 /** The filters of lists of events, as query parameters and as the selection of a bulk action. */
 import { z } from "zod";
 import { EVENT_OUTCOMES, type EventOutcome } from "../inbox/event-view.ts";
-import type { Inbox } from "../inbox/inbox.ts";
+import { type Inbox, MAX_PARTS } from "../inbox/inbox.ts";
 import { RequestError } from "../lib/request-error.ts";
 
 const text = z.string().max(200, "must have at most 200 characters");
@@ -46,7 +46,7 @@ interface ListOptions {
   claimable?: boolean | undefined;
 }
 
-/** Filters without an index are a search, which has a bounded cost per page, newest first. */
+/** A page has a bounded cost: with filters without an index, it can have fewer events than `limit`. */
 export function listFiltered(
   inbox: Inbox,
   tenant: string,
@@ -54,7 +54,16 @@ export function listFiltered(
   { limit, cursor, order, claimable }: ListOptions,
 ) {
   if ([outcome, since, until, text].every((value) => value === undefined))
-    return inbox.list([tenant], { ...filter, sender, pending, limit, cursor, order, claimable });
+    return inbox.list([tenant], {
+      ...filter,
+      sender,
+      pending,
+      limit,
+      cursor,
+      order,
+      claimable,
+      maxParts: MAX_PARTS,
+    });
   for (const [name, value] of Object.entries({ order: order === "oldest", claimable }))
     if (value)
       throw new RequestError(

@@ -86,6 +86,12 @@ it("fills a page with matching events that are far apart in the log", async () =
   const { ids, next } = await list(2);
   expect(ids).toEqual(rare.slice(0, 2));
   expect(await list(2, next ?? "")).toEqual({ ids: rare.slice(2), next: null });
+
+  const part = { limit: 5, repo: "acme/none", maxParts: 2 };
+  const empty = await inbox.list(["acme"], part);
+  expect(empty).toEqual({ events: [], next_cursor: String(events.length - 10_000 + 1) });
+  const rest = await inbox.list(["acme"], { ...part, cursor: empty.next_cursor ?? "" });
+  expect(rest).toEqual({ events: [], next_cursor: null });
 });
 
 it("counts the pending events of all tenants, for the most frequent types", async () => {

@@ -8,6 +8,7 @@ import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import type { PayloadPart } from "@signalbox/rules/match/payload-part.ts";
 import { isId } from "../lib/ids.ts";
 import { RequestError } from "../lib/request-error.ts";
+import { yieldToEventLoop } from "../lib/yield-to-event-loop.ts";
 import type { EventQuery, EventRow, Page, Store } from "../store/store.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import {
@@ -27,8 +28,8 @@ import { createLargeReads } from "./large-reads.ts";
 import { createPayloadReader } from "./payload-reader.ts";
 import type { ReserveBytes } from "./response-budget.ts";
 
-/** The parts of the log that a search reads until it finds an event; see `searchEvents`. */
-const MAX_PARTS = 10;
+/** The parts of the log that one request reads to find events; see `searchEvents`. */
+export const MAX_PARTS = 10;
 /** The payloads of one page of whole events. A page has at least one event, whatever its size. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 /** The payload in a part of an event, and the payloads of one page of parts. */
@@ -45,6 +46,8 @@ export interface ListOptions {
   pending?: boolean | undefined;
   /** Only events that can be claimed now. */
   claimable?: boolean | undefined;
+  /** The parts of the log that are read, if a filter has no index. By default, all. */
+  maxParts?: number | undefined;
 }
 
 export interface SearchOptions {
@@ -145,10 +148,11 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
   }
 
   /** Reads further parts of the log until the page is full: a filter may match few events. */
-  async function fullPage(query: EventQuery): Promise<Page<EventRow>> {
+  async function fullPage(query: EventQuery, maxParts: number): Promise<Page<EventRow>> {
     const page = await store.listEvents(query);
     const { items } = page;
-    while (page.next !== null && items.length < query.limit) {
+    for (let parts = 1; parts < maxParts; parts += 1) {
+      if (page.next === null || items.length >= query.limit) break;
       await yieldToEventLoop();
       const limit = query.limit - items.length;
       const more = await store.listEvents({ ...query, limit, cursor: page.next });
@@ -159,14 +163,22 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
   }
 
   const list = (tenants: readonly string[], options: ListOptions, maxBytes?: number) => {
-    const { limit, cursor, order = "newest", claimable, ...filter } = options;
+    const {
+      limit,
+      cursor,
+      order = "newest",
+      claimable,
+      maxParts = Number.POSITIVE_INFINITY,
+      ...filter
+    } = options;
     const claimableAt = claimable ? now() : undefined;
     return merge(
       tenants,
       cursor,
       limit,
       order === "newest",
-      (tenant, seq) => fullPage({ tenant, limit, order, cursor: seq, claimableAt, ...filter }),
+      (tenant, seq) =>
+        fullPage({ tenant, limit, order, cursor: seq, claimableAt, ...filter }, maxParts),
       maxBytes,
     );
   };
@@ -457,8 +469,6 @@ function whyNotClaimable({ processed, claimed_by, claimed_until }: EventRow): st
     ? `was released with a delay: it cannot be claimed before ${until}`
     : `is claimed by ${claimed_by} until ${until}`;
 }
-
-const yieldToEventLoop = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
 /** Compares events of one log by `seq`, since the clocks of replicas differ. */
 const oldestFirst = (a: EventRow, b: EventRow): number =>

@@ -96,11 +96,19 @@ interface Listing extends Filter {
 
 /** The newest first. */
 async function list(hub: HubClient, { limit, ...query }: Listing): Promise<SummaryView[]> {
-  if (limit === 0) return [];
-  const page = await hub.request<{ items: SummaryView[] }>("GET", "/api/events", {
-    query: { limit, ...query },
-  });
-  return page.items;
+  const found: SummaryView[] = [];
+  let cursor: string | undefined;
+  while (found.length < limit) {
+    const page = await hub.request<{ items: SummaryView[]; next_cursor: string | null }>(
+      "GET",
+      "/api/events",
+      { query: { limit: limit - found.length, cursor, ...query } },
+    );
+    found.push(...page.items);
+    if (page.next_cursor === null) break;
+    cursor = page.next_cursor;
+  }
+  return found;
 }
 
 async function find(hub: HubClient, given: string): Promise<EventView> {

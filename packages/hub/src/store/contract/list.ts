@@ -221,6 +221,19 @@ export function listContract(it: It): void {
     }
   });
 
+  it("finds a type in a long log, and scans a bounded part per page", async ({ store }) => {
+    const events = sampleEvents(5_100, (at) => ({
+      type: at === 0 ? "rare" : "issues",
+      body: new Uint8Array(0),
+    }));
+    await appendInChunks(store, events);
+    const query = { tenant: "acme", type: "rare", limit: 5 };
+    expect((await store.listEvents(query)).items).toEqual([]);
+    expect(ids((await readList(store, query)).items)).toEqual([nth(events, 0).id]);
+    // Pending events have an index.
+    expect((await store.listEvents({ ...query, pending: true })).items).toHaveLength(1);
+  });
+
   it("lists a long log to its end", async ({ store }) => {
     const events: NewEvent[] = sampleEvents(1_200);
     await appendInChunks(store, events);

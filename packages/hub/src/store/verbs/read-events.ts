@@ -71,9 +71,10 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
   // Literals, not parameters: the planner chooses a partial index by the text of the condition.
   if (wanted.pending !== undefined) where.push(`processed = ${wanted.pending ? 0 : 1}`);
   const { repo, source, sender, claimableAt } = wanted;
-  const isScan = [repo, source, sender, claimableAt].some((value) => value !== undefined);
   // The type has an index only for pending events.
-  const isTypeScanned = isScan && wanted.pending !== true;
+  const isTypeScanned = wanted.type !== undefined && wanted.pending !== true;
+  const isScan =
+    isTypeScanned || [repo, source, sender, claimableAt].some((value) => value !== undefined);
   if (wanted.type !== undefined && !isTypeScanned) and("type = ?", wanted.type);
   if (wanted.cursor !== undefined) and(newest ? "seq < ?" : "seq > ?", wanted.cursor);
   const select = (columns: string) =>
