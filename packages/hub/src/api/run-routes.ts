@@ -7,8 +7,9 @@ import type { ToolCalls } from "../apps/call-tool.ts";
 import type { DraftRuns } from "../apps/draft-runs.ts";
 import { idFloor } from "../lib/ids.ts";
 import { RequestError } from "../lib/request-error.ts";
+import { yieldToEventLoop } from "../lib/yield-to-event-loop.ts";
 import type { Started } from "../runs/runner.ts";
-import type { Run, RunSummary, StepPage } from "../store/run-store.ts";
+import type { Run, RunQuery, RunSummary, StepPage } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { allows } from "../tenants/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
@@ -187,6 +188,19 @@ async function respond(
   };
 }
 
+/** The parts of the runs that one request reads until it finds a run. */
+const MAX_PARTS = 10;
+
+async function listFurther(store: RunRoutes["store"], query: RunQuery) {
+  let page = await store.listRunSummaries(query);
+  for (let parts = 1; parts < MAX_PARTS && page.next !== null; parts += 1) {
+    if (page.items.length > 0) break;
+    await yieldToEventLoop();
+    page = await store.listRunSummaries({ ...query, before: page.next });
+  }
+  return page;
+}
+
 function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
   const withValues = async (run: RunSummary) => {
     const { input, output } = (await store.previewRun(run.tenant, run.id)) ?? {};
@@ -217,7 +231,7 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
       response: { status: 200, schema: pageOf(listedRun) },
       async handle({ tenant, query: { limit, cursor, since, until, values, ...rest } }) {
         const end = until === undefined ? undefined : idFloor(Date.parse(until));
-        const { items, next } = await store.listRunSummaries({
+        const { items, next } = await listFurther(store, {
           tenant,
           limit,
           before: cursor !== undefined && (end === undefined || cursor < end) ? cursor : end,

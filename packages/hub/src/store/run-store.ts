@@ -340,7 +340,7 @@ export interface RunStore {
   findRun(tenant: string, key: string): Promise<Run | undefined>;
   /** Like `previewRun`. */
   listRuns(query: RunQuery): Promise<Run[]>;
-  /** The newest first. A filter by `cause` reads a bounded part of the runs, so a page may be short. */
+  /** The newest first. A page with several filters reads a bounded part of the runs, so it may be short. */
   listRunSummaries(query: RunQuery): Promise<Page<RunSummary, string>>;
   /** The newest run of each flow, if it has one. */
   lastRuns(tenant: string, flows: readonly string[]): Promise<RunSummary[]>;

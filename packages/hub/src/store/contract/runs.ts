@@ -66,6 +66,18 @@ export function runsContract(it: It): void {
     expect(await store.lastRuns("umbrella", [flow.id])).toEqual([]);
   });
 
+  it("are filtered in bounded parts of a long list", async ({ store }) => {
+    const runs = sampleRuns(2_100, (at) => ({ flow_id: "long", app: at === 0 ? "rare" : "desk" }));
+    for (let at = 0; at < runs.length; at += 300) await store.queueRuns(runs.slice(at, at + 300));
+    const query = { tenant: "acme", flow: "long", app: "rare", limit: 10 };
+    const newest = await store.listRunSummaries(query);
+    expect([newest.items, newest.next]).toEqual([[], nth(runs, 100).id]);
+    const rest = await store.listRunSummaries({ ...query, before: nth(runs, 100).id });
+    expect([ids(rest.items), rest.next]).toEqual([[nth(runs, 0).id], null]);
+    expect((await store.listRunSummaries({ ...query, status: "failed" })).next).not.toBeNull();
+    expect((await store.listRunSummaries({ ...query, app: undefined })).items).toHaveLength(10);
+  });
+
   it("are counted by time and status, up to a maximum", async ({ store }) => {
     const id = (hour: number, at: number) => `0198000${hour}-0000-7000-8000-00000000000${at}`;
     const runs = [id(1, 1), id(1, 2), id(2, 1), id(3, 1)].map((id) => sampleRun({ id }));

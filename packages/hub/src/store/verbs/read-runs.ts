@@ -50,31 +50,41 @@ export function* findRun(tenant: string, key: string): Verb<Run | undefined> {
   return row && toRun(row);
 }
 
-function conditionsOf(wanted: RunQuery): { conditions: string[]; params: Value[] } {
+/** The columns with an index that a list is filtered by. */
+const filtersOf = ({ token, flow, app, status }: RunQuery) =>
+  (
+    [
+      ["r.token_id", token],
+      ["r.flow_id", flow],
+      ["r.app", app],
+      ["r.status", status],
+    ] as const
+  ).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]));
+
+/** The conditions of a list without these filters. */
+function conditionsOf(wanted: RunQuery) {
   const conditions = ["r.tenant_id = ?"];
   const params: Value[] = [wanted.tenant];
-  for (const [condition, value] of [
-    ["r.id < ?", wanted.before],
-    ["r.id >= ?", wanted.from],
-    ["r.flow_id = ?", wanted.flow],
-    ["r.app = ?", wanted.app],
-    ["r.token_id = ?", wanted.token],
-    ["r.status = ?", wanted.status],
-    ["r.id IN (SELECT run_id FROM run_events WHERE event_id = ?)", wanted.event],
-  ] as const)
-    if (value !== undefined) {
-      conditions.push(condition);
-      params.push(value);
-    }
-  return { conditions, params };
+  const and = (condition: string, value: Value | undefined) => {
+    if (value === undefined) return;
+    conditions.push(condition);
+    params.push(value);
+  };
+  and("r.id < ?", wanted.before);
+  and("r.id >= ?", wanted.from);
+  and("r.id IN (SELECT run_id FROM run_events WHERE event_id = ?)", wanted.event);
+  const select = (fields: string) =>
+    `SELECT ${fields} FROM runs r WHERE ${conditions.join(" AND ")} ORDER BY r.id DESC LIMIT `;
+  return { and, params, select };
 }
 
 export function* listRuns(wanted: RunQuery): Verb<Run[]> {
-  const { conditions, params } = conditionsOf(wanted);
-  const rows = yield* query<RunPreviewRow>(
-    `SELECT ${RUN_PREVIEW_FIELDS} FROM runs r WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`,
-    [...params, wanted.limit],
-  );
+  const { and, params, select } = conditionsOf(wanted);
+  for (const { column, value } of filtersOf(wanted)) and(`${column} = ?`, value);
+  const rows = yield* query<RunPreviewRow>(`${select(RUN_PREVIEW_FIELDS)}?`, [
+    ...params,
+    wanted.limit,
+  ]);
   return rows.map(toRunPreview);
 }
 
@@ -91,30 +101,27 @@ const toSummary = ({ tenant_id, error, ...row }: SummaryRow): RunSummary => ({
   error: JSON.parse(error),
 });
 
-/** The number of runs that a page with an unindexed filter scans. */
+/** The number of runs that a page with several filters scans. */
 const SCAN_LIMIT = 2_000;
 
+/** One filter selects a bounded part of the runs by its index, the others select in that part. */
 export function* listRunSummaries(wanted: RunQuery): Verb<Page<RunSummary, string>> {
-  const { conditions, params } = conditionsOf(wanted);
-  const { cause, limit } = wanted;
+  const { and, params, select } = conditionsOf(wanted);
+  const { event, cause, limit } = wanted;
+  const filters = filtersOf(wanted);
+  // An event has few runs.
+  const indexed = event === undefined ? filters.shift() : undefined;
+  if (indexed) and(`${indexed.column} = ?`, indexed.value);
   let end: string | undefined;
-  if (cause !== undefined) {
-    const bound = yield* first<{ id: string }>(
-      `SELECT r.id FROM runs r WHERE ${conditions.join(" AND ")} ORDER BY r.id DESC LIMIT 1 OFFSET ${SCAN_LIMIT - 1}`,
-      params,
-    );
-    end = bound?.id;
-    if (end !== undefined) {
-      conditions.push("r.id >= ?");
-      params.push(end);
-    }
-    conditions.push("r.cause = ?");
-    params.push(cause);
+  if (filters.length > 0 || cause !== undefined) {
+    const last = `${select("r.id")} 1 OFFSET ${SCAN_LIMIT - 1}`;
+    end = (yield* first<{ id: string }>(last, params))?.id;
+    and("r.id >= ?", end);
+    // `coalesce`: the index of this column would be read beyond the part.
+    for (const { column, value } of filters) and(`coalesce(${column}, '') = ?`, value);
+    and("r.cause = ?", cause);
   }
-  const rows = yield* query<SummaryRow>(
-    `SELECT ${SUMMARY_FIELDS} FROM runs r WHERE ${conditions.join(" AND ")} ORDER BY r.id DESC LIMIT ?`,
-    [...params, limit + 1],
-  );
+  const rows = yield* query<SummaryRow>(`${select(SUMMARY_FIELDS)}?`, [...params, limit + 1]);
   const items = rows.slice(0, limit).map(toSummary);
   return { items, next: (rows.length > limit ? items.at(-1)?.id : end) ?? null };
 }
