@@ -114,6 +114,18 @@ export function* both<One, Two>(one: Verb<One>, two: Verb<Two>): Verb<[One, Two]
   return [ofOne.value, ofTwo.value];
 }
 
+/** Like `both`, for any number of verbs. */
+export function* together<Result>(verbs: readonly Verb<Result>[]): Verb<Result[]> {
+  const running = verbs.map((verb) => ({ verb, at: verb.next([]) }));
+  for (;;) {
+    const open = running.filter(({ at }) => !at.done);
+    if (open.length === 0) return running.map(({ at }) => at.value as Result);
+    const operations = open.map(({ at }) => at.value as Operation);
+    const rows = (yield { kind: "all", operations }) as unknown as Row[][];
+    for (const [nth, one] of open.entries()) one.at = one.verb.next(rows[nth] as Row[]);
+  }
+}
+
 /** Empty if the table does not exist. */
 export function* columnsOf({ columns }: Dialect, table: string): Verb<string[]> {
   const rows = yield* query<{ name: string }>(columns, [table]);

@@ -1,5 +1,5 @@
 /** Search without a full-text index: newest first, in a bounded part of the log per page. */
-import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
+import { type Dialect, first, query, together, type Value, type Verb } from "../sql.ts";
 import type { EventRow, Page, SearchQuery } from "../store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
@@ -86,23 +86,18 @@ function compilePattern(text: string): { ascii: string; matches: (row: StoredRow
 
 /** The number of events received from each of the ascending `times` to the next one. */
 export function* countReceived(tenant: string, times: readonly number[]): Verb<number[]> {
-  const seqs: number[] = [];
   const top = yield* headOf(tenant);
-  const bottom = yield* seqAfter(tenant, (times[0] ?? 0) - 1, 1, top);
+  const [bottom = top, ...ends] = yield* together(
+    times.map((time) => seqAfter(tenant, time - 1, 1, top)),
+  );
   // Events before it may have been removed: they were received earlier.
-  seqs[0] = (yield* eventFrom(tenant, bottom))?.seq ?? top;
-  seqs[times.length - 1] = yield* seqAfter(tenant, (times.at(-1) ?? 0) - 1, seqs[0], top);
-  // Halves the range, so that parts without events cost nothing.
-  const open: [number, number][] = [[0, times.length - 1]];
-  for (let range = open.pop(); range; range = open.pop()) {
-    const [from, to] = range;
-    const middle = Math.floor((from + to) / 2);
-    if (middle === from) continue;
-    const [low, high] = [seqs[from] as number, seqs[to] as number];
-    seqs[middle] = yield* seqAfter(tenant, (times[middle] as number) - 1, low, high);
-    open.push([from, middle], [middle, to]);
-  }
-  return seqs.slice(1).map((seq, nth) => seq - (seqs[nth] as number));
+  const start = (yield* eventFrom(tenant, bottom))?.seq ?? top;
+  let before = start;
+  return ends.map((end) => {
+    const count = Math.max(end, start) - before;
+    before += count;
+    return count;
+  });
 }
 
 /** Above the `seq` of every event. */
