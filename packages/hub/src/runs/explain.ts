@@ -4,6 +4,7 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { LargeReads } from "../inbox/large-reads.ts";
 import { RequestError } from "../lib/request-error.ts";
+import { createTimeSlice } from "../lib/yield-to-event-loop.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
 import { compareTriggers } from "./compare-triggers.ts";
@@ -83,10 +84,23 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       if (!payload) throw noEvent();
       return work({ ...event, ...payload });
     });
-  const nameOf = async (tenant: string, flow_id: string, node_id: string): Promise<string> => {
-    const flow = await store.getFlow(tenant, flow_id);
-    const node = flow?.graph.nodes.find(({ id }) => id === node_id);
-    return flow ? `${flow.name} / ${node?.name ?? node_id}` : `a flow that was deleted`;
+  /** Returns a function that reads each flow once: flows can be large, and many. */
+  const createNameOf = (tenant: string) => {
+    const flows = new Map<string, { name: string; nodes: Map<string, string> } | undefined>();
+    const endSlice = createTimeSlice();
+    const read = async (id: string) => {
+      await endSlice();
+      const flow = await store.getFlow(tenant, id);
+      const nodes = new Map(flow?.graph.nodes.map((node) => [node.id, node.name]));
+      flows.set(id, flow && { name: flow.name, nodes });
+    };
+    return async (flow_id: string, node_id: string): Promise<string> => {
+      if (!flows.has(flow_id)) await read(flow_id);
+      const flow = flows.get(flow_id);
+      return flow
+        ? `${flow.name} / ${flow.nodes.get(node_id) ?? node_id}`
+        : "a flow that was deleted";
+    };
   };
 
   /** The newest events of a sender, within the newest `MAX_PAGES` pages that are scanned. */
@@ -97,8 +111,10 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     limit: number;
   }): Promise<EventRow[]> => {
     const events: EventRow[] = [];
+    const endSlice = createTimeSlice();
     let cursor: number | undefined;
     for (let page = 0; page < MAX_PAGES && events.length < query.limit; page += 1) {
+      await endSlice();
       const limit = query.limit - events.length;
       const { items, next } = await store.listEvents({ ...query, limit, cursor });
       events.push(...items);
@@ -128,6 +144,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     /** Returns every trigger that was a candidate, then the tenant's other event triggers. */
     async explain(tenant: string, id: string): Promise<ExplainedTrigger[]> {
       const event = await find(tenant, id);
+      const nameOf = createNameOf(tenant);
       const explained: ExplainedTrigger[] = [];
       const seen = new Set<string>();
       for (const { flow_id, node_id, matched, reasons, run_id } of await store.listVerdicts(
@@ -137,7 +154,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
         seen.add(`${flow_id} ${node_id}`);
         const run = run_id === null ? undefined : await store.previewRun(tenant, run_id);
         explained.push({
-          trigger: await nameOf(tenant, flow_id, node_id),
+          trigger: await nameOf(flow_id, node_id),
           flow_id,
           node_id,
           matched,
@@ -157,7 +174,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       for (const [nth, { matched, reasons }] of verdicts.entries()) {
         const { flow_id, node_id } = others[nth] as StoredTrigger;
         explained.push({
-          trigger: await nameOf(tenant, flow_id, node_id),
+          trigger: await nameOf(flow_id, node_id),
           flow_id,
           node_id,
           matched,
@@ -185,8 +202,10 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
           ? await newestFor(tenant, trigger, limit)
           : { events: [await find(tenant, event)], compared: `The event ${event}` };
       const tested: TestedEvent[] = [];
+      const endSlice = createTimeSlice();
       let bytes = 0;
       for (const one of events) {
+        await endSlice();
         bytes += one.size;
         if (bytes > maxBytes && tested.length > 0) break;
         const isCandidate =
