@@ -12,6 +12,7 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type MaybeLarge, parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
 import { loadPayload } from "../ingest/sources/load-payload.ts";
 import { RequestError } from "../lib/request-error.ts";
+import { createTimeSlice } from "../lib/yield-to-event-loop.ts";
 import { eventInput, findEvent } from "../runs/event-input.ts";
 import { checkInput } from "../runs/published-trigger.ts";
 import type { Runner, Started } from "../runs/runner.ts";
@@ -257,7 +258,9 @@ async function readPast(store: Store, tenant: string, flow: string, id: string) 
     throw new RequestError("not_found", "from_run", `The flow has no run ${id.slice(0, 100)}.`);
   /** The numbers of the last steps of the nodes outside of loops. */
   const numbers = new Map<string, number>();
+  const endSlice = createTimeSlice();
   for (let after: number | null = 0; after !== null; ) {
+    await endSlice();
     const page: StepPage = await store.listSteps(tenant, id, { after });
     for (const { node_id, item, status, nth } of page.items)
       if (item === "" && status === "done") numbers.set(node_id, nth);

@@ -37,6 +37,11 @@ export function flowsContract(it: It): void {
     expect(await store.getVersion("acme", flow.id, -1)).toBeUndefined();
     expect((await store.listVersions("acme", flow.id)).map(({ version }) => version)).toEqual([1]);
     expect((await publish(store, flow)).version).toBe(2);
+    // A run that waits needs its graph.
+    await store.queueRuns([sampleRun({ flow_id: flow.id, version: -3 })]);
+    for (let nth = 22; nth <= 25; nth += 1) await save(intents(`Draft ${nth}`));
+    const left = await Promise.all([-2, -3, -4].map((at) => store.getVersion("acme", flow.id, at)));
+    expect(left.map((graph) => graph !== undefined)).toEqual([false, true, false]);
   });
 
   it("report when their triggers last fired", async ({ store }) => {

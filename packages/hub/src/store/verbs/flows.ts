@@ -263,8 +263,10 @@ export function* publishFlow(
   return yield* saved(row);
 }
 
-/** The number of graphs of drafts that are kept per flow. */
+/** The number of graphs of drafts that are kept per flow, besides those of runs that have not ended. */
 const KEPT_DRAFTS = 20;
+/** The newest runs of the flow in which those are searched. */
+const RECENT_RUNS = 1_000;
 
 export function* saveDraftVersion(
   dialect: Dialect,
@@ -285,11 +287,29 @@ export function* saveDraftVersion(
     "INSERT INTO flow_versions (flow_id, version, graph, note, created_by, created_at) VALUES (?, ?, ?, ?, ?, ?)",
     [key.id, version, text, "", by, at],
   );
-  yield* query("DELETE FROM flow_versions WHERE flow_id = ? AND version < 0 AND version >= ?", [
-    key.id,
-    version + KEPT_DRAFTS,
-  ]);
+  yield* removeOldDrafts(dialect, key, version + KEPT_DRAFTS);
   return version;
+}
+
+/** Removes the graphs from this version on, except those that a run can still need. */
+function* removeOldDrafts(dialect: Dialect, { tenant, id }: FlowKey, from: number): Verb<void> {
+  const old = yield* query<{ version: number }>(
+    "SELECT version FROM flow_versions WHERE flow_id = ? AND version < 0 AND version >= ?",
+    [id, from],
+  );
+  if (old.length === 0) return;
+  const open = yield* query<{ version: number }>(
+    "SELECT version FROM (SELECT version, finished_at FROM runs WHERE tenant_id = ? AND flow_id = ? " +
+      "ORDER BY id DESC LIMIT ?) AS newest WHERE version < 0 AND finished_at IS NULL",
+    [tenant, id, RECENT_RUNS],
+  );
+  const needed = new Set(open.map(({ version }) => version));
+  const unused = old.map(({ version }) => version).filter((version) => !needed.has(version));
+  for (const { list, params } of inLists(unused, dialect, 1))
+    yield* query(`DELETE FROM flow_versions WHERE flow_id = ? AND version IN ${list}`, [
+      id,
+      ...params,
+    ]);
 }
 
 export function* rollBackFlow(
