@@ -97,7 +97,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("the inbox of the web UI, on %s
       action: "replay",
       filter: { outcome: "failed" },
     });
-    expect(replayed.json).toMatchObject({ ids: [failing], runs: 1, more: false });
+    expect(replayed.json).toMatchObject({ ids: [failing], runs: 1, next_cursor: null });
   });
 
   it("reads parts of payloads and headers, and marks events in bulk, with undo", async () => {
@@ -135,11 +135,21 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("the inbox of the web UI, on %s
     expect(await back()).toEqual({ id: first, already: true });
     expect((await get(api, "/pending-status")).pending_count).toBe(4);
 
+    // 51 events: a replay does not change which events match, so the cursor continues.
+    for (let nth = 5; nth < 52; nth += 1) ids.push(await sendEvent(api, { nth }));
+    const replay = { action: "replay", filter: { pending: true } };
+    const some = (await bulk(replay)).json;
+    expect(some.ids).toHaveLength(50);
+    const others = (await bulk({ ...replay, cursor: some.next_cursor })).json;
+    expect(others).toMatchObject({ ids: [first], next_cursor: null });
+
     for (const body of [
       {},
       { action: "processed" },
       { action: "processed", ids: [] },
       { action: "processed", ids: [third], filter: {} },
+      { action: "processed", ids: [third], cursor: "1" },
+      { action: "processed", filter: {}, cursor: "odd" },
       { action: "delete", ids: [third] },
       { action: "replay", ids: Array.from({ length: 51 }, () => unknown) },
     ])

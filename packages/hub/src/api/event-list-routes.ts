@@ -38,6 +38,10 @@ const bulk = z.strictObject({
     .strictObject({ ...filterFields, pending: z.boolean().optional() })
     .optional()
     .describe("Instead of ids: the newest events that match."),
+  cursor: z
+    .string()
+    .optional()
+    .describe("Only with a filter: `next_cursor` of the previous response."),
   note: z.string().max(1_000).optional().describe("Stored with processed events."),
 });
 
@@ -48,7 +52,12 @@ export const bulkResult = z.object({
   unchanged: z.array(z.string()).describe("The events that already had this state."),
   unknown: z.array(z.string()).describe("Ids of no event."),
   runs: z.int().describe("How many runs a replay has started."),
-  more: z.boolean().describe("Whether more events may match the filter: repeat the request."),
+  next_cursor: z
+    .string()
+    .nullable()
+    .describe(
+      "Send it as `cursor` for further events that match the filter; null: there are none.",
+    ),
 });
 
 export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay">): Route[] {
@@ -82,21 +91,30 @@ export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay"
       scope: "inbox:write",
       body: bulk,
       response: { status: 200, schema: bulkResult },
-      async handle({ access, tenant, body: { action, filter, note, ...given } }) {
+      async handle({ access, tenant, body: { action, filter, cursor, note, ...given } }) {
         if ((given.ids === undefined) === (filter === undefined))
           throw new RequestError("invalid", "ids", "give either ids or a filter");
+        if (cursor !== undefined && filter === undefined)
+          throw new RequestError("invalid", "cursor", "needs a filter");
         const max = action === "replay" ? MAX_REPLAYED : MAX_MARKED;
         if (given.ids && given.ids.length > max)
           throw new RequestError("invalid", "ids", `must have at most ${max} items`);
         if (action === "replay" && !allows(access, "flows:call"))
           throw new RequestError("forbidden", "action", "replay needs the scope flows:call");
-        // The opposite state: an action must not select again what it has changed.
+        // The opposite state: what already has the wanted state needs no change.
         const pending = action === "replay" ? filter?.pending : action === "processed";
-        const found = filter && (await select(inbox, tenant, { ...filter, pending }, max));
+        const found =
+          filter && (await select(inbox, tenant, { ...filter, pending }, { max, cursor }));
         const ids = [...new Set(given.ids ?? found?.ids ?? [])];
         const done = await act(action, ids, note ?? null);
         return {
-          json: { unchanged: [], unknown: [], runs: 0, ...done, more: found?.more ?? false },
+          json: {
+            unchanged: [],
+            unknown: [],
+            runs: 0,
+            ...done,
+            next_cursor: found?.cursor ?? null,
+          },
         };
 
         async function act(name: typeof action, ids: string[], note: string | null) {
@@ -113,22 +131,21 @@ export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay"
   ];
 }
 
-/** Reads pages until it has `max` events. */
+/** Reads pages until it has `max` events, or a page without any. */
 async function select(
   inbox: Inbox,
   tenant: string,
   filter: Parameters<typeof listFiltered>[2],
-  max: number,
-): Promise<{ ids: string[]; more: boolean }> {
+  { max, cursor }: { max: number; cursor: string | undefined },
+): Promise<{ ids: string[]; cursor: string | undefined }> {
   const ids: string[] = [];
-  let cursor: string | undefined;
   do {
     const page = await listFiltered(inbox, tenant, filter, { limit: max - ids.length, cursor });
     ids.push(...page.events.map(({ id }) => id));
     cursor = page.next_cursor ?? undefined;
     if (page.events.length === 0) break;
   } while (cursor !== undefined && ids.length < max);
-  return { ids, more: cursor !== undefined };
+  return { ids, cursor };
 }
 
 async function replay(
