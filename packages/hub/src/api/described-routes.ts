@@ -84,7 +84,9 @@ const inboxRoutes: RouteDescription[] = [
       after: z
         .string()
         .optional()
-        .describe("A cursor of the stream. The header `Last-Event-ID` has the same effect."),
+        .describe(
+          "A cursor of the stream. The header `Last-Event-ID` has the same effect, and precedence.",
+        ),
       type: z.string().optional().describe("Only events of this type."),
       repo: z.string().optional().describe("Only events of this repository, as owner/name."),
       source: z.string().optional().describe("Only events of this source."),
@@ -109,12 +111,14 @@ const liveRoute: RouteDescription = {
       .string()
       .default("events,changes")
       .describe(
-        "Separated by commas: `events`, `changes`, `runs:ID`, `flows:ID`. Runs and flows need the scope `admin`.",
+        "Separated by commas: `events`, `changes`, `runs:ID`, `flows:ID`. Runs and flows, and their changes, need the scope `admin`.",
       ),
     after: z
       .string()
       .optional()
-      .describe("A cursor of the stream. The header `Last-Event-ID` has the same effect."),
+      .describe(
+        "A cursor of the stream. The header `Last-Event-ID` has the same effect, and precedence.",
+      ),
   }),
   response: { status: 200, type: "text/event-stream" },
 };

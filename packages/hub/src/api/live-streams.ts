@@ -16,8 +16,8 @@ import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { DENIED_TITLES } from "./problem-response.ts";
 import { separateQueryToken } from "./query-token.ts";
-import { followTab, type TabStreamOptions } from "./tab-stream.ts";
-import { parseTopics, type TabTopics } from "./tab-topics.ts";
+import { followTab, type TabRequest, type TabStreamOptions } from "./tab-stream.ts";
+import { parseTopics } from "./tab-topics.ts";
 
 export interface LiveStreamsOptions {
   store: Pick<Store, "getLogId" | "subscribe">;
@@ -61,7 +61,7 @@ export interface LiveSubscription {
   after: ReadonlyMap<string, number>;
   filter: Filter;
   /** Set for the stream of a browser tab. */
-  tab?: { tenant: string; topics: TabTopics } | undefined;
+  tab?: Pick<TabRequest, "tenant" | "topics" | "isAdmin"> | undefined;
 }
 
 export interface LiveStreams {
@@ -175,7 +175,8 @@ export function createLiveStreams({
     const tab = isTab(request.url) ? tabOf(access, searchParams) : undefined;
     if (tab && "status" in tab) return tab;
     const { tenants } = access;
-    const cursor = searchParams.get("after") ?? header("last-event-id");
+    // A browser that reconnects repeats the URL: the header is newer than `after`.
+    const cursor = header("last-event-id") ?? searchParams.get("after") ?? undefined;
     const logId = await store.getLogId();
     const after =
       cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants, logId);
@@ -290,14 +291,15 @@ function tabOf(
     return invalid("tenant: is missing: name one with ?tenant=…");
   const topics = parseTopics(query.get("topics"));
   if (typeof topics === "string") return invalid(`topics: ${topics}`);
-  if (topics.runs.length + topics.flows.length > 0 && !allows(access, "admin"))
+  const isAdmin = allows(access, "admin");
+  if (topics.runs.length + topics.flows.length > 0 && !isAdmin)
     return rejected(
       403,
       "insufficient_scope",
       DENIED_TITLES[403],
       "Runs and flows need the scope admin.",
     );
-  return { tenant, topics };
+  return { tenant, topics, isAdmin };
 }
 
 function repeat({ after }: Pick<Timers, "after">, ms: number, work: () => void): () => void {

@@ -27,8 +27,13 @@ function setup() {
     topics: string,
     {
       after = new Map<string, number>(),
+      isAdmin = true,
       followRun = async function* () {},
-    }: { after?: Map<string, number>; followRun?: TabStreamOptions["followRun"] } = {},
+    }: {
+      after?: Map<string, number>;
+      isAdmin?: boolean;
+      followRun?: TabStreamOptions["followRun"];
+    } = {},
   ) => {
     const messages: Message[] = [];
     let full = false;
@@ -44,6 +49,7 @@ function setup() {
       {
         tenant: "acme",
         topics: parseTopics(topics) as TabTopics,
+        isAdmin,
         after,
         isFull,
         connection: {
@@ -93,6 +99,18 @@ it("resumes after a cursor, and reports that changes may have been missed", asyn
     { topic: "runs" },
     { topic: "flows" },
   ]);
+});
+
+it("sends a token without the scope admin no changes of runs and flows", async () => {
+  const { store, follow } = setup();
+  const { of } = await follow("events,changes", { after: new Map([["acme", 0]]), isAdmin: false });
+  await edit(store, await makeFlow(store), intents("Go"));
+  await vi.waitFor(() => expect(of("change")).toHaveLength(1));
+  const event = sampleEvent();
+  await appendEvents(store, [event]);
+  await store.markProcessed("acme", [event.id], START, null);
+  await vi.waitFor(() => expect(of("change")).toHaveLength(2));
+  expect(of("change").map(({ data }) => data.topic)).toEqual(["events", "events"]);
 });
 
 it("sends a flood of events as one change", async () => {

@@ -25,6 +25,8 @@ export interface TabStreamOptions {
 export interface TabRequest {
   tenant: string;
   topics: TabTopics;
+  /** Otherwise the tab gets no changes of runs and flows, as it cannot list them. */
+  isAdmin: boolean;
   after: Cursor;
   connection: Pick<LiveConnection, "send" | "isFull">;
   /** Called before each write: whether the connection is full. */
@@ -56,7 +58,7 @@ const frame = (kind: string, data: unknown, id?: string): string =>
 
 export async function followTab(
   { feed, store, followRun, timers, onError }: TabStreamOptions,
-  { tenant, topics, after, connection, isFull }: TabRequest,
+  { tenant, topics, isAdmin, after, connection, isFull }: TabRequest,
 ): Promise<Follower> {
   const stopping = new AbortController();
   /** The changed ids of each topic; `all` if there are too many, or they are unknown. */
@@ -80,7 +82,8 @@ export async function followTab(
     cancelTimer ??= timers.after(MERGE_MS, flush);
   };
   const change = (topic: ChangeTopic, ids?: readonly string[]) => {
-    if (!topics.changes && !(topics.events && topic === "events")) return;
+    const isWanted = topic === "events" ? topics.events || topics.changes : topics.changes;
+    if (!isWanted || (topic !== "events" && !isAdmin)) return;
     const before = changes.get(topic) ?? new Set();
     const all = ids === undefined || before === "all" || before.size + ids.length > MAX_IDS;
     changes.set(topic, all ? "all" : new Set([...before, ...ids]));

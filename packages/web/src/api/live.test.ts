@@ -50,6 +50,17 @@ describe("the live stream of a tab", () => {
     expect(open().map(({ url }) => url)).toEqual(["/api/live?topics=changes%2Cevents"]);
   });
 
+  it("follows no more runs than the hub accepts", () => {
+    const { live, settle, open } = setup();
+    live.subscribe("changes", () => {});
+    for (let nth = 0; nth < 25; nth += 1) live.subscribe(`runs:${nth}`, () => {});
+    settle();
+    const topics = new URL(open()[0]?.url ?? "", "http://hub").searchParams.get("topics");
+    expect(topics?.split(",")).toHaveLength(21);
+    expect(topics).toContain("runs:24");
+    expect(topics?.split(",")).not.toContain("runs:4");
+  });
+
   it("continues after the last message when the topics change", () => {
     const { live, settle, open, sources } = setup();
     live.subscribe("events", () => {});

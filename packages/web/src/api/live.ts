@@ -36,6 +36,17 @@ const RETRY_MS = 3_000;
 /** Parts of a page come and go together; one reopening serves them all. */
 const SETTLE_MS = 50;
 
+/** The hub rejects a stream with more runs or flows; see tab-topics.ts. */
+const MAX_FOLLOWED = 20;
+
+/** Of many runs or flows, the newest subscriptions. Pages get the changes of the others as `change`. */
+function followed(topics: readonly string[]): string[] {
+  const newest = (list: string) =>
+    topics.filter((topic) => topic.startsWith(list)).slice(-MAX_FOLLOWED);
+  const others = topics.filter((topic) => !topic.includes(":"));
+  return [...others, ...newest("runs:"), ...newest("flows:")];
+}
+
 export function createLive({ open, schedule }: LiveOptions) {
   const listeners = new Map<string, Set<Listener>>();
   const watchers = new Set<() => void>();
@@ -53,7 +64,9 @@ export function createLive({ open, schedule }: LiveOptions) {
 
   const connect = () => {
     cancel = undefined;
-    const topics = [...listeners.keys()].sort().join(",");
+    const topics = followed([...listeners.keys()])
+      .sort()
+      .join(",");
     if (topics === opened && source && source.readyState !== CLOSED) return;
     source?.close();
     source = undefined;

@@ -155,6 +155,13 @@ describe("the first frame and every heartbeat", () => {
     await expect.poll(() => whole.seqs().toSorted()).toEqual([1, 1, 2, 2]);
     expect(whole.messages[0]?.id).toBe("acme:0,umbrella:0");
     whole.close();
+    // A browser that reconnects repeats the URL, and sends the newer cursor in the header.
+    const again = await openSse(`${url}/events?after=0`, {
+      ...bearer,
+      "last-event-id": "acme:2,umbrella:2",
+    });
+    await expect.poll(() => again.messages[0]?.id).toBe("acme:2,umbrella:2");
+    again.close();
   });
 });
 
