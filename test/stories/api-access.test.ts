@@ -23,6 +23,8 @@ async function allOperations(api: Api, ids: Record<string, string> = {}) {
         route: path,
         path: path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(ids[name] ?? "none")),
         scope: security[0]?.token?.[0],
+        /** Whether the route needs a token or a session, of any scope. */
+        isForAny: security[0]?.token?.length === 0,
       })),
   );
 }
@@ -221,6 +223,11 @@ describe("a token", () => {
         expect(rejected.json.detail).toContain(scope);
       }
     }
+    const forAny = (await allOperations(api)).filter(({ isForAny }) => isForAny);
+    expect(forAny.map(({ route }) => route)).toContain("/api/session/links");
+    for (const { method, path } of forAny)
+      for (const token of ["", "sbx_guess"])
+        expect((await api.call(method, path, undefined, { token })).status, path).toBe(401);
     // The rejected requests changed nothing.
     expect((await api.expect(200, "GET", `/api/flows/${ids.flow}`)).json.revision).toBe(2);
     const caller = { token: tokens["flows:call"] };
@@ -302,6 +309,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
       (await api.expect(200, "GET", "/api/tenants", undefined, token ? { token } : {})).json.items;
     const idsOf = (items: { id: string }[]) => items.map(({ id }) => id);
     expect(idsOf(await tenants(both))).toContain("1");
+    // Also a tenant of which nothing is stored yet.
+    const early = await api.token("--scope", "inbox:read", "--tenant", "1,9");
+    expect(idsOf(await tenants(early))).toEqual(["1", "9"]);
     expect(idsOf(await tenants(token))).not.toContain("1");
     expect(idsOf(await tenants())).toContain("1");
     // This route returns no tenant data.

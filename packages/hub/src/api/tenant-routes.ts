@@ -12,15 +12,18 @@ export const tenantView = z.object({
   id: z.string(),
   name: z.string().nullable(),
   pending: z.int().describe("The number of pending events."),
-  created_at: z.iso.datetime(),
+  created_at: z.iso.datetime().nullable().describe("Null if nothing is stored of it yet."),
 });
 
-const viewTenant = ({ id, name, pending, created_at }: Tenant): z.input<typeof tenantView> => ({
-  id,
-  name,
-  pending,
-  created_at: iso(created_at),
-});
+type Listed = Pick<Tenant, "id"> & Partial<Tenant>;
+
+const viewTenant = ({ id, name = null, pending = 0, created_at }: Listed) =>
+  ({
+    id,
+    name,
+    pending,
+    created_at: created_at === undefined ? null : iso(created_at),
+  }) satisfies z.input<typeof tenantView>;
 
 export const tenantRoutes = (
   store: Pick<Store, "getTenant" | "listTenants">,
@@ -37,16 +40,15 @@ export const tenantRoutes = (
     response: { status: 200, schema: pageOf(tenantView) },
     async handle({ access, query: { limit, cursor = "" } }) {
       const granted = (await tokens.getToken(access.token))?.tenants ?? [];
-      const found = granted.includes(EVERY_TENANT)
+      const tenants: Listed[] = granted.includes(EVERY_TENANT)
         ? await store.listTenants(cursor, limit)
         : await Promise.all(
             granted
               .filter((id) => id > cursor)
               .toSorted()
               .slice(0, limit)
-              .map(store.getTenant),
+              .map(async (id) => (await store.getTenant(id)) ?? { id }),
           );
-      const tenants = found.filter((tenant) => tenant !== undefined);
       return { json: page(tenants, limit, ({ id }) => cursors.of(id), viewTenant) };
     },
   }),
