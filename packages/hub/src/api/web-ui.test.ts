@@ -40,6 +40,19 @@ it("serves the page with a fresh nonce, and a policy without any unsafe source",
   expect(policies.size).toBe(4);
 });
 
+it("shares the bytes of a hashed file between responses", async () => {
+  const folder = tempFolder();
+  mkdirSync(`${folder}/assets`);
+  writeFileSync(`${folder}/assets/a-1b.js`, "plain");
+  const read = createReadWebFile(folder);
+  const bodyOf = async () => (await read("/assets/a-1b.js", () => true))?.body;
+  const [one, two] = await Promise.all([bodyOf(), bodyOf()]);
+  expect(one).toBeDefined();
+  expect([two, await bodyOf()].every((body) => body === one)).toBe(true);
+  for (const name of ["none", "x".repeat(300)])
+    expect(await read(`/assets/${name}.js`, () => true)).toBeUndefined();
+});
+
 it("lets browsers keep hashed files forever, and serves their compressed form", async () => {
   const get = setup();
   for (const [accepted, encoding, body] of [

@@ -10,29 +10,58 @@ const FOLDER = fileURLToPath(new URL(isSource ? "../../../dist/web" : "web", imp
 /** Names of Vite. No segment starts with a dot, so no path leaves the folder. */
 const PATH = /^(?:\/[\w@-][\w@.-]*)+$/;
 
+type Bytes = Uint8Array<ArrayBuffer>;
+
 /** The build may also have written compressed files: `NAME.br` and `NAME.gz`. */
-export const createReadWebFile =
-  (folder = FOLDER): ReadWebFile =>
-  async (path, accepts) => {
+export function createReadWebFile(folder = FOLDER): ReadWebFile {
+  const readShared = createSharedReads();
+  return async (path, accepts) => {
     if (!PATH.test(path)) return undefined;
     const file = join(folder, path);
+    const read = path.startsWith("/assets/") ? readShared : readIfExists;
     for (const [encoding, suffix] of [
       ["br", ".br"],
       ["gzip", ".gz"],
     ] as const) {
-      const body = accepts(encoding) && (await readIfExists(`${file}${suffix}`));
+      const body = accepts(encoding) && (await read(`${file}${suffix}`));
       if (body) return { body, encoding };
     }
-    const body = await readIfExists(file);
+    const body = await read(file);
     return body && { body };
   };
+}
 
-async function readIfExists(file: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+/**
+ * Concurrent responses share the bytes of a file that never changes: many clients that read slowly
+ * then need no more memory than one. Bytes that no response uses are not kept.
+ */
+function createSharedReads(): (file: string) => Promise<Bytes | undefined> {
+  const reading = new Map<string, Promise<Bytes | undefined>>();
+  const used = new Map<string, WeakRef<Bytes>>();
+  const read = async (file: string) => {
+    try {
+      const bytes = await readIfExists(file);
+      if (bytes) used.set(file, new WeakRef(bytes));
+      return bytes;
+    } finally {
+      reading.delete(file);
+    }
+  };
+  return async (file) => {
+    const bytes = used.get(file)?.deref();
+    if (bytes) return bytes;
+    const pending = reading.get(file) ?? read(file);
+    reading.set(file, pending);
+    return pending;
+  };
+}
+
+async function readIfExists(file: string): Promise<Bytes | undefined> {
   try {
     return await readFile(file);
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    if (["ENOENT", "ENOTDIR", "EISDIR"].includes(code)) return undefined;
+    if (["ENOENT", "ENOTDIR", "EISDIR", "ENAMETOOLONG"].includes(code)) return undefined;
     throw error;
   }
 }
