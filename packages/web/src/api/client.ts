@@ -1,5 +1,5 @@
 /** Requests to the hub's API. The session cookie authenticates them; see types.ts for the views. */
-import { ApiError, readProblem } from "./problem.ts";
+import { ApiError, readProblem, UnreachableError } from "./problem.ts";
 import { chosenTenant } from "./tenant.ts";
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
@@ -29,6 +29,11 @@ export function toUrl(path: string, query: Query = {}): string {
 export const path = (parts: TemplateStringsArray, ...values: string[]): string =>
   String.raw({ raw: parts }, ...values.map(encodeURIComponent));
 
+/** `fetch` throws a TypeError if no response arrives, or not all of it. An abort is another error. */
+const throwUnreachable = (error: unknown): never => {
+  throw error instanceof TypeError ? new UnreachableError(error) : error;
+};
+
 const send = async (method: string, target: string, options: Options = {}): Promise<Response> => {
   const { query, body, ifMatch, range, signal } = options;
   // A session belongs to no tenant.
@@ -44,14 +49,15 @@ const send = async (method: string, target: string, options: Options = {}): Prom
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
-  });
+  }).catch(throwUnreachable);
   if (!response.ok) throw new ApiError(await readProblem(response));
   return response;
 };
 
 const receive = async <View>(method: string, target: string, options?: Options): Promise<View> => {
   const response = await send(method, target, options);
-  return (response.status === 204 ? undefined : await response.json()) as View;
+  if (response.status === 204) return undefined as View;
+  return (await response.json().catch(throwUnreachable)) as View;
 };
 
 /** The address of a file for a link, which the browser opens by itself. */

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { path, toUrl } from "./client.ts";
-import { ApiError, fieldErrors, readProblem, toProblem } from "./problem.ts";
+import { ApiError, fieldErrors, isOutage, readProblem, toProblem, UnreachableError } from "./problem.ts";
 
 it("shows the server's own words", async () => {
   const body = {
@@ -26,8 +26,25 @@ it.each([
   expect(problem).toMatchObject({ status: 502, title: "The hub answered 502", detail, errors: [] });
 });
 
-it("names a hub that does not respond", () => {
-  expect(toProblem(new TypeError("Failed to fetch")).title).toBe("The hub does not respond");
+it("tells a hub that does not respond from an error of the page", () => {
+  const unreachable = new UnreachableError(new TypeError("Failed to fetch"));
+  expect(toProblem(unreachable)).toMatchObject({
+    title: "The hub does not respond",
+    code: "unreachable",
+  });
+  expect(toProblem(new TypeError("x is undefined"))).toMatchObject({
+    title: "The page failed",
+    detail: "x is undefined",
+  });
+});
+
+it("knows which errors can pass by themselves", async () => {
+  const of = async (status: number) =>
+    new ApiError(await readProblem(new Response("", { status })));
+  expect(isOutage(await of(503))).toBe(true);
+  expect(isOutage(await of(404))).toBe(false);
+  expect(isOutage(new UnreachableError(undefined))).toBe(true);
+  expect(isOutage(new Error("x"))).toBe(false);
 });
 
 it("writes addresses", () => {

@@ -16,16 +16,27 @@ export class ApiError extends Error {
   }
 }
 
+/** No response has arrived: the hub is down, or the network is. */
+export class UnreachableError extends Error {
+  constructor(cause: unknown) {
+    super("The hub does not respond", { cause });
+    this.name = "UnreachableError";
+  }
+}
+
 export const isStatus = (error: unknown, status: number): boolean =>
   error instanceof ApiError && error.problem.status === status;
 
+/** Whether the same request may succeed later, without a change by the caller. */
+export const isOutage = (error: unknown): boolean =>
+  error instanceof UnreachableError || (error instanceof ApiError && error.problem.status >= 500);
+
 export function toProblem(error: unknown): Problem {
   if (error instanceof ApiError) return error.problem;
-  if (error instanceof TypeError)
-    // `fetch` throws a TypeError without a cause that scripts may read.
+  if (error instanceof UnreachableError)
     return {
       status: 0,
-      title: "The hub does not respond",
+      title: error.message,
       detail:
         "Check that it is running and that this computer can reach it. The page tries again by itself.",
       code: "unreachable",

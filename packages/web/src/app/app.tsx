@@ -1,7 +1,7 @@
 import { QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
 import { Suspense, useState } from "react";
-import { Redirect, Route, Switch } from "wouter";
+import { Redirect, Route, Switch, useLocation } from "wouter";
 import { chosenTenant, needsTenant } from "../api/tenant.ts";
 import { ButtonLink } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
@@ -34,9 +34,10 @@ export function App() {
 
 function SignedIn() {
   const [tenant, setTenant] = useState(chosenTenant);
-  const { data: session, error, isPending, refetch } = useSession();
-  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
-  if (isPending) return null;
+  const [at] = useLocation();
+  const { data: session, error, refetch } = useSession();
+  if (session === undefined)
+    return error ? <ErrorState error={error} onRetry={() => void refetch()} /> : null;
   if (session === null) return <SignInPage />;
   if (needsTenant(session.tenants, tenant))
     return <TenantPage tenants={session.tenants} onChosen={() => setTenant(chosenTenant())} />;
@@ -48,7 +49,7 @@ function SignedIn() {
         </Route>
         {ROUTES.map(({ path, page: Page }) => (
           <Route key={path} path={path}>
-            <PageBoundary>
+            <PageBoundary at={at}>
               <Suspense fallback={<SkeletonRows />}>
                 <Page />
               </Suspense>

@@ -1,5 +1,5 @@
 import { QueryCache, QueryClient } from "@tanstack/react-query";
-import { ApiError, isStatus } from "../api/problem.ts";
+import { isOutage, isStatus } from "../api/problem.ts";
 
 export const queryClient: QueryClient = new QueryClient({
   queryCache: new QueryCache({
@@ -13,8 +13,7 @@ export const queryClient: QueryClient = new QueryClient({
     queries: {
       staleTime: 10_000,
       // A rejection does not change by asking again; an outage may.
-      retry: (count, error) =>
-        count < 2 && !(error instanceof ApiError && error.problem.status < 500),
+      retry: (count, error) => count < 2 && isOutage(error),
     },
   },
 });
