@@ -91,10 +91,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                   )}
                   {isDark ? "Use the light theme" : "Use the dark theme"}
                 </Command.Item>
-                <Command.Item
-                  className="item"
-                  onSelect={then(() => void signOut().finally(() => location.assign("/sign-in")))}
-                >
+                <Command.Item className="item" onSelect={then(() => void signOut())}>
                   <LogOut className="icon" aria-hidden />
                   Sign out
                 </Command.Item>

@@ -1,10 +1,14 @@
 /** Who is signed in. Without a session the whole page is the sign-in page. */
-import { useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
+import { chooseTenant } from "../api/tenant.ts";
 import type { Session } from "../api/types.ts";
+import { toastError } from "../ui/toast.tsx";
 
-export const sessionQuery = {
+const RETRY_MS = 3_000;
+
+export const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: async (): Promise<Session | null> => {
     try {
@@ -15,9 +19,18 @@ export const sessionQuery = {
     }
   },
   staleTime: 60_000,
-};
+  // There is no live stream yet that would notice that the hub responds again.
+  refetchInterval: ({ state }) => state.data === undefined && state.error !== null && RETRY_MS,
+});
 
 export const useSession = () => useQuery(sessionQuery);
 
-export const signIn = async (code: string): Promise<void> => api.post("/api/session", { code });
-export const signOut = () => api.delete("/api/session");
+export async function signIn(code: string): Promise<void> {
+  await api.post("/api/session", { code });
+  // The session before may have had other tenants.
+  chooseTenant(undefined);
+}
+
+/** Ends the session, and with the page everything that was loaded. */
+export const signOut = (): Promise<void> =>
+  api.delete("/api/session").then(() => location.assign("/sign-in"), toastError);

@@ -1,38 +1,43 @@
 /** Sign-in by the link that the server prints: its code is used up at once and leaves the address. */
-import { useEffect, useRef, useState } from "react";
+import { useMutation } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
-import { toProblem } from "../api/problem.ts";
+import { isOutage } from "../api/problem.ts";
 import { CommandLine } from "../ui/command-line.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { Logo } from "./logo.tsx";
 import { queryClient } from "./query-client.ts";
 import { sessionQuery, signIn } from "./session.ts";
+import { usePageTitle } from "./use-page-title.ts";
 
 /** The code in the fragment, which the browser does not send to any server. */
 const readCode = () => new URLSearchParams(location.hash.slice(1)).get("code");
 
 export function SignInPage() {
+  usePageTitle("Sign in");
   const [, navigate] = useLocation();
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(() => readCode() !== null);
-  const started = useRef(false);
+  const [hadCode] = useState(() => readCode() !== null);
+  const { mutate, error, variables, isIdle, isError } = useMutation({
+    mutationFn: signIn,
+    onSuccess: async () => {
+      await queryClient.resetQueries({ queryKey: sessionQuery.queryKey });
+      navigate("/inbox", { replace: true });
+    },
+  });
   useEffect(() => {
-    document.title = "Sign in · Signalbox";
-    const code = readCode();
-    if (code === null || started.current) return;
-    started.current = true;
-    history.replaceState(null, "", "/sign-in");
-    signIn(code).then(
-      async () => {
-        await queryClient.resetQueries({ queryKey: sessionQuery.queryKey });
-        navigate("/inbox", { replace: true });
-      },
-      (failure: unknown) => {
-        setError(failure);
-        setBusy(false);
-      },
-    );
-  }, [navigate]);
+    const start = () => {
+      const code = readCode();
+      if (code === null) return;
+      history.replaceState(null, "", "/sign-in");
+      mutate(code);
+    };
+    start();
+    // A link that is pasted while this page is open changes only the fragment.
+    window.addEventListener("hashchange", start);
+    return () => window.removeEventListener("hashchange", start);
+  }, [mutate]);
+  const isBusy = isIdle ? hadCode : !isError;
   return (
     <main className="grid h-full place-items-center overflow-y-auto p-6">
       <div className="tile flex w-[440px] max-w-full flex-col gap-4 p-6 shadow-tile">
@@ -47,14 +52,14 @@ export function SignInPage() {
           </p>
         ) : (
           <>
-            {error !== undefined && (
-              <p role="alert" className="flex items-start gap-3 text-ink-2">
-                <SignalHead aspect="red" label="error" />
-                <span>
-                  <b className="block text-ink">{toProblem(error).title}</b>
-                  {toProblem(error).detail}
-                </span>
-              </p>
+            {error && (
+              <ErrorState
+                compact
+                error={error}
+                onRetry={
+                  variables !== undefined && isOutage(error) ? () => mutate(variables) : undefined
+                }
+              />
             )}
             <p className="text-ink-2">
               The hub prints a sign-in link when it starts. Each link works once, for ten minutes.
