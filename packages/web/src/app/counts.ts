@@ -3,24 +3,26 @@ import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { Page } from "../api/types.ts";
 import { statsQuery } from "../inbox/strip.tsx";
+import { count } from "../ui/format.ts";
 
-const countOf = (list: string) => ({
-  queryKey: [list, "count"],
-  queryFn: async () => (await api.get<Page<unknown>>(`/api/${list}`, { limit: 100 })).items.length,
-});
+const MAX_COUNTED = 100;
 
-export function useCounts(): Record<string, number | undefined> {
-  const flows = useQuery(countOf("flows"));
-  const connections = useQuery(countOf("connections"));
-  const sources = useQuery({
-    ...countOf("sources"),
-    queryFn: async () => (await api.get<Page<unknown>>("/api/sources")).items.length,
-  });
-  const stats = useQuery(statsQuery);
+/** `7`, or `100+` if there are more than one page has. */
+const useCount = (list: string, query: { limit?: number } = {}): string | undefined =>
+  useQuery({
+    queryKey: [list, "count"],
+    queryFn: () => api.get<Page<unknown>>(`/api/${list}`, query),
+    select: ({ items, next_cursor }: Page<unknown>) =>
+      items.length === 0 ? undefined : `${items.length}${next_cursor ? "+" : ""}`,
+  }).data;
+
+export function useCounts(): Record<string, string | undefined> {
+  const pending = useQuery(statsQuery).data?.events.pending;
   return {
-    "/inbox": stats.data?.events.pending,
-    "/flows": flows.data,
-    "/connections": connections.data,
-    "/sources": sources.data,
+    "/inbox": pending ? count(pending) : undefined,
+    "/flows": useCount("flows", { limit: MAX_COUNTED }),
+    "/connections": useCount("connections", { limit: MAX_COUNTED }),
+    // All of them are one page.
+    "/sources": useCount("sources"),
   };
 }

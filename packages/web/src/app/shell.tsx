@@ -7,12 +7,10 @@ import type { Session } from "../api/types.ts";
 import { SendTestProvider } from "../inbox/send-test.tsx";
 import { Kbd } from "../ui/kbd.tsx";
 import { Menu } from "../ui/menu.tsx";
-import { toastError } from "../ui/toast.tsx";
 import { useCounts } from "./counts.ts";
 import { HubState } from "./hub-state.tsx";
 import { Logo } from "./logo.tsx";
 import { CONNECT_PAGE, NAV_PAGES, type NavPage } from "./pages.tsx";
-import { queryClient } from "./query-client.ts";
 import { signOut } from "./session.ts";
 import { setTheme, type ThemeChoice, useThemeChoice } from "./theme.ts";
 import { useGlobalKeys } from "./use-global-keys.ts";
@@ -78,7 +76,7 @@ export function Shell({ session, children }: { session: Session; children: React
   );
 }
 
-function NavLink({ page, count }: { page: NavPage; count?: number | undefined }) {
+function NavLink({ page, count }: { page: NavPage; count?: string | undefined }) {
   const [location] = useLocation();
   const isCurrent = location === page.path || location.startsWith(`${page.path}/`);
   return (
@@ -90,9 +88,7 @@ function NavLink({ page, count }: { page: NavPage; count?: number | undefined })
     >
       <page.icon className="icon" aria-hidden />
       <span className="max-[900px]:sr-only">{page.name}</span>
-      {count !== undefined && count > 0 && (
-        <span className="n max-[900px]:hidden">{count.toLocaleString("en")}</span>
-      )}
+      {count && <span className="n max-[900px]:hidden">{count}</span>}
     </Link>
   );
 }
@@ -106,11 +102,6 @@ const THEMES = [
 function AccountMenu({ tenants }: { tenants: readonly string[] }) {
   const choice = useThemeChoice();
   const Icon = THEMES.find(([theme]) => theme === choice)?.[2] ?? Monitor;
-  const leave = () =>
-    signOut().then(() => {
-      queryClient.clear();
-      location.assign("/sign-in");
-    }, toastError);
   const switchTenant = () => {
     chooseTenant(undefined);
     location.assign("/inbox");
@@ -135,7 +126,7 @@ function AccountMenu({ tenants }: { tenants: readonly string[] }) {
         ...(tenants.length === 1
           ? []
           : [{ label: "Switch tenant", icon: Users, onSelect: switchTenant }]),
-        { label: "Sign out", icon: LogOut, onSelect: () => void leave() },
+        { label: "Sign out", icon: LogOut, onSelect: () => void signOut() },
       ]}
     />
   );

@@ -19,12 +19,11 @@ it("finds lists and the things that have changed", () => {
   ]);
 });
 
-it("finds lists of flows when runs have changed", () => {
+it("finds the lists of flows that show runs when runs have changed", () => {
   const changes = mergeChange(new Map(), { topic: "runs", ids: [A] });
-  expect([isStale(["flows", "all"], changes), isStale(["flows", A], changes)]).toEqual([
-    true,
-    false,
-  ]);
+  const stale = (...key: unknown[]) => isStale(key, changes);
+  expect([stale("flows", "all"), stale("flows", "triggers", A)]).toEqual([true, true]);
+  expect([stale("flows", "count"), stale("flows", A)]).toEqual([false, false]);
 });
 
 it("merges changes, and any change beats single ones", () => {

@@ -6,19 +6,22 @@ export function mergeChange(
   { topic, ids }: { topic: string; ids?: string[] },
 ): Changes {
   const before = changes.get(topic) ?? new Set<string>();
-  const merged = new Map(changes).set(
+  return new Map(changes).set(
     topic,
     before === "all" || ids === undefined ? "all" : new Set([...before, ...ids]),
   );
-  // Lists of flows show the last run of each.
-  return topic === "runs" ? mergeChange(merged, { topic: "flows", ids: [] }) : merged;
 }
 
 const isId = (part: unknown): part is string =>
   typeof part === "string" && /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(part);
 
+/** Lists of flows and triggers that show the last run of each. */
+const showsRuns = (topic: unknown, second: unknown) =>
+  topic === "flows" && (second === "all" || second === "triggers");
+
 /** A query of one thing is stale if that thing has changed; lists are always. */
 export function isStale([topic, second]: readonly unknown[], changes: Changes): boolean {
+  if (changes.has("runs") && showsRuns(topic, second)) return true;
   const ids = changes.get(topic as string);
   if (ids === undefined) return false;
   return ids === "all" || !isId(second) || ids.has(second);
