@@ -1,12 +1,14 @@
 /** Whether the live stream of this tab is connected, and to which hub. */
 import { ShieldAlert } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect } from "react";
 import { chosenTenant } from "../api/tenant.ts";
 import type { Session } from "../api/types.ts";
 import { useLive, useLiveState } from "../api/use-live.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { Tooltip } from "../ui/tooltip.tsx";
+import { queryClient } from "./query-client.ts";
 import { refreshOnChange } from "./refresh-on-change.ts";
+import { sessionQuery } from "./session.ts";
 
 const STATES = {
   live: { aspect: "green", name: "Live", note: "Events appear as they arrive." },
@@ -19,8 +21,14 @@ const STATES = {
 } as const;
 
 export function HubState({ session, children }: { session: Session; children: ReactNode }) {
-  const { aspect, name, note } = STATES[useLiveState()];
+  const state = useLiveState();
+  const { aspect, name, note } = STATES[state];
   useLive("changes", refreshOnChange);
+  useEffect(() => {
+    // A stream does not tell why it ended. If the session has, the page asks to sign in.
+    if (state === "lost")
+      void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
+  }, [state]);
   return (
     <div className="-mx-[10px] sticky bottom-0 mt-2 flex flex-none items-center gap-[10px] max-[900px]:flex-col max-[900px]:px-0 border-line border-t bg-page px-[18px] py-[11px] type-meta text-ink-2">
       <SignalHead aspect={aspect} label={name} />

@@ -1,5 +1,6 @@
 /** Reloads what a change on the hub has made stale, whoever made it. */
 import type { LiveMessage } from "../api/live.ts";
+import { isOutage } from "../api/problem.ts";
 import { queryClient } from "./query-client.ts";
 import { isStale, mergeChange } from "./stale.ts";
 
@@ -16,6 +17,12 @@ function refresh(): void {
 }
 
 export function refreshOnChange({ kind, data }: LiveMessage): void {
+  // The hub responds again: load what failed meanwhile.
+  if (kind === "connected")
+    void queryClient.refetchQueries({
+      type: "active",
+      predicate: ({ state: { error } }) => isOutage(error),
+    });
   if (kind !== "change") return;
   changes = mergeChange(changes, data as { topic: string; ids?: string[] });
   if (!isPlanned) setTimeout(refresh, REFRESH_MS);
