@@ -1,13 +1,16 @@
 /** Chooses the tenant to work with, for a session of several or of all tenants. */
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
 import { chooseTenant } from "../api/tenant.ts";
 import type { Page, Tenant } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { plural } from "../ui/format.ts";
+import { SkeletonRows } from "../ui/skeleton.tsx";
 import { Logo } from "./logo.tsx";
+import { usePageTitle } from "./use-page-title.ts";
 
 export function TenantPage({
   tenants,
@@ -16,11 +19,8 @@ export function TenantPage({
   tenants: readonly string[];
   onChosen: () => void;
 }) {
+  usePageTitle("Choose a tenant");
   const [typed, setTyped] = useState("");
-  const known = useQuery({
-    queryKey: ["tenants"],
-    queryFn: () => api.get<Page<Tenant>>("/api/tenants", { limit: 100 }),
-  });
   const choose = (tenant: string) => {
     if (tenant === "") return;
     chooseTenant(tenant);
@@ -34,16 +34,7 @@ export function TenantPage({
           <h1 className="type-h1">Choose a tenant</h1>
         </div>
         <div className="track" aria-hidden />
-        <ul className="flex flex-col gap-2">
-          {known.data?.items.map(({ id, name, pending }) => (
-            <li key={id}>
-              <Button className="w-full" onClick={() => choose(id)}>
-                <span className="truncate">{name ?? id}</span>
-                <span className="type-meta text-ink-3">{plural(pending, "waiting event")}</span>
-              </Button>
-            </li>
-          ))}
-        </ul>
+        <KnownTenants onChoose={choose} />
         {tenants.length === 0 && (
           <form
             className="flex flex-col gap-4"
@@ -72,5 +63,44 @@ export function TenantPage({
         )}
       </div>
     </main>
+  );
+}
+
+function KnownTenants({ onChoose }: { onChoose: (tenant: string) => void }) {
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } =
+    useInfiniteQuery({
+      queryKey: ["tenants"],
+      queryFn: ({ pageParam }) =>
+        api.get<Page<Tenant>>("/api/tenants", { limit: 100, cursor: pageParam }),
+      initialPageParam: undefined as string | undefined,
+      getNextPageParam: (page) => page.next_cursor ?? undefined,
+    });
+  if (!data)
+    return error ? (
+      <ErrorState compact error={error} onRetry={() => void refetch()} />
+    ) : (
+      <SkeletonRows rows={3} height={40} />
+    );
+  const known = data.pages.flatMap(({ items }) => items);
+  if (known.length === 0)
+    return <p className="text-ink-2">No tenant yet. The first webhook of an account creates it.</p>;
+  return (
+    <>
+      <ul className="flex flex-col gap-2">
+        {known.map(({ id, name, pending }) => (
+          <li key={id}>
+            <Button className="w-full" onClick={() => onChoose(id)}>
+              <span className="truncate">{name ?? id}</span>
+              <span className="type-meta text-ink-3">{plural(pending, "waiting event")}</span>
+            </Button>
+          </li>
+        ))}
+      </ul>
+      {hasNextPage && (
+        <Button busy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          Load more
+        </Button>
+      )}
+    </>
   );
 }
