@@ -1,6 +1,6 @@
 /** A live list: pages, the newest state of what is shown, and the number of new items. */
 import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { LiveMessage } from "../api/live.ts";
 import type { Page } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
@@ -55,11 +55,18 @@ export function usePagedList<Item extends { id: string }>(list: PagedList<Item>)
   }, [key]);
 
   const isEmpty = query.isSuccess && items.length === 0;
+  const latestKey = useRef(key);
+  useEffect(() => {
+    latestKey.current = key;
+  }, [key]);
   const refresh = useThrottled(async () => {
-    const shown = queryClient.getQueryData<Data<Item>>(queryKey);
-    if (!shown || document.hidden) return;
+    const shownNow = () => queryClient.getQueryData<Data<Item>>(queryKey);
+    if (!shownNow() || document.hidden) return;
     onRefresh?.();
     const newest = await fetchPage();
+    // Meanwhile the list may have grown, started again, or given way to another one.
+    const shown = shownNow();
+    if (!shown || latestKey.current !== key) return;
     const { pages, added } = mergeNewest(list, shown, newest);
     if (pages !== shown) queryClient.setQueryData(queryKey, pages as Data<Item>);
     // Nothing can move under the pointer in an empty list.

@@ -3,6 +3,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowUp, Send } from "lucide-react";
 import { useEffect, useMemo, useRef } from "react";
 import { Link } from "wouter";
+import { NextPage, useNextPage } from "../app/next-page.tsx";
 import { MAX_ROWS } from "../app/use-paged-list.ts";
 import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
@@ -35,17 +36,7 @@ export function EventList({
   onOpen: (id: string) => void;
   onToggle: (id: string) => void;
 }) {
-  const {
-    items: events,
-    added,
-    showNew,
-    error,
-    isPending,
-    refetch,
-    hasNextPage,
-    isFetchingNextPage,
-  } = list;
-  const { fetchNextPage } = list;
+  const { items: events, added, showNew, error, isPending, refetch, hasNextPage } = list;
   const rows = useMemo(() => toListRows(events, new Date()), [events]);
   const runsOf = useEventRuns();
   const scroller = useRef<HTMLDivElement>(null);
@@ -61,10 +52,7 @@ export function EventList({
   });
   const items = virtual.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? 0;
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage && lastShown >= rows.length - AHEAD)
-      void fetchNextPage();
-  }, [hasNextPage, isFetchingNextPage, lastShown, rows.length, fetchNextPage]);
+  useNextPage(list, lastShown >= rows.length - AHEAD);
 
   const openAt = rows.findIndex((row) => row.kind === "event" && row.event.id === openId);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when another event is opened
@@ -72,10 +60,10 @@ export function EventList({
     if (openAt >= 0) virtual.scrollToIndex(openAt);
   }, [openId]);
 
-  // A page of a search can be empty although older events match.
-  if (isPending || (events.length === 0 && hasNextPage)) return <SkeletonRows rows={14} />;
   if (error && events.length === 0)
     return <ErrorState error={error} onRetry={() => void refetch()} />;
+  // A page of a search can be empty although older events match.
+  if (isPending || (events.length === 0 && hasNextPage)) return <SkeletonRows rows={14} />;
   if (events.length === 0) return <Empty filter={filter} />;
   const search = writeFilter(filter);
   const oldest = events.at(-1);
@@ -132,10 +120,7 @@ export function EventList({
             );
           })}
         </ol>
-        {isFetchingNextPage && <SkeletonRows rows={3} />}
-        {list.isFetchNextPageError && (
-          <ErrorState error={error} onRetry={() => void fetchNextPage()} />
-        )}
+        <NextPage list={list} />
         {events.length >= MAX_ROWS && oldest && (
           <p className="px-5 py-6 text-ink-2">
             The list ends here.{" "}

@@ -7,6 +7,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useSearch } from "wouter";
 import { api } from "../api/client.ts";
 import type { FlowSummary, Page } from "../api/types.ts";
+import { NextPage, useNextPage } from "../app/next-page.tsx";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { Button, ButtonLink, IconButton } from "../ui/button.tsx";
@@ -207,8 +208,7 @@ function RunList({
   onToggle: (id: string) => void;
   isNarrowed: boolean;
 }) {
-  const { items: runs, added, showNew, isPending, error, refetch } = list;
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
+  const { items: runs, added, showNew, isPending, error, refetch, hasNextPage } = list;
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: runs.length,
@@ -219,20 +219,17 @@ function RunList({
   });
   const rows = virtual.getVirtualItems();
   const lastShown = rows.at(-1)?.index ?? 0;
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage && lastShown >= runs.length - AHEAD)
-      void fetchNextPage();
-  }, [hasNextPage, isFetchingNextPage, lastShown, runs.length, fetchNextPage]);
+  useNextPage(list, lastShown >= runs.length - AHEAD);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when another run is current
   useEffect(() => {
     const index = runs.findIndex(({ id }) => id === current);
     if (index >= 0) virtual.scrollToIndex(index);
   }, [current]);
 
-  if (isPending || (runs.length === 0 && hasNextPage))
-    return <SkeletonRows rows={12} height={ROW_PX} />;
   if (error && runs.length === 0)
     return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (isPending || (runs.length === 0 && hasNextPage))
+    return <SkeletonRows rows={12} height={ROW_PX} />;
   if (runs.length === 0) return <Empty isNarrowed={isNarrowed} />;
   return (
     <>
@@ -272,7 +269,7 @@ function RunList({
             );
           })}
         </ol>
-        {isFetchingNextPage && <SkeletonRows rows={3} height={ROW_PX} />}
+        <NextPage list={list} height={ROW_PX} />
       </div>
     </>
   );
