@@ -36,15 +36,22 @@ export function parseViews(text: string): SavedView[] {
   }
 }
 
-function save(next: readonly SavedView[]): void {
+function show(next: readonly SavedView[]): void {
   views = next;
+  for (const listener of listeners) listener();
+}
+
+function save(next: readonly SavedView[]): void {
+  show(next);
   try {
     localStorage.setItem(KEY, JSON.stringify(next));
   } catch {
     // Without storage the views last until the page is closed.
   }
-  for (const listener of listeners) listener();
 }
+
+// Another tab has saved or deleted a view.
+globalThis.addEventListener?.("storage", ({ key }) => key === KEY && show(read()));
 
 export const useSavedViews = (): readonly SavedView[] =>
   useSyncExternalStore(

@@ -1,12 +1,13 @@
 /** Search, filters and saved views of the inbox. */
 import { Bookmark, Clock, Search, Send, Tag, Trash2, Webhook } from "lucide-react";
-import { type RefObject, useEffect, useState } from "react";
+import { type RefObject, useEffect, useEffectEvent, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { Button, IconButton } from "../ui/button.tsx";
 import { TextInput } from "../ui/field.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { Popover } from "../ui/popover.tsx";
 import { Segments } from "../ui/segments.tsx";
+import { toasts } from "../ui/toast.tsx";
 import { type Filter, type Period, VIEWS, writeFilter } from "./filter.ts";
 import { removeView, saveView, useSavedViews } from "./saved-views.ts";
 import { useSendTest } from "./send-test.tsx";
@@ -84,13 +85,16 @@ function SearchField({
   field: RefObject<HTMLInputElement | null>;
 }) {
   const [typed, setTyped] = useState(text);
-  useEffect(() => setTyped(text), [text]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts a search
+  // The address has no blanks at the ends; those in the field may be followed by another word.
+  useEffect(() => setTyped((now) => (now.trim() === text ? now : text)), [text]);
+  const search = useEffectEvent(() => onText(typed.trim() || undefined));
+  const isTyping = typed.trim() !== text;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: every key starts the pause again
   useEffect(() => {
-    if (typed.trim() === text) return;
-    const timer = setTimeout(() => onText(typed.trim() || undefined), PAUSE_MS);
+    if (!isTyping) return;
+    const timer = setTimeout(() => search(), PAUSE_MS);
     return () => clearTimeout(timer);
-  }, [typed]);
+  }, [typed, isTyping]);
   return (
     <label className="relative w-[300px] min-w-[180px] flex-initial">
       <span className="sr-only">Search events</span>
@@ -189,7 +193,13 @@ function Views({ search }: { search: string }) {
                 size="small"
                 icon={Trash2}
                 label={`Delete the view ${view.name}`}
-                onClick={() => removeView(view.name)}
+                onClick={() => {
+                  removeView(view.name);
+                  toasts.add({
+                    title: `The view “${view.name}” was deleted`,
+                    undo: () => saveView(view),
+                  });
+                }}
               />
             </li>
           ))}
