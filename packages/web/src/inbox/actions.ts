@@ -4,46 +4,63 @@ import type { BulkResult, ReplayResult } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
-import { patchEvents } from "./use-events.ts";
+import { patchEvents, shownAs } from "./use-events.ts";
 
 /** The hub accepts so many events in one request. */
 const MAX_IDS = { processed: 500, waiting: 500, replay: 50 } as const;
 
-async function bulk(
-  ids: readonly string[],
-  action: keyof typeof MAX_IDS,
-): Promise<Pick<BulkResult, "ids" | "runs">> {
-  const done = { ids: [] as string[], runs: 0 };
-  for (let at = 0; at < ids.length; at += MAX_IDS[action]) {
-    const part = ids.slice(at, at + MAX_IDS[action]);
-    const result = await api.post<BulkResult>("/api/events/bulk", { ids: part, action });
-    done.ids.push(...result.ids);
-    done.runs += result.runs;
+interface Done extends Pick<BulkResult, "ids" | "runs"> {
+  /** What ended the work early. What was done before stays done. */
+  error?: unknown;
+}
+
+async function bulk(ids: readonly string[], action: keyof typeof MAX_IDS): Promise<Done> {
+  const done: Done = { ids: [], runs: 0 };
+  try {
+    for (let at = 0; at < ids.length; at += MAX_IDS[action]) {
+      const part = ids.slice(at, at + MAX_IDS[action]);
+      const result = await api.post<BulkResult>("/api/events/bulk", { ids: part, action });
+      done.ids.push(...result.ids);
+      done.runs += result.runs;
+    }
+  } catch (error) {
+    done.error = error;
   }
   return done;
 }
 
-const refresh = (ids: readonly string[]) => {
-  for (const id of ids) void queryClient.invalidateQueries({ queryKey: ["events", id] });
-  void queryClient.invalidateQueries({ queryKey: ["stats"] });
-};
+function refresh(ids: readonly string[]): void {
+  const changed = new Set<unknown>(ids);
+  void queryClient.invalidateQueries({
+    predicate: ({ queryKey: [topic, id] }) =>
+      topic === "stats" || (topic === "events" && changed.has(id)),
+  });
+}
 
-/** Marks events as processed, or as waiting again. The list changes at once and is put right on failure. */
-export async function mark(ids: readonly string[], processed: boolean): Promise<void> {
+/**
+ * Marks events as processed, or as waiting again. The list changes at once and is put right on
+ * failure. Returns whether all of them were marked.
+ */
+export async function mark(ids: readonly string[], processed: boolean): Promise<boolean> {
+  const changing = shownAs(!processed, ids);
   patchEvents(ids, { processed });
-  try {
-    const { ids: changed } = await bulk(ids, processed ? "processed" : "waiting");
-    refresh(ids);
-    if (changed.length === 0) return;
+  const { ids: changed, error } = await bulk(ids, processed ? "processed" : "waiting");
+  if (error !== undefined) {
+    const isMarked = new Set(changed);
+    patchEvents(
+      changing.filter((id) => !isMarked.has(id)),
+      { processed: !processed },
+    );
+    toastError(error);
+  }
+  refresh(ids);
+  if (changed.length > 0)
     toasts.add({
       aspect: "green",
       title: `${plural(changed.length, "event")} marked as ${processed ? "processed" : "waiting"}`,
       undo: () => void mark(changed, !processed),
     });
-  } catch (error) {
-    patchEvents(ids, { processed: !processed });
-    toastError(error);
-  }
+  return error === undefined;
 }
 
 export async function replayEvent(id: string): Promise<void> {
@@ -67,16 +84,16 @@ export async function replayEvent(id: string): Promise<void> {
   }
 }
 
-export async function replayAll(ids: readonly string[]): Promise<void> {
-  try {
-    const { ids: replayed, runs } = await bulk(ids, "replay");
+/** Returns whether all events were replayed. */
+export async function replayAll(ids: readonly string[]): Promise<boolean> {
+  const { ids: replayed, runs, error } = await bulk(ids, "replay");
+  if (error !== undefined) toastError(error);
+  if (replayed.length > 0)
     toasts.add({
       aspect: runs > 0 ? "lunar" : "none",
       title: `${plural(replayed.length, "event")} replayed, ${plural(runs, "run")} started`,
     });
-    refresh(ids);
-    void queryClient.invalidateQueries({ queryKey: ["runs"] });
-  } catch (error) {
-    toastError(error);
-  }
+  refresh(ids);
+  void queryClient.invalidateQueries({ queryKey: ["runs"] });
+  return error === undefined;
 }

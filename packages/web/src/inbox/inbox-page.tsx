@@ -1,8 +1,11 @@
 /** The inbox: figures, filters, the live list, and the event that is open. */
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
+import type { EventView } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
+import { plural } from "../ui/format.ts";
 import { Kbd } from "../ui/kbd.tsx";
 import { mark, replayAll, replayEvent } from "./actions.ts";
 import { EventDetail } from "./event-detail.tsx";
@@ -42,23 +45,28 @@ export default function InboxPage() {
       return next;
     });
   const markOne = () => {
-    if (!current) return;
-    // The event may leave the list: the next one takes its place.
+    // The open event may have left the list.
+    const event = current ?? queryClient.getQueryData<EventView>(["events", openId]);
+    if (!event) return;
+    void mark([event.id], !event.processed);
+    // The event leaves the list: the next one takes its place.
     const next = events[at + 1] ?? events[at - 1];
-    void mark([current.id], !current.processed);
-    if (filter.view === "waiting") open(next?.id);
+    if (filter.view === "waiting" && current) open(next?.id);
   };
   const chosen = [...selected];
   const clear = () => setSelected(new Set());
+  const clearIf = (isDone: boolean) => isDone && clear();
+  const markChosen = (processed: boolean) => void mark(chosen, processed).then(clearIf);
+  const replayChosen = () => void replayAll(chosen).then(clearIf);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: another list has another selection
   useEffect(clear, [here]);
   useKeys({
     j: () => move(1),
     k: () => move(-1),
-    e: () => (chosen.length > 0 ? void mark(chosen, true).then(clear) : markOne()),
+    e: () => (chosen.length > 0 ? markChosen(true) : markOne()),
     r: () => {
-      if (chosen.length > 0) void replayAll(chosen).then(clear);
+      if (chosen.length > 0) replayChosen();
       else if (openId) void replayEvent(openId);
     },
     w: () => setTab("why"),
@@ -99,15 +107,15 @@ export default function InboxPage() {
               count={selected.size}
               all={events.length}
               onAll={() => setSelected(new Set(events.map(({ id }) => id)))}
-              onMark={(processed) => void mark(chosen, processed).then(clear)}
-              onReplay={() => void replayAll(chosen).then(clear)}
+              onMark={markChosen}
+              onReplay={replayChosen}
               onClear={clear}
             />
           ) : (
             <Keys />
           )}
           <p className="sr-only" role="status">
-            {added > 0 ? `${added} new events. Press N to show them.` : ""}
+            {added > 0 ? `${plural(added, "new event")}. Press N to show them.` : ""}
           </p>
         </section>
         {openId && (

@@ -1,7 +1,7 @@
 /** The list of events. */
 import type { InfiniteData } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
-import type { EventItem, Page } from "../api/types.ts";
+import type { EventItem, EventView, Page } from "../api/types.ts";
 import { type ListOf, patch } from "../app/paged-list.ts";
 import { queryClient } from "../app/query-client.ts";
 import { PAGE_SIZE, usePagedList } from "../app/use-paged-list.ts";
@@ -12,6 +12,9 @@ const EVENTS: ListOf<EventItem> = {
   isSame: (a, b) =>
     a.outcome === b.outcome && a.processed === b.processed && a.claimed_by === b.claimed_by,
 };
+
+type EventPages = InfiniteData<Page<EventItem>>;
+const LISTS = { queryKey: ["event-list"] };
 
 export const useEvents = (filter: Filter) =>
   usePagedList({
@@ -34,15 +37,33 @@ export const useEvents = (filter: Filter) =>
     },
   });
 
-/** Changes events in every list that shows them. */
+/** Changes events wherever they are shown. */
 export function patchEvents(ids: readonly string[], change: Partial<EventItem>): void {
-  const wanted = new Set(ids);
-  queryClient.setQueriesData<InfiniteData<Page<EventItem>>>(
-    { queryKey: ["event-list"] },
+  const wanted = new Set<unknown>(ids);
+  queryClient.setQueriesData<EventView>(
+    {
+      predicate: ({ queryKey: [topic, id, part] }) =>
+        topic === "events" && wanted.has(id) && part === undefined,
+    },
+    (event) => event && { ...event, ...change },
+  );
+  queryClient.setQueriesData<EventPages>(
+    LISTS,
     (data) =>
       data &&
       (patch(data, EVENTS.isSame, (item) =>
         wanted.has(item.id) ? { ...item, ...change } : item,
-      ) as typeof data),
+      ) as EventPages),
   );
+}
+
+/** The events among `ids` that a list shows as waiting, or as processed. */
+export function shownAs(processed: boolean, ids: readonly string[]): string[] {
+  const wanted = new Set(ids);
+  const items = queryClient
+    .getQueriesData<EventPages>(LISTS)
+    .flatMap(([, data]) => data?.pages.flatMap(({ items }) => items) ?? []);
+  return items
+    .filter((item) => item.processed === processed && wanted.has(item.id))
+    .map(({ id }) => id);
 }
