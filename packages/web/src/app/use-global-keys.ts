@@ -12,7 +12,12 @@ const isTaken = (event: KeyboardEvent): boolean =>
   event.target.closest(
     "input, textarea, select, [contenteditable], [role=menu], [role=dialog], .cm-editor",
   ) !== null ||
+  // Enter presses the button, or follows the link, that has the focus.
+  (event.key === "Enter" && event.target.closest("a, button, summary") !== null) ||
   document.querySelector("[role=dialog]") !== null;
+
+/** Moving and zooming go on while the key is held; an action is done once. */
+const REPEATED = new Set(["j", "k", "+", "-"]);
 
 /** Calls the handler of a single key, by its name in lower case, unless the key is typed somewhere. */
 export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): void {
@@ -23,10 +28,11 @@ export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): v
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (isTaken(event)) return;
-      const handler = latest.current[event.key.toLowerCase()];
+      const key = event.key.toLowerCase();
+      const handler = latest.current[key];
       if (!handler) return;
       event.preventDefault();
-      handler(event);
+      if (!event.repeat || REPEATED.has(key)) handler(event);
     };
     window.addEventListener("keydown", onKey);
     return () => window.removeEventListener("keydown", onKey);
