@@ -1,18 +1,33 @@
 /** Small facts that this browser keeps: what was seen or hidden. */
-const keyOf = (name: string) => `signalbox.${name}`;
+import { useSyncExternalStore } from "react";
 
-export function readFlag(name: string): boolean {
+const keyOf = (name: string) => `signalbox.${name}`;
+/** For a browser without storage, until the page is closed. */
+const known = new Set<string>();
+const listeners = new Set<() => void>();
+
+function readFlag(name: string): boolean {
   try {
-    return localStorage.getItem(keyOf(name)) !== null;
+    return known.has(name) || localStorage.getItem(keyOf(name)) !== null;
   } catch {
     return false;
   }
 }
 
 export function setFlag(name: string): void {
+  known.add(name);
   try {
     localStorage.setItem(keyOf(name), "1");
   } catch {
-    // Without storage the fact is forgotten with the page.
+    // See `known`.
   }
+  for (const listener of listeners) listener();
 }
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+};
+
+export const useFlag = (name: string): boolean =>
+  useSyncExternalStore(subscribe, () => readFlag(name));

@@ -1,13 +1,14 @@
 /** The guided path of a new hub: each step is done inside the product, and is ticked by what happened. */
 import { useQuery } from "@tanstack/react-query";
 import { Bot, Eye, Send, Workflow, X } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import type { EventItem, FlowSummary, Page, RunItem } from "../api/types.ts";
-import { readFlag, setFlag } from "../app/flags.ts";
+import { setFlag, useFlag } from "../app/flags.ts";
 import { NewFlowDialog } from "../flows/new-flow-dialog.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
+import { toastError } from "../ui/toast.tsx";
 import { Track } from "../ui/track.tsx";
 import { pathOf, type Step } from "./guided-path.ts";
 import { useSendTest } from "./send-test.tsx";
@@ -41,7 +42,8 @@ const STEPS: Record<Step, { name: string; teaches: string; action: string; icon:
 };
 
 export function FirstSteps() {
-  const [isHidden, setHidden] = useState(() => readFlag("path-hidden"));
+  const isHidden = useFlag("path-hidden");
+  const hasSeen = useFlag("event-seen");
   const [isMaking, setMaking] = useState(false);
   const [, navigate] = useLocation();
   const sendTest = useSendTest();
@@ -60,11 +62,16 @@ export function FirstSteps() {
     stats.data && flows.data && runs.data
       ? pathOf({
           events: stats.data.events.total,
-          hasSeen: readFlag("event-seen"),
+          hasSeen,
           flows: flows.data.items.length,
           hasCalled: runs.data.items.some(({ cause }) => cause === "tool"),
         })
       : undefined;
+  const isAtEnd = path !== undefined && path.now === undefined;
+  // Later, no run among the newest may be a call.
+  useEffect(() => {
+    if (isAtEnd) setFlag("path-hidden");
+  }, [isAtEnd]);
   if (isHidden || !path?.now) return null;
   const { teaches, action, icon } = STEPS[path.now];
   const actions: Record<Step, () => void> = {
@@ -72,7 +79,8 @@ export function FirstSteps() {
     see: () =>
       void api
         .get<Page<EventItem>>("/api/events", { limit: 1 })
-        .then(({ items: [newest] }) => newest && navigate(`/inbox/${newest.id}?view=all`)),
+        .then(({ items: [newest] }) => newest && navigate(`/inbox/${newest.id}?view=all`))
+        .catch(toastError),
     make: () => setMaking(true),
     call: () => navigate("/connect"),
   };
@@ -100,10 +108,7 @@ export function FirstSteps() {
           size="small"
           icon={X}
           label="Hide the first steps"
-          onClick={() => {
-            setFlag("path-hidden");
-            setHidden(true);
-          }}
+          onClick={() => setFlag("path-hidden")}
         />
       </div>
       {isMaking && <NewFlowDialog onClose={() => setMaking(false)} />}
