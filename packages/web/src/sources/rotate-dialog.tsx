@@ -36,6 +36,7 @@ export function RotateDialog({
   return (
     <Dialog
       open
+      keepOpen={rotate.data !== undefined}
       onClose={onClose}
       title={`Rotate the secret of “${source.name}”`}
       description={kind?.secret.setup}

@@ -1,6 +1,8 @@
 import { Check, Copy, type LucideIcon } from "lucide-react";
 import { useEffect, useState } from "react";
 import { IconButton } from "./button.tsx";
+import { copyText } from "./copy-text.ts";
+import { toastError } from "./toast.tsx";
 
 /** Copies `text`, and shows for a moment that it did. */
 export function CopyButton({
@@ -26,7 +28,7 @@ export function CopyButton({
       tabIndex={tabIndex}
       icon={copied ? Check : icon}
       label={copied ? "Copied" : label}
-      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+      onClick={() => void copyText(text).then(() => setCopied(true), toastError)}
     />
   );
 }

@@ -4,6 +4,20 @@ import type { ReactNode } from "react";
 import { IconButton } from "./button.tsx";
 import { cx } from "./cx.ts";
 
+const FIELD = ":is(input, select, textarea):not([readonly], :disabled, [tabindex='-1'])";
+
+/** The first field gets the focus, not the button that closes. */
+function focusField(event: Event): void {
+  const field = (event.currentTarget as HTMLElement).querySelector<HTMLElement>(FIELD);
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+}
+
+/** A message lies above the dialog: dismissing it, or an undo, leaves the dialog open. */
+const isMessage = ({ target }: Event) =>
+  target instanceof Element && target.closest("[aria-label=Messages]") !== null;
+
 export function Dialog({
   open,
   onClose,
@@ -11,6 +25,7 @@ export function Dialog({
   description,
   children,
   actions,
+  keepOpen = false,
   className = "w-[520px]",
 }: {
   open: boolean;
@@ -19,6 +34,8 @@ export function Dialog({
   description?: ReactNode;
   children?: ReactNode;
   actions?: ReactNode;
+  /** A click outside does not close it: what it shows is not shown again. */
+  keepOpen?: boolean;
   className?: string;
 }) {
   return (
@@ -31,6 +48,10 @@ export function Dialog({
             className,
           )}
           {...(!description && { "aria-describedby": undefined })}
+          onOpenAutoFocus={focusField}
+          onInteractOutside={(event) => {
+            if (keepOpen || isMessage(event.detail.originalEvent)) event.preventDefault();
+          }}
         >
           <div className="flex items-start gap-3 px-5 pt-4 pb-3">
             <div className="min-w-0 flex-1">
