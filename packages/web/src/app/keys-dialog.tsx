@@ -29,6 +29,15 @@ const GROUPS: readonly { name: string; keys: readonly [string, string][] }[] = [
     ],
   },
   {
+    name: "Payloads and values",
+    keys: [
+      ["↓", "Next line; ↑ previous line"],
+      ["→", "Open; ← close"],
+      ["Enter", "Open or close, or load more of a text"],
+      ["C", "Copy the path"],
+    ],
+  },
+  {
     name: "Runs",
     keys: [
       ["J", "Next run, or next step of a run"],

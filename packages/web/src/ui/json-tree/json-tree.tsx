@@ -6,8 +6,10 @@ import { ChevronDown, ChevronUp, Search } from "lucide-react";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import { IconButton } from "../button.tsx";
 import { CopyButton } from "../copy-button.tsx";
+import { copyText } from "../copy-text.ts";
 import { cx } from "../cx.ts";
 import { count } from "../format.ts";
+import { toastError, toasts } from "../toast.tsx";
 import { type Keys, keyOf, toPath } from "./path.ts";
 import { PAGE, parentsOf, type Row, toRows } from "./rows.ts";
 import { findInJson } from "./search.ts";
@@ -32,12 +34,13 @@ const TEXT_STEP = 4_000;
 /** Small values are open from the start. */
 const OPEN_DEPTH = 1;
 const OPEN_SIZE = 30;
+const NO_PATHS: readonly Path[] = [];
 const NOT_OURS = Symbol("not a key of the tree");
 
 export function JsonTree({
   value,
   label,
-  marked = [],
+  marked = NO_PATHS,
   searchable = false,
   onPick,
   maxRows,
@@ -77,12 +80,28 @@ export function JsonTree({
   });
 
   const hitId = hit && keyOf(hit);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when another hit is chosen only
+  const hitIndex = useMemo(() => rows.findIndex(({ id }) => id === hitId), [rows, hitId]);
+  const isHitShown = hitIndex >= 0;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: opens what the user has closed once for each hit
   useEffect(() => {
-    const index = rows.findIndex(({ id }) => id === hitId);
-    if (index >= 0) virtual.scrollToIndex(index, { align: "center" });
+    if (!hit || isHitShown) return;
+    const parents = parentsOf(value, [hit]);
+    setToggled((map) => new Map([...map].filter(([id, isOpen]) => isOpen || !parents.has(id))));
   }, [hitId]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when another hit is shown only
+  useEffect(() => {
+    if (isHitShown) virtual.scrollToIndex(hitIndex, { align: "center" });
+  }, [hitId, isHitShown]);
 
+  const lengthOf = (row: Row) => lengths.get(row.id) ?? TEXT_PART;
+  const isTextCut = (row: Row) =>
+    typeof row.value === "string" && row.value.length > lengthOf(row);
+  const showText = (row: Row) =>
+    setLengths((map) => new Map(map).set(row.id, lengthOf(row) + TEXT_STEP));
+  const copyPath = (row: Row) => {
+    const path = toPath(row.keys);
+    void copyText(path).then(() => toasts.add({ title: "Path copied", detail: path }), toastError);
+  };
   const toggle = (row: Row, isOpen = !row.isOpen) =>
     setToggled((map) => new Map(map).set(row.id, isOpen));
   const showMore = (row: Row) => {
@@ -118,12 +137,15 @@ export function JsonTree({
         case "Enter":
           if (row?.more) return showMore(row);
           if (row && onPick) return onPick(toPath(row.keys), row.keys);
+          if (row && isTextCut(row)) return showText(row);
           return row?.isOpen !== undefined && toggle(row);
+        case "c":
+          return !row || row.more || onPick ? NOT_OURS : copyPath(row);
         default:
           return NOT_OURS;
       }
     };
-    if (act() === NOT_OURS) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || act() === NOT_OURS) return;
     event.preventDefault();
     event.stopPropagation();
   };
@@ -208,8 +230,8 @@ export function JsonTree({
                   isActive={row.id === active}
                   isMarked={!row.more && marked.some((path) => isWithin(row.keys, path))}
                   isHit={row.id === hitId}
-                  shownLength={lengths.get(row.id) ?? TEXT_PART}
-                  onLength={(length) => setLengths((map) => new Map(map).set(row.id, length))}
+                  shownLength={lengthOf(row)}
+                  onText={() => showText(row)}
                   onToggle={() => {
                     setActive(row.id);
                     if (row.isOpen !== undefined) toggle(row);
@@ -233,7 +255,7 @@ function TreeRow({
   isMarked,
   isHit,
   shownLength,
-  onLength,
+  onText,
   onToggle,
   onMore,
   onPick,
@@ -244,7 +266,7 @@ function TreeRow({
   isMarked: boolean;
   isHit: boolean;
   shownLength: number;
-  onLength: (length: number) => void;
+  onText: () => void;
   onToggle: () => void;
   onMore: () => void;
   onPick: JsonTreeProps["onPick"];
@@ -291,7 +313,7 @@ function TreeRow({
               {row.name === "" ? '""' : row.name}
             </bdi>
           )}
-          <Value row={row} shownLength={shownLength} onLength={onLength} />
+          <Value row={row} shownLength={shownLength} onText={onText} />
         </span>
       </span>
       {path !== "" && (
@@ -329,11 +351,11 @@ function TreeRow({
 function Value({
   row: { value, isOpen, size },
   shownLength,
-  onLength,
+  onText,
 }: {
   row: Row;
   shownLength: number;
-  onLength: (length: number) => void;
+  onText: () => void;
 }) {
   if (typeof value === "object" && value !== null) {
     const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
@@ -358,7 +380,7 @@ function Value({
           className="ml-2 text-blue underline"
           onClick={(event) => {
             event.stopPropagation();
-            onLength(shownLength + TEXT_STEP);
+            onText();
           }}
         >
           Load more ({count(value.length - shownLength)} characters left)
