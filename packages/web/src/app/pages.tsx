@@ -48,7 +48,7 @@ export const ROUTES: readonly { path: string; page: Lazy }[] = [
     path: "/connections/:connection?",
     page: lazy(() => import("../connections/connections-page.tsx")),
   },
-  { path: "/sources/:source?", page: lazy(() => import("../sources/sources-page.tsx")) },
+  { path: "/sources", page: lazy(() => import("../sources/sources-page.tsx")) },
   { path: "/settings/:section?", page: lazy(() => import("../settings/settings-page.tsx")) },
   { path: "/connect", page: lazy(() => import("../connect/connect-page.tsx")) },
 ];

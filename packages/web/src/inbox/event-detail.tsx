@@ -73,7 +73,7 @@ export function EventDetail({
             <code className="truncate text-ink-2">{typeOf(shown)}</code>
             <span className="min-w-0 truncate type-meta text-ink-3">
               {clockMs(shown.received_at)}
-              {item && ` · ${bytes(item.size)}`} · seq {count(shown.seq)}
+              {` · ${bytes(shown.size)}`} · seq {count(shown.seq)}
             </span>
             <span className="flex-1" />
             <CopyButton
@@ -90,9 +90,13 @@ export function EventDetail({
             )}
           </h2>
           <p className="wrap-anywhere line-clamp-2 flex-none type-meta text-ink-2">
-            {shown.repo}
+            <bdi>{shown.repo}</bdi>
             {shown.repo && shown.sender && ", "}
-            {shown.sender && `by ${shown.sender}`}
+            {shown.sender && (
+              <>
+                by <bdi>{shown.sender}</bdi>
+              </>
+            )}
           </p>
           <div className="my-3 flex flex-none flex-wrap gap-[6px]">
             <Button icon={RotateCcw} onClick={() => void replayEvent(id)}>
@@ -118,7 +122,7 @@ export function EventDetail({
               {
                 value: "summary",
                 label: "Summary",
-                content: <EventSummaryTab event={shown} item={item} />,
+                content: <EventSummaryTab event={shown} />,
               },
               {
                 value: "payload",

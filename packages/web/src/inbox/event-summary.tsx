@@ -7,13 +7,7 @@ import { lookOfOutcome, typeOf } from "./event-words.ts";
 /** Only links that a browser opens as a page. */
 const isLink = (url: string | null): url is string => url !== null && /^https?:\/\//.test(url);
 
-export function EventSummaryTab({
-  event,
-  item,
-}: {
-  event: EventItem | EventView;
-  item: EventItem | undefined;
-}) {
+export function EventSummaryTab({ event }: { event: EventItem | EventView }) {
   const view = "attempts" in event ? event : undefined;
   const rows: [string, ReactNode][] = [
     ["State", event.processed ? "processed" : "waiting"],
@@ -31,7 +25,7 @@ export function EventSummaryTab({
       ),
     ],
     ["Received", `${day(event.received_at)}, ${clock(event.received_at)}`],
-    ["Size", item && bytes(item.size)],
+    ["Size", bytes(event.size)],
     ["Number in the log", count(event.seq)],
     ["Claimed by", event.claimed_by],
     ["Claimed until", event.claimed_until && clock(event.claimed_until)],

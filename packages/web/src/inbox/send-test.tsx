@@ -9,7 +9,7 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, SelectInput, TextInput } from "../ui/field.tsx";
-import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
 const SendTest = createContext<() => void>(() => {});
@@ -39,9 +39,9 @@ function SendTestDialog({ onClose }: { onClose: () => void }) {
       title="Send a test event"
       description="The hub signs a sample with the endpoint's secret and sends it to itself. It is stored, matched and announced like a real one."
     >
-      {kinds.isPending && <SkeletonRows rows={2} />}
-      {kinds.error && <ErrorState error={kinds.error} onRetry={() => void kinds.refetch()} />}
-      {kinds.data && <SendTestForm kinds={kinds.data.items} onClose={onClose} />}
+      <Loaded query={kinds} rows={2}>
+        {({ items }) => <SendTestForm kinds={items} onClose={onClose} />}
+      </Loaded>
     </Dialog>
   );
 }
@@ -128,7 +128,7 @@ function SendTestForm({ kinds, onClose }: { kinds: readonly SourceKind[]; onClos
             <option key={type} value={type} />
           ))}
       </datalist>
-      {send.error && <ErrorState error={send.error} />}
+      {send.error && <ErrorState compact error={send.error} />}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button type="submit" look="primary" icon={Send} busy={send.isPending}>

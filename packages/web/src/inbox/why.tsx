@@ -1,32 +1,40 @@
 /** Every trigger that was considered, with its reasons; the deciding field is marked in the payload. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath } from "@signalbox/rules/match/path.ts";
-import type { UseQueryResult } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Link } from "wouter";
 import type { EventView, ExplainedTrigger, Page } from "../api/types.ts";
 import { Chip } from "../ui/chip.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
 import { plural } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
+import { Loaded, type Loadable } from "../ui/loaded.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
-import { SkeletonRows } from "../ui/skeleton.tsx";
 import { Reasons } from "./reasons.tsx";
 import { type Deciding, decidingOf, linesOf, sortTriggers, stateOf } from "./verdict.ts";
 
-export function Why({
-  why: { data, error, refetch },
+export const Why = ({
+  why,
   event,
 }: {
-  why: UseQueryResult<Page<ExplainedTrigger>>;
+  why: Loadable<Page<ExplainedTrigger>>;
+  event: EventView | undefined;
+}) => (
+  <Loaded query={why} height={48}>
+    {({ items }) => <Verdicts triggers={items} event={event} />}
+  </Loaded>
+);
+
+function Verdicts({
+  triggers,
+  event,
+}: {
+  triggers: readonly ExplainedTrigger[];
   event: EventView | undefined;
 }) {
-  const { near, far } = useMemo(() => sortTriggers(data?.items ?? []), [data]);
+  const { near, far } = useMemo(() => sortTriggers(triggers), [triggers]);
   const deciding = useMemo(() => decidingOf(near), [near]);
-  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
-  if (!data) return <SkeletonRows rows={3} height={48} />;
-  if (data.items.length === 0)
+  if (triggers.length === 0)
     return (
       <EmptyState title="No trigger listens to such events">
         Publish a flow with an Event trigger for this source and type, or make one from this event.

@@ -4,9 +4,8 @@ import { useState } from "react";
 import { api } from "../api/client.ts";
 import type { Page, Setting } from "../api/types.ts";
 import { Chip } from "../ui/chip.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
 import { TextInput } from "../ui/field.tsx";
-import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Loaded } from "../ui/loaded.tsx";
 
 export const settingsQuery = {
   queryKey: ["settings"],
@@ -15,13 +14,16 @@ export const settingsQuery = {
   retry: false,
 };
 
-export function InForce() {
+export const InForce = () => (
+  <Loaded query={useQuery(settingsQuery)} rows={8} height={44}>
+    {({ items }) => <SettingList settings={items} />}
+  </Loaded>
+);
+
+function SettingList({ settings }: { settings: readonly Setting[] }) {
   const [text, setText] = useState("");
-  const { data, error, refetch } = useQuery(settingsQuery);
-  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
-  if (!data) return <SkeletonRows rows={8} height={44} />;
   const wanted = text.trim().toLowerCase();
-  const shown = data.items.filter(({ name, variable, help }) =>
+  const shown = settings.filter(({ name, variable, help }) =>
     `${name} ${variable} ${help}`.toLowerCase().includes(wanted),
   );
   return (

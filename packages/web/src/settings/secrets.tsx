@@ -11,7 +11,7 @@ import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { ago } from "../ui/format.ts";
-import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
 export function Secrets() {
@@ -28,40 +28,49 @@ export function Secrets() {
   );
   return (
     <section aria-label="Secrets of flows">
-      {secrets.isPending ? (
-        <SkeletonRows rows={3} />
-      ) : secrets.error ? (
-        <ErrorState error={secrets.error} onRetry={() => void secrets.refetch()} />
-      ) : secrets.data.items.length === 0 ? (
-        <EmptyState title="No secret yet" actions={add}>
-          A flow uses a secret as {"{{ secrets.NAME }}"}, in headers and credentials only. It is
-          stored encrypted, and masked in every record.
-        </EmptyState>
-      ) : (
-        <>
-          <div className="mb-4 flex items-center justify-between gap-4">
-            <p className="text-ink-2">
-              A flow uses a secret as <code>{"{{ secrets.NAME }}"}</code>. Its value cannot be read
-              again.
-            </p>
-            {add}
-          </div>
-          <ul className="tile divide-y divide-line">
-            {secrets.data.items.map(({ name, updated_at }) => (
-              <li key={name} className="flex items-center gap-4 px-4 py-2">
-                <code className="wrap-anywhere flex-1">{name}</code>
-                <span className="type-meta text-ink-3">set {ago(updated_at)}</span>
-                <Button size="small" onClick={() => setEdited(name)}>
-                  Replace
-                </Button>
-                <Button size="small" look="danger" onClick={() => setRemoved(name)}>
-                  Delete
-                </Button>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+      <Loaded query={secrets}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <EmptyState title="No secret yet" actions={add}>
+              A flow uses a secret as {"{{ secrets.NAME }}"}, in headers and credentials only. It is
+              stored encrypted, and masked in every record.
+            </EmptyState>
+          ) : (
+            <>
+              <div className="mb-4 flex items-center justify-between gap-4">
+                <p className="text-ink-2">
+                  A flow uses a secret as <code>{"{{ secrets.NAME }}"}</code>. Its value cannot be
+                  read again.
+                </p>
+                {add}
+              </div>
+              <ul className="tile divide-y divide-line">
+                {items.map(({ name, updated_at }) => (
+                  <li key={name} className="flex items-center gap-4 px-4 py-2">
+                    <code className="wrap-anywhere flex-1">{name}</code>
+                    <span className="type-meta text-ink-3">set {ago(updated_at)}</span>
+                    <Button
+                      size="small"
+                      aria-label={`Replace ${name}`}
+                      onClick={() => setEdited(name)}
+                    >
+                      Replace
+                    </Button>
+                    <Button
+                      size="small"
+                      look="danger"
+                      aria-label={`Delete ${name}`}
+                      onClick={() => setRemoved(name)}
+                    >
+                      Delete
+                    </Button>
+                  </li>
+                ))}
+              </ul>
+            </>
+          )
+        }
+      </Loaded>
       {edited !== undefined && <EditDialog name={edited} onClose={() => setEdited(undefined)} />}
       {removed !== undefined && (
         <DeleteDialog name={removed} onClose={() => setRemoved(undefined)} />
@@ -112,7 +121,7 @@ function EditDialog({ name: given, onClose }: { name: string; onClose: () => voi
             />
           )}
         </Field>
-        {save.error && <ErrorState error={save.error} />}
+        {save.error && <ErrorState compact error={save.error} />}
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={save.isPending} disabled={!name || !value}>
@@ -152,7 +161,7 @@ function DeleteDialog({ name, onClose }: { name: string; onClose: () => void }) 
         </>
       }
     >
-      {remove.error && <ErrorState error={remove.error} />}
+      {remove.error && <ErrorState compact error={remove.error} />}
     </Dialog>
   );
 }

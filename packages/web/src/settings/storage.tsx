@@ -1,20 +1,24 @@
 /** What the hub stores for this tenant, and how long. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import type { Stats } from "../api/types.ts";
 import { useSession } from "../app/session.ts";
 import { statsQuery } from "../inbox/strip.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ago, bytes, count } from "../ui/format.ts";
-import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Loaded } from "../ui/loaded.tsx";
 import { settingsQuery } from "./in-force.tsx";
 
-export function Storage() {
+export const Storage = () => (
+  <Loaded query={useQuery(statsQuery)} rows={4} height={36}>
+    {({ events }) => <Stored events={events} />}
+  </Loaded>
+);
+
+function Stored({ events }: { events: Stats["events"] }) {
   const { data: session } = useSession();
-  const stats = useQuery(statsQuery);
   const settings = useQuery(settingsQuery);
-  if (stats.error) return <ErrorState error={stats.error} onRetry={() => void stats.refetch()} />;
-  if (!stats.data) return <SkeletonRows rows={4} height={36} />;
-  const { total, pending, bytes: size, quota } = stats.data.events;
+  const { total, pending, bytes: size, quota } = events;
   const kept =
     settings.data?.items.filter(({ variable }) => variable.startsWith("SIGNALBOX_KEEP")) ?? [];
   const rows: [string, ReactNode][] = [
@@ -33,13 +37,19 @@ export function Storage() {
     ]),
   ];
   return (
-    <dl className="tile divide-y divide-line">
-      {rows.map(([name, value]) => (
-        <div key={name} className="grid grid-cols-[minmax(0,1fr)_minmax(0,1fr)] gap-4 px-4 py-2">
-          <dt className="text-ink-2">{name}</dt>
-          <dd className="wrap-anywhere">{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      <dl className="tile mb-4 divide-y divide-line">
+        {rows.map(([name, value]) => (
+          <div key={name} className="grid grid-cols-[minmax(0,1fr)_minmax(0,1fr)] gap-4 px-4 py-2">
+            <dt className="text-ink-2">{name}</dt>
+            <dd className="wrap-anywhere">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {/* Without the settings it is not known how long events are kept. */}
+      {settings.error && !settings.data && (
+        <ErrorState compact error={settings.error} onRetry={() => void settings.refetch()} />
+      )}
+    </>
   );
 }

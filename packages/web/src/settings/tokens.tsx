@@ -14,7 +14,7 @@ import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { ago, day } from "../ui/format.ts";
-import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
 const SCOPES = ["inbox:read", "inbox:write", "flows:call", "admin"] as const;
@@ -38,44 +38,52 @@ export function Tokens() {
           Create a token
         </Button>
       </div>
-      {tokens.isPending ? (
-        <SkeletonRows rows={3} />
-      ) : tokens.error ? (
-        <ErrorState error={tokens.error} onRetry={() => void tokens.refetch()} />
-      ) : active.length === 0 ? (
-        <EmptyState title="No token yet" command="npx signalbox token create NAME" />
-      ) : (
-        <ul className="tile divide-y divide-line">
-          {active.map((token) => (
-            <li
-              key={token.id}
-              className="grid grid-cols-[minmax(0,1fr)_minmax(0,1.4fr)_150px_auto] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-1"
-            >
-              <span className="min-w-0">
-                <b className="block truncate type-strong">{token.name}</b>
-                <span className="type-meta text-ink-3">
-                  {token.expires_at ? `until ${day(token.expires_at)}` : "does not expire"}
-                </span>
-              </span>
-              <span className="flex flex-wrap gap-1">
-                {token.scopes.map((scope) => (
-                  <Chip key={scope}>{scope}</Chip>
-                ))}
-              </span>
-              <span className="type-meta text-ink-2">
-                {token.last_used_at ? `used ${ago(token.last_used_at)}` : "never used"}
-              </span>
-              <Button size="small" look="danger" onClick={() => setLayer(token)}>
-                Revoke
-              </Button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Loaded query={tokens}>
+        {() =>
+          active.length === 0 ? (
+            <EmptyState title="No token yet" command="npx signalbox token create NAME" />
+          ) : (
+            <ul className="tile divide-y divide-line">
+              {active.map((token) => (
+                <TokenRow key={token.id} token={token} onRevoke={() => setLayer(token)} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
       {layer === "create" && <CreateDialog onClose={close} />}
       {typeof layer === "object" && <RevokeDialog token={layer} onClose={close} />}
     </section>
   );
+}
+
+const TokenRow = ({ token, onRevoke }: { token: Token; onRevoke: () => void }) => (
+  <li className="grid grid-cols-[minmax(0,1fr)_minmax(0,1.4fr)_150px_auto] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-1">
+    <span className="min-w-0">
+      <b className="block truncate type-strong" title={token.name}>
+        {token.name}
+      </b>
+      <span className="type-meta text-ink-3">{validityOf(token)}</span>
+    </span>
+    <span className="flex flex-wrap gap-1">
+      {token.scopes.map((scope) => (
+        <Chip key={scope}>{scope}</Chip>
+      ))}
+    </span>
+    <span className="type-meta text-ink-2">
+      {token.last_used_at ? `used ${ago(token.last_used_at)}` : "never used"}
+    </span>
+    <Button size="small" look="danger" aria-label={`Revoke ${token.name}`} onClick={onRevoke}>
+      Revoke
+    </Button>
+  </li>
+);
+
+function validityOf({ expires_at }: Token): string {
+  if (expires_at === null) return "does not expire";
+  return Date.parse(expires_at) > Date.now()
+    ? `until ${day(expires_at)}`
+    : `expired ${ago(expires_at)}`;
 }
 
 function CreateDialog({ onClose }: { onClose: () => void }) {
@@ -92,7 +100,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
     onSuccess: () => void queryClient.invalidateQueries({ queryKey: ["tokens"] }),
   });
   return (
-    <Dialog open onClose={onClose} title="Create a token">
+    <Dialog open onClose={onClose} title="Create a token" keepOpen={create.data !== undefined}>
       {create.data ? (
         <div className="flex flex-col gap-4">
           <p className="text-ink-2">The token is shown only now.</p>
@@ -144,20 +152,21 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
             {(control) => (
               <TextInput
                 {...control}
-                inputMode="numeric"
+                type="number"
+                min={1}
                 value={days}
                 onChange={(event) => setDays(event.target.value)}
               />
             )}
           </Field>
-          {create.error && <ErrorState error={create.error} />}
+          {create.error && <ErrorState compact error={create.error} />}
           <div className="flex justify-end gap-2">
             <Button onClick={onClose}>Cancel</Button>
             <Button
               type="submit"
               look="primary"
               busy={create.isPending}
-              disabled={name.trim() === ""}
+              disabled={name.trim() === "" || scopes.length === 0}
             >
               Create
             </Button>
@@ -192,7 +201,7 @@ function RevokeDialog({ token, onClose }: { token: Token; onClose: () => void })
         </>
       }
     >
-      {revoke.error && <ErrorState error={revoke.error} />}
+      {revoke.error && <ErrorState compact error={revoke.error} />}
     </Dialog>
   );
 }

@@ -35,7 +35,13 @@ export function AddSourceDialog({
   });
   if (add.data && kind)
     return (
-      <Dialog open onClose={onClose} title={`Set up ${kind.title}`} className="w-[600px]">
+      <Dialog
+        open
+        keepOpen
+        onClose={onClose}
+        title={`Set up ${kind.title}`}
+        className="w-[600px]"
+      >
         <PasteSteps source={add.data} kind={kind} onDone={onClose} />
       </Dialog>
     );
@@ -58,7 +64,10 @@ export function AddSourceDialog({
             <SelectInput
               {...control}
               value={kindId}
-              onChange={(event) => setKindId(event.target.value)}
+              onChange={(event) => {
+                setKindId(event.target.value);
+                setConfig({});
+              }}
             >
               {kinds.map(({ id, title }) => (
                 <option key={id} value={id}>

@@ -14,9 +14,9 @@ import { clock, day } from "../ui/format.ts";
 import { SourceMark } from "../ui/source-mark.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { EditSourceDialog } from "./edit-source-dialog.tsx";
-import { LastReceived } from "./last-received.tsx";
+import { LastReceived, type ReceivedByEndpoint } from "./last-received.tsx";
 import { RotateDialog } from "./rotate-dialog.tsx";
-import { configText, type Received, secretsText } from "./source-list.ts";
+import { configText, secretsText } from "./source-list.ts";
 
 export function SourceCard({
   source,
@@ -25,7 +25,7 @@ export function SourceCard({
 }: {
   source: Source;
   kind: SourceKind | undefined;
-  received: Received | undefined;
+  received: ReceivedByEndpoint;
 }) {
   const [layer, setLayer] = useState<"edit" | "rotate" | "delete">();
   const [, navigate] = useLocation();
@@ -41,8 +41,8 @@ export function SourceCard({
           <h2 className="truncate type-strong">{source.name}</h2>
           <p className="type-meta text-ink-3">{kind?.title ?? source.kind}</p>
         </div>
-        <div className="type-meta text-ink-2">
-          <LastReceived received={received} />
+        <div className="max-w-[45%] type-meta text-ink-2">
+          <LastReceived all={received} id={source.id} />
         </div>
       </div>
       <CommandLine label={`Copy the address of ${source.name}`}>{source.url}</CommandLine>

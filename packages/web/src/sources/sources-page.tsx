@@ -7,8 +7,7 @@ import type { EventType, Page, Source, SourceKind } from "../api/types.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
-import { SkeletonRows } from "../ui/skeleton.tsx";
+import { Loaded } from "../ui/loaded.tsx";
 import { AddSourceDialog } from "./add-source-dialog.tsx";
 import { Refusals } from "./refusals.tsx";
 import { SharedEndpoints } from "./shared-endpoints.tsx";
@@ -31,7 +30,7 @@ export default function SourcesPage() {
     queryFn: () => api.get<Page<EventType>>("/api/event-types"),
     refetchInterval: 10_000,
   });
-  const received = receivedBy(types.data?.items ?? []);
+  const received = types.data && receivedBy(types.data.items);
   const kindOf = (id: string) => kinds.data?.items.find((kind) => kind.id === id);
   const add = (
     <Button look="primary" icon={Plus} disabled={!kinds.data} onClick={() => setAdding(true)}>
@@ -47,33 +46,31 @@ export default function SourcesPage() {
       </header>
       <div className="min-h-0 flex-1 overflow-y-auto px-5 py-5">
         <div className="mx-auto flex max-w-[1080px] flex-col gap-8">
-          {!sources.data ? (
-            sources.error ? (
-              <ErrorState error={sources.error} onRetry={() => void sources.refetch()} />
-            ) : (
-              <SkeletonRows rows={4} />
-            )
-          ) : sources.data.items.length === 0 ? (
-            <EmptyState
-              title="No endpoint with a key yet"
-              command="npx signalbox source add github"
-              actions={add}
-            >
-              An endpoint is an address for one sender, with a secret of its own that you can
-              rotate.
-            </EmptyState>
-          ) : (
-            <ul className="grid grid-cols-[repeat(auto-fill,minmax(420px,1fr))] gap-4 max-[560px]:grid-cols-1">
-              {sources.data.items.map((source) => (
-                <SourceCard
-                  key={source.id}
-                  source={source}
-                  kind={kindOf(source.kind)}
-                  received={received.get(source.id)}
-                />
-              ))}
-            </ul>
-          )}
+          <Loaded query={sources} rows={4}>
+            {({ items }) =>
+              items.length === 0 ? (
+                <EmptyState
+                  title="No endpoint with a key yet"
+                  command="npx signalbox source add github"
+                  actions={add}
+                >
+                  An endpoint is an address for one sender, with a secret of its own that you can
+                  rotate.
+                </EmptyState>
+              ) : (
+                <ul className="grid grid-cols-[repeat(auto-fill,minmax(420px,1fr))] gap-4 max-[560px]:grid-cols-1">
+                  {items.map((source) => (
+                    <SourceCard
+                      key={source.id}
+                      source={source}
+                      kind={kindOf(source.kind)}
+                      received={received}
+                    />
+                  ))}
+                </ul>
+              )
+            }
+          </Loaded>
           <SharedEndpoints kinds={kinds} received={received} />
           <Refusals />
         </div>
