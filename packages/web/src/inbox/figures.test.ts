@@ -7,7 +7,7 @@ const point = (events: number, runs = 0, failed = 0) => ({
   events,
   runs,
   failed,
-  p95_ms: null,
+  p95_ms: runs > 0 ? 900 : null,
 });
 
 it("averages the rate over the slots that are over", () => {
@@ -26,7 +26,9 @@ it("averages the rate over the slots that are over", () => {
     runsOfDay: 6,
     runs: [0, 2, 2, 2, 2, 2, 0],
     failed: 5,
+    failures: [0, 1, 1, 1, 1, 1, 0],
     p95Ms: 1_800,
+    p95s: [0, 900, 900, 900, 900, 900, 0],
   });
 });
 

@@ -12,20 +12,25 @@ export function figuresOf({ runs, series }: Pick<Stats, "runs" | "series">): {
   runsOfDay: number;
   runs: number[];
   failed: number;
+  failures: number[];
   p95Ms: number | null;
+  p95s: number[];
 } {
   const points = series?.points ?? [];
+  const newestBars = points.slice(-BARS);
   const slotMs = series?.slot_ms ?? 60_000;
   // The last slot is not over yet.
   const newest = points.slice(0, -1).slice(-Math.round(RATE_MS / slotMs));
   const received = newest.reduce((sum, { events }) => sum + events, 0);
   return {
     perMinute: newest.length === 0 ? 0 : (received * 60_000) / (newest.length * slotMs),
-    events: points.slice(-BARS).map(({ events }) => events),
+    events: newestBars.map(({ events }) => events),
     runsOfDay: Object.values(runs).reduce((sum, count) => sum + count, 0),
-    runs: points.slice(-BARS).map(({ runs }) => runs),
+    runs: newestBars.map(({ runs }) => runs),
     failed: points.reduce((sum, { failed }) => sum + failed, 0),
+    failures: newestBars.map(({ failed }) => failed),
     p95Ms: series?.p95_ms ?? null,
+    p95s: newestBars.map(({ p95_ms }) => p95_ms ?? 0),
   };
 }
 

@@ -64,8 +64,11 @@ function Figure({
   );
 }
 
+/** On a narrow page the figures count more than their charts. */
+const IF_ROOM = "max-[1430px]:hidden";
+
 function Figures({ stats }: { stats: Stats }) {
-  const { perMinute, events, runsOfDay, runs, failed, p95Ms } = figuresOf(stats);
+  const { perMinute, events, runsOfDay, runs, failed, failures, p95Ms, p95s } = figuresOf(stats);
   const [p95 = "–", p95Unit = ""] = p95Ms === null ? [] : duration(p95Ms).split(" ");
   return (
     <>
@@ -79,9 +82,11 @@ function Figures({ stats }: { stats: Stats }) {
       </Gauge>
       <Gauge>
         <Figure value={count(failed)} unit="failed" label="of the last hour" isAlarm={failed > 0} />
+        <Sparkline values={failures} label="failures of the last minutes" className={IF_ROOM} />
       </Gauge>
       <Gauge>
         <Figure value={p95} unit={p95Unit} label="p95 of a run" />
+        <Sparkline values={p95s} label="p95 of the last minutes" className={IF_ROOM} />
       </Gauge>
     </>
   );

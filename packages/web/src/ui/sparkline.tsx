@@ -1,5 +1,15 @@
 /** Small bars of a series; the newest is on the right. */
-export function Sparkline({ values, label }: { values: readonly number[]; label: string }) {
+import { cx } from "./cx.ts";
+
+export function Sparkline({
+  values,
+  label,
+  className,
+}: {
+  values: readonly number[];
+  label: string;
+  className?: string;
+}) {
   const max = Math.max(1, ...values);
   const step = 5;
   return (
@@ -8,7 +18,7 @@ export function Sparkline({ values, label }: { values: readonly number[]; label:
       aria-label={label}
       width={values.length * step - 2}
       height={24}
-      className="flex-none text-ink-3"
+      className={cx("flex-none text-ink-3", className)}
     >
       {values.map((value, index) => {
         const height = Math.max(1.5, (value / max) * 24);
