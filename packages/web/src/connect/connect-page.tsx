@@ -3,11 +3,13 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { api } from "../api/client.ts";
+import { toProblem } from "../api/problem.ts";
 import type { CreatedToken, Page, Token } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useSession } from "../app/session.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { useApps } from "../flows/use-apps.ts";
+import { useNow } from "../runs/use-now.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -53,6 +55,7 @@ export default function ConnectPage() {
           <section className="tile flex flex-col gap-5 p-5 shadow-tile">
             <Field
               label="What the agent gets"
+              error={apps.error && !apps.data ? toProblem(apps.error).detail : undefined}
               hint={
                 app === INBOX
                   ? "Tools to list, read, wait for, claim, explain and replay events."
@@ -89,7 +92,7 @@ export default function ConnectPage() {
                   : "It may read and change the inbox, and call flows. Or use a token that you have."}
               </p>
             </div>
-            {create.error && <ErrorState error={create.error} />}
+            {create.error && <ErrorState compact error={create.error} />}
             <Tabs
               label="Client"
               className="mb-4"
@@ -121,6 +124,7 @@ export default function ConnectPage() {
 
 /** Whether the agent has called: the new token if there is one, else the newest use of any. */
 function Called({ created }: { created: CreatedToken | undefined }) {
+  const now = useNow(true);
   const { data } = useQuery({
     queryKey: ["tokens"],
     queryFn: () => api.get<Page<Token>>("/api/tokens"),
@@ -144,27 +148,26 @@ function Called({ created }: { created: CreatedToken | undefined }) {
           { key: "call", name: "It calls", state: isUsed ? "done" : "next" },
         ]}
       />
-      <p role="status" className="flex items-center gap-3">
+      <p className="flex items-center gap-3">
+        <SignalHead
+          aspect={isUsed ? "green" : created ? "lunar" : "none"}
+          label={isUsed ? "connected" : created ? "waiting" : "no token yet"}
+        />
         {isUsed ? (
-          <>
-            <SignalHead aspect="green" label="connected" />
-            <b className="font-semibold">It called just now.</b>
-          </>
+          <b className="font-semibold">It called {ago(used.last_used_at ?? "", now)}.</b>
         ) : (
-          <>
-            <SignalHead
-              aspect={created ? "lunar" : "none"}
-              label={created ? "waiting" : "no token yet"}
-            />
-            <span className="text-ink-2">
-              {created
-                ? "Waiting for the first call with the new token…"
-                : used?.last_used_at
-                  ? `“${used.name}” called ${ago(used.last_used_at)}.`
-                  : "No agent has called yet."}
-            </span>
-          </>
+          <span className="text-ink-2">
+            {created
+              ? "Waiting for the first call with the new token…"
+              : used?.last_used_at
+                ? `“${used.name}” called ${ago(used.last_used_at, now)}.`
+                : "No agent has called yet."}
+          </span>
         )}
+      </p>
+      {/* Without the time, which would be announced every second. */}
+      <p className="sr-only" role="status">
+        {isUsed ? "The agent has called." : ""}
       </p>
     </section>
   );
