@@ -22,11 +22,29 @@ it("gives a configuration that works when pasted, and says when the agent has ca
   await page.getByRole("tab", { name: "Plain HTTP" }).click();
   const command = (await page.locator("pre").textContent()) ?? "";
   expect(execFileSync("sh", ["-c", command]).toString()).toContain("weekly_digest");
-  await page.getByText("It called just now.").waitFor();
+  await page.getByText(/^It called (just now|\d+ s ago)\.$/).waitFor();
+  await page.getByText(/^It called \d+ s ago\.$/).waitFor();
+});
+
+it("says why the apps are missing", async () => {
+  const page = await ui.open("/connect", {
+    prepare: (page) =>
+      page.route("**/api/apps?**", (route) =>
+        route.fulfill({
+          status: 403,
+          contentType: "application/problem+json",
+          body: JSON.stringify({ title: "Forbidden", detail: "The token lacks the scope admin." }),
+        }),
+      ),
+  });
+  await page.getByRole("alert").getByText("The token lacks the scope admin.").waitFor();
 });
 
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
   const page = await ui.open("/connect", { colorScheme, reducedMotion: "reduce" });
   await page.getByRole("tab", { name: "Claude Code" }).waitFor();
   expect(await findBarriers(page)).toEqual([]);
+  await page.getByRole("button", { name: "Create a token" }).click();
+  await page.getByText("Waiting for the first call with the new token…").waitFor();
+  expect(await findBarriers(page), "with a token").toEqual([]);
 });

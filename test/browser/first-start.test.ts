@@ -12,14 +12,19 @@ const send = (title: string) =>
   });
 
 it("leads from an empty hub to the first flow, and shows events as they arrive", async () => {
-  const page = await ui.open();
+  const page = await ui.open("/inbox", { colorScheme: "dark", reducedMotion: "reduce" });
   const path = page.getByRole("region", { name: "First steps" });
   await page.getByRole("heading", { name: "The line is clear" }).waitFor();
   await page.getByText("npx signalbox send github issues --action opened").waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
   expect(await findBarriers(page)).toEqual([]);
+  await page.emulateMedia({ colorScheme: "light" });
+  await expect.poll(() => page.locator("html").getAttribute("data-theme")).toBe("light");
+  expect(await findBarriers(page), "light").toEqual([]);
 
   await path.getByRole("button", { name: "Send test event" }).click();
+  await page.getByRole("dialog").getByRole("combobox", { name: "Source" }).waitFor();
+  expect(await findBarriers(page), "send a test event").toEqual([]);
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.waitForURL(/inbox\/.+/);
   await page.getByRole("complementary", { name: "Event" }).waitFor();
@@ -75,9 +80,25 @@ it("shows a change of another tab without moving a row", async () => {
   );
 });
 
-it("says when the hub is gone", async () => {
-  const page = await ui.open();
+it("says when the hub is gone, keeps what is shown, and goes on when it is back", async () => {
+  const page = await ui.open("/inbox?view=all");
+  await rows(page).first().waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
+  let failed = 0;
+  page.on("requestfailed", (request) => {
+    if (request.url().endsWith("/api/session")) failed += 1;
+  });
   await ui.hub().stop("SIGKILL");
   await page.getByText("Not live").waitFor();
+  // The last attempt to find out whether the session has ended.
+  await expect.poll(() => failed).toBe(3);
+  expect(await rows(page).count()).toBeGreaterThan(0);
+  await rows(page).first().click();
+  await page.getByRole("tab", { name: "Payload" }).click();
+  const panel = page.getByRole("tabpanel");
+  await panel.getByRole("alert").getByText("The hub does not respond").waitFor();
+
+  await ui.restart();
+  await page.getByText("Live", { exact: true }).waitFor();
+  await panel.getByRole("tree", { name: "payload" }).waitFor();
 });

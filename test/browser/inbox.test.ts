@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
-import { deliver } from "../support/deliver.ts";
+import { deliver, issueOpened } from "../support/deliver.ts";
 import { sendEvents, setUpFlows, startOutside } from "./support/sample-desk.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
@@ -59,6 +59,44 @@ describe("the list", () => {
     await expect.poll(() => rows(page).count()).toBe(13);
   });
 
+  it("keeps a blank that is typed in a pause, and the filter that is chosen meanwhile", async () => {
+    const page = await ui.open("/inbox?view=all");
+    const field = page.getByRole("searchbox", { name: "Search events" });
+    await field.fill("lamp ");
+    await page.waitForURL(/q=lamp$/);
+    await field.press("End");
+    await page.keyboard.type("stays");
+    await page.getByRole("radio", { name: "Waiting" }).click();
+    await page.waitForURL(/\/inbox\?q=lamp\+stays$/);
+    expect(await field.inputValue()).toBe("lamp stays");
+  });
+
+  it("says if the next page fails, and loads it only when asked", async () => {
+    let asked = 0;
+    const page = await ui.open("/inbox?view=all", {
+      prepare: (page) =>
+        page.route("**/api/events?**", async (route) => {
+          if (!route.request().url().includes("cursor=")) {
+            const response = await route.fetch();
+            return route.fulfill({ json: { ...(await response.json()), next_cursor: "next" } });
+          }
+          asked += 1;
+          await route.fulfill({
+            status: 400,
+            contentType: "application/problem+json",
+            body: JSON.stringify({ title: "Invalid request", detail: "The cursor is too old." }),
+          });
+        }),
+    });
+    const failure = page.getByRole("alert").getByText("The cursor is too old.");
+    await failure.waitFor();
+    expect(await rows(page).count()).toBe(13);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await expect.poll(() => asked).toBe(2);
+    await failure.waitFor();
+    expect(asked).toBe(2);
+  });
+
   it("keeps named views", async () => {
     const page = await ui.open("/inbox?view=unmatched");
     await page.getByRole("button", { name: "Save view" }).click();
@@ -69,8 +107,11 @@ describe("the list", () => {
     await page.getByRole("link", { name: "Nobody listens" }).click();
     await page.waitForURL(/view=unmatched/);
     await page.getByRole("button", { name: "Views" }).click();
+    expect(await findBarriers(page)).toEqual([]);
     await page.getByRole("button", { name: "Delete the view Nobody listens" }).click();
     await page.getByRole("button", { name: "Save view" }).waitFor();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByRole("button", { name: "Views" }).waitFor();
   });
 
   it("says what to do if nothing matches, if nothing loads, and while it loads", async () => {
@@ -137,6 +178,23 @@ describe("the keys", () => {
     await expect.poll(() => rows(page).count()).toBe(13);
   });
 
+  it("do an action once while they are held, and put the list right if it fails", async () => {
+    const page = await ui.open("/inbox?view=all");
+    await row(page, LAMP).waitFor();
+    await page.keyboard.press("j");
+    // The second one is a repetition of the first.
+    await page.keyboard.down("x");
+    await page.keyboard.down("x");
+    await page.keyboard.up("x");
+    await page.getByText("1 event selected").waitFor();
+    await page.route("**/api/events/bulk", (route) => route.abort());
+    await page.keyboard.press("e");
+    await page.getByText("The hub does not respond").waitFor();
+    expect(await rows(page).first().getByText("processed").count()).toBe(0);
+    await page.getByText("1 event selected").waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+  });
+
   it("replay an event, and say if nothing matched", async () => {
     const page = await ui.open();
     await row(page, "Fix the bell").click();
@@ -172,6 +230,47 @@ describe("an event", () => {
         tree.getByRole("treeitem", { name: "issue" }).first().getAttribute("aria-expanded"),
       )
       .toBe("false");
+    await page.keyboard.press("c");
+    await page.getByText("Path copied").waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("issue");
+    // The search opens what hides a hit.
+    await page.getByRole("searchbox", { name: "Search in payload" }).fill("question");
+    await tree.getByText('"question"').waitFor();
+  });
+
+  it("gives a path also without the clipboard API, which pages of plain HTTP lack", async () => {
+    const page = await ui.open("/inbox", {
+      permissions: ["clipboard-read"],
+      prepare: (page) =>
+        page.addInitScript(() => {
+          const { clipboard } = navigator;
+          Object.assign(window, { readText: () => clipboard.readText() });
+          Object.defineProperty(navigator, "clipboard", { value: undefined });
+        }),
+    });
+    await openLamp(page);
+    await page.getByRole("button", { name: "Copy a link to the event" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    const copied = await page.evaluate(() =>
+      (window as unknown as { readText(): Promise<string> }).readText(),
+    );
+    expect(copied).toMatch(/\/inbox\/[\w-]+\?view=all$/);
+  });
+
+  it("shows a payload above 8 MB as text, in parts", async () => {
+    const body = { ...issueOpened, filler: "ä".repeat(4_500_000) };
+    await deliver(ui.url(), { type: "push", body: JSON.stringify(body) });
+    const { json } = await ui.call("GET", "/api/events?limit=1");
+    const page = await ui.open(`/inbox/${json.items[0].id}?view=all`);
+    await tab(page, "Payload");
+    const panel = page.getByRole("tabpanel");
+    await panel.getByText("The first 262.1 KB of 9.0 MB, as text").waitFor();
+    await panel.getByRole("button", { name: "Load more" }).click();
+    await panel.getByText("The first 524.3 KB of 9.0 MB, as text").waitFor();
+    const text = (await panel.locator("pre").textContent()) ?? "";
+    expect(text.startsWith('{"action":"opened"')).toBe(true);
+    expect(text).not.toContain("\uFFFD");
+    await ui.call("POST", "/api/events/bulk", { action: "processed", ids: [json.items[0].id] });
   });
 
   it("shows its headers and its runs", async () => {

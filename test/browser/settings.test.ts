@@ -10,6 +10,8 @@ it("creates a token that works, shows its last use, and revokes it", async () =>
   await page.getByRole("checkbox", { name: "inbox:write" }).click();
   await page.getByRole("button", { name: "Create", exact: true }).click();
   const token = (await page.getByRole("dialog").locator("pre").textContent()) ?? "";
+  // A click beside the dialog must not hide a token that is shown once.
+  await page.mouse.click(5, 5);
   await page.getByRole("button", { name: "Done" }).click();
   const row = page.getByRole("listitem").filter({ hasText: "laptop" });
   await row.getByText("never used").waitFor();
@@ -23,6 +25,13 @@ it("creates a token that works, shows its last use, and revokes it", async () =>
   await expect.poll(async () => (await get()).status).toBe(401);
 });
 
+it("says which tokens have expired", async () => {
+  await ui.call("POST", "/api/tokens", { name: "short-lived", days: 1e-8 });
+  const page = await ui.open("/settings");
+  const row = page.getByRole("listitem").filter({ hasText: "short-lived" });
+  await row.getByText("expired just now").waitFor();
+});
+
 it("stores, replaces and deletes a secret, and reports what is wrong with one", async () => {
   const page = await ui.open("/settings/secrets");
   await page.getByRole("button", { name: "Add a secret" }).click();
@@ -34,6 +43,10 @@ it("stores, replaces and deletes a secret, and reports what is wrong with one", 
   await page.getByRole("button", { name: "Store" }).click();
   await page.getByText("API_KEY is stored").waitFor();
   const row = page.getByRole("listitem").filter({ hasText: "API_KEY" });
+  await row.getByRole("button", { name: "Replace API_KEY" }).click();
+  await page.keyboard.type("another long value");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
   await row.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByRole("heading", { name: "No secret yet" }).waitFor();
@@ -46,6 +59,22 @@ it("shows the settings in force and where they come from", async () => {
   await row.getByText("environment").waitFor();
 });
 
+it("shows what is stored and how long, and why that is not known", async () => {
+  const page = await ui.open("/settings/storage");
+  await page.getByText("Events ever received").waitFor();
+  await page.getByText("SIGNALBOX_KEEP_PROCESSED").first().waitFor();
+  await page.route("**/api/settings", (route) =>
+    route.fulfill({
+      status: 403,
+      contentType: "application/problem+json",
+      body: JSON.stringify({ title: "Forbidden", detail: "It needs a token for all tenants." }),
+    }),
+  );
+  await page.reload();
+  await page.getByRole("alert").getByText("It needs a token for all tenants.").waitFor();
+  await page.getByText("Events ever received").waitFor();
+});
+
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
   const page = await ui.open("/settings", { colorScheme, reducedMotion: "reduce" });
   for (const name of ["Tokens", "Secrets of flows", "Storage", "Settings in force"]) {
@@ -53,4 +82,8 @@ it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
     await page.getByRole("tabpanel").waitFor();
     expect(await findBarriers(page), name).toEqual([]);
   }
+  await page.getByRole("tab", { name: "Tokens" }).click();
+  await page.getByRole("button", { name: "Create a token" }).click();
+  await page.getByRole("dialog").waitFor();
+  expect(await findBarriers(page), "create a token").toEqual([]);
 });

@@ -22,6 +22,32 @@ it("asks to sign in without a session, and after signing out", async () => {
   await page.getByText("npx signalbox open").waitFor();
 });
 
+it("signs in by a link that is pasted into the open page, also if the hub is away for a moment", async () => {
+  const page = await ui.open("/sign-in");
+  await page.context().clearCookies();
+  await page.getByText("npx signalbox open").waitFor();
+  await page.route("**/api/session", (route) =>
+    route.request().method() === "POST" ? route.abort() : route.continue(),
+  );
+  // The address differs only in its fragment, so the browser does not load the page again.
+  await page.goto(await ui.link());
+  await page.getByRole("alert").getByText("The hub does not respond").waitFor();
+  expect(page.url()).not.toContain("code");
+  await page.unroute("**/api/session");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.waitForURL("**/inbox");
+  await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
+});
+
+it("asks to sign in when the session is revoked elsewhere", async () => {
+  const page = await ui.open();
+  await page.getByText("Live", { exact: true }).waitFor();
+  const { json } = await ui.call("GET", "/api/tokens?kind=session");
+  for (const { id, revoked_at } of json.items)
+    if (revoked_at === null) await ui.call("DELETE", `/api/tokens/${id}`);
+  await page.getByText("npx signalbox open").waitFor();
+});
+
 it("keeps the choice of the theme", async () => {
   const page = await ui.open("/inbox", { colorScheme: "light" });
   const theme = () => page.locator("html").getAttribute("data-theme");
@@ -58,8 +84,41 @@ it("goes to every page by keyboard, and finds pages in the palette", async () =>
   await page.getByRole("dialog", { name: "Keys" }).waitFor();
 });
 
-it.each(THEMES)("has no barrier on the sign-in page (%s)", async (colorScheme) => {
-  const page = await ui.open("/sign-in", { colorScheme });
+it("signs out from the palette, and says if that fails", async () => {
+  const page = await ui.open();
+  await page.route("**/api/session", (route) =>
+    route.request().method() === "DELETE" ? route.abort() : route.continue(),
+  );
+  const signOut = async () => {
+    await page.keyboard.press("Control+k");
+    await page.getByPlaceholder("Go to a page").fill("sign out");
+    await page.getByRole("option", { name: "Sign out" }).waitFor();
+    await page.keyboard.press("Enter");
+  };
+  await signOut();
+  await page.getByText("The hub does not respond").waitFor();
+  expect(page.url()).toContain("/inbox");
+  await page.unroute("**/api/session");
+  await signOut();
+  await page.waitForURL("**/sign-in");
+});
+
+it.each(THEMES)("has no barrier at sign-in, in the palette and the keys (%s)", async (colorScheme) => {
+  const page = await ui.open("/sign-in", { colorScheme, reducedMotion: "reduce" });
   await page.getByText("npx signalbox open").waitFor();
   expect(await findBarriers(page)).toEqual([]);
+  await page.goto(`${ui.url()}/sign-in#code=unknown`);
+  await page.getByRole("alert").waitFor();
+  expect(await findBarriers(page), "a link that does not work").toEqual([]);
+
+  await page.goto(`${ui.url()}/nowhere`);
+  await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+  expect(await findBarriers(page), "a page that is missing").toEqual([]);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: "Connections" }).waitFor();
+  expect(await findBarriers(page), "palette").toEqual([]);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  expect(await findBarriers(page), "keys").toEqual([]);
 });

@@ -123,4 +123,16 @@ it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
   await page.getByRole("combobox", { name: "Sender" }).selectOption("generic");
   await page.getByRole("combobox", { name: "Mode" }).waitFor();
   expect(await findBarriers(page), "add").toEqual([]);
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("dialog", { name: "Set up Generic webhook" }).waitFor();
+  expect(await findBarriers(page), "set up").toEqual([]);
+  // A click beside the dialog must not hide a secret that is shown once.
+  await page.mouse.click(5, 5);
+  await page.getByRole("button", { name: "Done" }).click();
+  for (const name of ["Rotate the secret", "Edit", "Delete"]) {
+    await page.getByRole("listitem").getByRole("button", { name }).first().click();
+    await page.getByRole("dialog").waitFor();
+    expect(await findBarriers(page), name).toEqual([]);
+    await page.keyboard.press("Escape");
+  }
 });

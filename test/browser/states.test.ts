@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { deliver } from "../support/deliver.ts";
 import { serveSdk2 } from "../support/mcp-servers.ts";
 import { startOutside } from "./support/sample-desk.ts";
-import { useUi } from "./support/ui.ts";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
 let eventId = "";
@@ -102,22 +102,23 @@ const LISTS: readonly List[] = [
 ];
 
 /** Holds back the responses to some requests until it is told what they are. */
-async function control(page: Page, requests: RegExp, nothing: unknown) {
+function control(requests: RegExp, nothing: unknown) {
   let isFailing = true;
   const released = Promise.withResolvers<void>();
-  await page.route(requests, async (route) => {
-    await released.promise;
-    await route.fulfill(
-      isFailing
-        ? {
-            status: 409,
-            contentType: "application/problem+json",
-            body: JSON.stringify({ title: "Not now", detail: WORDS, code: "moved" }),
-          }
-        : { status: 200, contentType: "application/json", body: JSON.stringify(nothing) },
-    );
-  });
   return {
+    hold: (page: Page) =>
+      page.route(requests, async (route) => {
+        await released.promise;
+        await route.fulfill(
+          isFailing
+            ? {
+                status: 409,
+                contentType: "application/problem+json",
+                body: JSON.stringify({ title: "Not now", detail: WORDS, code: "moved" }),
+              }
+            : { status: 200, contentType: "application/json", body: JSON.stringify(nothing) },
+        );
+      }),
     fail: () => released.resolve(),
     answer: () => {
       isFailing = false;
@@ -128,9 +129,10 @@ async function control(page: Page, requests: RegExp, nothing: unknown) {
 describe("the list of", () => {
   it.each(LISTS)("$name loads, fails in the hub's words, and teaches when empty", async (list) => {
     const { path, requests, empty, tab, nothing = NONE } = list;
-    const page = await ui.open();
-    const responses = await control(page, requests, nothing);
-    await page.goto(`${ui.url()}${typeof path === "string" ? path : path()}`);
+    const responses = control(requests, nothing);
+    const page = await ui.open(typeof path === "string" ? path : path(), {
+      prepare: responses.hold,
+    });
     if (tab) await page.getByRole("tab", { name: tab }).click();
     const place = tab ? page.getByRole("tabpanel") : page.getByRole("main");
     await page.getByRole("heading", { level: 1 }).waitFor();
@@ -142,6 +144,24 @@ describe("the list of", () => {
     await place.getByText(empty).waitFor();
     expect(await place.getByText(WORDS).count()).toBe(0);
   });
+});
+
+it.each(THEMES)("loading, failure and emptiness have no barrier (%s)", async (colorScheme) => {
+  const responses = control(/\/api\/events\?/, NONE);
+  const page = await ui.open("/inbox?view=all", {
+    colorScheme,
+    reducedMotion: "reduce",
+    prepare: responses.hold,
+  });
+  await page.getByRole("status", { name: "Loading" }).first().waitFor();
+  expect(await findBarriers(page), "loading").toEqual([]);
+  responses.fail();
+  await page.getByRole("alert").getByText(WORDS).waitFor();
+  expect(await findBarriers(page), "failed").toEqual([]);
+  responses.answer();
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: "No event has arrived yet" }).waitFor();
+  expect(await findBarriers(page), "empty").toEqual([]);
 });
 
 const WORD = "W".repeat(10_000);
@@ -226,6 +246,21 @@ it("shows hostile names and errors as text on every page, without breaking the l
     expect(await page.locator("img[src=x], main script").count(), path).toBe(0);
     expect(await page.title(), path).not.toBe("owned");
   }
+
+  const isWide = (role: "dialog" | "region", name?: string) =>
+    page
+      .getByRole(role, { ...(name && { name }) })
+      .evaluate((element) => element.scrollWidth > element.clientWidth);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option").filter({ hasText: "onerror" }).first().waitFor();
+  expect(await isWide("dialog"), "palette").toBe(false);
+  await page.goto(`${ui.url()}/settings`);
+  const row = page.getByRole("listitem").filter({ hasText: "onerror" });
+  await row.getByRole("button", { name: /^Revoke/ }).click();
+  expect(await isWide("dialog"), "revoke a token").toBe(false);
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByText(/was revoked$/).waitFor();
+  expect(await isWide("region", "Messages"), "message").toBe(false);
 });
 
 describe("motion", () => {

@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
-import { useUi } from "./support/ui.ts";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi({ SIGNALBOX_TENANCY: "github" });
 
 it("asks an operator for the tenant, and shows only its events", async () => {
   const page = await ui.open();
   await page.getByRole("heading", { name: "Choose a tenant" }).waitFor();
+  await page.getByText("No tenant yet.", { exact: false }).waitFor();
   await page.getByRole("textbox", { name: "Tenant" }).fill("42");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "The line is clear" }).waitFor();
@@ -17,4 +18,56 @@ it("asks an operator for the tenant, and shows only its events", async () => {
   await page.getByRole("menuitem", { name: "Switch tenant" }).click();
   await page.getByRole("heading", { name: "Choose a tenant" }).waitFor();
   expect(page.url()).toContain("/inbox");
+});
+
+it("forgets the tenant at the next sign-in", async () => {
+  const page = await ui.open();
+  await page.getByRole("textbox", { name: "Tenant" }).fill("42");
+  await page.keyboard.press("Enter");
+  await page.getByText(/^42 · /).waitFor();
+  await page.goto(await ui.link());
+  await page.getByRole("heading", { name: "Choose a tenant" }).waitFor();
+});
+
+it.each(THEMES)("lists the tenants, and says if that fails (%s)", async (colorScheme) => {
+  const responses = [
+    {
+      status: 409,
+      contentType: "application/problem+json",
+      json: { title: "Not now", detail: "The registry is being moved.", code: "moved" },
+    },
+    {
+      json: {
+        items: [{ id: "42", name: "octo", pending: 3, created_at: "2026-11-15T12:00:00.000Z" }],
+        next_cursor: "more",
+      },
+    },
+    {
+      json: {
+        items: [{ id: "43", name: null, pending: 1, created_at: "2026-11-15T12:00:00.000Z" }],
+        next_cursor: null,
+      },
+    },
+  ];
+  const held = Promise.withResolvers<void>();
+  const page = await ui.open("/inbox", {
+    colorScheme,
+    reducedMotion: "reduce",
+    prepare: (page) =>
+      page.route("**/api/tenants?**", async (route) => {
+        await held.promise;
+        await route.fulfill(responses.shift());
+      }),
+  });
+  await page.getByRole("status", { name: "Loading" }).waitFor();
+  held.resolve();
+  await page.getByText("The registry is being moved.").waitFor();
+  expect(await findBarriers(page), "failed").toEqual([]);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("button", { name: "octo 3 waiting events" }).waitFor();
+  await page.getByRole("button", { name: "Load more" }).click();
+  await page.getByRole("button", { name: "43 1 waiting event" }).waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+  await page.getByRole("button", { name: "octo 3 waiting events" }).click();
+  await page.getByText(/^42 · /).waitFor();
 });

@@ -18,13 +18,21 @@ export const THEMES: readonly Theme[] = ["light", "dark"];
 export interface Ui {
   url(): string;
   hub(): HubProcess;
+  /** Starts the hub again, at the same address, after it was stopped. */
+  restart(): Promise<void>;
   /** Calls the API as admin; throws on any other status than a success. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   call(method: string, path: string, body?: unknown): Promise<{ json: any }>;
   /** A link that signs in once. */
   link(): Promise<string>;
-  /** A page that is signed in; with `link`, by opening it. The test fails if the page has logged an error. */
-  open(path?: string, options?: BrowserContextOptions & { link?: string }): Promise<Page>;
+  /** A page that is signed in, by `link` if there is one. The test fails if the page has logged an error. */
+  open(path?: string, options?: OpenOptions): Promise<Page>;
+}
+
+interface OpenOptions extends BrowserContextOptions {
+  link?: string;
+  /** Called before the page loads. */
+  prepare?: (page: Page) => Promise<unknown>;
 }
 
 /** Registers hooks of the file, so it must be called at its top. */
@@ -32,7 +40,7 @@ export function useUi(env: Record<string, string> = {}): Ui {
   const data = mkdtempSync(join(tmpdir(), "signalbox-ui-"));
   let hub: HubProcess;
   let browser: Browser;
-  beforeAll(async () => {
+  const start = async (more: Record<string, string> = {}) => {
     hub = await startHubProcess({
       data,
       env: {
@@ -41,9 +49,12 @@ export function useUi(env: Record<string, string> = {}): Ui {
         SIGNALBOX_ALLOW_UNSIGNED: "true",
         SIGNALBOX_ALLOW_PRIVATE: "on",
         ...env,
+        ...more,
       },
     });
-    browser = await launchChromium();
+  };
+  beforeAll(async () => {
+    [browser] = await Promise.all([launchChromium(), start()]);
   });
   afterAll(async () => {
     await browser?.close();
@@ -77,7 +88,8 @@ export function useUi(env: Record<string, string> = {}): Ui {
     hub: () => hub,
     call,
     link,
-    async open(path = "/inbox", { link: given, ...options } = {}) {
+    restart: () => start({ PORT: new URL(hub.url).port }),
+    async open(path = "/inbox", { link: given, prepare, ...options } = {}) {
       const context = await browser.newContext({
         viewport: { width: 1440, height: 900 },
         ...options,
@@ -95,11 +107,14 @@ export function useUi(env: Record<string, string> = {}): Ui {
         await context.close();
         expect(problems, "errors in the console of the page").toEqual([]);
       });
-      if (given) {
+      if (given === undefined) await signIn(context);
+      else {
         await page.goto(given);
         await page.waitForURL("**/inbox");
-      } else await signIn(context);
-      if (!given || path !== "/inbox") await page.goto(`${hub.url}${path}`);
+      }
+      await prepare?.(page);
+      if (given === undefined || path !== "/inbox") await page.goto(`${hub.url}${path}`);
+      await page.getByRole("main").waitFor();
       return page;
     },
   };

@@ -55,9 +55,9 @@ export function Dialog({
         >
           <div className="flex items-start gap-3 px-5 pt-4 pb-3">
             <div className="min-w-0 flex-1">
-              <RadixDialog.Title className="type-h2">{title}</RadixDialog.Title>
+              <RadixDialog.Title className="wrap-anywhere type-h2">{title}</RadixDialog.Title>
               {description && (
-                <RadixDialog.Description className="text-ink-2">
+                <RadixDialog.Description className="wrap-anywhere text-ink-2">
                   {description}
                 </RadixDialog.Description>
               )}

@@ -39,7 +39,7 @@ function ToastCard({ toast: { id, aspect = "none", title, detail, undo } }: { to
     <div className="sheet pointer-events-auto flex items-center gap-3 py-2 pr-2 pl-3">
       <SignalHead aspect={aspect} label={aspect === "red" ? "error" : "done"} />
       <div className="min-w-0 flex-1">
-        <p className="type-strong">{title}</p>
+        <p className="wrap-anywhere type-strong">{title}</p>
         {detail && <p className="wrap-anywhere type-meta text-ink-2">{detail}</p>}
       </div>
       {undo && (
