@@ -114,11 +114,5 @@ export function createLive({ open, schedule }: LiveOptions) {
         plan(SETTLE_MS);
       };
     },
-    close() {
-      cancel?.();
-      source?.close();
-      source = undefined;
-      opened = "";
-    },
   };
 }

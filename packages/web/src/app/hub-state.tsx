@@ -35,7 +35,9 @@ export function HubState({ session, children }: { session: Session; children: Re
       <span className="min-w-0 flex-1 max-[900px]:sr-only" title={note} role="status">
         <b className="block font-semibold text-ink">{name}</b>
         <span className="block truncate">
-          {[chosenTenant(), new URL(session.hub.url).host].filter(Boolean).join(" · ")}
+          {state === "lost"
+            ? "Reconnecting…"
+            : [chosenTenant(), new URL(session.hub.url).host].filter(Boolean).join(" · ")}
         </span>
       </span>
       {session.hub.accepts_unsigned && (

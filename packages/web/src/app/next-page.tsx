@@ -3,7 +3,7 @@ import { useEffect } from "react";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 
-export interface Paged {
+interface Paged {
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
   isFetchNextPageError: boolean;

@@ -5,6 +5,7 @@ import { LogOut, Moon, Send, Sun, Workflow } from "lucide-react";
 import { Dialog } from "radix-ui";
 import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
+import { toProblem } from "../api/problem.ts";
 import type { FlowSummary, Page } from "../api/types.ts";
 import { useSendTest } from "../inbox/send-test.tsx";
 import { Kbd } from "../ui/kbd.tsx";
@@ -74,6 +75,11 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                     </Command.Item>
                   ))}
                 </Group>
+              )}
+              {flows.error && !flows.data && (
+                <p role="alert" className="px-2 py-2 type-meta text-red">
+                  The flows are missing: {toProblem(flows.error).title}.
+                </p>
               )}
               <Group name="Actions">
                 <Command.Item className="item" onSelect={then(sendTest)}>
