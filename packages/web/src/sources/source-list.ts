@@ -3,19 +3,16 @@ import type { EventType, Source } from "../api/types.ts";
 
 export interface Received {
   lastAt: string;
-  /** How many of the newest 1,000 events came from it. */
-  count: number;
   types: string[];
 }
 
 /** By the id of the endpoint; the id of an endpoint without a key is its kind. */
 export function receivedBy(types: readonly EventType[]): Map<string, Received> {
   const received = new Map<string, Received>();
-  for (const { source_id, type, count, last_received_at } of types) {
+  for (const { source_id, type, last_received_at } of types) {
     const before = received.get(source_id);
     received.set(source_id, {
       lastAt: before && before.lastAt > last_received_at ? before.lastAt : last_received_at,
-      count: (before?.count ?? 0) + count,
       types: [...(before?.types ?? []), type],
     });
   }
