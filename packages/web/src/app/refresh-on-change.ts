@@ -17,11 +17,11 @@ function refresh(): void {
 }
 
 export function refreshOnChange({ kind, data }: LiveMessage): void {
-  // The hub responds again: load what failed meanwhile.
+  // The hub responds again: load what is missing because of an outage.
   if (kind === "connected")
     void queryClient.refetchQueries({
       type: "active",
-      predicate: ({ state: { error } }) => isOutage(error),
+      predicate: ({ state: { data, error } }) => data === undefined && isOutage(error),
     });
   if (kind !== "change") return;
   changes = mergeChange(changes, data as { topic: string; ids?: string[] });
