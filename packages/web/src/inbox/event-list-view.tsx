@@ -1,6 +1,6 @@
 /** The virtualised list of events, with a pill for new ones. */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ArrowUp, Send } from "lucide-react";
+import { Send } from "lucide-react";
 import { useEffect, useMemo, useRef } from "react";
 import { Link } from "wouter";
 import { NextPage, useNextPage } from "../app/next-page.tsx";
@@ -8,7 +8,7 @@ import { MAX_ROWS } from "../app/use-paged-list.ts";
 import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
-import { plural } from "../ui/format.ts";
+import { NewPill } from "../ui/new-pill.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { type ListRow, toListRows } from "./event-list.ts";
 import { EventRow } from "./event-row.tsx";
@@ -69,19 +69,14 @@ export function EventList({
   const oldest = events.at(-1);
   return (
     <>
-      {added > 0 && (
-        <button
-          type="button"
-          onClick={() => {
-            scroller.current?.scrollTo({ top: 0 });
-            void showNew();
-          }}
-          className="-translate-x-1/2 absolute top-[5px] left-1/2 z-10 inline-flex h-6 items-center gap-[6px] rounded-full bg-blue pr-3 pl-[9px] font-semibold text-[12px]/4 text-on-blue shadow-tile hover:bg-blue-hover"
-        >
-          <ArrowUp className="icon size-[13px]" aria-hidden />
-          {added >= 100 ? "100+ new events" : plural(added, "new event")}
-        </button>
-      )}
+      <NewPill
+        added={added}
+        one="event"
+        onClick={() => {
+          scroller.current?.scrollTo({ top: 0 });
+          void showNew();
+        }}
+      />
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto [overflow-anchor:none]">
         <ol className="relative" style={{ height: virtual.getTotalSize() }}>
           {items.map(({ index, start, size, key }) => {

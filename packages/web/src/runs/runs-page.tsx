@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ArrowUp, Ban, Clock, RotateCcw, RotateCw, Workflow, X, Zap } from "lucide-react";
+import { Ban, Clock, RotateCcw, RotateCw, Workflow, X, Zap } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useSearch } from "wouter";
 import { api } from "../api/client.ts";
@@ -15,6 +15,7 @@ import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { plural } from "../ui/format.ts";
 import { Menu } from "../ui/menu.tsx";
+import { NewPill } from "../ui/new-pill.tsx";
 import { Segments } from "../ui/segments.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { changeRuns, replayRuns } from "./run-actions.ts";
@@ -233,19 +234,14 @@ function RunList({
   if (runs.length === 0) return <Empty isNarrowed={isNarrowed} />;
   return (
     <>
-      {added > 0 && (
-        <button
-          type="button"
-          onClick={() => {
-            scroller.current?.scrollTo({ top: 0 });
-            void showNew();
-          }}
-          className="-translate-x-1/2 absolute top-[5px] left-1/2 z-10 inline-flex h-6 items-center gap-[6px] rounded-full bg-blue pr-3 pl-[9px] font-semibold text-[12px]/4 text-on-blue shadow-tile hover:bg-blue-hover"
-        >
-          <ArrowUp className="icon size-[13px]" aria-hidden />
-          {added >= 100 ? "100+ new runs" : plural(added, "new run")}
-        </button>
-      )}
+      <NewPill
+        added={added}
+        one="run"
+        onClick={() => {
+          scroller.current?.scrollTo({ top: 0 });
+          void showNew();
+        }}
+      />
       <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto">
         <ol className="relative" style={{ height: virtual.getTotalSize() }}>
           {rows.map(({ index, start, size, key }) => {

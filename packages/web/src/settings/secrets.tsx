@@ -6,6 +6,7 @@ import { api, path } from "../api/client.ts";
 import type { Page, Secret } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
+import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -73,7 +74,21 @@ export function Secrets() {
       </Loaded>
       {edited !== undefined && <EditDialog name={edited} onClose={() => setEdited(undefined)} />}
       {removed !== undefined && (
-        <DeleteDialog name={removed} onClose={() => setRemoved(undefined)} />
+        <ConfirmDialog
+          title={`Delete ${removed}?`}
+          description="Runs of flows that use it fail until you add it again. Its value cannot be restored."
+          label="Delete"
+          act={() => api.delete<{ warnings: string[] }>(path`/api/secrets/${removed}`)}
+          onDone={({ warnings }) => {
+            void queryClient.invalidateQueries({ queryKey: ["secrets"] });
+            toasts.add({
+              aspect: warnings.length > 0 ? "amber" : "green",
+              title: `${removed} was deleted`,
+              ...(warnings.length > 0 && { detail: warnings.join(" ") }),
+            });
+          }}
+          onClose={() => setRemoved(undefined)}
+        />
       )}
     </section>
   );
@@ -129,39 +144,6 @@ function EditDialog({ name: given, onClose }: { name: string; onClose: () => voi
           </Button>
         </div>
       </form>
-    </Dialog>
-  );
-}
-
-function DeleteDialog({ name, onClose }: { name: string; onClose: () => void }) {
-  const remove = useMutation({
-    mutationFn: () => api.delete<{ warnings: string[] }>(path`/api/secrets/${name}`),
-    onSuccess: ({ warnings }) => {
-      void queryClient.invalidateQueries({ queryKey: ["secrets"] });
-      toasts.add({
-        aspect: warnings.length > 0 ? "amber" : "green",
-        title: `${name} was deleted`,
-        ...(warnings.length > 0 && { detail: warnings.join(" ") }),
-      });
-      onClose();
-    },
-  });
-  return (
-    <Dialog
-      open
-      onClose={onClose}
-      title={`Delete ${name}?`}
-      description="Runs of flows that use it fail until you add it again. Its value cannot be restored."
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
-            Delete
-          </Button>
-        </>
-      }
-    >
-      {remove.error && <ErrorState compact error={remove.error} />}
     </Dialog>
   );
 }

@@ -9,6 +9,7 @@ import { Button } from "../ui/button.tsx";
 import { Checkbox } from "../ui/checkbox.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
+import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -52,7 +53,19 @@ export function Tokens() {
         }
       </Loaded>
       {layer === "create" && <CreateDialog onClose={close} />}
-      {typeof layer === "object" && <RevokeDialog token={layer} onClose={close} />}
+      {typeof layer === "object" && (
+        <ConfirmDialog
+          title={`Revoke “${layer.name}”?`}
+          description="Whoever uses it is rejected at once. A revoked token cannot be restored; you can create another one."
+          label="Revoke"
+          act={() => api.delete(path`/api/tokens/${layer.id}`)}
+          onDone={() => {
+            void queryClient.invalidateQueries({ queryKey: ["tokens"] });
+            toasts.add({ aspect: "green", title: `“${layer.name}” was revoked` });
+          }}
+          onClose={close}
+        />
+      )}
     </section>
   );
 }
@@ -173,35 +186,6 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
           </div>
         </form>
       )}
-    </Dialog>
-  );
-}
-
-function RevokeDialog({ token, onClose }: { token: Token; onClose: () => void }) {
-  const revoke = useMutation({
-    mutationFn: () => api.delete(path`/api/tokens/${token.id}`),
-    onSuccess: () => {
-      void queryClient.invalidateQueries({ queryKey: ["tokens"] });
-      toasts.add({ aspect: "green", title: `“${token.name}” was revoked` });
-      onClose();
-    },
-  });
-  return (
-    <Dialog
-      open
-      onClose={onClose}
-      title={`Revoke “${token.name}”?`}
-      description="Whoever uses it is rejected at once. A revoked token cannot be restored; you can create another one."
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="danger" busy={revoke.isPending} onClick={() => revoke.mutate()}>
-            Revoke
-          </Button>
-        </>
-      }
-    >
-      {revoke.error && <ErrorState compact error={revoke.error} />}
     </Dialog>
   );
 }

@@ -1,5 +1,4 @@
 /** An endpoint with a key: its address, its secrets, and what it received. */
-import { useMutation } from "@tanstack/react-query";
 import { KeyRound, Pencil, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
@@ -8,8 +7,7 @@ import type { Source, SourceKind, TestEventSent } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
-import { Dialog } from "../ui/dialog.tsx";
-import { ErrorState } from "../ui/error-state.tsx";
+import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { clock, day } from "../ui/format.ts";
 import { SourceMark } from "../ui/source-mark.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
@@ -73,41 +71,20 @@ export function SourceCard({
       {layer === "rotate" && (
         <RotateDialog source={source} kind={kind} onClose={() => setLayer(undefined)} />
       )}
-      {layer === "delete" && <DeleteDialog source={source} onClose={() => setLayer(undefined)} />}
+      {layer === "delete" && (
+        <ConfirmDialog
+          title={`Delete “${source.name}”?`}
+          description="Its address stops accepting webhooks at once, and the same address cannot be created again. Its events are kept."
+          label="Delete"
+          icon={Trash2}
+          act={() => api.delete(path`/api/sources/${source.id}`)}
+          onDone={() => {
+            void queryClient.invalidateQueries({ queryKey: ["sources"] });
+            toasts.add({ aspect: "green", title: `“${source.name}” was deleted` });
+          }}
+          onClose={() => setLayer(undefined)}
+        />
+      )}
     </li>
-  );
-}
-
-function DeleteDialog({ source, onClose }: { source: Source; onClose: () => void }) {
-  const remove = useMutation({
-    mutationFn: () => api.delete(path`/api/sources/${source.id}`),
-    onSuccess: () => {
-      void queryClient.invalidateQueries({ queryKey: ["sources"] });
-      toasts.add({ aspect: "green", title: `“${source.name}” was deleted` });
-      onClose();
-    },
-  });
-  return (
-    <Dialog
-      open
-      onClose={onClose}
-      title={`Delete “${source.name}”?`}
-      description="Its address stops accepting webhooks at once, and the same address cannot be created again. Its events are kept."
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            look="danger"
-            icon={Trash2}
-            busy={remove.isPending}
-            onClick={() => remove.mutate()}
-          >
-            Delete
-          </Button>
-        </>
-      }
-    >
-      {remove.error && <ErrorState error={remove.error} compact />}
-    </Dialog>
   );
 }
