@@ -56,7 +56,7 @@ export function Tokens() {
       {typeof layer === "object" && (
         <ConfirmDialog
           title={`Revoke “${layer.name}”?`}
-          description="Whoever uses it is rejected at once. A revoked token cannot be restored; you can create another one."
+          description="Clients that use it are rejected at once. A revoked token cannot be restored; you can create another one."
           label="Revoke"
           act={() => api.delete(path`/api/tokens/${layer.id}`)}
           onDone={() => {
