@@ -103,22 +103,25 @@ it("signs out from the palette, and says if that fails", async () => {
   await page.waitForURL("**/sign-in");
 });
 
-it.each(THEMES)("has no barrier at sign-in, in the palette and the keys (%s)", async (colorScheme) => {
-  const page = await ui.open("/sign-in", { colorScheme, reducedMotion: "reduce" });
-  await page.getByText("npx signalbox open").waitFor();
-  expect(await findBarriers(page)).toEqual([]);
-  await page.goto(`${ui.url()}/sign-in#code=unknown`);
-  await page.getByRole("alert").waitFor();
-  expect(await findBarriers(page), "a link that does not work").toEqual([]);
+it.each(THEMES)(
+  "has no barrier at sign-in, in the palette and the keys (%s)",
+  async (colorScheme) => {
+    const page = await ui.open("/sign-in", { colorScheme, reducedMotion: "reduce" });
+    await page.getByText("npx signalbox open").waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.goto(`${ui.url()}/sign-in#code=unknown`);
+    await page.getByRole("alert").waitFor();
+    expect(await findBarriers(page), "a link that does not work").toEqual([]);
 
-  await page.goto(`${ui.url()}/nowhere`);
-  await page.getByRole("heading", { name: "There is no such page" }).waitFor();
-  expect(await findBarriers(page), "a page that is missing").toEqual([]);
-  await page.keyboard.press("Control+k");
-  await page.getByRole("option", { name: "Connections" }).waitFor();
-  expect(await findBarriers(page), "palette").toEqual([]);
-  await page.keyboard.press("Escape");
-  await page.keyboard.press("?");
-  await page.getByRole("dialog", { name: "Keys" }).waitFor();
-  expect(await findBarriers(page), "keys").toEqual([]);
-});
+    await page.goto(`${ui.url()}/nowhere`);
+    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    expect(await findBarriers(page), "a page that is missing").toEqual([]);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("option", { name: "Connections" }).waitFor();
+    expect(await findBarriers(page), "palette").toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    expect(await findBarriers(page), "keys").toEqual([]);
+  },
+);

@@ -1,6 +1,13 @@
 import { expect, it } from "vitest";
 import { path, toUrl } from "./client.ts";
-import { ApiError, fieldErrors, isOutage, readProblem, toProblem, UnreachableError } from "./problem.ts";
+import {
+  ApiError,
+  fieldErrors,
+  isOutage,
+  readProblem,
+  toProblem,
+  UnreachableError,
+} from "./problem.ts";
 
 it("shows the server's own words", async () => {
   const body = {

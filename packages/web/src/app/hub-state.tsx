@@ -26,8 +26,7 @@ export function HubState({ session, children }: { session: Session; children: Re
   useLive("changes", refreshOnChange);
   useEffect(() => {
     // A stream does not tell why it ended. If the session has, the page asks to sign in.
-    if (state === "lost")
-      void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
+    if (state === "lost") void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
   }, [state]);
   return (
     <div className="-mx-[10px] sticky bottom-0 mt-2 flex flex-none items-center gap-[10px] max-[900px]:flex-col max-[900px]:px-0 border-line border-t bg-page px-[18px] py-[11px] type-meta text-ink-2">

@@ -67,14 +67,15 @@ export function TenantPage({
 }
 
 function KnownTenants({ onChoose }: { onChoose: (tenant: string) => void }) {
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } =
-    useInfiniteQuery({
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery(
+    {
       queryKey: ["tenants"],
       queryFn: ({ pageParam }) =>
         api.get<Page<Tenant>>("/api/tenants", { limit: 100, cursor: pageParam }),
       initialPageParam: undefined as string | undefined,
       getNextPageParam: (page) => page.next_cursor ?? undefined,
-    });
+    },
+  );
   if (!data)
     return error ? (
       <ErrorState compact error={error} onRetry={() => void refetch()} />

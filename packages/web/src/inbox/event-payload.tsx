@@ -1,7 +1,7 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import type { EventView } from "../api/types.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
-import { Loaded, type Loadable } from "../ui/loaded.tsx";
+import { type Loadable, Loaded } from "../ui/loaded.tsx";
 import { LargePayload } from "./large-payload.tsx";
 
 export const EventPayload = ({ event }: { event: Loadable<EventView> }) => (

@@ -4,7 +4,7 @@ import { timeOf } from "../runs/run-chip.tsx";
 import { lookOfRun } from "../runs/run-words.ts";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ago, duration } from "../ui/format.ts";
-import { Loaded, type Loadable } from "../ui/loaded.tsx";
+import { type Loadable, Loaded } from "../ui/loaded.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 
 export const EventRuns = ({ runs }: { runs: Loadable<Page<RunItem>> }) => (

@@ -8,7 +8,7 @@ import { Chip } from "../ui/chip.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { plural } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
-import { Loaded, type Loadable } from "../ui/loaded.tsx";
+import { type Loadable, Loaded } from "../ui/loaded.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { Reasons } from "./reasons.tsx";
 import { type Deciding, decidingOf, linesOf, sortTriggers, stateOf } from "./verdict.ts";

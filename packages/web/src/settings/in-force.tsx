@@ -14,11 +14,14 @@ export const settingsQuery = {
   retry: false,
 };
 
-export const InForce = () => (
-  <Loaded query={useQuery(settingsQuery)} rows={8} height={44}>
-    {({ items }) => <SettingList settings={items} />}
-  </Loaded>
-);
+export function InForce() {
+  const settings = useQuery(settingsQuery);
+  return (
+    <Loaded query={settings} rows={8} height={44}>
+      {({ items }) => <SettingList settings={items} />}
+    </Loaded>
+  );
+}
 
 function SettingList({ settings }: { settings: readonly Setting[] }) {
   const [text, setText] = useState("");

@@ -9,11 +9,14 @@ import { ago, bytes, count } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
 import { settingsQuery } from "./in-force.tsx";
 
-export const Storage = () => (
-  <Loaded query={useQuery(statsQuery)} rows={4} height={36}>
-    {({ events }) => <Stored events={events} />}
-  </Loaded>
-);
+export function Storage() {
+  const stats = useQuery(statsQuery);
+  return (
+    <Loaded query={stats} rows={4} height={36}>
+      {({ events }) => <Stored events={events} />}
+    </Loaded>
+  );
+}
 
 function Stored({ events }: { events: Stats["events"] }) {
   const { data: session } = useSession();

@@ -35,13 +35,7 @@ export function AddSourceDialog({
   });
   if (add.data && kind)
     return (
-      <Dialog
-        open
-        keepOpen
-        onClose={onClose}
-        title={`Set up ${kind.title}`}
-        className="w-[600px]"
-      >
+      <Dialog open keepOpen onClose={onClose} title={`Set up ${kind.title}`} className="w-[600px]">
         <PasteSteps source={add.data} kind={kind} onDone={onClose} />
       </Dialog>
     );

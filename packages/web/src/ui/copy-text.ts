@@ -10,5 +10,7 @@ export async function copyText(text: string): Promise<void> {
   const isCopied = document.execCommand("copy");
   document.removeEventListener("copy", onCopy, { capture: true });
   if (!isCopied)
-    throw new Error("The browser did not allow it. Select the text, and copy it with the keyboard.");
+    throw new Error(
+      "The browser did not allow it. Select the text, and copy it with the keyboard.",
+    );
 }

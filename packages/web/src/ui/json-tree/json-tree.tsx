@@ -94,8 +94,7 @@ export function JsonTree({
   }, [hitId, isHitShown]);
 
   const lengthOf = (row: Row) => lengths.get(row.id) ?? TEXT_PART;
-  const isTextCut = (row: Row) =>
-    typeof row.value === "string" && row.value.length > lengthOf(row);
+  const isTextCut = (row: Row) => typeof row.value === "string" && row.value.length > lengthOf(row);
   const showText = (row: Row) =>
     setLengths((map) => new Map(map).set(row.id, lengthOf(row) + TEXT_STEP));
   const copyPath = (row: Row) => {
