@@ -69,7 +69,11 @@ const GROUPS: readonly { name: string; keys: readonly [string, string][] }[] = [
 export default function KeysDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog open onClose={onClose} title="Keys" className="w-[640px]">
-      <div className="grid grid-cols-2 gap-8 max-[640px]:grid-cols-1">
+      <div
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a long list must be scrollable by keyboard
+        tabIndex={0}
+        className="grid grid-cols-2 gap-8 max-[640px]:grid-cols-1"
+      >
         {GROUPS.map(({ name, keys }) => (
           <section key={name}>
             <h3 className="mb-2 type-label text-ink-3">{name}</h3>
