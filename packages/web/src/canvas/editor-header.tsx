@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { AttentionMark } from "../flows/attention-mark.tsx";
 import { attentionOf } from "../flows/flow-list.ts";
+import { useApps } from "../flows/use-apps.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { ago } from "../ui/format.ts";
@@ -36,13 +37,20 @@ export function EditorHeader({
   onVersions: () => void;
   onTriggers: () => void;
 }) {
+  const { data: apps } = useApps();
   const attention = attentionOf(flow);
   const next = (flow.version ?? 0) + 1;
   return (
     <header className="flex h-[60px] flex-none items-center gap-[14px] border-line border-b bg-page pr-4 pl-5">
       <h1 className="flex min-w-0 items-center gap-2 type-h2">
-        <Link href="/flows" className="flex-none font-medium text-ink-3 hover:text-ink">
-          {flow.app} /
+        <Link
+          href="/flows"
+          className="flex max-w-[200px] flex-none gap-1 font-medium text-ink-3 hover:text-ink"
+        >
+          <span className="truncate">
+            {apps?.items.find(({ slug }) => slug === flow.app)?.name ?? flow.app}
+          </span>
+          <span aria-hidden>/</span>
         </Link>
         <FlowName
           key={graph.name}
