@@ -3,7 +3,8 @@ import { inputSchema, readParameters } from "@signalbox/rules/flows/parameters.t
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import type { Flow, FlowItem, Page } from "../api/types.ts";
+import { readAll } from "../api/read-all.ts";
+import type { Flow, FlowItem } from "../api/types.ts";
 import type { FlowNode } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import { textOf } from "../triggers/text-of.ts";
@@ -26,13 +27,13 @@ export function CallFlowForm({ schema, value, onChange }: OwnFormProps) {
   const { problems } = usePanel();
   const flow = textOf(value.flow);
   const flows = useQuery({
-    queryKey: ["flows", "palette"],
-    queryFn: () => api.get<Page<FlowItem>>("/api/flows", { limit: 100 }),
+    queryKey: ["flows", "choices"],
+    queryFn: () => readAll<FlowItem>("/api/flows"),
   });
   const called = useQuery({
     queryKey: ["flows", "called", flow],
     queryFn: () => api.get<Flow>(path`/api/flows/${flow}`),
-    enabled: flows.data?.items.some(({ id }) => id === flow) ?? false,
+    enabled: flows.data?.some(({ id }) => id === flow) ?? false,
   });
   const triggers =
     called.data?.nodes.filter((node) => definitionOf(node)?.kind === "trigger") ?? [];
@@ -51,7 +52,7 @@ export function CallFlowForm({ schema, value, onChange }: OwnFormProps) {
         hint="It must be published."
         error={problems.get("flow")}
         value={flow}
-        options={(flows.data?.items ?? []).map(({ id, app, name }) => ({
+        options={(flows.data ?? []).map(({ id, app, name }) => ({
           value: id,
           label: `${app} / ${name}`,
         }))}

@@ -3,7 +3,8 @@ import type { ConnectionTool } from "@signalbox/rules/flows/node-type.ts";
 import { isObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import type { Connection, Page } from "../api/types.ts";
+import { readAll } from "../api/read-all.ts";
+import type { Connection } from "../api/types.ts";
 import { textOf } from "../triggers/text-of.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ChoiceField } from "./choice-field.tsx";
@@ -17,13 +18,13 @@ export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
   const connection = textOf(value.connection);
   const name = textOf(value.tool);
   const connections = useQuery({
-    queryKey: ["connections", "names"],
-    queryFn: () => api.get<Page<Connection>>("/api/connections", { limit: 100 }),
+    queryKey: ["connections", "choices"],
+    queryFn: () => readAll<Connection>("/api/connections"),
   });
   const tools = useQuery({
     queryKey: ["connections", "tools", connection],
     queryFn: () => api.get<{ items: ConnectionTool[] }>(path`/api/connections/${connection}/tools`),
-    enabled: connections.data?.items.some(({ id }) => id === connection) ?? false,
+    enabled: connections.data?.some(({ id }) => id === connection) ?? false,
   });
   const tool = tools.data?.items.find((each) => each.name === name);
   const error = connections.error ?? tools.error;
@@ -33,13 +34,13 @@ export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
       <ChoiceField
         label="Connection"
         hint={
-          connections.data?.items.length === 0
+          connections.data?.length === 0
             ? "There is none yet. Add an MCP server under Connections."
             : undefined
         }
         error={problems.get("connection")}
         value={connection}
-        options={(connections.data?.items ?? []).map(({ id, name }) => ({
+        options={(connections.data ?? []).map(({ id, name }) => ({
           value: id,
           label: name,
         }))}
