@@ -1,7 +1,17 @@
 /** Two tabs, or a tab and an agent, edit one flow: nothing is lost. */
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
-import { addNode, edge, intent, node, panel, publish, tile, useCanvas } from "./support/canvas.ts";
+import {
+  addNode,
+  edge,
+  intent,
+  node,
+  panel,
+  publish,
+  saveNow,
+  tile,
+  useCanvas,
+} from "./support/canvas.ts";
 import { useUi } from "./support/ui.ts";
 
 const ui = useUi();
@@ -36,13 +46,16 @@ const rename = async (page: Page, name: string) => {
 };
 const nameIn = (page: Page) => page.getByRole("textbox", { name: "Name of the flow" }).inputValue();
 
-/** The page cannot save until the returned function is called. */
+/** The page cannot save until the returned function is called. Then it does at once. */
 async function hold(page: Page, id: string): Promise<() => Promise<void>> {
   const target = `**/api/flows/${id}`;
   await page.route(target, (route) =>
     route.request().method() === "PUT" ? route.abort() : route.continue(),
   );
-  return () => page.unroute(target);
+  return async () => {
+    await page.unroute(target);
+    await saveNow(page);
+  };
 }
 
 it("shows what another tab or an agent has saved, and an undo takes back only one's own", async () => {

@@ -143,6 +143,7 @@ export const saveNow = (page: Page): Promise<void> =>
   page.evaluate(() => {
     Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
+    Reflect.deleteProperty(document, "visibilityState");
   });
 
 /** From the panel of a node back to its tile, by keyboard. */
