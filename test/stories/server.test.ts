@@ -366,12 +366,13 @@ describe("a hub", () => {
     expect((await deliver(local.url)).status).toBe(202);
   });
 
-  it("warns on its page if webhooks are not verified", async () => {
+  it("tells clients whether webhooks are not verified", async () => {
     for (const secret of [SECRET, ""]) {
       const hub = await start({ GITHUB_WEBHOOK_SECRET: secret });
       expect(hub.unsigned).toBe(secret === "");
-      const page = await (await fetch(hub.url)).text();
-      expect(page.includes("Unsigned")).toBe(hub.unsigned);
+      const headers = { authorization: `Bearer ${hub.adminToken}` };
+      const info = await (await fetch(`${hub.url}/api/hub`, { headers })).json();
+      expect(info).toMatchObject({ accepts_unsigned: hub.unsigned });
     }
   });
 
