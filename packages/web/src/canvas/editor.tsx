@@ -9,6 +9,7 @@ import { RenameDialog, renamesTool } from "../panel/rename-dialog.tsx";
 import { nameOfSender } from "../triggers/senders.ts";
 import { TriggersPanel } from "../triggers/triggers-panel.tsx";
 import { useSenders } from "../triggers/use-senders.ts";
+import { copyText, readClipboard } from "../ui/clipboard.ts";
 import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { copyNodes, readClip } from "./clip.ts";
@@ -144,11 +145,12 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     return true;
   };
   const copyToClipboard = () =>
-    navigator.clipboard
-      .writeText(copyNodes(graph, selection.nodes) ?? "")
-      .then(() => toasts.add({ title: `Copied ${plural(selected.length, "node")}` }), toastError);
+    copyText(copyNodes(graph, selection.nodes) ?? "").then(
+      () => toasts.add({ title: `Copied ${plural(selected.length, "node")}` }),
+      toastError,
+    );
   const pasteFromClipboard = () =>
-    navigator.clipboard.readText().then((text) => {
+    readClipboard().then((text) => {
       if (!paste(text)) toasts.add({ title: "The clipboard has no nodes" });
     }, toastError);
   const openAdd = useCallback((from?: Port) => setPicker({ kind: "add", from }), []);

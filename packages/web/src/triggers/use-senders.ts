@@ -32,7 +32,8 @@ export function useSenders() {
   return {
     senders,
     isPending: queries.some(({ isPending }) => isPending),
-    error: queries.find(({ error }) => error)?.error,
+    // A failed refetch keeps what is known.
+    error: queries.find(({ data, error }) => data === undefined && error)?.error,
     refetch: () => {
       for (const query of queries) if (query.error) void query.refetch();
     },

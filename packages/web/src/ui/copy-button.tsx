@@ -1,7 +1,7 @@
 import { Check, Copy, type LucideIcon } from "lucide-react";
 import { useEffect, useState } from "react";
 import { IconButton } from "./button.tsx";
-import { copyText } from "./copy-text.ts";
+import { copyText } from "./clipboard.ts";
 import { toastError } from "./toast.tsx";
 
 /** Copies `text`, and shows for a moment that it did. */

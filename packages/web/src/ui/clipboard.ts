@@ -1,4 +1,6 @@
-/** Copies text, also on a page of plain HTTP, which has no clipboard API. Needs a key or click of the user. */
+/** The clipboard. A page of plain HTTP, except of this machine, lacks its API. */
+
+/** Needs a key or click of the user. */
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const onCopy = (event: ClipboardEvent) => {
@@ -13,4 +15,10 @@ export async function copyText(text: string): Promise<void> {
     throw new Error(
       "The browser did not allow it. Select the text, and copy it with the keyboard.",
     );
+}
+
+export async function readClipboard(): Promise<string> {
+  if (!navigator.clipboard)
+    throw new Error("A page of plain HTTP cannot read the clipboard. Paste with the keyboard.");
+  return navigator.clipboard.readText();
 }
