@@ -70,6 +70,16 @@ it("shows nothing to come after the end, and the newest attempt of a step", () =
   );
 });
 
+it("shows a failed attempt as waiting until the next one", () => {
+  const failed = step("a", { status: "failed", output: { retry_at: 1 } });
+  const stateOf = (status: RunWithSteps["status"]) => {
+    const station = stationsOf(run([failed], status), undefined)[1];
+    return [station?.state, station?.note];
+  };
+  expect(stateOf("running")).toEqual(["held", "waits for try 2"]);
+  expect(stateOf("failed")).toEqual(["failed", ""]);
+});
+
 it("leaves out iterations, parts and skipped steps", () => {
   const steps = [
     step("a", { item: "a:1" }),

@@ -1,5 +1,6 @@
 /** The steps of a run as stations of a line, and what is still to come. */
 import type { Flow, RunWithSteps } from "../api/types.ts";
+import { retryAt } from "../runs/waterfall.ts";
 import { duration } from "../ui/format.ts";
 import type { Station } from "../ui/track.tsx";
 
@@ -21,20 +22,22 @@ export function stationsOf(
   { steps, trigger_node, status }: Pick<RunWithSteps, "steps" | "trigger_node" | "status">,
   flow: Pick<Flow, "nodes" | "edges"> | undefined,
 ): Station[] {
+  const isEnded = ["succeeded", "failed", "cancelled"].includes(status);
   const nameOf = (id: string) => flow?.nodes.find((node) => node.id === id)?.name ?? id;
   const stations = new Map<string, Station>();
   stations.set(trigger_node, { key: trigger_node, name: nameOf(trigger_node), state: "done" });
   for (const step of steps) {
     // Iterations of a loop and parts of a step are details of their node.
     if (step.item !== "" || step.status === "skipped") continue;
+    // The run is not lost: another attempt follows.
+    const isWaiting = !isEnded && retryAt(step) !== undefined;
     stations.set(step.node_id, {
       key: step.node_id,
       name: nameOf(step.node_id),
-      note: step.node_id === trigger_node ? "" : noteOf(step),
-      state: STATES[step.status],
+      note: step.node_id === trigger_node ? "" : noteOf(step, isWaiting),
+      state: isWaiting ? "held" : STATES[step.status],
     });
   }
-  const isEnded = ["succeeded", "failed", "cancelled"].includes(status);
   if (!isEnded && flow)
     for (const next of reachable([...stations.keys()].at(-1) ?? "", flow.edges))
       if (!stations.has(next)) stations.set(next, { key: next, name: nameOf(next), state: "next" });
@@ -46,7 +49,11 @@ export function stationsOf(
   return [...all.slice(0, 1), ...all.slice(from, from + MAX_STATIONS - 1)];
 }
 
-function noteOf({ status, attempt, port, started_at, finished_at }: Step): string {
+function noteOf(
+  { status, attempt, port, started_at, finished_at }: Step,
+  isWaiting: boolean,
+): string {
+  if (isWaiting) return `waits for try ${attempt + 1}`;
   if (status === "failed" || status === "running" || status === "retried")
     return attempt > 1 ? `try ${attempt}` : "";
   if (status === "waiting") return "waiting";

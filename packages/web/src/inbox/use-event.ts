@@ -12,4 +12,10 @@ export const useEvent = (id: string | null) =>
     queryFn: ({ signal }) =>
       api.get<EventView>(path`/api/events/${id ?? ""}`, { max_bytes: MAX_PAYLOAD }, signal),
     enabled: id !== null,
+    // A payload never changes, and comparing a large one takes long.
+    structuralSharing: (before, now) =>
+      keepPayload(before as EventView | undefined, now as EventView),
   });
+
+const keepPayload = (before: EventView | undefined, now: EventView): EventView =>
+  before?.id === now.id ? { ...now, payload: before.payload } : now;

@@ -1,8 +1,9 @@
+import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import { describe, expect, it } from "vitest";
 import { toPath } from "./path.ts";
 import { PAGE, parentsOf, toRows } from "./rows.ts";
-import { findInJson } from "./search.ts";
+import { type Found, startSearch } from "./search.ts";
 
 const VALUE = {
   issue: { number: 7, labels: [{ name: "question" }, { name: "bug" }] },
@@ -81,7 +82,14 @@ describe("toRows", () => {
   });
 });
 
-describe("findInJson", () => {
+/** In the smallest steps. */
+function findInJson(root: Json, text: string): Found {
+  const search = startSearch(root, text);
+  while (!search.step(1));
+  return search.found();
+}
+
+describe("startSearch", () => {
   it("finds names and values, whatever their case", () => {
     expect(findInJson(VALUE, "NAME").hits).toEqual([
       ["issue", "labels", 0, "name"],
@@ -89,7 +97,9 @@ describe("findInJson", () => {
     ]);
     expect(findInJson(VALUE, "7").hits).toEqual([["issue", "number"]]);
     expect(findInJson(VALUE, "null").hits).toEqual([["note"]]);
-    expect(findInJson(VALUE, "").hits).toEqual([]);
+    expect(findInJson(VALUE, "labels").hits).toEqual([["issue", "labels"]]);
+    expect(findInJson("some text", "TEXT").hits).toEqual([[]]);
+    expect(findInJson({ a: [[], {}, [{ b: "x" }]] }, "x").hits).toEqual([["a", 2, 0, "b"]]);
   });
 
   it("stops after a number of hits", () => {

@@ -12,7 +12,7 @@ import { count } from "../format.ts";
 import { toastError, toasts } from "../toast.tsx";
 import { type Keys, keyOf, toPath } from "./path.ts";
 import { PAGE, parentsOf, type Row, toRows } from "./rows.ts";
-import { findInJson } from "./search.ts";
+import { useJsonSearch } from "./use-json-search.ts";
 
 export interface JsonTreeProps {
   value: Json;
@@ -54,7 +54,7 @@ export function JsonTree({
   const scroller = useRef<HTMLDivElement>(null);
   const treeId = useId();
 
-  const { hits, isCut } = useMemo(() => findInJson(value, text), [value, text]);
+  const { hits, isCut, isSearching } = useJsonSearch(value, text);
   const hit = hits[hitAt];
   const revealed = useMemo(() => {
     const markedKeys = marked.length > 0 ? findMarked(value, marked) : [];
@@ -175,7 +175,9 @@ export function JsonTree({
             <>
               <span role="status" className="px-1 type-meta text-ink-2">
                 {hits.length === 0
-                  ? "not found"
+                  ? isSearching
+                    ? "searching…"
+                    : "not found"
                   : `${hitAt + 1} of ${count(hits.length)}${isCut ? "+" : ""}`}
               </span>
               <IconButton
