@@ -76,6 +76,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
     const newest = [failed.json.id, waited.json.id, queued.json.id];
     expect(await list("")).toEqual(newest);
     expect(await list("status=failed")).toEqual([failed.json.id]);
+    expect(await list("status=active")).toEqual([]);
     expect(await list(`flow=${hello}`)).toEqual(newest.slice(1));
     expect(await list(`flow=${hello}&status=failed`)).toEqual([]);
     expect(await list("app=desk")).toEqual(newest);

@@ -224,3 +224,23 @@ it.each(["1e30", "Infinity", "-1", "x", "1.5", " "])(
     expect(await response.json()).toMatchObject({ detail: expect.stringContaining("cursor") });
   },
 );
+
+it("lists all runs that have not ended with status=active", async () => {
+  const asked: unknown[] = [];
+  const ids: Record<string, string[]> = { queued: ["c", "a"], waiting: ["b"] };
+  const listRunSummaries = async ({ status }: { status: string }) => {
+    asked.push(status);
+    const times = { due_at: 0, created_at: 0, started_at: null, finished_at: null };
+    return { items: (ids[status] ?? []).map((id) => ({ id, status, ...times })), next: null };
+  };
+  const app = new Hono();
+  const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
+  const routes = runRoutes({ store: { listRunSummaries } } as never);
+  mountRoutes(app, routes, async () => access);
+  const response = await app.request("/api/runs?status=active&limit=2");
+  expect(await response.json()).toMatchObject({
+    items: [{ id: "c" }, { id: "b" }],
+    next_cursor: "run:b",
+  });
+  expect(asked).toEqual(["queued", "held", "running", "waiting"]);
+});

@@ -8,8 +8,16 @@ import type { DraftRuns } from "../apps/draft-runs.ts";
 import { idFloor } from "../lib/ids.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { yieldToEventLoop } from "../lib/yield-to-event-loop.ts";
+import { mergePages } from "../runs/merge-pages.ts";
 import type { Started } from "../runs/runner.ts";
-import type { Run, RunQuery, RunSummary, StepPage } from "../store/run-store.ts";
+import {
+  RUN_STATUSES,
+  type Run,
+  type RunQuery,
+  type RunSummary,
+  type StepPage,
+  TERMINAL_STATUSES,
+} from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { allows } from "../tenants/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
@@ -58,6 +66,8 @@ export interface RunRoutes {
   /** How long `?wait=1` waits. */
   maxWaitMs?: number;
 }
+
+const ACTIVE_STATUSES = RUN_STATUSES.filter((status) => !TERMINAL_STATUSES.includes(status));
 
 /** Many proxies time out after a minute. */
 const MAX_WAIT_MS = 50_000;
@@ -219,7 +229,10 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
         flow: z.string().optional(),
         app: z.string().optional(),
         event: z.string().optional(),
-        status: runView.shape.status.optional(),
+        status: z
+          .enum([...RUN_STATUSES, "active"])
+          .optional()
+          .describe("`active`: runs that have not ended, whatever their status."),
         cause: runView.shape.cause.optional(),
         since: time.optional().describe("Only runs created at this time or later."),
         until: time.optional().describe("Only runs created before this time."),
@@ -229,15 +242,25 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
           .describe("1: with the input and output of each run, or their previews."),
       }),
       response: { status: 200, schema: pageOf(listedRun) },
-      async handle({ tenant, query: { limit, cursor, since, until, values, ...rest } }) {
+      async handle({ tenant, query: { limit, cursor, since, until, values, status, ...rest } }) {
         const end = until === undefined ? undefined : idFloor(Date.parse(until));
-        const { items, next } = await listFurther(store, {
+        const wanted = {
           tenant,
           limit,
           before: cursor !== undefined && (end === undefined || cursor < end) ? cursor : end,
           from: since === undefined ? undefined : idFloor(Date.parse(since)),
           ...rest,
-        });
+        };
+        // The index is by status: one read for each is cheaper than a scan of all runs.
+        const { items, next } =
+          status === "active"
+            ? mergePages(
+                await Promise.all(
+                  ACTIVE_STATUSES.map((each) => listFurther(store, { ...wanted, status: each })),
+                ),
+                limit,
+              )
+            : await listFurther(store, { ...wanted, status });
         return {
           json: {
             items:
