@@ -28,6 +28,39 @@ export function mergeNewest<Item extends { id: string }>(
   };
 }
 
+/**
+ * Makes the part of the list that the newest page covers equal to it, without the new items, which are
+ * counted: rows that no longer match the filter leave the list.
+ */
+export function syncNewest<Item extends { id: string }>(
+  { orderOf, isSame }: ListOf<Item>,
+  shown: Pages<Item>,
+  newest: Page<Item>,
+): { pages: Pages<Item>; added: number } {
+  const items = shown.pages.flatMap((page) => page.items);
+  const [first] = items;
+  if (first === undefined) return { pages: shown, added: newest.items.length };
+  const byId = new Map(items.map((item) => [item.id, item]));
+  const known = newest.items.filter((item) => orderOf(item) <= orderOf(first));
+  const top = known.map((item) => {
+    const before = byId.get(item.id);
+    return before && isSame(item, before) ? before : item;
+  });
+  const last = newest.items.at(-1);
+  // A page of a filter can be empty although older items match.
+  const isBelow = (item: Item) =>
+    newest.next_cursor !== null && (last === undefined || orderOf(item) < orderOf(last));
+  const added = newest.items.length - known.length;
+  const next = [...top, ...items.filter(isBelow)];
+  if (next.length === items.length && next.every((item, at) => item === items[at]))
+    return { pages: shown, added };
+  const pages = shown.pages.map((page, at) => ({
+    ...page,
+    items: [...(at === 0 ? top : []), ...page.items.filter(isBelow)],
+  }));
+  return { pages: { ...shown, pages }, added };
+}
+
 /** Keeps pages and items that do not change, so that only changed rows are drawn again. */
 export function patch<Item>(
   shown: Pages<Item>,

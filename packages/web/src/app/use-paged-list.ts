@@ -4,7 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { LiveMessage } from "../api/live.ts";
 import type { Page } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
-import { type ListOf, mergeNewest } from "./paged-list.ts";
+import { type ListOf, mergeNewest, syncNewest } from "./paged-list.ts";
 import { queryClient } from "./query-client.ts";
 import { useThrottled } from "./use-throttled.ts";
 
@@ -24,11 +24,13 @@ export interface PagedList<Item> extends ListOf<Item> {
   topic: string;
   concerns: (message: LiveMessage) => boolean;
   isShown?: (item: Item) => boolean;
+  /** Rows that no longer match the filter leave the list by themselves. */
+  isSynced?: boolean;
   onRefresh?: () => void;
 }
 
 export function usePagedList<Item extends { id: string }>(list: PagedList<Item>) {
-  const { queryKey, fetchPage, topic, concerns, isShown, onRefresh } = list;
+  const { queryKey, fetchPage, topic, concerns, isShown, isSynced, onRefresh } = list;
   const key = JSON.stringify(queryKey);
   const [added, setAdded] = useState(0);
   const query = useInfiniteQuery({
@@ -67,7 +69,7 @@ export function usePagedList<Item extends { id: string }>(list: PagedList<Item>)
     // Meanwhile the list may have grown, started again, or given way to another one.
     const shown = shownNow();
     if (!shown || latestKey.current !== key) return;
-    const { pages, added } = mergeNewest(list, shown, newest);
+    const { pages, added } = (isSynced ? syncNewest : mergeNewest)(list, shown, newest);
     if (pages !== shown) queryClient.setQueryData(queryKey, pages as Data<Item>);
     // Nothing can move under the pointer in an empty list.
     if (added > 0 && isEmpty) await showNew();

@@ -35,12 +35,11 @@ export function writeRunFilter({ view, ...rest }: RunFilter): string {
   return search ? `?${search}` : "";
 }
 
-/** Runs that are under way have several states; the list of them is filtered in the page. */
 export const toRunQuery = ({ view, flow, cause, period }: RunFilter, now: number): Query => ({
   flow,
   cause,
   since: period && new Date(now - PERIODS[period]).toISOString(),
-  status: view === "all" || view === "active" ? undefined : view,
+  status: view === "all" ? undefined : view,
 });
 
 const CAUSE_NAMES: Record<string, string> = {
