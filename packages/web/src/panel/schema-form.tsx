@@ -5,6 +5,7 @@ import { type ReactNode, useRef } from "react";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Field, SelectInput, TextArea, TextInput } from "../ui/field.tsx";
 import { Switch } from "../ui/switch.tsx";
+import { withCode } from "../ui/with-code.ts";
 import { CodeField } from "./code-field.tsx";
 import { Disclosure } from "./disclosure.tsx";
 import { usePanel } from "./panel-context.ts";
@@ -305,7 +306,7 @@ interface MarkProps {
 
 const Marks = ({ hint, error }: MarkProps) => (
   <>
-    {hint && <p className="type-meta text-ink-3">{hint}</p>}
+    {hint && <p className="type-meta text-ink-3">{withCode(hint)}</p>}
     {error && (
       <p role="alert" className="type-meta text-red">
         {error}

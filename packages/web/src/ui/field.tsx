@@ -1,6 +1,7 @@
 /** A labelled control with its hint and its error, joined for assistive technology. */
 import { type ComponentProps, type ReactNode, useId } from "react";
 import { cx } from "./cx.ts";
+import { withCode } from "./with-code.ts";
 
 export interface FieldProps {
   label: ReactNode;
@@ -38,7 +39,7 @@ export function Field({ label, hint, error, required, className, children }: Fie
       })}
       {hint && (
         <p id={`${id}-hint`} className="type-meta text-ink-3">
-          {hint}
+          {typeof hint === "string" ? withCode(hint) : hint}
         </p>
       )}
       {error && (

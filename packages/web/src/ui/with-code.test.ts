@@ -1,0 +1,11 @@
+import { createElement } from "react";
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, it } from "vitest";
+import { withCode } from "./with-code.ts";
+
+it.each([
+  ["`queue`: it waits. `skip`: not", "<p><code>queue</code>: it waits. <code>skip</code>: not</p>"],
+  ["no code, one ` only, <b>", "<p>no code, one ` only, &lt;b&gt;</p>"],
+])("shows %s", (text, html) =>
+  expect(renderToStaticMarkup(createElement("p", null, withCode(text)))).toBe(html),
+);

@@ -1,0 +1,10 @@
+import { createElement, Fragment, type ReactNode } from "react";
+
+/** Text of schemas and servers, in which names between backticks are shown as code. */
+export function withCode(text: string): ReactNode {
+  const parts = text
+    .split(/`([^`]+)`/)
+    .map((part, nth) => (nth % 2 === 1 ? createElement("code", null, part) : part));
+  // As arguments, the parts need no keys.
+  return createElement(Fragment, null, ...parts);
+}
