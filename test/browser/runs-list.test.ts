@@ -32,16 +32,32 @@ it("lists runs with flow, cause, time and error, and filters them", async () => 
   await page.getByRole("heading", { name: "No run matches these filters" }).waitFor();
 });
 
+it("opens a run by keyboard: the focused one, or the one that J and K have reached", async () => {
+  const page = await ui.open("/runs");
+  await rows(page).filter({ hasText: "Book payment" }).press("Enter");
+  await page.getByRole("heading", { name: /Book payment/ }).waitFor();
+  await page.goBack();
+  await rows(page).first().waitFor();
+  const { json } = await ui.call("GET", "/api/runs");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`**/runs/${json.items[1].id}`);
+});
+
 it("cancels and retries many runs", async () => {
   const page = await ui.open("/runs");
+  const active = await ui.open("/runs?view=active");
   const triage = rows(page).filter({ hasText: "Issue triage" });
   await triage.waitFor();
+  await rows(active).filter({ hasText: "Issue triage" }).waitFor();
   await page.keyboard.press("j");
   await page.keyboard.press("x");
   await page.getByRole("button", { name: "Select all" }).click();
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.getByText("1 run cancelled").waitFor();
   await triage.getByText("cancelled").first().waitFor();
+  await active.getByRole("heading", { name: "No run matches these filters" }).waitFor();
   await rows(page).filter({ hasText: "Failed build" }).hover();
   await page.getByRole("checkbox", { name: /Failed build/ }).click();
   await page.getByRole("button", { name: "Retry" }).click();
@@ -60,6 +76,34 @@ it("shows new runs when asked", async () => {
   });
   await page.getByRole("button", { name: "1 new run" }).click();
   await rows(page).filter({ hasText: "Digest" }).waitFor();
+});
+
+it("asks for more runs once, and again only when asked to", async () => {
+  const page = await ui.open();
+  const answer = { status: 400, body: { title: "Not now", detail: "The log cannot be read." } };
+  let asked = 0;
+  await page.route("**/api/runs?*", async (route) => {
+    if (!route.request().url().includes("cursor=")) {
+      const response = await route.fetch();
+      const json = { ...(await response.json()), next_cursor: "run:more" };
+      return route.fulfill({ response, json });
+    }
+    asked += 1;
+    const { status, body } = answer;
+    await route.fulfill({
+      status,
+      contentType: "application/problem+json",
+      body: JSON.stringify(body),
+    });
+  });
+  await page.goto(`${ui.url()}/runs`);
+  await page.getByRole("alert").getByText("The log cannot be read.").waitFor();
+  await page.getByRole("radio", { name: "All" }).focus();
+  expect(asked).toBe(1);
+  Object.assign(answer, { status: 200, body: { items: [], next_cursor: null } });
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("alert").waitFor({ state: "detached" });
+  expect(asked).toBe(2);
 });
 
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {

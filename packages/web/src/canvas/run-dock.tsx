@@ -48,7 +48,7 @@ export function RunDock({
           <b className="truncate type-strong">
             Run started by “{nodes.get(run.trigger_node)?.name ?? run.trigger_node}”
           </b>
-          <Chip tone={aspect === "none" ? undefined : aspect} words>
+          <Chip tone={aspect} words>
             {label}
           </Chip>
           <span className="truncate type-meta text-ink-3">draft</span>

@@ -60,16 +60,21 @@ const inputOf = async ({ id, event_id }: PastRun): Promise<JsonObject | undefine
     : undefined;
 
 /** Replays one run after the other, so that a mistake does not flood other systems. */
-export async function replayRuns(runs: readonly PastRun[]): Promise<void> {
+export async function replayRuns(
+  runs: readonly PastRun[],
+  onProgress: (nth: number) => void,
+): Promise<void> {
   let started = 0;
   const failures: unknown[] = [];
-  for (const run of runs)
+  for (const [at, run] of runs.entries()) {
+    onProgress(at + 1);
     await replayRun(run).then(
       (id) => {
         if (id !== undefined) started += 1;
       },
       (error: unknown) => failures.push(error),
     );
+  }
   if (failures.length > 0) toastError(failures[0]);
   if (started > 0 || failures.length === 0)
     toasts.add({

@@ -1,30 +1,30 @@
 /** A run of an event: the flow, and how long it took or why it failed. */
-import { Ban, Check, Hourglass, LoaderCircle, Pause, X } from "lucide-react";
 import type { EventRun } from "../inbox/use-event-runs.ts";
 import { Chip } from "../ui/chip.tsx";
 import { duration } from "../ui/format.ts";
+import { lookOfRun } from "./run-words.ts";
 
-const LOOKS = {
-  queued: { tone: undefined, icon: Hourglass, note: "queued" },
-  held: { tone: "amber", icon: Pause, note: "held" },
-  running: { tone: "lunar", icon: LoaderCircle, note: "" },
-  waiting: { tone: "amber", icon: Pause, note: "waiting" },
-  succeeded: { tone: "green", icon: Check, note: "" },
-  failed: { tone: "red", icon: X, note: "failed" },
-  cancelled: { tone: undefined, icon: Ban, note: "cancelled" },
-} as const;
+/** Of other states, the chip shows how long the run took. */
+const NOTES: Partial<Record<EventRun["status"], string>> = {
+  queued: "queued",
+  held: "held",
+  waiting: "waiting",
+  failed: "failed",
+  cancelled: "cancelled",
+};
 
 export function RunChip({ run }: { run: EventRun }) {
-  const { tone, icon, note } = LOOKS[run.status];
+  const { aspect, icon, label } = lookOfRun(run.status);
   const took = timeOf(run);
-  const text = errorNote(run.error) ?? (note || (took === undefined ? "" : duration(took)));
+  const text =
+    errorNote(run.error) ?? NOTES[run.status] ?? (took === undefined ? "" : duration(took));
   const name = run.flow_name ?? run.flow_id;
   return (
     <Chip
-      tone={tone}
+      tone={run.status === "queued" ? undefined : aspect}
       icon={icon}
       words
-      title={run.error?.message ?? `${name}: ${run.status}`}
+      title={run.error?.message ?? `${name}: ${label}`}
       className="max-w-[200px]"
     >
       {text ? `${name} · ${text}` : name}

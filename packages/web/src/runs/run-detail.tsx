@@ -69,7 +69,7 @@ export function RunDetail({
       <div className="mb-2 flex flex-none items-center gap-2">
         <TrainTrack className="icon" aria-hidden />
         <h2 className="type-strong">Run</h2>
-        <Chip tone={aspect === "none" ? undefined : aspect} words>
+        <Chip tone={aspect} words>
           {label}
         </Chip>
       </div>

@@ -3,12 +3,15 @@ import { memo } from "react";
 import { Link } from "wouter";
 import type { RunItem } from "../api/types.ts";
 import { Checkbox } from "../ui/checkbox.tsx";
+import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";
-import { clock, day, duration } from "../ui/format.ts";
+import { clock, day, dayMark, duration } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
+import { isDraft } from "./replay.ts";
 import { timeOf } from "./run-chip.tsx";
 import { causeName } from "./run-filter.ts";
 import { lookOfRun } from "./run-words.ts";
+import { useNow } from "./use-now.ts";
 
 export const RunRow = memo(function RunRow({
   run,
@@ -23,8 +26,9 @@ export const RunRow = memo(function RunRow({
   isSelecting: boolean;
   onToggle: (id: string) => void;
 }) {
-  const { aspect, label } = lookOfRun(run.status);
-  const took = timeOf(run);
+  const { aspect, label, icon } = lookOfRun(run.status);
+  const took = timeOf(run, useNow(run.finished_at === null));
+  const otherDay = dayMark(run.created_at);
   const name = run.flow_name ?? "a deleted flow";
   return (
     <div
@@ -35,7 +39,7 @@ export const RunRow = memo(function RunRow({
     >
       <Link
         href={`/runs/${run.id}`}
-        className="grid h-full grid-cols-[11px_66px_minmax(0,1fr)_90px_120px] items-center gap-x-[14px] px-5 focus-visible:outline-offset-[-2px]"
+        className="grid h-full grid-cols-[11px_66px_minmax(0,1fr)_90px_168px] items-center gap-x-[14px] px-5 focus-visible:outline-offset-[-2px]"
       >
         <span className={cx("flex", isSelecting ? "invisible" : "group-hover:invisible")}>
           <SignalHead aspect={aspect} label={label} />
@@ -46,12 +50,13 @@ export const RunRow = memo(function RunRow({
           className="type-code text-ink-2"
         >
           {clock(run.created_at)}
+          {otherDay && <span className="block type-meta text-ink-3">{otherDay}</span>}
         </time>
         <span className="min-w-0">
           <span className="flex items-baseline gap-2">
             <b className="truncate type-strong">{name}</b>
             <span className="type-meta text-ink-3">
-              {run.app} · {run.version < 1 ? "draft" : `v${run.version}`}
+              {run.app} · {isDraft(run) ? "draft" : `v${run.version}`}
             </span>
           </span>
           <span className={cx("block truncate type-meta", run.error ? "text-red" : "text-ink-3")}>
@@ -59,7 +64,11 @@ export const RunRow = memo(function RunRow({
           </span>
         </span>
         <code className="text-right text-ink-2">{took === undefined ? "" : duration(took)}</code>
-        <span className="text-right type-meta text-ink-3">{label}</span>
+        <span className="flex justify-end">
+          <Chip tone={aspect} icon={icon} words>
+            {label}
+          </Chip>
+        </span>
       </Link>
       <span
         className={cx(

@@ -1,13 +1,14 @@
+import { Ban, Check, Hourglass, LoaderCircle, type LucideIcon, Pause, X } from "lucide-react";
 import type { RunItem } from "../api/types.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 
-const LOOKS: Record<RunItem["status"], { aspect: Aspect; label: string }> = {
-  queued: { aspect: "lunar", label: "queued" },
-  held: { aspect: "amber", label: "held until others end" },
-  running: { aspect: "lunar", label: "under way" },
-  waiting: { aspect: "amber", label: "waiting" },
-  succeeded: { aspect: "green", label: "done" },
-  failed: { aspect: "red", label: "failed" },
-  cancelled: { aspect: "none", label: "cancelled" },
+const LOOKS: Record<RunItem["status"], { aspect: Aspect; label: string; icon: LucideIcon }> = {
+  queued: { aspect: "lunar", label: "queued", icon: Hourglass },
+  held: { aspect: "amber", label: "held until others end", icon: Pause },
+  running: { aspect: "lunar", label: "under way", icon: LoaderCircle },
+  waiting: { aspect: "amber", label: "waiting", icon: Pause },
+  succeeded: { aspect: "green", label: "done", icon: Check },
+  failed: { aspect: "red", label: "failed", icon: X },
+  cancelled: { aspect: "none", label: "cancelled", icon: Ban },
 };
 export const lookOfRun = (status: RunItem["status"]) => LOOKS[status];

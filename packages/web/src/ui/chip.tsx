@@ -2,9 +2,10 @@
 import type { LucideIcon } from "lucide-react";
 import type { ReactNode } from "react";
 import { cx } from "./cx.ts";
+import type { Aspect } from "./signal-head.tsx";
 
 export interface ChipProps {
-  tone?: "green" | "red" | "amber" | "lunar" | undefined;
+  tone?: Aspect | undefined;
   icon?: LucideIcon | undefined;
   words?: boolean;
   title?: string | undefined;
@@ -14,7 +15,10 @@ export interface ChipProps {
 
 export function Chip({ tone, icon: Icon, words = false, title, className, children }: ChipProps) {
   return (
-    <span className={cx("chip", tone, words && "words", className)} title={title}>
+    <span
+      className={cx("chip", tone !== "none" && tone, words && "words", className)}
+      title={title}
+    >
       {Icon && <Icon className="icon" aria-hidden />}
       <span className="truncate">{children}</span>
     </span>

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ago, bytes, day, duration, plural } from "./format.ts";
+import { ago, bytes, day, dayMark, duration, plural } from "./format.ts";
 
 it.each([
   [0, "0 ms"],
@@ -30,6 +30,16 @@ it("names days", () => {
     "Yesterday, Saturday 14 November",
   );
   expect(day(new Date(2025, 10, 14).toISOString(), now)).toBe("Friday 14 November 2025");
+});
+
+it("marks times of other days", () => {
+  const now = new Date(2026, 10, 15, 1, 30);
+  const mark = (...date: [number, number, number]) => dayMark(new Date(...date).toISOString(), now);
+  expect([mark(2026, 10, 15), mark(2026, 10, 14), mark(2025, 10, 15)]).toEqual([
+    "",
+    "14 Nov",
+    "15 Nov 2025",
+  ]);
 });
 
 it("formats sizes and counts", () => {

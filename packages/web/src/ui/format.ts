@@ -31,6 +31,17 @@ export function day(iso: string, now: Date = new Date()): string {
   return days === 0 ? `Today, ${date}` : days === 1 ? `Yesterday, ${date}` : date;
 }
 
+/** `15 Nov`, or `15 Nov 2025` in another year; empty for today. */
+export function dayMark(iso: string, now: Date = new Date()): string {
+  const at = new Date(iso);
+  if (dayKey(iso) === startOfDay(now).toDateString()) return "";
+  return at.toLocaleDateString("en-GB", {
+    day: "numeric",
+    month: "short",
+    ...(at.getFullYear() !== now.getFullYear() && { year: "numeric" }),
+  });
+}
+
 /** `212 ms`, `1.6 s`, `38 s`, `2 min 5 s`, `3 h 10 min`, `2 d` */
 export function duration(ms: number): string {
   if (ms < 999.5) return `${Math.max(0, Math.round(ms))} ms`;
