@@ -10,8 +10,8 @@ import type { Ui } from "./ui.ts";
 const LARGE = { rows: Array.from({ length: 4_000 }, (_, id) => ({ id, text: `row ${id} ünï` })) };
 
 /**
- * `/flaky` fails every first time, `/broken` fails until it is mended, `/gate` answers when it is opened,
- * `/large` has much to say.
+ * `/flaky` fails every first time, `/broken` fails until it is mended, `/never` fails always, `/gate`
+ * answers when it is opened, `/large` has much to say.
  */
 export async function startYard() {
   const waiting: ServerResponse[] = [];
@@ -27,6 +27,7 @@ export async function startYard() {
     }
     if (url.startsWith("/broken"))
       return answer(response, state.isBroken ? 500 : 200, { isBroken: state.isBroken });
+    if (url.startsWith("/never")) return answer(response, 503, {});
     if (url.startsWith("/gate") && !state.isOpen) return void waiting.push(response);
     answer(response, 200, url.startsWith("/large") ? LARGE : { ok: true });
   });
@@ -137,6 +138,17 @@ const flowsOf = ({ url, modelUrl }: Yard) => ({
       edge("each", "end", "done"),
     ],
   },
+  Patient: {
+    nodes: [
+      intent("Wait", { parameters: who }),
+      node("each", "ForEach", { items: ["ok", "never"] }),
+      http("body", `${url}/{{ item }}`, {
+        settings: { retries: { attempts: 3, backoffMs: 60_000 } },
+      }),
+      node("end", "Return", { value: "done" }),
+    ],
+    edges: [edge("intent Wait", "each"), edge("each", "body", "item"), edge("each", "end", "done")],
+  },
   Helper: {
     nodes: [
       intent("Help", { parameters: who }),
@@ -166,6 +178,7 @@ export async function setUpYard(ui: Ui, yard: Yard) {
     Billing: "intent Bill",
     Report: "intent Report",
     Loop: "intent Loop",
+    Patient: "intent Wait",
     Helper: "intent Help",
   };
   const get = async (id: string) => (await ui.call("GET", `/api/runs/${id}`)).json;

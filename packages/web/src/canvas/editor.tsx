@@ -6,6 +6,8 @@ import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { NodePanel } from "../panel/node-panel.tsx";
 import { RenameDialog, renamesTool } from "../panel/rename-dialog.tsx";
+import { nodeStatesOf } from "../runs/node-states.ts";
+import { isEnded } from "../runs/run-data.ts";
 import { nameOfSender } from "../triggers/senders.ts";
 import { TriggersPanel } from "../triggers/triggers-panel.tsx";
 import { useSenders } from "../triggers/use-senders.ts";
@@ -28,7 +30,6 @@ import { needsLayout, requestLayout } from "./request-layout.ts";
 import { NO_ROUTE, routeFrom } from "./route.ts";
 import { RunDialog } from "./run-dialog.tsx";
 import { RunDock } from "./run-dock.tsx";
-import { statesOf } from "./run-states.ts";
 import { SaveBanner } from "./save-banner.tsx";
 import { pasteOffset, spotFor, unstack } from "./spots.ts";
 import { useDeskKeys } from "./use-desk-keys.ts";
@@ -192,8 +193,8 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     hoveredNode && definitionOf(hoveredNode)?.kind === "trigger" ? hoveredNode.id : undefined;
   const route = useMemo(() => (lit ? routeFrom(graph, lit) : NO_ROUTE), [graph, lit]);
   const problems = useProblems(flow);
-  const steps = draftRun.run?.steps;
-  const states = useMemo(() => statesOf(steps ?? []), [steps]);
+  const { run } = draftRun;
+  const states = useMemo(() => nodeStatesOf(run?.steps ?? [], run && !isEnded(run)), [run]);
   const shownDiff = isDiffShown ? diff : undefined;
   /** What was deleted stays visible while the draft is compared. */
   const shown = useMemo(

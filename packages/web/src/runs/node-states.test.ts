@@ -43,3 +43,27 @@ it("a node that is tried again is under way, as long as the run is", () => {
   expect(nodeStatesOf(steps, true).get("a")).toMatchObject({ aspect: "lunar", note: "try 2" });
   expect(nodeStatesOf(steps, false).get("a")?.aspect).toBe("red");
 });
+
+it("an item that is tried again has not failed, as long as the run goes on", () => {
+  const steps = [
+    step(1, "body", { item: "each:0" }),
+    step(2, "body", { item: "each:1", status: "failed", port: null, output: { retry_at: 5 } }),
+  ];
+  expect(nodeStatesOf(steps, true).get("body")).toMatchObject({
+    aspect: "lunar",
+    note: "item 2 · try 2",
+    label: "under way, 1 item done",
+  });
+  expect(nodeStatesOf(steps, false).get("body")).toMatchObject({ note: "1 of 2 failed" });
+  const third = [...steps, step(3, "body", { item: "each:1", attempt: 3, to: null })];
+  expect(nodeStatesOf(third, true).get("body")?.note).toBe("item 2 · try 3");
+});
+
+it("items of a run that is retried are under way again", () => {
+  const steps = [
+    step(1, "body", { item: "each:0" }),
+    step(2, "body", { item: "each:1", status: "retried", port: null }),
+  ];
+  expect(nodeStatesOf(steps, true).get("body")).toMatchObject({ aspect: "lunar" });
+  expect(nodeStatesOf(steps, false).get("body")).toMatchObject({ aspect: "red" });
+});

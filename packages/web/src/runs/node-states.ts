@@ -1,18 +1,20 @@
 /** How a run went on each node, those inside of loops as a whole. */
 import { type NodeState, type Step, statesOf } from "../canvas/run-states.ts";
-import { count } from "../ui/format.ts";
-import { newestOf, retryAt } from "./waterfall.ts";
+import { count, plural } from "../ui/format.ts";
+import { iterationText } from "./step-names.ts";
+import { retryAt } from "./waterfall.ts";
 
 /** `isActive`: the run goes on, so a failed step with another attempt to come has not failed yet. */
 export function nodeStatesOf(steps: readonly Step[], isActive = false): Map<string, NodeState> {
   const states = statesOf(steps);
-  if (isActive)
-    for (const [node, { status }] of states) {
-      const newest = status === "failed" ? newestOf(steps, node) : undefined;
-      if (newest && retryAt(newest) !== undefined) states.set(node, retriedState(newest));
-    }
-  for (const [node, items] of iterationsOf(steps))
-    if (items.size > 1) states.set(node, summarize([...items.values()]));
+  const isRetried = (step: Step) =>
+    isActive && (step.status === "retried" || retryAt(step) !== undefined);
+  for (const [node, items] of newestOfNodes(steps)) {
+    const newest = [...items.values()];
+    const [only] = newest;
+    if (newest.length > 1) states.set(node, summarize(newest, isRetried));
+    else if (only?.status === "failed" && isRetried(only)) states.set(node, retriedState(only));
+  }
   return states;
 }
 
@@ -24,23 +26,27 @@ const retriedState = ({ attempt }: Step): NodeState => ({
   status: "running",
 });
 
-/** The newest step of each iteration, by node. */
-function iterationsOf(steps: readonly Step[]): Map<string, Map<string, Step>> {
+/** The newest step of each iteration, by node. Outside of loops there is one iteration. */
+function newestOfNodes(steps: readonly Step[]): Map<string, Map<string, Step>> {
   const nodes = new Map<string, Map<string, Step>>();
   for (const step of steps) {
-    if (step.item === "" || step.item.includes("#")) continue;
+    if (step.item.includes("#")) continue;
     const items = nodes.get(step.node_id) ?? new Map<string, Step>();
     nodes.set(step.node_id, items.set(step.item, step));
   }
   return nodes;
 }
 
-function summarize(steps: readonly Step[]): NodeState {
-  const having = (...wanted: Step["status"][]) =>
-    steps.filter(({ status }) => wanted.includes(status)).length;
+/** The iterations of a loop as a whole. */
+function summarize(steps: readonly Step[], isRetried: (step: Step) => boolean): NodeState {
+  const isOpen = (step: Step) =>
+    step.status === "running" || step.status === "waiting" || isRetried(step);
+  const isFailed = (step: Step) =>
+    (step.status === "failed" || step.status === "retried") && !isRetried(step);
   const all = count(steps.length);
-  const failed = having("failed");
-  const open = having("running", "waiting");
+  const failed = steps.filter(isFailed).length;
+  const done = steps.filter(({ status }) => status === "done").length;
+  const open = steps.findLast(isOpen);
   const ports = new Set(steps.map(({ port }) => port));
   const port = ports.size === 1 ? (steps[0]?.port ?? null) : null;
   if (failed > 0)
@@ -51,15 +57,17 @@ function summarize(steps: readonly Step[]): NodeState {
       port,
       status: "failed",
     };
-  if (open > 0)
+  if (open) {
+    const attempt = isRetried(open) ? open.attempt + 1 : open.attempt;
     return {
       aspect: "lunar",
-      label: `under way, ${count(having("done"))} items done`,
-      note: `item ${all}`,
+      label: `under way, ${plural(done, "item")} done`,
+      note: [iterationText(open), attempt > 1 && `try ${attempt}`].filter(Boolean).join(" · "),
       port,
       status: "running",
     };
-  if (having("done") === 0)
+  }
+  if (done === 0)
     return { aspect: "none", label: "skipped", note: "skipped", port, status: "skipped" };
   return {
     aspect: "green",
