@@ -56,3 +56,17 @@ export function savePins(flow: string, pins: Pins): boolean {
     return false;
   }
 }
+
+/** Saves pins that the editor of this tab shows too, if it is open. */
+export function restorePins(flow: string, pins: Pins): void {
+  savePins(flow, pins);
+  // Browsers send this event only to other tabs.
+  dispatchEvent(new StorageEvent("storage", { key: keyOf(flow) }));
+}
+
+/** Calls the listener when another tab has changed the pins, or they were restored. */
+export function watchPins(flow: string, listener: (pins: Pins) => void): () => void {
+  const onStorage = ({ key }: StorageEvent) => key === keyOf(flow) && listener(readPins(flow));
+  addEventListener("storage", onStorage);
+  return () => removeEventListener("storage", onStorage);
+}

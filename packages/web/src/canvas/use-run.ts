@@ -1,6 +1,6 @@
 /** A run of the draft that is followed live, and the data that is pinned for such runs. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { useCallback, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 import { api, path } from "../api/client.ts";
 import type { RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
@@ -16,6 +16,7 @@ import {
   readPins,
   savePins,
   triggerOf,
+  watchPins,
 } from "./pins.ts";
 import { saveFirst } from "./save-first.ts";
 
@@ -44,6 +45,7 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
   const [base, setBase] = useState(() => openedWith().base);
   const [isStarting, setStarting] = useState(false);
   const [pins, setPins] = useState(() => readPins(flow));
+  useEffect(() => watchPins(flow, setPins), [flow]);
   const isFollowed = run !== undefined && !isEnded(run);
 
   useLive(isFollowed ? `runs:${run.id}` : undefined, ({ kind, data }) => {

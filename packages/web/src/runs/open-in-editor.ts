@@ -1,7 +1,10 @@
-/** Opens the data of a run in the editor: pins its outputs, and proposes its input for the next run. */
+/**
+ * Opens the data of a run in the editor: pins its outputs, and proposes its input for the next run. Former
+ * pins are replaced, which can be undone.
+ */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Graph } from "../canvas/graph.ts";
-import { type Pin, savePins } from "../canvas/pins.ts";
+import { type Pin, readPins, restorePins, savePins } from "../canvas/pins.ts";
 import type { Step } from "../canvas/run-states.ts";
 import type { EditorState } from "../canvas/use-run.ts";
 import { plural } from "../ui/format.ts";
@@ -21,6 +24,7 @@ export async function prepareEditor(
   const pinnable = pinnableSteps(graph, steps);
   const kept = pinnable.filter((step) => !isTooLarge(step));
   for (const step of kept) pins[step.node_id] = await pinOutput(run.id, step);
+  const former = readPins(run.flow_id);
   if (!savePins(run.flow_id, pins))
     throw new Error("The browser has no space left to keep the pinned outputs.");
   const left = pinnable.length - kept.length;
@@ -32,6 +36,7 @@ export async function prepareEditor(
     ]
       .filter(Boolean)
       .join(" "),
+    ...(Object.keys(former).length > 0 && { undo: () => restorePins(run.flow_id, former) }),
   });
   const { event_id, trigger_node: trigger, input } = run;
   return {
