@@ -48,6 +48,7 @@ describe("a run that has ended", () => {
     await expect.poll(() => page.locator(".edge-track.skip").count()).toBeGreaterThan(0);
 
     await row(page, "labels 1st").getByText(/502/).waitFor();
+    await row(page, "labels 1st").getByRole("img", { name: "failed" }).waitFor();
     await row(page, "waits before attempt 2").locator("i.wait").waitFor();
     await row(page, "labels 2nd").locator("i.done").waitFor();
     await choose(page, "labels 1st");
@@ -161,6 +162,16 @@ describe("a run that is under way", () => {
   });
 });
 
+it("an item of a loop that is tried again has not failed", async () => {
+  const page = await ui.open(`/runs/${await runs.start("Patient")}`);
+  await tile(page, "body").getByText("item 2 · try 2").waitFor();
+  await state(page, "body", "under way, 1 item done");
+  await row(page, "body 1st · item 2").getByText(/503/).waitFor();
+  await row(page, "waits before attempt 2").locator("i.wait").waitFor();
+  await act(page, "Cancel");
+  await tile(page, "body").getByText("1 of 2 failed").waitFor();
+});
+
 describe("a run that failed", () => {
   it("opens at the failed step, and is replayed from the list or with another input", async () => {
     const id = await run("Billing", "acme");
@@ -204,6 +215,13 @@ describe("a run that failed", () => {
         return (await ui.call("GET", path)).json.items.length;
       })
       .toBe(count);
+    // A run that is retried leaves the list of those that failed.
+    await page.keyboard.press("j");
+    await page.keyboard.press("x");
+    await act(page, "Retry");
+    await page.getByText("1 run retried").waitFor();
+    const rows = page.getByRole("region", { name: "Runs" }).getByRole("link");
+    await expect.poll(() => rows.count()).toBe(count - 1);
 
     // Continues where it failed: the first steps are not repeated.
     await page.goto(`${ui.url()}/runs/${edited}`);
@@ -232,6 +250,21 @@ describe("a run that failed", () => {
     await dock.getByText("done").first().waitFor();
     await state(page, "answer", "done");
   });
+});
+
+it("brings back the pins that the data of a run has replaced", async () => {
+  const page = await ui.open(`/runs/${await run("Triage")}`);
+  await tile(page, "fetch").waitFor();
+  const key = `signalbox.pins.${runs.flow("Triage")}`;
+  await page.evaluate((key) => localStorage.setItem(key, '{"shape":{"output":1}}'), key);
+  await act(page, "Open in the editor");
+  const pin = (node: string) => tile(page, node).getByLabel("its output is pinned");
+  await pin("fetch").waitFor();
+  expect(await pin("shape").count()).toBe(0);
+  const messages = page.getByRole("region", { name: "Messages" });
+  await messages.getByRole("button", { name: "Undo" }).click();
+  await pin("shape").waitFor();
+  expect(await pin("fetch").count()).toBe(0);
 });
 
 describe("what a step did", () => {
@@ -302,6 +335,9 @@ it("a run with many steps loads them in pages, and draws only what is visible", 
   await tile(page, "end").click();
   await row(page, /^end/).waitFor();
   await row(page, "double item 700").waitFor();
+  // The address names the step, which is shown as soon as it is loaded.
+  await page.reload();
+  await row(page, /^end/).waitFor();
 });
 
 describe("what cannot be shown", () => {
@@ -350,7 +386,8 @@ describe("what cannot be shown", () => {
     const page = await ui.open(`/runs/${started.json.id}`);
     await page.getByRole("heading", { name: "The flow of this run is gone" }).waitFor();
     await row(page, /^end/).waitFor();
-    expect(await page.getByRole("button", { name: "Open in the editor" }).count()).toBe(0);
+    for (const name of ["Open in the editor", "Replay…"])
+      expect(await page.getByRole("button", { name }).count()).toBe(0);
   });
 });
 

@@ -1,4 +1,4 @@
-/** The graph of the published version, to compare the draft with. */
+/** The graphs of versions, which never change, and what the draft changes in the published one. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, path } from "../api/client.ts";
@@ -8,17 +8,18 @@ import type { Graph } from "./graph.ts";
 
 const NOTHING = { nodes: [], edges: [] };
 
-export function useDiff(
-  { id, version }: Pick<Flow, "id" | "version">,
-  graph: Graph,
-): Diff | undefined {
-  const { data } = useQuery({
+export const useVersion = ({ id, version }: Pick<Flow, "id" | "version">) =>
+  useQuery({
     queryKey: ["flow-version", id, version],
     queryFn: () =>
       api.get<Pick<Graph, "nodes" | "edges">>(path`/api/flows/${id}/versions/${String(version)}`),
     enabled: version !== null,
     staleTime: Number.POSITIVE_INFINITY,
   });
+
+export function useDiff(flow: Pick<Flow, "id" | "version">, graph: Graph): Diff | undefined {
+  const { version } = flow;
+  const { data } = useVersion(flow);
   const published = version === null ? NOTHING : data;
   return useMemo(() => published && diffOf(graph, published), [graph, published]);
 }

@@ -1,7 +1,6 @@
 /** Starts a new run from the trigger of a past one, with its input or an edited one. */
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { RotateCcw } from "lucide-react";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useEvent } from "../inbox/use-event.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -35,9 +34,9 @@ export function ReplayDialog({
   const input = useInput(run);
   const [text, setText] = useState<string>();
   const [isStarting, setStarting] = useState(false);
-  const original = input.value && JSON.stringify(input.value, null, 2);
-  const edited = readObject(text ?? original ?? "{}");
-  const isEdited = text !== undefined && text !== original;
+  const shown = text ?? input.text ?? "";
+  const edited = useMemo(() => readObject(shown), [shown]);
+  const isEdited = text !== undefined && text !== input.text;
   const start = async () => {
     setStarting(true);
     try {
@@ -83,7 +82,7 @@ export function ReplayDialog({
         <SkeletonRows rows={4} height={28} />
       ) : input.size !== undefined ? (
         <p className="text-ink-2">
-          The input has {bytes(input.size)}, which is too much to edit here. It is used as it is.
+          The input has {bytes(input.size)}, which is too large to edit here. It is used as it is.
         </p>
       ) : (
         <Field
@@ -100,7 +99,7 @@ export function ReplayDialog({
               {...control}
               code
               rows={14}
-              value={text ?? original ?? ""}
+              value={shown}
               onChange={({ target }) => setText(target.value)}
             />
           )}
@@ -113,34 +112,32 @@ export function ReplayDialog({
 interface Input {
   isLoading: boolean;
   error: unknown;
-  value?: JsonObject;
+  /** As JSON; undefined until it is loaded. */
+  text: string | undefined;
   /** Set if the input is too large to be edited. */
-  size?: number;
+  size: number | undefined;
 }
 
 function useInput(run: RunView): Input {
   const event = useEvent(run.event_id);
-  const isPart = isPreview(run.input);
-  const size = isPart ? (run.input as { bytes: number }).bytes : 0;
-  const isTooLarge = size > MAX_EDITED_BYTES;
+  const preview = isPreview(run.input) ? run.input : undefined;
   const whole = useWholeValue(
     { run: run.id, nth: 0, field: "input" },
-    run.event_id === null && isPart && !isTooLarge,
+    run.event_id === null && preview !== undefined && preview.bytes <= MAX_EDITED_BYTES,
   );
-  if (run.event_id !== null) {
-    if (event.data?.truncated)
-      return { isLoading: false, error: null, size: event.data.payload_bytes ?? 0 };
-    return {
-      isLoading: event.isPending,
-      error: event.error,
-      ...(event.data && { value: eventInput(event.data) }),
-    };
-  }
-  if (isTooLarge) return { isLoading: false, error: null, size };
-  const value = (isPart ? whole.data : run.input) as Json | undefined;
+  const value = preview ? whole.data : run.input;
+  const size = event.data?.size ?? preview?.bytes ?? 0;
+  const isTooLarge = size > MAX_EDITED_BYTES;
+  const text = useMemo(() => {
+    const shown = event.data ? eventInput(event.data) : value;
+    return isTooLarge || shown === undefined ? undefined : JSON.stringify(shown, null, 2);
+  }, [event.data, value, isTooLarge]);
+  const source = run.event_id === null ? whole : event;
   return {
-    isLoading: isPart && whole.isPending,
-    error: whole.error,
-    ...(value !== undefined && { value: value as JsonObject }),
+    // Unlike `isPending`, it is false if nothing has to be loaded.
+    isLoading: source.isLoading,
+    error: source.error,
+    text,
+    size: isTooLarge ? size : undefined,
   };
 }

@@ -36,6 +36,14 @@ it("keeps later pages when the run is read again, and starts anew for another ru
   expect(numbers(withPage(again, page({ id: "s", steps: [] })).steps)).toEqual([]);
 });
 
+it("forgets the skipped steps of a run that is retried", () => {
+  const steps = [step(1, "a", { status: "retried" }), step(2, "b", { status: "skipped" })];
+  const failed = withPage(undefined, page({ status: "failed", steps }));
+  expect(numbers(withChanges(failed, [{ status: "failed" }]).steps)).toEqual([1, 2]);
+  expect(numbers(withChanges(failed, [{ status: "queued" }]).steps)).toEqual([1]);
+  expect(numbers(withPage(failed, page({ steps: [] })).steps)).toEqual([1]);
+});
+
 it("replaces open steps, but never by an older state", () => {
   const open = step(1, "a", { to: null });
   const done = step(1, "a", { to: 5 });

@@ -31,7 +31,7 @@ export function withPage(before: RunData | undefined, page: RunPage): RunData {
   const known = before?.run.id === run.id ? before : undefined;
   return {
     run,
-    steps: mergeInto(known?.steps ?? [], steps),
+    steps: mergeInto(known ? stepsIn(known, run) : [], steps),
     next: known && known.steps.length > steps.length ? known.next : next_cursor,
   };
 }
@@ -48,8 +48,14 @@ export function withChanges(before: RunData, changes: readonly RunChange[]): Run
     run = { ...run, ...fields };
     changed.push(...steps);
   }
-  return { ...before, run, steps: mergeInto(before.steps, changed) };
+  return { ...before, run, steps: mergeInto(stepsIn(before, run), changed) };
 }
+
+/** The hub deletes the skipped steps of a run that is retried: it may take another path. */
+const stepsIn = (before: RunData, run: RunView): readonly Step[] =>
+  isEnded(before.run) && !isEnded(run)
+    ? before.steps.filter(({ status }) => status !== "skipped")
+    : before.steps;
 
 /** Steps that have changed replace their former selves; others are added in their place. */
 export function mergeInto(before: readonly Step[], changed: readonly Step[]): readonly Step[] {

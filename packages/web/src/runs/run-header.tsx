@@ -15,6 +15,7 @@ import { useNow } from "./use-now.ts";
 export function RunHeader({
   run,
   flow,
+  isGone,
   busy,
   onCancel,
   onRetry,
@@ -22,13 +23,15 @@ export function RunHeader({
   onEdit,
 }: {
   run: RunView;
-  /** The name of the flow; undefined if it was deleted. */
-  flow: string | undefined;
+  /** The name of the flow. */
+  flow: string;
+  /** The flow was deleted. */
+  isGone: boolean;
   busy: "cancel" | "retry" | "edit" | undefined;
   onCancel: () => void;
   onRetry: () => void;
   onReplay: () => void;
-  /** Undefined if there is no flow that could be edited. */
+  /** Undefined until the flow of the run is loaded. */
   onEdit: (() => void) | undefined;
 }) {
   const now = useNow(!isEnded(run));
@@ -42,8 +45,8 @@ export function RunHeader({
         <Link href="/runs" className="flex-none font-medium text-ink-3 hover:text-ink">
           Runs /
         </Link>
-        {flow === undefined ? (
-          <span className="truncate">a deleted flow</span>
+        {isGone ? (
+          <span className="truncate">{flow}</span>
         ) : (
           <Link href={`/flows/${run.flow_id}`} className="truncate hover:underline">
             {flow}
@@ -51,7 +54,7 @@ export function RunHeader({
         )}
       </h1>
       <span role="status" className="flex">
-        <Chip tone={aspect === "none" ? undefined : aspect} words>
+        <Chip tone={aspect} words>
           {took === undefined ? label : `${label} ${isEnded(run) ? "in " : ""}${duration(took)}`}
         </Chip>
       </span>
@@ -78,14 +81,17 @@ export function RunHeader({
             Retry
           </Button>
         )}
-        <Button icon={RotateCcw} title="Starts a new run with this input" onClick={onReplay}>
-          Replay…
-        </Button>
-        {onEdit && (
+        {!isGone && (
+          <Button icon={RotateCcw} title="Starts a new run with this input" onClick={onReplay}>
+            Replay…
+          </Button>
+        )}
+        {!isGone && (
           <Button
             look="primary"
             icon={PencilRuler}
             busy={busy === "edit"}
+            disabled={!onEdit}
             title="Pins the outputs of this run in the editor"
             onClick={onEdit}
           >

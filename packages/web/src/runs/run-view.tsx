@@ -30,8 +30,9 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
   const [, navigate] = useLocation();
   const graph = useRunGraph(run);
   const flow = useFlow(run.flow_id);
-  const name = flow.data?.name;
-  usePageTitle(`Run of ${name ?? "a deleted flow"}`);
+  const isGone = isStatus(flow.error, 404);
+  const name = flow.data?.name ?? (isGone ? "a deleted flow" : "a flow");
+  usePageTitle(`Run of ${name}`);
   const nodes = useMemo(
     () => new Map((graph.data?.nodes ?? []).map((node) => [node.id, node])),
     [graph.data],
@@ -58,7 +59,8 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
     });
   const edit = () =>
     void during("edit", async () => {
-      const state = await prepareEditor(run, graph.data ?? { nodes: [] }, steps);
+      if (!graph.data) return;
+      const state = await prepareEditor(run, graph.data, steps);
       navigate(`/flows/${run.flow_id}`, { state });
     });
   const move = (by: number) => {
@@ -70,7 +72,7 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
     j: () => move(1),
     k: () => move(-1),
     escape: () => choose(0),
-    r: () => setReplaying(true),
+    r: () => !isGone && setReplaying(true),
   });
 
   return (
@@ -78,11 +80,12 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
       <RunHeader
         run={run}
         flow={name}
+        isGone={isGone}
         busy={busy}
         onCancel={() => change("cancel")}
         onRetry={() => change("retry")}
         onReplay={() => setReplaying(true)}
-        onEdit={flow.data && edit}
+        onEdit={graph.data && edit}
       />
       <div className="flex min-h-0 flex-1 flex-col">
         <div className="relative h-[44%] min-h-[180px] flex-none border-line border-b">
@@ -168,7 +171,7 @@ function Rest({ data: { run, steps, next }, rest }: { data: RunData; rest: Loade
           Load more steps
         </Button>
       ) : (
-        ", more are on their way"
+        ", loading more"
       )}
     </div>
   );

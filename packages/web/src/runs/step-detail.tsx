@@ -14,7 +14,7 @@ import { EventInput } from "./event-input.tsx";
 import { LogView } from "./log-view.tsx";
 import { iterationText, ordinal, partText } from "./step-names.ts";
 import { ValueView } from "./value-view.tsx";
-import { attemptsOf, partsOf } from "./waterfall.ts";
+import { attemptsOf, partsOf, retryAt } from "./waterfall.ts";
 
 export function StepDetail({
   run,
@@ -46,7 +46,8 @@ export function StepDetail({
   const { aspect, label } = lookOfStep(step.status);
   const took = durationOf(step);
   const facts = [
-    attempts.length > 1 && `${ordinal(step.attempt)} try`,
+    // The next attempt is recorded when it ends.
+    (attempts.length > 1 || retryAt(step) !== undefined) && `${ordinal(step.attempt)} try`,
     iterationText(step),
     clockMs(step.started_at),
     took !== undefined && step.status !== "skipped" && duration(took),
@@ -101,7 +102,7 @@ export function StepDetail({
           {name}
           {isPart && <span className="font-[450] text-ink-3"> {partText(step)}</span>}
         </h2>
-        <Chip tone={aspect === "none" ? undefined : aspect} words>
+        <Chip tone={aspect} words>
           {label}
         </Chip>
         {actions && <div className="ml-auto flex flex-none items-center gap-1">{actions}</div>}

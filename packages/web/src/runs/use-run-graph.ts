@@ -1,19 +1,12 @@
-/** The graph of the version that a run executes. Versions never change. */
+/** The flow of a run: as it was when the run started, and as it is now. */
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
 import type { Flow } from "../api/types.ts";
-import type { Graph } from "../canvas/graph.ts";
+import { useVersion } from "../canvas/use-published.ts";
 import type { RunView } from "./run-data.ts";
 
 export const useRunGraph = ({ flow_id, version }: Pick<RunView, "flow_id" | "version">) =>
-  useQuery({
-    queryKey: ["flow-version", flow_id, version],
-    queryFn: () =>
-      api.get<Pick<Graph, "nodes" | "edges">>(
-        path`/api/flows/${flow_id}/versions/${String(version)}`,
-      ),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+  useVersion({ id: flow_id, version });
 
 export const useFlow = (id: string) =>
   useQuery({

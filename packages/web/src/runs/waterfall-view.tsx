@@ -5,7 +5,7 @@ import { TrainTrack } from "lucide-react";
 import { memo, type ReactNode, useEffect, useMemo, useRef } from "react";
 import type { FlowNode } from "../canvas/graph.ts";
 import { iconOf } from "../canvas/node-icon.tsx";
-import type { Step } from "../canvas/run-states.ts";
+import { lookOfStep, type Step } from "../canvas/run-states.ts";
 import { cx } from "../ui/cx.ts";
 import { duration } from "../ui/format.ts";
 import { isEnded, type RunView } from "./run-data.ts";
@@ -60,11 +60,11 @@ export function Waterfall({
     getItemKey: (index) => rows[index]?.key ?? index,
     overscan: 12,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another row is chosen
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another row is chosen, or loaded
   useEffect(() => {
     const index = rows.findIndex(({ nth, kind }) => nth === chosen && kind !== "wait");
     if (index > 0) virtual.scrollToIndex(index);
-  }, [chosen]);
+  }, [chosen, open === undefined]);
   return (
     <section aria-label="Steps over time" className="flex min-h-0 min-w-0 flex-1 flex-col">
       <Axis span={span} />
@@ -157,6 +157,8 @@ const Row = memo(function Row({
       <div className="fall-bar">
         {!isSkipped && (
           <i
+            role="img"
+            aria-label={labelOf(row, run)}
             className={isWait ? "wait" : kind === "run" ? RUN_BARS[run.status] : step?.status}
             style={{ left: `${left}%`, width: `${width}%` }}
           />
@@ -178,6 +180,12 @@ const Row = memo(function Row({
     </div>
   );
 });
+
+/** The colour of a bar, in words. */
+function labelOf({ kind, step }: FallRow, { status }: Pick<RunView, "status">): string {
+  if (kind === "wait" || kind === "queue") return "waits";
+  return step ? lookOfStep(step.status).label : lookOfRun(status).label;
+}
 
 const RUN_BARS: Record<RunView["status"], string> = {
   queued: "wait",
