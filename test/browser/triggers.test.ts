@@ -375,12 +375,15 @@ describe("the cards of triggers", () => {
     await cards.getByRole("button", { name: "Edit issue.opened · edited" }).click();
     await cards.getByLabel("priority", { exact: true }).selectOption("high");
     await cards.getByText("priority = high").waitFor();
+    const edited = cards.getByText("Edited in the draft: publish the flow to change the trigger.");
+    await edited.waitFor();
     const publish = async () => {
       await page.getByRole("button", { name: /^Publish v/ }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Publish" }).click();
       await page.getByRole("dialog").waitFor({ state: "detached" });
     };
     await publish();
+    await edited.waitFor({ state: "detached" });
     await expect
       .poll(() => configured.at(-1))
       .toMatchObject({ enabled: true, params: { repo: "acme/desk", priority: "high" } });

@@ -88,7 +88,13 @@ export function EventForm({
           />
         </>
       )}
-      <Preview preview={preview} source={source} name={name} onSend={() => setSending(true)} />
+      <Preview
+        preview={preview}
+        source={source}
+        name={name}
+        // Only flows can emit the events of this hub.
+        onSend={connection || kind ? () => setSending(true) : undefined}
+      />
       {isSending && (
         <SendTestDialog
           target={{ flow, node, parameters, name, offered, kind }}

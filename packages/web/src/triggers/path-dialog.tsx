@@ -5,6 +5,7 @@ import { api, path } from "../api/client.ts";
 import type { EventView } from "../api/types.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
+import { bytes } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { conditionAt } from "./condition-at.ts";
@@ -34,6 +35,11 @@ export function PathDialog({
     >
       {error ? (
         <ErrorState error={error} onRetry={() => void refetch()} />
+      ) : data?.truncated ? (
+        <p className="text-ink-2">
+          The newest event has {bytes(data.size)}, which is too large to show here. Add a condition
+          by its path instead.
+        </p>
       ) : data ? (
         <JsonTree
           value={data.payload as Json}

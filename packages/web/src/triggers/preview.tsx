@@ -26,7 +26,8 @@ export function Preview({
   source: string;
   /** The name of the source, which is shown instead of its id. */
   name: string;
-  onSend: () => void;
+  /** Undefined if no test event can be sent. */
+  onSend: (() => void) | undefined;
 }) {
   const { matches, near } = sortPreview(isChosen && !error ? (data?.events ?? []) : []);
   const sentence = !isChosen
@@ -44,7 +45,15 @@ export function Preview({
           <p className={cx("min-w-0 flex-1 type-strong", faded)} role="status">
             {sentence}
           </p>
-          <Button size="small" icon={Send} disabled={source === ""} onClick={onSend}>
+          <Button
+            size="small"
+            icon={Send}
+            disabled={!onSend}
+            title={
+              onSend || source === "" ? undefined : "Run a flow that emits such an event instead"
+            }
+            onClick={onSend}
+          >
             Send test event
           </Button>
         </div>
@@ -57,7 +66,7 @@ export function Preview({
       {isChosen && !error && data && (
         <div className={cx("flex flex-col gap-3 px-3", faded)}>
           <p className="wrap-anywhere type-meta text-ink-3">
-            {data.compared.replace(source, name)}.
+            {data.compared.replace(source, () => name)}.
           </p>
           <EventGroup title="Would have matched" events={matches} />
           <EventGroup

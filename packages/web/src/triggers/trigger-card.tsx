@@ -2,7 +2,6 @@
 import { isObject } from "@signalbox/rules/json.ts";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import type { TriggerState } from "../api/types.ts";
 import { conditionText } from "../canvas/gist.ts";
 import type { FlowNode } from "../canvas/graph.ts";
 import { withField } from "../panel/schema-shape.ts";
@@ -15,6 +14,7 @@ import { connectionOf, nameOfSender, type Senders } from "./senders.ts";
 import { textOf } from "./text-of.ts";
 import { triggerKindOf } from "./trigger-kind.ts";
 import { lookOfTrigger, pendingOf } from "./trigger-state.ts";
+import type { PublishedTrigger } from "./use-trigger-states.ts";
 
 /** `issue.opened · GitHub`, or `0 9 * * 1-5 · Europe/Berlin` */
 export function titleOf({ type, parameters }: FlowNode, senders: Senders): string {
@@ -30,22 +30,24 @@ export function titleOf({ type, parameters }: FlowNode, senders: Senders): strin
 
 export function TriggerCard({
   node,
-  state,
+  published,
   senders,
   actions,
   children,
   onChange,
 }: {
   node: FlowNode;
-  state: TriggerState | undefined;
+  /** Undefined if it is not published. */
+  published: PublishedTrigger | undefined;
   senders: Senders;
   actions?: ReactNode;
   children?: ReactNode;
   onChange: (parameters: FlowNode["parameters"]) => void;
 }) {
   const { parameters } = node;
+  const state = published?.state;
   const { aspect, label } = lookOfTrigger(state);
-  const pending = pendingOf(parameters, state);
+  const pending = pendingOf(parameters, state, published?.parameters);
   const connection = connectionOf(textOf(parameters.source), senders);
   const conditions = Object.entries(isObject(parameters.params) ? parameters.params : {});
   const filter = textOf(parameters.filter);

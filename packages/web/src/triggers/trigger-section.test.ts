@@ -77,6 +77,18 @@ it("draws declared params, and conditions on other paths", () => {
   expect(html).toContain("More conditions");
 });
 
+it("keeps a type visible that the server does not offer", () => {
+  const html = render("Event", { ...EVENT, type: "issue.gone" });
+  expect(html).toMatch(/checked=""[^>]*value="issue.gone"/);
+  expect(html).toContain("The server does not offer this type.");
+});
+
+it("offers no test of events that only flows emit", () => {
+  const button = /<button[^>]*disabled=""[^>]*>(?:(?!<button).)*Send test event/;
+  expect(render("Event", { source: "signalbox" })).toMatch(button);
+  expect(render("Event", EVENT)).not.toMatch(button);
+});
+
 it("shows near misses in amber", () => {
   const reasons = [
     { on: "type", holds: true, message: 'type is "x", wanted "x"' },

@@ -18,11 +18,16 @@ export function TriggerSection({
   onChange: (parameters: FlowNode["parameters"]) => void;
 }) {
   const { senders } = useSenders();
-  const { states, error } = useTriggerStates(flow);
+  const { published, error } = useTriggerStates(flow);
   return (
     <>
       {error && <ErrorState error={error} compact />}
-      <TriggerCard node={node} state={states.get(node.id)} senders={senders} onChange={onChange} />
+      <TriggerCard
+        node={node}
+        published={published.get(node.id)}
+        senders={senders}
+        onChange={onChange}
+      />
       <TriggerForm flow={flow.id} node={node} onChange={onChange} />
     </>
   );

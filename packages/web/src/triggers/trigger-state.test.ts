@@ -43,3 +43,13 @@ it.each<[object, TriggerState | undefined, RegExp | undefined]>([
   if (text) expect(pending).toMatch(text);
   else expect(pending).toBeUndefined();
 });
+
+it("says that a condition or a time was edited", () => {
+  const cron = published({ kind: "schedule", source: null, type: null });
+  const nine = { cron: "0 9 * * *", isActive: true };
+  expect(pendingOf({ cron: "0 8 * * *" }, cron, nine)).toMatch(/^Edited in the draft/);
+  expect(pendingOf({ cron: "0 9 * * *" }, cron, nine)).toBeUndefined();
+  const before = { ...SAME, params: { action: "opened" } };
+  expect(pendingOf({ ...SAME, params: {} }, published(), before)).toMatch(/^Edited in the draft/);
+  expect(pendingOf(before, published(), before)).toBeUndefined();
+});

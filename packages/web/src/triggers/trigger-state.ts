@@ -1,6 +1,7 @@
 /** What the card of a trigger says about it: the state of the published one, and what the draft changes. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { TriggerState } from "../api/types.ts";
+import { isEqual } from "../canvas/equal.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 import { textOf } from "./text-of.ts";
 
@@ -18,20 +19,26 @@ export function lookOfTrigger(published: TriggerState | undefined): TriggerLook 
   return { aspect: "green", label: "active" };
 }
 
-/** What publishing the draft would change; undefined if nothing that the card shows. */
+/** What publishing the draft would change; undefined if nothing. */
 export function pendingOf(
   parameters: JsonObject,
   published: TriggerState | undefined,
+  /** The parameters of the published trigger, once they are loaded. */
+  before?: JsonObject,
 ): string | undefined {
   if (!published) return "It starts no run until you publish the flow.";
   const isActive = parameters.isActive !== false;
   if (published.active && !isActive) return "Paused in the draft: publish the flow to pause it.";
   if (!published.active && isActive) return "Active in the draft: publish the flow to resume it.";
-  const changed = (["source", "type"] as const).some(
+  const listensElsewhere = (["source", "type"] as const).some(
     (field) =>
       published.kind === "event" && textOf(parameters[field]).trim() !== (published[field] ?? ""),
   );
-  return changed
-    ? "The draft listens to other events: publish the flow to change the trigger."
+  if (listensElsewhere)
+    return "The draft listens to other events: publish the flow to change the trigger.";
+  return before && !isEqual(settingsOf(parameters), settingsOf(before))
+    ? "Edited in the draft: publish the flow to change the trigger."
     : undefined;
 }
+
+const settingsOf = ({ isActive: _, ...settings }: JsonObject): JsonObject => settings;

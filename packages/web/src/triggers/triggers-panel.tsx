@@ -14,7 +14,7 @@ import { TriggerCard, titleOf } from "./trigger-card.tsx";
 import { TriggerForm } from "./trigger-form.tsx";
 import { triggerKindOf } from "./trigger-kind.ts";
 import { useSenders } from "./use-senders.ts";
-import { useTriggerStates } from "./use-trigger-states.ts";
+import { type PublishedTrigger, useTriggerStates } from "./use-trigger-states.ts";
 
 export function TriggersPanel({
   flow,
@@ -31,7 +31,7 @@ export function TriggersPanel({
 }) {
   const nodes = graph.nodes.filter((node) => triggerKindOf(node) !== undefined);
   const { senders } = useSenders();
-  const { states, error, isPending, refetch } = useTriggerStates(flow);
+  const { published, error, isPending, refetch } = useTriggerStates(flow);
   const [open, setOpen] = useState<string>();
   return (
     <aside
@@ -64,7 +64,7 @@ export function TriggersPanel({
               key={node.id}
               flow={flow}
               node={node}
-              state={states.get(node.id)}
+              published={published.get(node.id)}
               senders={senders}
               isOpen={open === node.id}
               onOpen={(isOpen) => setOpen(isOpen ? node.id : undefined)}
@@ -80,7 +80,7 @@ export function TriggersPanel({
 function EditableCard({
   flow,
   node,
-  state,
+  published,
   senders,
   isOpen,
   onOpen,
@@ -88,7 +88,7 @@ function EditableCard({
 }: {
   flow: Flow;
   node: FlowNode;
-  state: Parameters<typeof TriggerCard>[0]["state"];
+  published: PublishedTrigger | undefined;
   senders: Senders;
   isOpen: boolean;
   onOpen: (isOpen: boolean) => void;
@@ -101,7 +101,7 @@ function EditableCard({
   return (
     <TriggerCard
       node={node}
-      state={state}
+      published={published}
       senders={senders}
       onChange={onChange}
       actions={

@@ -72,6 +72,11 @@ export function OfferedTypePicker({
             <span className="min-w-0 flex-1">Any type</span>
           </Choice>
         )}
+        {wanted === "" && type !== "" && !chosen && (
+          <Choice name={name} value={type} isChosen onChoose={choose} onPick={choose}>
+            <OfferedType type={type} description="The server does not offer this type." />
+          </Choice>
+        )}
         {shown.map((one) => (
           <Choice
             key={one.type}
@@ -121,7 +126,7 @@ function Choice({
         "flex cursor-pointer items-start gap-2 border-line px-3 py-2 not-last:border-b has-focus-visible:outline-2 has-focus-visible:outline-focus has-focus-visible:-outline-offset-2",
         isChosen ? "bg-blue-tint" : "hover:bg-hover",
       )}
-      onPointerUp={() => onPick(value)}
+      onPointerUp={({ button }) => button === 0 && onPick(value)}
     >
       <input
         type="radio"
@@ -136,7 +141,11 @@ function Choice({
   );
 }
 
-function OfferedType({ type, title, description }: OfferedTrigger) {
+function OfferedType({
+  type,
+  title,
+  description,
+}: Pick<OfferedTrigger, "type" | "title" | "description">) {
   return (
     <span className="min-w-0 flex-1">
       <code className="wrap-anywhere block">{type}</code>

@@ -12,7 +12,8 @@ import { useDebounced } from "./use-debounced.ts";
 const TYPING_MS = 350;
 /** A preview reads up to 100 payloads. */
 const REFRESH_MS = 3_000;
-export const PREVIEWS = ["events", "preview"];
+/** Not a topic of changes: a preview is refreshed less often than other queries. */
+export const PREVIEWS = ["trigger-preview"];
 
 /** The conditions of a trigger. A row without a path is not one yet. */
 export function selectionOf({ source, type, params, filter }: JsonObject): JsonObject | undefined {

@@ -1,8 +1,16 @@
-/** The states of the triggers of the published version, by node. */
+/** The triggers of the published version, by node: their states, and what they listen to. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, path } from "../api/client.ts";
 import type { Flow, TriggerState } from "../api/types.ts";
+import { useVersion } from "../canvas/use-published.ts";
+
+export interface PublishedTrigger {
+  state: TriggerState;
+  /** Undefined until they are loaded. */
+  parameters: JsonObject | undefined;
+}
 
 const SETTLING_MS = 1_500;
 const SETTLED_MS = 15_000;
@@ -21,9 +29,16 @@ export function useTriggerStates({ id, version }: Pick<Flow, "id" | "version">) 
       data?.items.some(isSettling) ? SETTLING_MS : SETTLED_MS,
     placeholderData: (before) => before,
   });
-  const states = useMemo(
-    () => new Map(query.data?.items.map((state) => [state.node_id, state] as const)),
-    [query.data],
-  );
-  return { ...query, states };
+  const { data: graph } = useVersion({ id, version });
+  const published = useMemo(() => {
+    const parametersOf = (node: string) => graph?.nodes.find((one) => one.id === node)?.parameters;
+    return new Map<string, PublishedTrigger>(
+      query.data?.items.map((state) => [
+        state.node_id,
+        { state, parameters: parametersOf(state.node_id) },
+      ]),
+    );
+  }, [query.data, graph]);
+  // A card with its last known state is better than none.
+  return { ...query, error: query.data ? null : query.error, published };
 }
