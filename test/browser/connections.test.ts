@@ -137,11 +137,16 @@ it("signs in as an OAuth client, and keeps, replaces and removes what is stored"
   await detail.getByRole("button", { name: "Edit" }).click();
   await credentials.selectOption("none");
   await dialog.getByRole("button", { name: "Replace" }).click();
+  await dialog.getByRole("alert").getByText("give the value of X-Region again").waitFor();
+  expect(await dialog.getByRole("button", { name: "Save and check" }).isDisabled()).toBe(true);
   await dialog.getByRole("button", { name: "Remove X-Region" }).click();
   await dialog.getByRole("button", { name: "Save and check" }).click();
+  await dialog.waitFor({ state: "detached" });
   await expect.poll(() => detail.getByText("with OAuth client").count()).toBe(0);
   expect(last()?.get("authorization")).toBeNull();
   expect(last()?.get("x-region")).toBeNull();
+  await detail.getByRole("tab", { name: "Triggers" }).click();
+  await page.getByRole("tabpanel").getByText("The server offers no triggers.").waitFor();
 });
 
 it("starts a server on the hub's machine", async () => {

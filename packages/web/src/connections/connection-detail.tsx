@@ -1,22 +1,26 @@
 /** A connection: its state, its tools to call, its triggers. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Pencil, Play, RefreshCw, Trash2, X } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { api, path } from "../api/client.ts";
 import type { ConnectionDetails } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { Button, IconButton } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
+import { withCode } from "../ui/with-code.ts";
 import { CallToolDialog } from "./call-tool-dialog.tsx";
 import { ConnectionDialog } from "./connection-dialog.tsx";
 import { accessText } from "./connection-form.ts";
 import { lookOfConnection } from "./connection-words.ts";
 import { Subscriptions } from "./subscriptions.tsx";
+
+/** As often as the list, so that both show the same state. */
+const REFRESH_MS = 10_000;
 
 export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => void }) {
   const [tab, setTab] = useState("tools");
@@ -26,6 +30,7 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
   const { data, error, refetch } = useQuery({
     queryKey: key,
     queryFn: () => api.get<ConnectionDetails>(path`/api/connections/${id}`),
+    refetchInterval: REFRESH_MS,
   });
   const check = useMutation({
     mutationFn: () => api.post<ConnectionDetails>(path`/api/connections/${id}/check`),
@@ -35,46 +40,22 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
     },
     onError: toastError,
   });
-  const remove = useMutation({
-    mutationFn: () => api.delete(path`/api/connections/${id}`),
-    onSuccess: () => {
-      void queryClient.invalidateQueries({ queryKey: ["connections", "all"] });
-      toasts.add({ aspect: "green", title: `“${data?.name}” was deleted` });
-      onClose();
-    },
-  });
-  if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (error && !data)
+    return (
+      <div className="flex min-w-0 flex-col border-line border-l bg-plate px-5 pt-4">
+        <IconButton
+          size="small"
+          icon={X}
+          label="Close"
+          onClick={onClose}
+          className="ml-auto flex-none"
+        />
+        <ErrorState error={error} onRetry={() => void refetch()} />
+      </div>
+    );
   if (!data) return <SkeletonRows rows={6} />;
   const { aspect, label } = lookOfConnection(data);
   const access = accessText(data.credentials);
-  const offers = (
-    items: { name: string; description: string }[],
-    onCall?: (name: string) => void,
-  ) =>
-    items.length === 0 ? (
-      <p className="text-ink-2">None.</p>
-    ) : (
-      <ul className="flex flex-col gap-2 pb-6">
-        {items.map(({ name, description }) => (
-          <li key={name} className="tile flex items-start gap-3 px-3 py-2">
-            <span className="min-w-0 flex-1">
-              <code className="wrap-anywhere block">{name}</code>
-              <span className="wrap-anywhere line-clamp-3 type-meta text-ink-2">{description}</span>
-            </span>
-            {onCall && (
-              <Button
-                size="small"
-                icon={Play}
-                onClick={() => onCall(name)}
-                aria-label={`Call ${name}`}
-              >
-                Call
-              </Button>
-            )}
-          </li>
-        ))}
-      </ul>
-    );
   return (
     <aside
       aria-label="Connection"
@@ -121,14 +102,23 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
             value: "tools",
             label: "Tools",
             count: data.tools.length,
-            content: offers(data.tools, setCalled),
+            content: (
+              <Offers items={data.tools} onCall={setCalled}>
+                The server offers no tools.
+              </Offers>
+            ),
           },
           {
             value: "triggers",
             label: "Triggers",
             count: data.triggers.length,
-            content: offers(
-              data.triggers.map(({ type, description }) => ({ name: type, description })),
+            content: (
+              <Offers
+                items={data.triggers.map(({ type, description }) => ({ name: type, description }))}
+              >
+                The server offers no triggers. The Event trigger of a flow can poll one of its tools
+                instead.
+              </Offers>
             ),
           },
           {
@@ -149,23 +139,57 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
         />
       )}
       {layer === "delete" && (
-        <Dialog
-          open
-          onClose={() => setLayer(undefined)}
+        <ConfirmDialog
           title={`Delete “${data.name}”?`}
           description="Flows that use it fail, and its triggers stop. Its events are kept."
-          actions={
-            <>
-              <Button onClick={() => setLayer(undefined)}>Cancel</Button>
-              <Button look="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
-                Delete
-              </Button>
-            </>
-          }
-        >
-          {remove.error && <ErrorState error={remove.error} compact />}
-        </Dialog>
+          label="Delete"
+          icon={Trash2}
+          act={() => api.delete(path`/api/connections/${id}`)}
+          onDone={() => {
+            void queryClient.invalidateQueries({ queryKey: ["connections", "all"] });
+            toasts.add({ aspect: "green", title: `“${data.name}” was deleted` });
+            onClose();
+          }}
+          onClose={() => setLayer(undefined)}
+        />
       )}
     </aside>
+  );
+}
+
+function Offers({
+  items,
+  onCall,
+  children,
+}: {
+  items: readonly { name: string; description: string }[];
+  onCall?: (name: string) => void;
+  /** Shown if there are none. */
+  children: ReactNode;
+}) {
+  if (items.length === 0) return <p className="text-ink-2">{children}</p>;
+  return (
+    <ul className="flex flex-col gap-2 pb-6">
+      {items.map(({ name, description }) => (
+        <li key={name} className="tile flex items-start gap-3 px-3 py-2">
+          <span className="min-w-0 flex-1">
+            <code className="wrap-anywhere block">{name}</code>
+            <span className="wrap-anywhere line-clamp-3 type-meta text-ink-2">
+              {withCode(description)}
+            </span>
+          </span>
+          {onCall && (
+            <Button
+              size="small"
+              icon={Play}
+              onClick={() => onCall(name)}
+              aria-label={`Call ${name}`}
+            >
+              Call
+            </Button>
+          )}
+        </li>
+      ))}
+    </ul>
   );
 }

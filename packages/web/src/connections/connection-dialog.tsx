@@ -69,7 +69,7 @@ export function ConnectionDialog({
             look="primary"
             icon={connection ? RefreshCw : Plus}
             busy={save.isPending}
-            disabled={!isComplete(form)}
+            disabled={!isComplete(form, connection?.credentials)}
           >
             {connection ? "Save and check" : "Add and check"}
           </Button>

@@ -1,5 +1,13 @@
 import { expect, it } from "vitest";
-import { accessText, bodyOf, formOf, isComplete, newForm } from "./connection-form.ts";
+import {
+  accessText,
+  bodyOf,
+  formOf,
+  isComplete,
+  newForm,
+  type Pair,
+  pairsProblem,
+} from "./connection-form.ts";
 
 const server = { ...newForm, name: " weather ", url: "https://weather.example/mcp " };
 const stored = {
@@ -77,6 +85,16 @@ it("is complete when the hub can try it", () => {
   expect(isComplete({ ...server, access: "oauth", clientId: "hub" })).toBe(false);
   expect(isComplete({ ...server, access: "oauth", clientId: "hub", clientSecret: "s" })).toBe(true);
   expect(isComplete({ ...newForm, name: "files", reach: "command" })).toBe(false);
+});
+
+it("does not erase a stored value, or drop one of two, without a word", () => {
+  const region: Pair = ["X-Region", ""];
+  expect(pairsProblem([region], ["X-Region"])).toMatch(/^give the value of X-Region again/);
+  expect(isComplete({ ...formOf(stored), headers: [region] }, stored.credentials)).toBe(false);
+  expect(isComplete({ ...formOf(stored), headers: [] }, stored.credentials)).toBe(true);
+  expect(pairsProblem([region])).toBeUndefined();
+  expect(pairsProblem([region, ["X-Region ", "eu"]])).toBe("X-Region is given twice");
+  expect(pairsProblem(undefined, ["X-Region"])).toBeUndefined();
 });
 
 it("names the credentials without their values", () => {

@@ -87,11 +87,24 @@ export function accessText({ auth, headers, env }: Stored["credentials"]): strin
   return parts.join(", ");
 }
 
-export function isComplete(form: ConnectionForm): boolean {
+/** What is wrong with headers or variables. Stored values cannot be read, so a blank would erase one. */
+export function pairsProblem(
+  pairs: readonly Pair[] | undefined = [],
+  stored: readonly string[] = [],
+): string | undefined {
+  const names = pairs.map(([name]) => name.trim());
+  const twice = names.find((name, at) => name !== "" && names.indexOf(name) < at);
+  if (twice !== undefined) return `${twice} is given twice`;
+  const [blank] = pairs.find(([name, value]) => value === "" && stored.includes(name.trim())) ?? [];
+  return blank && `give the value of ${blank} again, or remove it`;
+}
+
+export function isComplete(form: ConnectionForm, stored: Stored["credentials"] = {}): boolean {
   const { name, reach, url, command, access, token, clientId, clientSecret } = form;
   if (name.trim() === "") return false;
-  if (reach === "command") return command.trim() !== "";
-  if (url.trim() === "") return false;
+  if (reach === "command")
+    return command.trim() !== "" && !pairsProblem(form.env, namesIn(stored.env));
+  if (url.trim() === "" || pairsProblem(form.headers, namesIn(stored.headers))) return false;
   if (access === "bearer") return token !== "";
   return access !== "oauth" || (clientId.trim() !== "" && clientSecret !== "");
 }

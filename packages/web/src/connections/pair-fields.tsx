@@ -2,7 +2,7 @@
 import { Plus, Trash2 } from "lucide-react";
 import { Button, IconButton } from "../ui/button.tsx";
 import { TextInput } from "../ui/field.tsx";
-import type { Pair } from "./connection-form.ts";
+import { type Pair, pairsProblem } from "./connection-form.ts";
 
 export function PairFields({
   label,
@@ -21,6 +21,7 @@ export function PairFields({
   pairs: readonly Pair[] | undefined;
   onChange: (pairs: readonly Pair[]) => void;
 }) {
+  const problem = pairsProblem(pairs, stored);
   return (
     <fieldset className="flex min-w-0 flex-col gap-2">
       <legend className="type-label text-ink-2">{label}</legend>
@@ -73,6 +74,11 @@ export function PairFields({
           >
             Add a {noun}
           </Button>
+          {problem && (
+            <p role="alert" className="wrap-anywhere type-meta text-red">
+              {problem}
+            </p>
+          )}
         </>
       )}
     </fieldset>
