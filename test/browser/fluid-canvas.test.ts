@@ -1,7 +1,7 @@
 /** A flow of 200 nodes must not block the page. */
 import { beforeAll, expect, it } from "vitest";
 import { atRest, edge, intent, node, tile, useCanvas } from "./support/canvas.ts";
-import { longestTask } from "./support/longest-task.ts";
+import { longestTask, MOVING } from "./support/longest-task.ts";
 import { useUi } from "./support/ui.ts";
 
 const ui = useUi();
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 
 it("opens a flow of 200 nodes without blocking the page", async () => {
-  const page = await ui.open("/flows");
+  const page = await ui.open("/flows", MOVING);
   const link = page.getByRole("link", { name: "Large", exact: true });
   await link.waitFor();
   // The code of the canvas is loaded once, with its own cost.
@@ -53,7 +53,7 @@ it("takes over the edit of an agent in it without blocking the page", async () =
 });
 
 it("drags, hovers, zooms, selects and undoes in it without blocking the page", async () => {
-  const page = await open(id);
+  const page = await open(id, MOVING);
   const box = await tile(page, "Step 90").boundingBox();
   if (!box) throw new Error("The tile is not visible.");
   const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];

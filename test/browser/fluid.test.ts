@@ -1,7 +1,7 @@
 /** Long lists and large payloads must not block the page. */
 import { beforeAll, expect, it } from "vitest";
 import { deliver, issueOpened } from "../support/deliver.ts";
-import { longestTask } from "./support/longest-task.ts";
+import { longestTask, MOVING } from "./support/longest-task.ts";
 import { useUi } from "./support/ui.ts";
 
 const ui = useUi();
@@ -38,7 +38,7 @@ beforeAll(async () => {
 }, 300_000);
 
 it("scrolls through 10,000 events without blocking the page", async () => {
-  const page = await ui.open("/inbox?view=all");
+  const page = await ui.open("/inbox?view=all", MOVING);
   const list = page.getByRole("region", { name: "Events" });
   await list.getByText("Two megabytes").waitFor();
   const scroller = list.locator("ol").locator("..");
@@ -56,7 +56,7 @@ it("scrolls through 10,000 events without blocking the page", async () => {
 });
 
 it("opens, searches and scrolls a payload of 2 MB without blocking the page", async () => {
-  const page = await ui.open("/inbox?view=all");
+  const page = await ui.open("/inbox?view=all", MOVING);
   await page.getByText("Two megabytes").first().waitFor();
   const tree = page.getByRole("tree", { name: "payload" });
   const longest = await longestTask(page, async () => {
@@ -75,7 +75,7 @@ it("opens, searches and scrolls a payload of 2 MB without blocking the page", as
 });
 
 it("loads less than 250 KB of compressed scripts before the canvas and the editor", async () => {
-  const page = await ui.open("/inbox");
+  const page = await ui.open("/inbox", MOVING);
   await page.getByRole("region", { name: "Events" }).getByRole("link").first().waitFor();
   const bytes = await page.evaluate(() =>
     performance

@@ -10,6 +10,9 @@ interface TraceEvent {
   args?: { name?: string };
 }
 
+/** Pages whose animations are part of what is measured. */
+export const MOVING = { reducedMotion: "no-preference" } as const;
+
 export async function longestTask(page: Page, act: () => Promise<void>): Promise<number> {
   const browser = page.context().browser() as Browser;
   await browser.startTracing(page, {

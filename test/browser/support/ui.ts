@@ -92,6 +92,8 @@ export function useUi(env: Record<string, string> = {}): Ui {
     async open(path = "/inbox", { link: given, prepare, ...options } = {}) {
       const context = await browser.newContext({
         viewport: { width: 1440, height: 900 },
+        // Lamps that breathe would keep the processor busy; states.test.ts has both.
+        reducedMotion: "reduce",
         ...options,
       });
       const page = await context.newPage();
