@@ -61,10 +61,28 @@ async function setUpPeers() {
   });
 }
 
+async function findFlows(): Promise<(name: string) => { id: string }> {
+  const { items } = (await call("GET", "/api/flows?limit=100")).json;
+  return (wanted) => items.find(({ name }: { name: string }) => name === wanted);
+}
+
+/** Runs that no event has started: calls of tools, runs of a draft, one that was cancelled. */
+async function startRuns() {
+  const flowOf = await findFlows();
+  const digest = `/api/flows/${flowOf("Digest").id}/runs?wait=1`;
+  const weekly = (since: string) => ({ trigger: "weekly_digest", input: { since } });
+  await call("POST", digest, weekly("October"));
+  await call("POST", `${digest}&draft=1`, weekly("Monday"));
+  await call("POST", digest, weekly("Monday"));
+  const triage = { trigger: "triage_issue", input: { repo: "octocat/signals", number: "41" } };
+  const path = `/api/flows/${flowOf("Issue triage").id}/runs`;
+  const { json: run } = await call("POST", path, triage);
+  await call("POST", `/api/runs/${run.id}/cancel`);
+}
+
 async function findShots(): Promise<Shot[]> {
-  const flows = (await call("GET", "/api/flows?limit=100")).json.items;
-  const flow = flows.find(({ name }: { name: string }) => name === "Issue triage");
-  const hotline = flows.find(({ name }: { name: string }) => name === "Bug hotline");
+  const flowOf = await findFlows();
+  const [flow, hotline] = [flowOf("Issue triage"), flowOf("Bug hotline")];
   const runs = (await call("GET", `/api/runs?flow=${flow.id}`)).json.items;
   const connections = (await call("GET", "/api/connections")).json.items;
   const inbox = connections.find(({ status }: { status: string }) => status === "ok");
@@ -124,6 +142,7 @@ async function findShots(): Promise<Shot[]> {
 try {
   mkdirSync(FOLDER, { recursive: true });
   await setUpFlows(call, outside.url);
+  await startRuns();
   await sendEvents(hub.url);
   await setUpPeers();
   const shots = (await findShots()).filter(({ name }) => only.length === 0 || only.includes(name));

@@ -48,10 +48,11 @@ export async function startOutside(): Promise<{ url: string; stop: () => void }>
     const step = String(headers["idempotency-key"]);
     if (url.startsWith("/slow") || (url.startsWith("/labels") && attempted.has(step))) return;
     attempted.add(step);
-    response.writeHead(/^\/(broken|labels)/.test(url) ? 502 : 200, {
-      "content-type": "application/json",
-    });
-    response.end(JSON.stringify({ ok: true, labels: ["bug"], url }));
+    const isBroken = /^\/(broken|labels)/.test(url);
+    response.writeHead(isBroken ? 502 : 200, { "content-type": "application/json" });
+    response.end(
+      JSON.stringify(isBroken ? { error: "no relay" } : { ok: true, labels: ["bug"], url }),
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
