@@ -48,12 +48,10 @@ describe("signalbox serve", () => {
     const data = tempFolder();
     for (let start = 0; start < 2; start += 1) {
       const hub = await startHubProcess({ data });
-      expect(await fetch(hub.url).then((r) => r.text())).toContain("Unsigned");
       await hub.stop();
       expect(hub.output()).toContain("Unsigned");
     }
     const signed = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
-    expect(await fetch(signed.url).then((r) => r.text())).not.toContain("Unsigned");
     await signed.stop();
     expect(signed.output()).not.toContain("Unsigned");
     expect(signed.output()).not.toContain(SECRET);

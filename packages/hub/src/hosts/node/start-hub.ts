@@ -15,7 +15,6 @@ import type { Store } from "../../store/store.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
-import { settingsInForce } from "../settings-in-force.ts";
 import { assertOpens, warnOfShortSecrets } from "./check-seal.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
@@ -31,6 +30,7 @@ import { openWhenAvailable } from "./open-when-available.ts";
 import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
 import { sealKey } from "./seal-key.ts";
+import { settingsInForce } from "./settings-in-force.ts";
 import { systemTimers } from "./system-timers.ts";
 import { createReadWebFile } from "./web-files.ts";
 
