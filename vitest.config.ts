@@ -10,6 +10,12 @@ process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
 const browserTests = "test/browser/**/*.test.ts";
 const workerdTests = "packages/*/src/**/*.workerd.test.ts";
+/** Tests that need PostgreSQL, start other processes, or load native code: each file has its own process. */
+const processTests = [
+  "packages/hub/src/{hosts,store/backends}/**/*.test.ts",
+  "packages/hub/src/{apps/migrate-legacy-flows,runs/runner,runs/ticker-replicas,worker-entry}.test.ts",
+  "test/**/*.test.ts",
+];
 
 export default defineConfig({
   test: {
@@ -25,11 +31,22 @@ export default defineConfig({
           ...timeouts,
           name: "node",
           environment: "node",
-          // better-sqlite3 is a native addon: one process per file instead of a thread.
           pool: "forks",
-          include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"],
+          include: processTests,
           exclude: [...configDefaults.exclude, workerdTests, browserTests],
           globalSetup: "test/support/global-setup.ts",
+        },
+      },
+      {
+        test: {
+          ...timeouts,
+          name: "unit",
+          environment: "node",
+          pool: "forks",
+          // The start of a process takes longer than most of these files.
+          isolate: false,
+          include: ["packages/*/src/**/*.test.ts"],
+          exclude: [...configDefaults.exclude, workerdTests, ...processTests],
         },
       },
       {
