@@ -19,8 +19,8 @@ const processTests = [
 
 export default defineConfig({
   test: {
-    // Stories mostly wait for child processes, so one more worker than cores keeps the cores busy.
-    maxWorkers: availableParallelism() + 1,
+    // Stories mostly wait for child processes, so more workers than cores keep the cores busy.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: SlowFirstSequencer },
     reporters: ["default", "./test/support/closing-line-reporter.ts"],
     // Runs once, for all projects.
@@ -69,8 +69,8 @@ export default defineConfig({
           environment: "node",
           pool: "forks",
           include: [browserTests],
-          // Browsers and stories would slow each other down: browsers come last, few in parallel.
-          maxWorkers: 2,
+          // Browsers and stories would slow each other down: browsers come last, fewer in parallel.
+          maxWorkers: availableParallelism() + 1,
           sequence: { groupOrder: 1 },
         },
       },

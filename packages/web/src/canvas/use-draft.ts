@@ -77,8 +77,11 @@ export function useDraft(loaded: Flow) {
     else autosave.edited(graph);
   }, [autosave, graph, absorbed]);
 
-  // Before the first edit: what a former visit could not save.
+  // Once, before the first edit: what a former visit could not save.
+  const restoredId = useRef("");
   useEffect(() => {
+    if (restoredId.current === id) return; // the flow was loaded again
+    restoredId.current = id;
     const kept = readUnsaved(browserStorage(), id);
     if (!kept) return;
     const restored = restoreUnsaved(graphIn(loaded), kept);
