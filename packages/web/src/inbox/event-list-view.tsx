@@ -1,7 +1,7 @@
 /** The virtualised list of events, with a pill for new ones. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { Send } from "lucide-react";
-import { useEffect, useMemo, useRef } from "react";
+import { useCallback, useEffect, useMemo, useRef } from "react";
 import { Link } from "wouter";
 import { NextPage, useNextPage } from "../app/next-page.tsx";
 import { MAX_ROWS } from "../app/use-paged-list.ts";
@@ -40,14 +40,19 @@ export function EventList({
   const rows = useMemo(() => toListRows(events, new Date()), [events]);
   const runsOf = useEventRuns();
   const scroller = useRef<HTMLDivElement>(null);
+  // Another function makes the virtualizer measure all rows again.
+  const getItemKey = useCallback(
+    (index: number) => {
+      const row = rows[index];
+      return row?.kind === "event" ? row.event.id : (row?.key ?? index);
+    },
+    [rows],
+  );
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: (index) => HEIGHTS[rows[index]?.kind ?? "event"],
-    getItemKey: (index) => {
-      const row = rows[index];
-      return row?.kind === "event" ? row.event.id : (row?.key ?? index);
-    },
+    getItemKey,
     overscan: 10,
   });
   const items = virtual.getVirtualItems();

@@ -1,6 +1,6 @@
 /** The rows of the list of runs, only those that are visible, and the runs that wait to be shown. */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef } from "react";
+import { useCallback, useEffect, useRef } from "react";
 import { NextPage, useNextPage } from "../app/next-page.tsx";
 import { ButtonLink } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
@@ -28,11 +28,13 @@ export function RunList({
 }) {
   const { items: runs, added, showNew, isPending, error, refetch, hasNextPage } = list;
   const scroller = useRef<HTMLDivElement>(null);
+  // Another function makes the virtualizer measure all rows again.
+  const getItemKey = useCallback((index: number) => runs[index]?.id ?? index, [runs]);
   const virtual = useVirtualizer({
     count: runs.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
-    getItemKey: (index) => runs[index]?.id ?? index,
+    getItemKey,
     overscan: 10,
   });
   const rows = virtual.getVirtualItems();

@@ -2,7 +2,7 @@
 import "./waterfall.css";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { TrainTrack } from "lucide-react";
-import { memo, type ReactNode, useEffect, useMemo, useRef } from "react";
+import { memo, type ReactNode, useCallback, useEffect, useMemo, useRef } from "react";
 import type { FlowNode } from "../canvas/graph.ts";
 import { iconOf } from "../canvas/node-icon.tsx";
 import { lookOfStep, type Step } from "../canvas/run-states.ts";
@@ -53,11 +53,13 @@ export function Waterfall({
   );
   const span = useMemo(() => spanOf(rows, now), [rows, now]);
   const scroller = useRef<HTMLDivElement>(null);
+  // Another function makes the virtualizer measure all rows again.
+  const getItemKey = useCallback((index: number) => rows[index]?.key ?? index, [rows]);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
-    getItemKey: (index) => rows[index]?.key ?? index,
+    getItemKey,
     overscan: 12,
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when another row is chosen, or loaded

@@ -3,7 +3,15 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { isWithin, type Path } from "@signalbox/rules/match/path.ts";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ChevronDown, ChevronUp, Search } from "lucide-react";
-import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  useCallback,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { IconButton } from "../button.tsx";
 import { copyText } from "../clipboard.ts";
 import { CopyButton } from "../copy-button.tsx";
@@ -71,11 +79,13 @@ export function JsonTree({
     [value, toggled, limits, revealed],
   );
 
+  // Another function makes the virtualizer measure all rows again.
+  const getItemKey = useCallback((index: number) => rows[index]?.id ?? index, [rows]);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
-    getItemKey: (index) => rows[index]?.id ?? index,
+    getItemKey,
     overscan: 20,
   });
 
