@@ -1,13 +1,13 @@
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type UserConfig } from "vite";
 import { compress } from "./compress.ts";
 
 /** The hub that `npm run dev` proxies to. */
 const HUB = process.env.SIGNALBOX_URL ?? "http://127.0.0.1:4747";
 const PROXIED = ["/api", "/mcp", "/webhooks", "/events", "/healthz", "/readyz", "/metrics"];
 
-export default defineConfig({
+const config: UserConfig = {
   plugins: [react(), tailwindcss(), compress()],
   // The hub replaces the placeholder with a fresh nonce in every response.
   html: { cspNonce: "__CSP_NONCE__" },
@@ -26,4 +26,10 @@ export default defineConfig({
       PROXIED.map((path) => [path, { target: HUB, changeOrigin: true, ws: path === "/events" }]),
     ),
   },
+};
+
+export default defineConfig(({ command }) => {
+  // Tests build with NODE_ENV=test, for which Vite would bundle the development build of React.
+  if (command === "build") process.env.NODE_ENV = "production";
+  return config;
 });
