@@ -43,10 +43,10 @@ export const tabs: Benchmark = async ({ quick, hub: cliPath, reportProgress }) =
       for (let round = 1; round <= (quick ? 3 : 7); round += 1) {
         reportProgress(`tabs: ${name}, with and without ${TABS} tabs: round ${round}`);
         rounds.alone.push(await measure(load, hub, shape));
-        const context = await openTabs(browser, hub);
+        const contexts = await openTabs(browser, hub);
         rounds.withTabs.push(await measure(load, hub, shape));
         resident.push(residentBytes(hub.pid));
-        await context.close();
+        for (const context of contexts) await context.close();
       }
     }
   } finally {
@@ -56,24 +56,31 @@ export const tabs: Benchmark = async ({ quick, hub: cliPath, reportProgress }) =
   return toResult(measured, resident);
 };
 
-/** All of them show the inbox, and are live. */
-async function openTabs(browser: Browser, { port }: HubProcess): Promise<BrowserContext> {
+/**
+ * All of them show the inbox, and are live. Each is in a context of its own, since tabs that share one
+ * have six connections to the hub together.
+ */
+async function openTabs(browser: Browser, { port }: HubProcess): Promise<BrowserContext[]> {
   const response = await fetch(`http://127.0.0.1:${port}/api/session/links`, {
     method: "POST",
     headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
     body: "{}",
   });
   const { url } = (await response.json()) as { url: string };
-  const context = await browser.newContext();
-  const first = await context.newPage();
-  await first.goto(url);
-  await first.waitForURL("**/inbox");
-  for (let tab = 1; tab < TABS; tab += 1) {
-    const page = await context.newPage();
-    await page.goto(`http://127.0.0.1:${port}/inbox`);
+  const first = await browser.newContext();
+  const page = await first.newPage();
+  await page.goto(url);
+  await page.waitForURL("**/inbox");
+  const storageState = await first.storageState();
+  const contexts = [first];
+  while (contexts.length < TABS) {
+    const context = await browser.newContext({ storageState });
+    contexts.push(context);
+    await (await context.newPage()).goto(`http://127.0.0.1:${port}/inbox`);
   }
-  for (const page of context.pages()) await page.getByText("Live", { exact: true }).waitFor();
-  return context;
+  for (const context of contexts)
+    for (const page of context.pages()) await page.getByText("Live", { exact: true }).waitFor();
+  return contexts;
 }
 
 function toResult(measured: ReadonlyMap<string, Rounds>, resident: readonly number[]) {

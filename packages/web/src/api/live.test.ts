@@ -2,12 +2,14 @@ import { describe, expect, it } from "vitest";
 import { createLive, type LiveMessage, type LiveSource } from "./live.ts";
 
 function setup() {
+  let hidden = false;
   const tasks: (() => void)[] = [];
   const sources: (LiveSource & {
     url: string;
     send(kind: string, id: string, data: unknown): void;
   })[] = [];
   const live = createLive({
+    isHidden: () => hidden,
     schedule(task) {
       tasks.push(task);
       return () => void tasks.splice(tasks.indexOf(task), 1);
@@ -37,7 +39,12 @@ function setup() {
     for (const task of tasks.splice(0)) task();
   };
   const open = () => sources.filter(({ readyState }) => readyState === 1);
-  return { live, sources, settle, open };
+  const hide = (isHidden: boolean) => {
+    hidden = isHidden;
+    live.visibilityChanged();
+    settle();
+  };
+  return { live, sources, settle, open, hide };
 }
 
 describe("the live stream of a tab", () => {
@@ -48,6 +55,19 @@ describe("the live stream of a tab", () => {
     live.subscribe("events", () => {});
     settle();
     expect(open().map(({ url }) => url)).toEqual(["/api/live?topics=changes%2Cevents"]);
+  });
+
+  it("is closed while the tab is hidden, and then continues after the last message", () => {
+    const { live, settle, open, hide } = setup();
+    live.subscribe("events", () => {});
+    settle();
+    open()[0]?.send("event", "7", {});
+    hide(true);
+    live.subscribe("changes", () => {});
+    settle();
+    expect(open()).toEqual([]);
+    hide(false);
+    expect(open().map(({ url }) => url)).toEqual(["/api/live?topics=changes%2Cevents&after=7"]);
   });
 
   it("follows no more runs than the hub accepts", () => {

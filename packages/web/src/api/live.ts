@@ -1,7 +1,7 @@
 /**
- * One live stream for the whole tab, since browsers allow six connections to a host. Parts of the
- * page subscribe to topics; the stream is reopened when the set of topics changes, and continues
- * after the last message that arrived.
+ * One live stream for the whole tab, since browsers allow six connections to a host. For the same
+ * reason, a hidden tab has none. Parts of the page subscribe to topics; the stream is reopened when the
+ * set of topics changes or the tab is shown, and continues after the last message that arrived.
  */
 export type LiveState = "connecting" | "live" | "lost";
 
@@ -26,6 +26,7 @@ export interface LiveSource {
 export interface LiveOptions {
   open: (url: string) => LiveSource;
   schedule: (task: () => void, ms: number) => () => void;
+  isHidden: () => boolean;
 }
 
 type Listener = (message: LiveMessage) => void;
@@ -47,7 +48,7 @@ function followed(topics: readonly string[]): string[] {
   return [...others, ...newest("runs:"), ...newest("flows:")];
 }
 
-export function createLive({ open, schedule }: LiveOptions) {
+export function createLive({ open, schedule, isHidden }: LiveOptions) {
   const listeners = new Map<string, Set<Listener>>();
   const watchers = new Set<() => void>();
   let state: LiveState = "connecting";
@@ -64,9 +65,11 @@ export function createLive({ open, schedule }: LiveOptions) {
 
   const connect = () => {
     cancel = undefined;
-    const topics = followed([...listeners.keys()])
-      .sort()
-      .join(",");
+    const topics = isHidden()
+      ? ""
+      : followed([...listeners.keys()])
+          .sort()
+          .join(",");
     if (topics === opened && source && source.readyState !== CLOSED) return;
     source?.close();
     source = undefined;
@@ -102,6 +105,8 @@ export function createLive({ open, schedule }: LiveOptions) {
       watchers.add(watcher);
       return () => void watchers.delete(watcher);
     },
+    /** The tab was hidden or shown. */
+    visibilityChanged: () => plan(0),
     /** Every listener gets the messages of all topics that are open, and ignores what is not its own. */
     subscribe(topic: string, listener: Listener) {
       const set = listeners.get(topic) ?? new Set();

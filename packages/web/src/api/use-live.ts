@@ -12,7 +12,10 @@ const live = createLive({
     const timer = setTimeout(task, ms);
     return () => clearTimeout(timer);
   },
+  isHidden: () => document.visibilityState === "hidden",
 });
+// Unit tests have no document.
+globalThis.document?.addEventListener("visibilitychange", live.visibilityChanged);
 
 export const useLiveState = () => useSyncExternalStore(live.watch, live.state);
 
