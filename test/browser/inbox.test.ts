@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deliver, issueOpened } from "../support/deliver.ts";
 import { sendEvents, setUpFlows, startOutside } from "./support/sample-desk.ts";
@@ -175,6 +175,31 @@ describe("the keys", () => {
     await page.getByText("13 events marked as processed").waitFor();
     await page.getByRole("heading", { name: "The line is clear" }).waitFor();
     await page.getByRole("button", { name: "Undo" }).last().click();
+    await expect.poll(() => rows(page).count()).toBe(13);
+  });
+
+  it("mark an event also if an older answer of the hub arrives later", async () => {
+    const page = await ui.open();
+    await row(page, LAMP).waitFor();
+    const asked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const holdAnswer = async (route: Route) => {
+      const response = await route.fetch();
+      asked.resolve();
+      await release.promise;
+      await route.fulfill({ response });
+    };
+    await page.route("**/api/events?**", holdAnswer, { times: 1 });
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await asked.promise;
+    await page.keyboard.press("j");
+    await page.keyboard.press("e");
+    await page.getByText("1 event marked as processed").waitFor();
+    const next = page.waitForResponse(/api\/events\?/);
+    release.resolve();
+    await next;
+    await expect.poll(() => rows(page).count()).toBe(12);
+    await page.getByRole("button", { name: "Undo" }).click();
     await expect.poll(() => rows(page).count()).toBe(13);
   });
 

@@ -14,6 +14,12 @@ export const MAX_ROWS = 20_000;
 /** At most one request in this time, however much changes. */
 const REFRESH_MS = 1_500;
 
+let localChanges = 0;
+/** What the page has changed wins over answers to requests that were sent before. */
+export function countLocalChange(): void {
+  localChanges += 1;
+}
+
 type Data<Item> = InfiniteData<Page<Item>, string | undefined>;
 
 export interface PagedList<Item> extends ListOf<Item> {
@@ -65,7 +71,12 @@ export function usePagedList<Item extends { id: string }>(list: PagedList<Item>)
     const shownNow = () => queryClient.getQueryData<Data<Item>>(queryKey);
     if (!shownNow() || document.hidden) return;
     onRefresh?.();
-    const newest = await fetchPage();
+    let newest: Page<Item>;
+    let before: number;
+    do {
+      before = localChanges;
+      newest = await fetchPage();
+    } while (localChanges !== before);
     // Meanwhile the list may have grown, started again, or given way to another one.
     const shown = shownNow();
     if (!shown || latestKey.current !== key) return;

@@ -45,6 +45,8 @@ export async function mark(ids: readonly string[], processed: boolean): Promise<
   const changing = shownAs(!processed, ids);
   patchEvents(ids, { processed });
   const { ids: changed, error } = await bulk(ids, processed ? "processed" : "waiting");
+  // Again: meanwhile the list may have got the state from before.
+  patchEvents(changed, { processed });
   if (error !== undefined) {
     const isMarked = new Set(changed);
     patchEvents(

@@ -4,7 +4,7 @@ import { api } from "../api/client.ts";
 import type { EventItem, EventView, Page } from "../api/types.ts";
 import { type ListOf, patch } from "../app/paged-list.ts";
 import { queryClient } from "../app/query-client.ts";
-import { PAGE_SIZE, usePagedList } from "../app/use-paged-list.ts";
+import { countLocalChange, PAGE_SIZE, usePagedList } from "../app/use-paged-list.ts";
 import { type Filter, toListQuery, writeFilter } from "./filter.ts";
 
 const EVENTS: ListOf<EventItem> = {
@@ -39,6 +39,7 @@ export const useEvents = (filter: Filter) =>
 
 /** Changes events wherever they are shown. */
 export function patchEvents(ids: readonly string[], change: Partial<EventItem>): void {
+  countLocalChange();
   const wanted = new Set<unknown>(ids);
   queryClient.setQueriesData<EventView>(
     {
