@@ -2,9 +2,10 @@
 import type { LiveMessage } from "../api/live.ts";
 import { isOutage } from "../api/problem.ts";
 import { queryClient } from "./query-client.ts";
+import { spread } from "./spread.ts";
 import { isStale, mergeChange } from "./stale.ts";
 
-/** At most one reload in this time, however much changes. */
+/** About one reload in this time, however much changes. */
 const REFRESH_MS = 1_000;
 let changes: ReturnType<typeof mergeChange> = new Map();
 let isPlanned = false;
@@ -25,6 +26,6 @@ export function refreshOnChange({ kind, data }: LiveMessage): void {
     });
   if (kind !== "change") return;
   changes = mergeChange(changes, data as { topic: string; ids?: string[] });
-  if (!isPlanned) setTimeout(refresh, REFRESH_MS);
+  if (!isPlanned) setTimeout(refresh, spread(REFRESH_MS));
   isPlanned = true;
 }

@@ -11,7 +11,7 @@ import { useThrottled } from "./use-throttled.ts";
 export const PAGE_SIZE = 100;
 /** Longer lists have more height than browsers can scroll smoothly; the list then continues by time. */
 export const MAX_ROWS = 20_000;
-/** At most one request in this time, however much changes. */
+/** About one request in this time, however much changes. */
 const REFRESH_MS = 1_500;
 
 let localChanges = 0;

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef } from "react";
+import { spread } from "./spread.ts";
 
-/** Calls `task` now, and again at most once in `ms` while it is asked for. */
+/** Calls `task` now, and again about once in `ms` while it is asked for. */
 export function useThrottled(task: () => Promise<void>, ms: number): () => void {
   const latest = useRef(task);
   useEffect(() => {
@@ -16,7 +17,7 @@ export function useThrottled(task: () => Promise<void>, ms: number): () => void 
       state.current.timer = setTimeout(() => {
         delete state.current.timer;
         if (state.current.isWanted) run();
-      }, ms);
+      }, spread(ms));
       // A failure shows in the live state of the hub; the next message tries again.
       latest.current().catch(() => {});
     };
