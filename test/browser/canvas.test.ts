@@ -5,6 +5,7 @@ import { deliver } from "../support/deliver.ts";
 import {
   addNode,
   atRest,
+  clickTile,
   connect,
   dock,
   drag,
@@ -113,7 +114,7 @@ describe("the desk", () => {
     await expect.poll(() => edges(id)).toEqual(["a out b"]);
     await track("Second", "First");
     await page.keyboard.press("Escape");
-    await tile(page, "First").click();
+    await clickTile(page, "First");
     await panel(page, "First").getByRole("textbox", { name: "Name", exact: true }).fill("Begin");
     await page.keyboard.press("Enter");
     await expect.poll(async () => (await stored(id)).nodes[0].name).toBe("Begin");
@@ -144,7 +145,7 @@ describe("the desk", () => {
       [
         "parameters",
         async () => {
-          await tile(page, "Fetch").click();
+          await clickTile(page, "Fetch");
           await panel(page, "Fetch").getByRole("textbox", { name: /^Url/ }).fill(`${outside}/two`);
         },
       ],
@@ -167,7 +168,7 @@ describe("the desk", () => {
       [
         "paste",
         async () => {
-          await tile(page, "Get it").click();
+          await clickTile(page, "Get it");
           await page.keyboard.press("Control+c");
           await page.keyboard.press("Control+v");
         },
@@ -241,11 +242,11 @@ describe("the desk", () => {
     await page.keyboard.press("Enter");
     await page.keyboard.press("Delete");
     await expect.poll(() => edges(id)).toEqual(["Ask out fetch"]);
-    await tile(page, "Fetch").click();
+    await clickTile(page, "Fetch");
     await page.keyboard.press("Backspace");
     await expect.poll(async () => (await stored(id)).nodes.length).toBe(2);
     expect(await edges(id)).toEqual([]);
-    await tile(page, "End").click();
+    await clickTile(page, "End");
     await page.keyboard.press("Control+x");
     await expect.poll(async () => (await stored(id)).nodes.length).toBe(1);
     await page.keyboard.press("Control+v");
@@ -293,7 +294,7 @@ describe("the desk", () => {
   it("keeps its bars and its map apart, also beside the panel, which can be closed", async () => {
     const id = await newLine("Bars");
     const page = await open(id);
-    await tile(page, "Fetch").click();
+    await clickTile(page, "Fetch");
     await panel(page, "Fetch").waitFor();
     for (const width of [1440, 1280, 1100]) {
       await page.setViewportSize({ width, height: 900 });
@@ -424,12 +425,12 @@ describe("autosave", () => {
   it("does not save an empty flow over a full one without being told", async () => {
     const id = await newFlow("Emptied", [node("end", "Return", "End", 100, 100)]);
     const page = await open(id);
-    await tile(page, "End").click();
+    await clickTile(page, "End");
     await page.keyboard.press("Delete");
     await page.getByText("The flow is empty now.").waitFor();
     expect((await stored(id)).nodes).toHaveLength(1);
     await page.getByRole("alert").getByRole("button", { name: "Undo" }).click();
-    await tile(page, "End").click();
+    await clickTile(page, "End");
     await page.keyboard.press("Delete");
     await page.getByRole("button", { name: "Save it empty" }).click();
     await expect.poll(async () => (await stored(id)).nodes).toEqual([]);
@@ -485,10 +486,10 @@ describe("versions", () => {
     const id = await newLine("Compared");
     await publishStored(id);
     const page = await open(id);
-    await tile(page, "Fetch").click();
+    await clickTile(page, "Fetch");
     await panel(page, "Fetch").getByRole("textbox", { name: /^Url/ }).fill("https://example.com/2");
     await page.getByRole("button", { name: "1 change since v1" }).waitFor();
-    await tile(page, "End").click();
+    await clickTile(page, "End");
     await page.keyboard.press("Delete");
     await page.keyboard.press("Escape");
     await addNode(page, "Merge");
@@ -514,7 +515,7 @@ describe("versions", () => {
     const id = await newLine("Versions");
     const page = await open(id);
     await publish(page, 1, "First of all");
-    await tile(page, "Fetch").click();
+    await clickTile(page, "Fetch");
     const url = panel(page, "Fetch").getByRole("textbox", { name: /^Url/ });
     await url.fill("https://example.com/draft");
     await page.getByRole("button", { name: "1 change since v1" }).waitFor();
@@ -620,7 +621,7 @@ describe("runs of the draft", () => {
         data: { action: "closed" },
       }),
     );
-    await tile(page, "End").click();
+    await clickTile(page, "End");
     await dock(page).getByRole("tab", { name: "Output" }).click();
     await expect.poll(output).toContain("closed");
     await runFrom("Opened", () => event.selectOption({ index: 1 }));
@@ -651,7 +652,7 @@ describe("runs of the draft", () => {
     await dock(page).getByText("waits before attempt 2").waitFor();
     await tile(page, "Call").getByRole("img", { name: "failed" }).waitFor();
     await dock(page).getByText("failed", { exact: true }).first().waitFor();
-    await tile(page, "Call").click();
+    await clickTile(page, "Call");
     await dock(page).getByRole("tab", { name: "Error" }).click();
     await dock(page).getByRole("tabpanel").getByText(/502/).first().waitFor();
     await dock(page)
@@ -671,13 +672,13 @@ describe("runs of the draft", () => {
       [edge("Ask", "call"), edge("call", "end")],
     );
     const page = await open(id);
-    await tile(page, "End").click();
+    await clickTile(page, "End");
     await panel(page, "End").getByRole("button", { name: "Test this step" }).click();
     // In the words of the hub: nothing is known of the node before it.
     await page.getByText(/give the output of Call/).waitFor();
     await page.getByRole("button", { name: "Dismiss" }).click();
 
-    await tile(page, "Call").click();
+    await clickTile(page, "Call");
     await panel(page, "Call").getByRole("button", { name: "Pin data" }).click();
     const pinned = panel(page, "Call").getByRole("textbox", { name: "Pinned output" });
     await setCode(page, pinned, '{ "body": { "answer": ');
@@ -687,7 +688,7 @@ describe("runs of the draft", () => {
     await setCode(page, pinned, '{ "body": { "answer": 42 } }');
     await tile(page, "Call").getByLabel("its output is pinned").waitFor();
     await page.keyboard.press("Escape");
-    await tile(page, "End").click();
+    await clickTile(page, "End");
     await panel(page, "End").getByRole("button", { name: "Test this step" }).click();
     await dock(page).getByRole("tab", { name: "Output" }).click();
     await dock(page).getByRole("tabpanel").getByText("42").first().waitFor();
@@ -697,7 +698,7 @@ describe("runs of the draft", () => {
     await page.keyboard.press("r");
     await page.getByRole("dialog").getByRole("button", { name: "Run" }).click();
     await dock(page).getByText("done", { exact: true }).first().waitFor();
-    await tile(page, "Call").click();
+    await clickTile(page, "Call");
     await pinned.and(page.locator(".cm-content")).waitFor();
     await panel(page, "Call").getByRole("button", { name: "Unpin" }).click();
     await expect.poll(() => tile(page, "Call").getByLabel("its output is pinned").count()).toBe(0);
@@ -717,7 +718,7 @@ describe.each(THEMES)("in the theme %s", (colorScheme) => {
     const [red = 255] = background.match(/[\d.]+/g)?.map(Number) ?? [];
     expect(red < 100, background).toBe(colorScheme === "dark");
     expect(await findBarriers(page), "the desk").toEqual([]);
-    await tile(page, "Fetch").click();
+    await clickTile(page, "Fetch");
     await panel(page, "Fetch").getByRole("textbox", { name: /^Url/ }).fill("{{ gone }}");
     await page.getByRole("button", { name: "1 change since v1" }).click();
     await tile(page, "Fetch").getByRole("note").waitFor();

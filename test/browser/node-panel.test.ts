@@ -2,7 +2,17 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { serveSdk2 } from "../support/mcp-servers.ts";
-import { dock, edge, intent, node, panel, setCode, tile, useCanvas } from "./support/canvas.ts";
+import {
+  clickTile,
+  dock,
+  edge,
+  intent,
+  node,
+  panel,
+  setCode,
+  tile,
+  useCanvas,
+} from "./support/canvas.ts";
 import { startOutside } from "./support/sample-desk.ts";
 import { findBarriers, useUi } from "./support/ui.ts";
 
@@ -20,7 +30,7 @@ beforeAll(async () => {
 const parametersOf = async (id: string, nth = 0) => (await stored(id)).nodes[nth].parameters;
 const openNode = async (id: string, name: string): Promise<Page> => {
   const page = await open(id);
-  await tile(page, name).click();
+  await clickTile(page, name);
   await panel(page, name).waitFor();
   return page;
 };
@@ -157,7 +167,7 @@ describe("the form", () => {
     await most("Ask").fill("");
     await expect.poll(async () => (await parametersOf(id)).concurrency).toBeUndefined();
     expect(await most("Ask").isVisible()).toBe(true);
-    await tile(page, "Limited").click();
+    await clickTile(page, "Limited");
     await most("Limited").waitFor();
   });
 
@@ -219,7 +229,7 @@ describe("the form", () => {
       .toBe("Answer: {{ fetch.body.labels[0] }}");
     expect((await stored(id)).errors).toEqual([]);
 
-    await tile(page, "Shape").click();
+    await clickTile(page, "Shape");
     const code = panel(page, "Shape").getByRole("textbox", { name: "Expression" });
     await setCode(page, code, "$count()");
     await page.keyboard.press("ArrowLeft");
@@ -285,7 +295,7 @@ describe("the form", () => {
     await error.waitFor();
     await tile(page, "Shape").getByRole("note").waitFor();
     await page.keyboard.press("Escape");
-    await tile(page, "Script").click();
+    await clickTile(page, "Script");
     const script = panel(page, "Script").getByRole("textbox", { name: "Code", exact: true });
     await setCode(page, script, "return (1");
     await error.waitFor();

@@ -6,6 +6,7 @@ import { deliver, issueOpened } from "../support/deliver.ts";
 import {
   addNode,
   atRest,
+  clickTile,
   connect,
   leavePanel,
   panel,
@@ -56,7 +57,7 @@ async function describeTool(page: Page, name: string, text: string, parameter: s
 
 async function setUrl(page: Page, flow: string, url: string): Promise<void> {
   await page.goto(flow);
-  await tile(page, "Fetch the issue").click();
+  await clickTile(page, "Fetch the issue");
   await panel(page, "Fetch the issue").getByRole("textbox", { name: "Url" }).fill(url);
   const { pathname } = new URL(flow);
   await expect
@@ -100,7 +101,7 @@ it("leads from the printed link to a flow that agents and events start, and back
   await page.getByRole("button", { name: "Create the flow" }).click();
   await page.waitForURL("**/flows/*");
   const flow = page.url();
-  await tile(page, "Issues opened").click();
+  await clickTile(page, "Issues opened");
   await panel(page, "Issues opened")
     .getByRole("region", { name: "Preview" })
     .getByText(/^1 of /)

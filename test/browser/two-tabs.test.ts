@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import {
   addNode,
+  clickTile,
   edge,
   intent,
   node,
@@ -63,9 +64,9 @@ it("shows what another tab or an agent has saved, and an undo takes back only on
   const [one, two] = await openTwice(id);
   await rename(two, "Mine");
   await expect.poll(() => nameIn(one)).toBe("Mine");
-  await tile(one, "Fetch").click();
+  await clickTile(one, "Fetch");
   await url(one).fill("https://example.com/one");
-  await tile(two, "Fetch").click();
+  await clickTile(two, "Fetch");
   await expect.poll(() => url(two).inputValue()).toBe("https://example.com/one");
   await ui.call("POST", `/api/flows/${id}/nodes`, { type: "Merge", name: "From an agent" });
   for (const page of [one, two]) await tile(page, "From an agent").waitFor();
@@ -79,12 +80,12 @@ it("joins edits of different things that were made at the same time", async () =
   const id = await newLine("Join");
   const [one, two] = await openTwice(id);
   const release = await hold(two, id);
-  await tile(two, "Fetch").click();
+  await clickTile(two, "Fetch");
   await url(two).fill("https://example.com/two");
   await two.keyboard.press("Escape");
   await addNode(two, "Transform");
   await two.getByText("Not saved yet, trying again").waitFor();
-  await tile(one, "End").click();
+  await clickTile(one, "End");
   await one.keyboard.press("Delete");
   await rename(one, "Joined");
   await expect.poll(async () => (await stored(id)).name).toBe("Joined");
@@ -114,7 +115,7 @@ it.each([
   const [one, two] = await openTwice(id);
   const release = await hold(two, id);
   await rename(two, "Two");
-  await tile(two, "Fetch").click();
+  await clickTile(two, "Fetch");
   await url(two).fill("https://example.com/two");
   await two.getByText("Not saved yet, trying again").waitFor();
   await rename(one, "One");
@@ -177,7 +178,7 @@ it("publishes in one tab while the other edits", async () => {
   const id = await newLine("Publish");
   const [one, two] = await openTwice(id);
   const release = await hold(two, id);
-  await tile(two, "Fetch").click();
+  await clickTile(two, "Fetch");
   await url(two).fill("https://example.com/later");
   await two.getByText("Not saved yet, trying again").waitFor();
   await publish(one, 1);

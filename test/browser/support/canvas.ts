@@ -35,6 +35,21 @@ const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
 
 export const tile = (page: Page, name: string): Locator =>
   page.getByRole("group", { name: new RegExp(`^${escaped(name)}, `) });
+
+/** Clicks a tile. If the panel covers its middle, the whole flow is shown first, as a person would do. */
+export async function clickTile(page: Page, name: string): Promise<void> {
+  const isCovered = async () => {
+    const [desk, box] = await Promise.all(
+      [page.locator(".desk"), tile(page, name)].map((each) => each.boundingBox()),
+    );
+    return !desk || !box || box.x + box.width / 2 > desk.x + desk.width;
+  };
+  if (await isCovered()) {
+    await page.getByRole("button", { name: "Show the whole flow" }).click();
+    await expect.poll(isCovered).toBe(false);
+  }
+  await tile(page, name).click();
+}
 export const port = (page: Page, name: string, title: string): Locator =>
   tile(page, name).getByTitle(title, { exact: true });
 export const panel = (page: Page, name: string): Locator =>
