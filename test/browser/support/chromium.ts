@@ -11,14 +11,18 @@ const INSTALLED = [
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
 
-export async function launchChromium(): Promise<Browser> {
+/** `wrap` can name another program that starts the one that was found. */
+export async function launchChromium(wrap = (path: string) => path): Promise<Browser> {
   const installed = INSTALLED.find((path) => path !== undefined && existsSync(path));
   if (installed)
     return chromium.launch({
-      executablePath: installed,
+      executablePath: wrap(installed),
       // The sandbox of Chromium does not work for root, which tests in containers are.
       args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
     });
   const { default: packaged } = await import("@sparticuz/chromium");
-  return chromium.launch({ executablePath: await packaged.executablePath(), args: packaged.args });
+  return chromium.launch({
+    executablePath: wrap(await packaged.executablePath()),
+    args: packaged.args,
+  });
 }
