@@ -20,7 +20,7 @@ const processTests = [
 export default defineConfig({
   test: {
     // Stories mostly wait for child processes, so more workers than cores keep the cores busy.
-    maxWorkers: availableParallelism() + 2,
+    maxWorkers: availableParallelism() + 3,
     sequence: { sequencer: SlowFirstSequencer },
     reporters: ["default", "./test/support/closing-line-reporter.ts"],
     // Runs once, for all projects.
