@@ -337,7 +337,7 @@ describe("a runner", () => {
     const { store } = failing(f, (step) => isB(step) && step.status === "running");
     const run = make();
     await f.store.queueRuns([run]);
-    f.openRunner({ store, leaseMs: 300 });
+    f.openRunner({ store, leaseMs: 3_000 });
     await expect.poll(() => f.errors).toEqual([new Error("no connection")]);
     await f.store.cancelRun(TENANT, run.id, Date.now());
     await expect.poll(() => f.status(run.id)).toBe("cancelled");
