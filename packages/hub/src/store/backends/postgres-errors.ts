@@ -1,13 +1,12 @@
 /** Errors of the driver: which of them mean that the database is unavailable. */
 import { StorageUnavailable } from "../storage-unavailable.ts";
 
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+
+/** Every state has a digit. `EPIPE`, a code of the operating system, has none. */
 export const sqlState = (error: unknown): string =>
-  error instanceof Error &&
-  "code" in error &&
-  typeof error.code === "string" &&
-  /^[0-9A-Z]{5}$/.test(error.code)
-    ? error.code
-    : "";
+  /^(?=.*\d)[0-9A-Z]{5}$/.test(codeOf(error)) ? codeOf(error) : "";
 
 /** Class 22: invalid value; 23: constraint violation; 54: engine limit exceeded. */
 export const isDataError = (error: unknown): boolean => /^(22|23|54)/.test(sqlState(error));
@@ -24,6 +23,10 @@ export const isLockTimeout = (error: unknown): boolean => sqlState(error) === "5
 
 /** `idle_in_transaction_session_timeout`: this process did not continue its transaction in time. */
 export const isIdleTimeout = (error: unknown): boolean => sqlState(error) === "25P03";
+
+/** The server had closed the connection, for example after an idle timeout, and the reason was not read. */
+export const isConnectionClosed = (error: unknown): boolean =>
+  ["EPIPE", "ECONNRESET"].includes(codeOf(error));
 
 /**
  * Class 08: connection failure; 25P03: idle in a transaction; 53: out of resources; 55P03: lock

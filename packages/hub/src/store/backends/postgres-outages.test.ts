@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { startFreezableProxy } from "../../../../../test/support/freezable-proxy.ts";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
-import { sampleRun } from "../contract/run-sample.ts";
+import { claimExactly, sampleRun, sampleStep, save, succeeded } from "../contract/run-sample.ts";
 import { allEvents, appendEvents, sampleEvent } from "../contract/sample.ts";
 import type { Store } from "../store.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
@@ -40,6 +40,26 @@ describe("a replica that freezes in a transaction", () => {
     expect(performance.now() - started).toBeLessThan(10_000); // 1 s on a machine that is not busy
     proxy.resume();
     expect(await appended).toEqual([3]);
+  });
+
+  test("repeats a transaction that the server has ended before it could be continued", async () => {
+    const store = await open();
+    await store.queueRuns([sampleRun()]);
+    const claimed = await claimExactly(store, 1);
+    let blocked = 0;
+    const output = {
+      toJSON() {
+        blocked += 1;
+        // Longer than the server waits. What it says about the end is lost when the data is sent.
+        if (blocked === 2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+        return "x".repeat(1_000_000);
+      },
+    };
+    const steps = Array.from({ length: 10 }, (_, at) =>
+      sampleStep({ nth: at + 1, node_id: `n${at}`, output: output as never }),
+    );
+    await save(store, claimed, { steps, next: succeeded });
+    expect(await store.getRun("acme", claimed[0].run.id)).toMatchObject({ status: "succeeded" });
   });
 
   test("holds the rows only until it has sent the rest of its transaction", async () => {

@@ -14,6 +14,7 @@ import { createStoreCache, type StoreCache } from "../store-cache.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
 import {
   isConflict,
+  isConnectionClosed,
   isDataError,
   isIdleTimeout,
   isLockTimeout,
@@ -114,6 +115,7 @@ export async function openPostgres(
     for (let attempt = 1; ; attempt += 1) {
       const client = await from.connect();
       let broken: Error | undefined;
+      let isCommitting = false;
       try {
         if (isAbandoned()) throw new StorageUnavailable("the request was given up");
         const pipeline = createPipeline(client);
@@ -121,6 +123,7 @@ export async function openPostgres(
         if (!writes) return await pipeline.run(verb(), notices);
         pipeline.send("BEGIN");
         const result = await pipeline.run(verb(), notices);
+        isCommitting = true;
         await pipeline.query(commitSql(notices));
         commitListeners.notify(notices);
         return result;
@@ -134,7 +137,11 @@ export async function openPostgres(
             broken = failed;
           });
         // All of these roll back: the server does not time out a transaction that it is committing.
-        const isUndone = isConflict(error) || isLockTimeout(error) || isIdleTimeout(cause);
+        const isUndone =
+          isConflict(error) ||
+          isLockTimeout(error) ||
+          isIdleTimeout(cause) ||
+          (writes && !isCommitting && isConnectionClosed(cause));
         if (!isUndone || attempt >= maxAttempts) throw cause;
       } finally {
         client.release(broken);
