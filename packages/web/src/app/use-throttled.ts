@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef } from "react";
-import { spread } from "./spread.ts";
+import { soon, spread } from "./spread.ts";
 
-/** Calls `task` now, and again about once in `ms` while it is asked for. */
+/** Calls `task` shortly after it is asked for, and again about once in `ms` while it is. */
 export function useThrottled(task: () => Promise<void>, ms: number): () => void {
   const latest = useRef(task);
   useEffect(() => {
@@ -12,16 +12,17 @@ export function useThrottled(task: () => Promise<void>, ms: number): () => void 
   });
   useEffect(() => () => clearTimeout(state.current.timer), []);
   return useCallback(() => {
-    const run = () => {
-      state.current.isWanted = false;
+    const runAfter = (delay: number) => {
       state.current.timer = setTimeout(() => {
         delete state.current.timer;
-        if (state.current.isWanted) run();
-      }, spread(ms));
-      // A failure shows in the live state of the hub; the next message tries again.
-      latest.current().catch(() => {});
+        if (!state.current.isWanted) return;
+        state.current.isWanted = false;
+        runAfter(spread(ms));
+        // A failure shows in the live state of the hub; the next message tries again.
+        latest.current().catch(() => {});
+      }, delay);
     };
-    if (state.current.timer === undefined) run();
-    else state.current.isWanted = true;
+    state.current.isWanted = true;
+    if (state.current.timer === undefined) runAfter(soon());
   }, [ms]);
 }
