@@ -37,13 +37,20 @@ function setup() {
   ) => {
     const messages: Message[] = [];
     let full = false;
+    let timersFired = 0;
     const isFull = () => full;
     const follower = await followTab(
       {
         feed,
         store,
         followRun,
-        timers: systemTimers,
+        timers: {
+          after: (ms, task) =>
+            systemTimers.after(ms, () => {
+              task();
+              timersFired += 1;
+            }),
+        },
         onError: (error) => expect(error).toBeUndefined(),
       },
       {
@@ -64,7 +71,13 @@ function setup() {
     );
     onTestFinished(follower.stop);
     const of = (kind: string) => messages.filter((message) => message.kind === kind);
-    return { messages, of, follower, setFull: (value: boolean) => (full = value) };
+    return {
+      messages,
+      of,
+      follower,
+      setFull: (value: boolean) => (full = value),
+      timersFired: () => timersFired,
+    };
   };
   return { store, follow };
 }
@@ -126,12 +139,12 @@ it("sends a flood of events as one change", async () => {
 
 it("keeps changes of a full connection until it drains", async () => {
   const { store, follow } = setup();
-  const { messages, of, setFull, follower } = await follow("events,changes");
+  const { messages, of, setFull, follower, timersFired } = await follow("events,changes");
   const event = sampleEvent();
   setFull(true);
   await appendEvents(store, [event]);
   await store.markProcessed("acme", [event.id], START, null);
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await vi.waitFor(() => expect(timersFired()).toBeGreaterThan(0));
   expect(messages).toHaveLength(1);
   setFull(false);
   follower.resume();
