@@ -58,7 +58,7 @@ describe("a run that has ended", () => {
     await page.getByRole("button", { name: /2nd try/ }).click();
     await page.waitForURL(/step=/);
     await tab(page, "Output");
-    await page.getByRole("tree", { name: "Output" }).getByText("200").waitFor();
+    await page.getByRole("tree", { name: "Output" }).getByText("200", { exact: true }).waitFor();
 
     // The flow and the list of steps choose the same.
     await tile(page, "shape").click();
