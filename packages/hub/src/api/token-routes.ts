@@ -93,11 +93,18 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       response: { status: 200, schema: z.object({ items: z.array(tokenView) }) },
       async handle({ access, tenant, query: { kind } }) {
         const includes = await includesTenants({ access });
-        const items = (await store.listTokens(kind)).filter(
-          ({ tenants }) =>
-            includes(tenants) &&
-            (tenant === EVERY_TENANT || tenants.includes(tenant) || tenants.includes(EVERY_TENANT)),
-        );
+        const listed =
+          tenant === EVERY_TENANT
+            ? [await store.listTokens(kind)]
+            : await Promise.all([
+                store.listTokens(kind, tenant),
+                // Only an operator sees the tokens of operators.
+                includes([EVERY_TENANT]) ? store.listTokens(kind, EVERY_TENANT) : [],
+              ]);
+        const byId = new Map(listed.flat().map((token) => [token.id, token]));
+        const items = [...byId.values()]
+          .filter(({ tenants }) => includes(tenants))
+          .toSorted((one, other) => one.created_at - other.created_at);
         return { json: { items: items.map(viewToken) } };
       },
     }),

@@ -5,6 +5,7 @@
  */
 import { type Dialect, first, query, type Verb } from "./sql.ts";
 import { renameLegacyTables } from "./verbs/legacy-flows.ts";
+import { indexAllTokens } from "./verbs/tokens.ts";
 
 type Placeholder = "TEXT" | "BLOB" | "CLUSTERED";
 
@@ -14,6 +15,8 @@ interface Migration {
   statements: readonly string[];
   /** Only for engines that have `CLUSTERED`. */
   onlyClustered?: true;
+  /** Runs after the statements. */
+  fill?: () => Verb<void>;
 }
 
 const migrations: readonly Migration[] = [
@@ -611,6 +614,17 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX tokens_expiry ON tokens (expires_at) WHERE kind <> 'token'",
     ],
   },
+  {
+    name: "index of tokens by tenant",
+    statements: [
+      `CREATE TABLE token_tenants (
+        tenant_id TEXT NOT NULL,
+        token_id TEXT NOT NULL,
+        PRIMARY KEY (tenant_id, token_id)
+      ) CLUSTERED`,
+    ],
+    fill: indexAllTokens,
+  },
 ];
 
 class DatabaseTooNew extends Error {
@@ -639,7 +653,7 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
       dialect,
       due.flatMap(({ statements }) => statements),
     );
-  for (const { statements, onlyClustered } of due)
+  for (const { statements, onlyClustered, fill } of due) {
     if (!onlyClustered || dialect.CLUSTERED !== "")
       for (const statement of statements)
         yield* query(
@@ -648,6 +662,8 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
             (name) => dialect[name as Placeholder],
           ),
         );
+    if (fill) yield* fill();
+  }
   if (due.length > 0)
     yield* query(
       "INSERT INTO schema_version (id, version) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET version = excluded.version",

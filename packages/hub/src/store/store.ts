@@ -404,8 +404,8 @@ export interface TenantStore {
   replaceTokens(prefix: string, token: NewStoredToken | undefined, at: number): Promise<void>;
   findToken(hash: string): Promise<Token | undefined>;
   getToken(id: string): Promise<Token | undefined>;
-  /** The oldest first; of the kind `token` by default. */
-  listTokens(kind?: TokenKind): Promise<Token[]>;
+  /** The oldest first; of the kind `token` by default. With `tenant`, only those that name it. */
+  listTokens(kind?: TokenKind, tenant?: string): Promise<Token[]>;
   /**
    * Also revokes the sessions that the token created. False if the token does not exist or is already
    * revoked, so that of several concurrent calls one succeeds.

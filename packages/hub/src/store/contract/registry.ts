@@ -225,6 +225,31 @@ export function registryContract(it: It): void {
     expect([await store.countChildren("a"), await store.countChildren("none")]).toEqual([2, 0]);
   });
 
+  it("lists the tokens of one tenant", async ({ store, sql }) => {
+    await store.putToken(token("a"));
+    await store.putToken(token("b", { tenants: ["umbrella", "umbrella"] }));
+    await store.putToken(token("c", { tenants: ["*"] }));
+    await store.putToken(token("s", { kind: "session", tenants: ["umbrella"], expires_at: START }));
+    // The same token again, and another token with the same hash, which is not stored.
+    await store.putToken(token("a", { tenants: ["globex"] }));
+    await store.putToken(token("d", { hash: "hash of a", tenants: ["globex"] }));
+    const listed = async (tenant: string, kind?: "session") =>
+      (await store.listTokens(kind, tenant)).map(({ id }) => id);
+    expect(await listed("umbrella")).toEqual(["a", "b"]);
+    expect(await listed("umbrella", "session")).toEqual(["s"]);
+    expect(await listed("*")).toEqual(["c"]);
+    expect(await listed("globex")).toEqual([]);
+    await store.replaceTokens(
+      "e",
+      token("e-2", { hash: "hash of b", tenants: ["globex"] }),
+      START + 1,
+    );
+    expect(await listed("umbrella")).toEqual(["a"]);
+    expect(await listed("globex")).toEqual(["e-2"]);
+    await store.sweepSessions(START + 1, 10);
+    expect(await sql("SELECT * FROM token_tenants WHERE token_id IN ('b', 's')")).toEqual([]);
+  });
+
   it("removes expired codes and sessions, but no tokens", async ({ store }) => {
     await store.putToken(token("a", { expires_at: START }));
     await store.putToken(token("code", { kind: "sign_in", expires_at: START }));

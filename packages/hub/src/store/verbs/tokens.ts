@@ -1,5 +1,14 @@
 /** Access tokens, sign-in codes and sessions. Only their SHA-256 hash is stored. */
-import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
+import {
+  type Dialect,
+  execute,
+  first,
+  inLists,
+  insert,
+  query,
+  type Value,
+  type Verb,
+} from "../sql.ts";
 import type { NewStoredToken, Scope, Token, TokenKind } from "../store.ts";
 
 interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
@@ -37,7 +46,44 @@ const values = ({ kind = "token", parent = null, ...token }: NewStoredToken): Va
 
 export function* putToken(token: NewStoredToken): Verb<boolean> {
   const rows = yield* query(`${INSERT_TOKEN} ON CONFLICT DO NOTHING RETURNING id`, values(token));
+  if (rows.length > 0) yield* indexTenants([token]);
   return rows.length > 0;
+}
+
+/** `token_tenants` finds the tokens of one tenant among those of many. */
+const indexTenants = (tokens: readonly Pick<Token, "id" | "tenants">[]): Verb<void> =>
+  insert(
+    "token_tenants",
+    ["tenant_id", "token_id"],
+    tokens.flatMap(({ id, tenants }) => [...new Set(tenants)].map((tenant) => [tenant, id])),
+    "ON CONFLICT DO NOTHING",
+  );
+
+function* removeFromIndex(tokens: readonly Pick<TokenRow, "id" | "tenants">[]): Verb<void> {
+  for (const { id, tenants } of tokens)
+    for (const tenant of JSON.parse(tenants) as string[])
+      yield* execute("DELETE FROM token_tenants WHERE tenant_id = ? AND token_id = ?", [
+        tenant,
+        id,
+      ]);
+}
+
+const INDEXED_PER_STEP = 500;
+
+/** For the migration that creates the index. */
+export function* indexAllTokens(): Verb<void> {
+  for (let after = ""; ; ) {
+    const rows = yield* query<Pick<TokenRow, "id" | "tenants">>(
+      "SELECT id, tenants FROM tokens WHERE id > ? ORDER BY id LIMIT ?",
+      [after, INDEXED_PER_STEP],
+    );
+    yield* indexTenants(
+      rows.map(({ id, tenants }) => ({ id, tenants: JSON.parse(tenants) as string[] })),
+    );
+    const last = rows.at(-1);
+    if (!last) return;
+    after = last.id;
+  }
 }
 
 export function* replaceTokens(
@@ -51,12 +97,17 @@ export function* replaceTokens(
   );
   for (const { id } of revoked) yield* revokeChildren(id, at);
   if (!token) return;
+  // The conflict below renames the stored token.
+  yield* removeFromIndex(
+    yield* query<TokenRow>("SELECT id, tenants FROM tokens WHERE hash = ?", [token.hash]),
+  );
   yield* query(
     `${INSERT_TOKEN} ` +
       "ON CONFLICT (hash) DO UPDATE SET id = excluded.id, name = excluded.name, scopes = excluded.scopes, " +
       "tenants = excluded.tenants, expires_at = excluded.expires_at, revoked_at = NULL",
     values(token),
   );
+  yield* indexTenants([token]);
 }
 
 export function* findToken(hash: string): Verb<Token | undefined> {
@@ -69,10 +120,15 @@ export function* getToken(id: string): Verb<Token | undefined> {
   return row && toToken(row);
 }
 
-export function* listTokens(kind: TokenKind = "token"): Verb<Token[]> {
-  const rows = yield* query<TokenRow>(`${SELECT_TOKEN} WHERE kind = ? ORDER BY created_at, id`, [
-    kind,
-  ]);
+export function* listTokens(kind: TokenKind = "token", tenant?: string): Verb<Token[]> {
+  const ofTenant =
+    tenant === undefined
+      ? ""
+      : "id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?) AND";
+  const rows = yield* query<TokenRow>(
+    `${SELECT_TOKEN} WHERE ${ofTenant} kind = ? ORDER BY created_at, id`,
+    tenant === undefined ? [kind] : [tenant, kind],
+  );
   return rows.map(toToken);
 }
 
@@ -105,10 +161,11 @@ export function* touchTokens(dialect: Dialect, ids: readonly string[], at: numbe
 }
 
 export function* sweepSessions(expiredBefore: number, limit: number): Verb<number> {
-  const removed = yield* query(
+  const removed = yield* query<TokenRow>(
     "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE kind <> 'token' AND expires_at < ? " +
-      "ORDER BY expires_at LIMIT ?) RETURNING id",
+      "ORDER BY expires_at LIMIT ?) RETURNING id, tenants",
     [expiredBefore, limit],
   );
+  yield* removeFromIndex(removed);
   return removed.length;
 }
