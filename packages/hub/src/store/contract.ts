@@ -11,6 +11,7 @@ import { claimContract } from "./contract/claim.ts";
 import { connectionsContract } from "./contract/connections.ts";
 import { countersContract } from "./contract/counters.ts";
 import { flowsContract } from "./contract/flows.ts";
+import { grantsContract } from "./contract/grants.ts";
 import { legacyFlowsContract } from "./contract/legacy-flows.ts";
 import { listContract } from "./contract/list.ts";
 import { markContract } from "./contract/mark.ts";
@@ -63,6 +64,7 @@ const suites: Record<string, Suite> = {
   schedules: schedulesContract,
   secrets: secretsContract,
   connections: connectionsContract,
+  "grants of connections": grantsContract,
   "subscriptions to triggers": triggerSubscriptionsContract,
   "callback tokens": callbackTokensContract,
   runs: runsContract,

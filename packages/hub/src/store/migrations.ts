@@ -625,6 +625,24 @@ const migrations: readonly Migration[] = [
     ],
     fill: indexAllTokens,
   },
+  {
+    name: "grants of connections",
+    statements: [
+      `CREATE TABLE connection_grants (
+        connection_id TEXT PRIMARY KEY,
+        tenant_id TEXT NOT NULL,
+        sealed TEXT,
+        error TEXT,
+        version BIGINT NOT NULL,
+        leased_by TEXT,
+        leased_until BIGINT,
+        state TEXT,
+        state_by TEXT,
+        state_sealed TEXT,
+        state_expires_at BIGINT
+      )`,
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

@@ -7,6 +7,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import type { MaybePromise } from "../lib/hmac.ts";
 import type { ConnectionStore } from "./connection-store.ts";
 import type { FlowStore } from "./flow-store.ts";
+import type { GrantStore } from "./grant-store.ts";
 import type { LargePack } from "./packs.ts";
 import type { Page } from "./page.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
@@ -547,6 +548,7 @@ export interface Store
     ScheduleStore,
     SecretStore,
     ConnectionStore,
+    GrantStore,
     HealthStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";
   /**

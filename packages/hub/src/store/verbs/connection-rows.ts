@@ -59,6 +59,7 @@ export function* lockConnection(
 export function* removeConnection(id: string): Verb<void> {
   yield* query("DELETE FROM connections WHERE id = ?", [id]);
   yield* query("DELETE FROM connection_offers WHERE connection_id = ?", [id]);
+  yield* query("DELETE FROM connection_grants WHERE connection_id = ?", [id]);
 }
 
 export function* putOffers({ maxBlob }: Dialect, connection: string, offers: Offers): Verb<void> {

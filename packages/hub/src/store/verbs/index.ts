@@ -5,6 +5,7 @@
 import type { MaybePromise } from "../../lib/hmac.ts";
 import type { ConnectionStore } from "../connection-store.ts";
 import type { FlowStore } from "../flow-store.ts";
+import type { GrantStore } from "../grant-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
 import type { SecretStore } from "../secret-store.ts";
@@ -65,6 +66,13 @@ import {
   saveFlows,
   sweepFlows,
 } from "./flows.ts";
+import {
+  beginAuthorization,
+  getGrant,
+  leaseGrant,
+  saveGrant,
+  takeAuthorization,
+} from "./grants.ts";
 import { migrateLegacyFlows } from "./legacy-flows.ts";
 import { prepareRun, queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
@@ -171,6 +179,7 @@ type Verbs = EventStore &
   ScheduleStore &
   SecretStore &
   ConnectionStore &
+  GrantStore &
   HealthStore;
 
 /** The verbs, typed by the interfaces that they implement. */
@@ -346,6 +355,17 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listTriggerSubscriptions: reads(listTriggerSubscriptions),
   listSubscriptionStates: reads(listSubscriptionStates),
   reconfigureSubscription: writes(reconfigureSubscription),
+  getGrant: reads(getGrant),
+  beginAuthorization: writes((tenant, connection, pending) =>
+    beginAuthorization(dialect, tenant, connection, pending),
+  ),
+  takeAuthorization: writes((tenant, connection, taken) =>
+    takeAuthorization(dialect, tenant, connection, taken),
+  ),
+  leaseGrant: writes(leaseGrant),
+  saveGrant: writes((tenant, connection, grant, at) =>
+    saveGrant(dialect, tenant, connection, grant, at),
+  ),
   stageCallbackToken: writes((token) => stageCallbackToken(dialect, token)),
   confirmCallbackToken: writes((token) => confirmCallbackToken(dialect, token)),
   rejectCallbackToken: writes((token) => rejectCallbackToken(dialect, token)),

@@ -47,6 +47,12 @@ const SEALED = [
   { kind: "webhook secrets", table: "source_secrets", column: "sealed", order: "created_at" },
   { kind: "secrets of flows", table: "secrets", column: "sealed", order: "updated_at" },
   { kind: "connections", table: "connections", column: "sealed", order: "id" },
+  {
+    kind: "grants of connections",
+    table: "connection_grants",
+    column: "sealed",
+    order: "connection_id",
+  },
   { kind: "subscriptions", table: "subscriptions", column: "secret", order: "updated_at" },
 ];
 

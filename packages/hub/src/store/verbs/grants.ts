@@ -1,0 +1,91 @@
+/** Grants of connections, and authorizations that a person has begun. */
+import type { ConnectionGrant, GrantStore } from "../grant-store.ts";
+import { type Dialect, first, query, type Verb } from "../sql.ts";
+import { lockConnection, makeDue, storableText } from "./connection-rows.ts";
+
+export function* getGrant(tenant: string, connection: string): Verb<ConnectionGrant | undefined> {
+  return yield* first<ConnectionGrant>(
+    "SELECT sealed, error, version FROM connection_grants WHERE connection_id = ? AND tenant_id = ?",
+    [connection, tenant],
+  );
+}
+
+/** Locks the connection and creates its row. False if the connection does not exist. */
+function* lockGrant(dialect: Dialect, tenant: string, connection: string): Verb<boolean> {
+  if (!(yield* lockConnection(dialect, tenant, connection))) return false;
+  yield* query(
+    "INSERT INTO connection_grants (connection_id, tenant_id, version) VALUES (?, ?, 0) ON CONFLICT (connection_id) DO NOTHING",
+    [connection, tenant],
+  );
+  return true;
+}
+
+export function* beginAuthorization(
+  dialect: Dialect,
+  tenant: string,
+  connection: string,
+  { state, by, sealed, expires_at }: Parameters<GrantStore["beginAuthorization"]>[2],
+): Verb<boolean> {
+  if (!(yield* lockGrant(dialect, tenant, connection))) return false;
+  yield* query(
+    "UPDATE connection_grants SET state = ?, state_by = ?, state_sealed = ?, state_expires_at = ? WHERE connection_id = ?",
+    [state, by, sealed, expires_at, connection],
+  );
+  return true;
+}
+
+export function* takeAuthorization(
+  dialect: Dialect,
+  tenant: string,
+  connection: string,
+  { state, by, now }: Parameters<GrantStore["takeAuthorization"]>[2],
+): Verb<string | undefined> {
+  const found = yield* first<{ state_sealed: string }>(
+    "SELECT state_sealed FROM connection_grants WHERE connection_id = ? AND tenant_id = ? " +
+      `AND state = ? AND state_by = ? AND state_expires_at > ?${dialect.forUpdate}`,
+    [connection, tenant, state, by, now],
+  );
+  if (!found) return undefined;
+  yield* query(
+    "UPDATE connection_grants SET state = NULL, state_by = NULL, state_sealed = NULL, state_expires_at = NULL WHERE connection_id = ?",
+    [connection],
+  );
+  return found.state_sealed;
+}
+
+export function* leaseGrant(
+  tenant: string,
+  connection: string,
+  { by, version, now, until }: Parameters<GrantStore["leaseGrant"]>[2],
+): Verb<boolean> {
+  const leased = yield* first(
+    "UPDATE connection_grants SET leased_by = ?, leased_until = ? WHERE connection_id = ? AND tenant_id = ? " +
+      "AND version = ? AND (leased_by IS NULL OR leased_until <= ?) RETURNING connection_id",
+    [by, until, connection, tenant, version, now],
+  );
+  return leased !== undefined;
+}
+
+export function* saveGrant(
+  dialect: Dialect,
+  tenant: string,
+  connection: string,
+  { sealed, error, ifVersion }: Parameters<GrantStore["saveGrant"]>[2],
+  at: number,
+): Verb<boolean> {
+  if (!(yield* lockGrant(dialect, tenant, connection))) return false;
+  const saved = yield* first(
+    "UPDATE connection_grants SET sealed = ?, error = ?, version = version + 1, leased_by = NULL, leased_until = NULL " +
+      `WHERE connection_id = ?${ifVersion === undefined ? "" : " AND version = ?"} RETURNING connection_id`,
+    [
+      sealed,
+      error === null ? null : storableText(error),
+      connection,
+      ...(ifVersion === undefined ? [] : [ifVersion]),
+    ],
+  );
+  if (!saved) return false;
+  const isRefreshed = ifVersion !== undefined && sealed !== null;
+  if (!isRefreshed) yield* makeDue(connection, at);
+  return true;
+}
