@@ -207,6 +207,7 @@ describe("a token", () => {
       "inbox:read": await api.token("--scope", "inbox:read"),
       "inbox:write": await api.token("--scope", "inbox:write"),
       "flows:call": await api.token("--scope", "flows:call"),
+      "runs:read": await api.token("--scope", "runs:read"),
     };
     for (const { method, path, route, scope } of all) {
       const body =
@@ -240,6 +241,9 @@ describe("a token", () => {
     expect(waited).not.toHaveProperty("steps");
     expect((await api.expect(200, "POST", wait, run)).json.steps).toHaveLength(2);
     await api.expect(200, "GET", "/api/node-types", undefined, caller);
+    const reader = { token: tokens["runs:read"] };
+    const [listed] = (await api.expect(200, "GET", "/api/runs", undefined, reader)).json.items;
+    await api.expect(200, "GET", `/api/runs/${listed.id}/steps`, undefined, reader);
     const writes = all.filter(({ method, path }) => method !== "GET" && path.includes("/flows/"));
     const allowed = writes.filter(({ scope }) => scope !== "admin").map(({ route }) => route);
     expect(allowed).toEqual(["/api/flows/{flow}/runs"]);

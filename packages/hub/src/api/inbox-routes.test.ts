@@ -607,7 +607,7 @@ describe("the hub", () => {
           resource: "https://hub.example/mcp",
           resource_name: "Signalbox",
           resource_documentation: "https://hub.example/",
-          scopes_supported: ["inbox:read", "inbox:write", "flows:call", "admin"],
+          scopes_supported: ["inbox:read", "inbox:write", "flows:call", "runs:read", "admin"],
           bearer_methods_supported: ["header"],
         },
       ]);

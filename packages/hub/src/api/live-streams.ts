@@ -61,7 +61,7 @@ export interface LiveSubscription {
   after: ReadonlyMap<string, number>;
   filter: Filter;
   /** Set for the stream of a browser tab. */
-  tab?: Pick<TabRequest, "tenant" | "topics" | "isAdmin"> | undefined;
+  tab?: Pick<TabRequest, "tenant" | "topics" | "readsRuns" | "isAdmin"> | undefined;
 }
 
 export interface LiveStreams {
@@ -291,15 +291,16 @@ function tabOf(
     return invalid("tenant: is missing: name one with ?tenant=…");
   const topics = parseTopics(query.get("topics"));
   if (typeof topics === "string") return invalid(`topics: ${topics}`);
+  const readsRuns = allows(access, "runs:read");
   const isAdmin = allows(access, "admin");
-  if (topics.runs.length + topics.flows.length > 0 && !isAdmin)
+  if ((topics.runs.length > 0 && !readsRuns) || (topics.flows.length > 0 && !isAdmin))
     return rejected(
       403,
       "insufficient_scope",
       DENIED_TITLES[403],
-      "Runs and flows need the scope admin.",
+      "Runs need the scope runs:read, and flows the scope admin.",
     );
-  return { tenant, topics, isAdmin };
+  return { tenant, topics, readsRuns, isAdmin };
 }
 
 function repeat({ after }: Pick<Timers, "after">, ms: number, work: () => void): () => void {

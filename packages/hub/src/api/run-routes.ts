@@ -222,7 +222,7 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
       path: "/api/runs",
       summary: "List runs, newest first, without their values",
       tag,
-      scope: "admin",
+      scope: "runs:read",
       query: z.strictObject({
         limit: limitQuery,
         cursor: cursors.query,
@@ -276,7 +276,7 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
       summary:
         "Get a run with its first steps; `{ $preview, bytes }` replaces each value above 16 KiB",
       tag,
-      scope: "admin",
+      scope: "runs:read",
       response: { status: 200, schema: runWithSteps },
       async handle({ tenant, param }) {
         const id = param("run");
@@ -289,7 +289,7 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
       path: "/api/runs/:run/steps",
       summary: "List the steps of a run in the order in which they started",
       tag,
-      scope: "admin",
+      scope: "runs:read",
       query: z.strictObject({ cursor: stepCursors.query }),
       response: { status: 200, schema: pageOf(stepView) },
       async handle({ tenant, param, query: { cursor } }) {
@@ -310,7 +310,7 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
       summary:
         "Follow a run until it ends: Server-Sent Events `run`, first with the run and its first steps, then with further steps and the steps that changed",
       tag,
-      scope: "admin",
+      scope: "runs:read",
       response: { status: 200, type: "text/event-stream" },
       async handle({ access, tenant, param, signal }) {
         const id = param("run");

@@ -31,7 +31,7 @@ const valueRoute = (
     path,
     summary: `${summary}, or a part of it with Range`,
     tag: "runs",
-    scope: "admin",
+    scope: "runs:read",
     response: { status: 200, type: "application/json" },
     async handle({ tenant, param, header, reserveBytes }) {
       const run = param("run");

@@ -28,10 +28,12 @@ function setup() {
     {
       after = new Map<string, number>(),
       isAdmin = true,
+      readsRuns = isAdmin,
       followRun = async function* () {},
     }: {
       after?: Map<string, number>;
       isAdmin?: boolean;
+      readsRuns?: boolean;
       followRun?: TabStreamOptions["followRun"];
     } = {},
   ) => {
@@ -57,6 +59,7 @@ function setup() {
         tenant: "acme",
         topics: parseTopics(topics) as TabTopics,
         isAdmin,
+        readsRuns,
         after,
         isFull,
         connection: {
@@ -124,6 +127,14 @@ it("sends a token without the scope admin no changes of runs and flows", async (
   await store.markProcessed("acme", [event.id], START, null);
   await vi.waitFor(() => expect(of("change")).toHaveLength(2));
   expect(of("change").map(({ data }) => data.topic)).toEqual(["events", "events"]);
+});
+
+it("sends a token that may read runs no changes of flows", async () => {
+  const { follow } = setup();
+  const options = { after: new Map([["acme", 0]]), isAdmin: false, readsRuns: true };
+  const { of } = await follow("events,changes", options);
+  await vi.waitFor(() => expect(of("change")).toHaveLength(2));
+  expect(of("change").map(({ data }) => data.topic)).toEqual(["events", "runs"]);
 });
 
 it("sends a flood of events as one change", async () => {

@@ -25,7 +25,9 @@ export interface TabStreamOptions {
 export interface TabRequest {
   tenant: string;
   topics: TabTopics;
-  /** Otherwise the tab gets no changes of runs and flows, as it cannot list them. */
+  /** Otherwise the tab gets no changes of runs, as it cannot list them. */
+  readsRuns: boolean;
+  /** Otherwise the tab gets no changes of flows. */
   isAdmin: boolean;
   after: Cursor;
   connection: Pick<LiveConnection, "send" | "isFull">;
@@ -58,7 +60,7 @@ const frame = (kind: string, data: unknown, id?: string): string =>
 
 export async function followTab(
   { feed, store, followRun, timers, onError }: TabStreamOptions,
-  { tenant, topics, isAdmin, after, connection, isFull }: TabRequest,
+  { tenant, topics, readsRuns, isAdmin, after, connection, isFull }: TabRequest,
 ): Promise<Follower> {
   const stopping = new AbortController();
   /** The changed ids of each topic; `all` if there are too many, or they are unknown. */
@@ -83,7 +85,8 @@ export async function followTab(
   };
   const change = (topic: ChangeTopic, ids?: readonly string[]) => {
     const isWanted = topic === "events" ? topics.events || topics.changes : topics.changes;
-    if (!isWanted || (topic !== "events" && !isAdmin)) return;
+    const isAllowed = { events: true, runs: readsRuns, flows: isAdmin }[topic];
+    if (!isWanted || !isAllowed) return;
     const before = changes.get(topic) ?? new Set();
     const all = ids === undefined || before === "all" || before.size + ids.length > MAX_IDS;
     changes.set(topic, all ? "all" : new Set([...before, ...ids]));

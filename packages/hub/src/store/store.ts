@@ -252,7 +252,7 @@ export interface InstallationUpdate extends Omit<Installation, "removed_at"> {
   change: "removed" | "restored" | null;
 }
 
-export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "admin";
+export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "runs:read" | "admin";
 
 /**
  * `sign_in`: a code that can be exchanged once for a session. `session`: a browser that is signed in.

@@ -5,7 +5,13 @@ import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store } from "../store/store.ts";
 import { LOCAL_TENANT } from "./tenancy.ts";
 
-export const scopes: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call", "admin"];
+export const scopes: readonly Scope[] = [
+  "inbox:read",
+  "inbox:write",
+  "flows:call",
+  "runs:read",
+  "admin",
+];
 /** What an agent needs: its inbox, and the tools of apps. */
 export const DEFAULT_SCOPES: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call"];
 export const EVERY_TENANT = "*";

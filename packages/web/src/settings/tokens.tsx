@@ -18,7 +18,7 @@ import { ago, day } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
-const SCOPES = ["inbox:read", "inbox:write", "flows:call", "admin"] as const;
+const SCOPES = ["inbox:read", "inbox:write", "flows:call", "runs:read", "admin"] as const;
 
 export function Tokens() {
   const [layer, setLayer] = useState<"create" | Token>();
