@@ -16,6 +16,7 @@ import type { WebFetch } from "./lib/web-fetch.ts";
 import type { RunMetrics } from "./runs/run-metrics.ts";
 import type { Retention } from "./store/store.ts";
 import type { SweepReason } from "./store/sweeper.ts";
+import type { GithubAppCredentials } from "./tenants/github-app.ts";
 
 /** For live streams, the host also implements a `LiveConnection` (api/) for each client. */
 export interface HostPorts {
@@ -64,6 +65,19 @@ export interface HubGauges {
   connectedStreams(): number;
 }
 
+export interface GithubSettings {
+  /** GitHub itself, where people sign in; without a slash at the end. */
+  url: string;
+  /** The REST API; without a slash at the end. */
+  apiUrl: string;
+  /** Undefined if the hub cannot act as the GitHub App. */
+  app?: GithubAppCredentials | undefined;
+  /** Undefined if people cannot sign in with GitHub. */
+  client?: { id: string; secret: string } | undefined;
+  /** The name of the App in `{url}/apps/{slug}`. */
+  slug?: string | undefined;
+}
+
 export interface HubSettings {
   version: string;
   /** The address where the hub listens; also used to check `Host` and `Origin` (api/host-check.ts). */
@@ -90,7 +104,7 @@ export interface HubSettings {
   allowUnsigned: boolean;
   /** Accept GitHub's webhooks from GitHub's addresses only. */
   githubAddressesOnly: boolean;
-  githubApiUrl: string;
+  github: GithubSettings;
   proxy: TrustedProxy | undefined;
   /** The failure limit per client and second (ingest/rate-limit.ts); 0 = no limits. */
   rateLimit: number;

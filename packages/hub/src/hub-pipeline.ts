@@ -168,7 +168,7 @@ function countAppends({ append }: GroupCommit) {
 
 function githubAddresses({ ports, settings }: HubPipelineOptions): (address: string) => boolean {
   const ranges = createGithubRanges({
-    apiUrl: settings.githubApiUrl,
+    apiUrl: settings.github.apiUrl,
     fetch: ports.fetch,
     now: ports.timers.monotonic,
     onError: (error) =>

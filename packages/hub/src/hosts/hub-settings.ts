@@ -2,6 +2,7 @@
 import type { HubSettings } from "../host-ports.ts";
 import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
 import { isShortSecret, SHORT_SECRET } from "../tenants/secret-length.ts";
+import { githubSettings } from "./github-settings.ts";
 import { type Settings, SettingsError } from "./settings.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -33,7 +34,7 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
     allowUnsigned: allowsUnsigned(settings, storedSecrets),
     githubAddressesOnly:
       githubIpAllowlist === "on" || (githubIpAllowlist === "auto" && settings.isPublic),
-    githubApiUrl: settings.githubApiUrl,
+    github: githubSettings(settings),
     proxy:
       proxyHeader === undefined
         ? undefined

@@ -1,6 +1,11 @@
-import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { generateKeyPairSync } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { allowsUnsigned, assertSafe, hubSettings } from "./hub-settings.ts";
+import { loadSettings } from "./node/load-settings.ts";
+import { settingsInForce } from "./node/settings-in-force.ts";
 import { definitions, localUrl, readSettings, type SettingsInput } from "./settings.ts";
 
 const read = (input: Partial<SettingsInput> = {}) =>
@@ -238,4 +243,68 @@ it("documents signalbox.config.json with a valid example, and every setting", ()
   expect(settings).toMatchObject({ port: 8080, isPublic: true });
   expect(settings.secrets.github).toHaveLength(2);
   for (const { env } of Object.values(definitions)) expect(guide).toContain(`\`${env}\``);
+});
+
+describe("the settings of the GitHub App", () => {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const pem = privateKey.export({ type: "pkcs1", format: "pem" }) as string;
+  const github = (env: Record<string, string>) => hubSettings(read({ env }), 0).github;
+
+  it("has neither App nor client by default, and URLs without a slash at the end", () => {
+    expect(github({ GITHUB_API_URL: "https://ghe.example/api/v3/" })).toEqual({
+      url: "https://github.com",
+      apiUrl: "https://ghe.example/api/v3",
+    });
+  });
+
+  it("reads App and client, also with escaped line breaks and from a number in the file", () => {
+    const escaped = pem.replaceAll("\n", "\\n");
+    expect(
+      github({
+        GITHUB_APP_ID: "12",
+        GITHUB_APP_PRIVATE_KEY: escaped,
+        GITHUB_APP_SLUG: "my-app",
+        GITHUB_CLIENT_ID: "Iv1.a",
+        GITHUB_CLIENT_SECRET: "s",
+      }),
+    ).toMatchObject({
+      app: { id: "12", privateKey: escaped },
+      client: { id: "Iv1.a", secret: "s" },
+      slug: "my-app",
+    });
+    expect(read({ file: { githubAppId: 12 } }).githubAppId).toBe("12");
+  });
+
+  it.each([
+    [{ GITHUB_APP_ID: "12" }, "GITHUB_APP_ID is set, but GITHUB_APP_PRIVATE_KEY is not."],
+    [{ GITHUB_APP_PRIVATE_KEY: pem }, "GITHUB_APP_PRIVATE_KEY is set, but GITHUB_APP_ID is not."],
+    [{ GITHUB_CLIENT_ID: "a" }, "GITHUB_CLIENT_ID is set, but GITHUB_CLIENT_SECRET is not."],
+    [
+      { GITHUB_APP_ID: "1", GITHUB_APP_PRIVATE_KEY: "hello" },
+      "GITHUB_APP_PRIVATE_KEY is not a private key in PEM format.",
+    ],
+  ])("rejects %o", (env, message) => {
+    expect(() => github(env)).toThrow(message);
+  });
+
+  it("reads the private key from a file, and names the setting if it cannot", () => {
+    const file = join(tempFolder(), "app.pem");
+    writeFileSync(file, pem);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    vi.stubEnv("GITHUB_APP_PRIVATE_KEY", file);
+    expect(loadSettings({}).githubAppPrivateKey).toBe(pem);
+    vi.stubEnv("GITHUB_APP_PRIVATE_KEY", `${file}.missing`);
+    expect(() => loadSettings({})).toThrow(
+      "GITHUB_APP_PRIVATE_KEY is neither PEM nor the path of a readable file (ENOENT).",
+    );
+  });
+
+  it("shows neither the private key nor the client secret", () => {
+    const { origins } = read({
+      env: { GITHUB_APP_PRIVATE_KEY: pem, GITHUB_CLIENT_SECRET: "hidden" },
+    });
+    const shown = settingsInForce(origins);
+    for (const name of ["githubAppPrivateKey", "githubClientSecret"])
+      expect(shown.find((one) => one.name === name)?.value).toBe("(set)");
+  });
 });

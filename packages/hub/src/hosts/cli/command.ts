@@ -156,7 +156,7 @@ export const isUserError = (error: unknown): error is Error =>
   error instanceof SettingsError ||
   (error instanceof Error &&
     "code" in error &&
-    (error.code === "database_too_new" || error.code === "cannot_unseal"));
+    ["database_too_new", "cannot_unseal", "github_app_key"].includes(String(error.code)));
 
 /** Rows with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
