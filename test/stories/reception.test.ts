@@ -415,7 +415,7 @@ describe("a hub", () => {
     expect((await deliver(hub.url, { body: payload(2, 200) })).status).toBe(202);
     for (const body of [payload(3), payload(undefined, 100)]) {
       const unknown = await deliver(hub.url, { body });
-      expect([unknown.status, await code(unknown)]).toEqual([422, "unknown_tenant"]);
+      expect([unknown.status, await code(unknown)]).toEqual([404, "unknown_tenant"]);
     }
     const shared = await deliver(hub.url, { path: "/webhooks/stripe" });
     expect(shared.status).toBe(404);

@@ -18,6 +18,7 @@ import { createMatcher } from "./runs/matcher.ts";
 import { createGroupCommit, type GroupCommit } from "./store/group-commit.ts";
 import { isStorageUnavailable } from "./store/storage-unavailable.ts";
 import type { Store } from "./store/store.ts";
+import type { LookUpInstallation } from "./tenants/look-up-installation.ts";
 import { createGithubTenancy } from "./tenants/tenancy.ts";
 
 export interface HubPipelineOptions {
@@ -28,6 +29,8 @@ export interface HubPipelineOptions {
   newId: () => string;
   /** The owner of all events; undefined if each payload names its tenant. */
   tenant: string | undefined;
+  /** Undefined if the hub cannot act as the GitHub App. */
+  lookUp?: LookUpInstallation | undefined;
 }
 
 export function createHubPipeline(options: HubPipelineOptions) {
@@ -99,7 +102,10 @@ export function createHubPipeline(options: HubPipelineOptions) {
     onTripped,
     observe,
     endpoints,
-    tenancy: tenant === undefined ? createGithubTenancy(store, now, timers.monotonic) : undefined,
+    tenancy:
+      tenant === undefined
+        ? createGithubTenancy({ store, now, monotonic: timers.monotonic, lookUp: options.lookUp })
+        : undefined,
     isGithubAddress: settings.githubAddressesOnly ? githubAddresses(options) : undefined,
     rateLimit: limitRate(),
     callbackTokens,

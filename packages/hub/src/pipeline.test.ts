@@ -77,7 +77,10 @@ it.each([
     "the lookup of the installation",
     {
       endpoints: endpoints(undefined),
-      tenancy: createGithubTenancy({ findInstallation: fail, putInstallation: fail }, () => 0),
+      tenancy: createGithubTenancy({
+        store: { findInstallation: fail, putInstallation: fail, renameTenant: fail },
+        now: () => 0,
+      }),
     },
     undefined,
   ],

@@ -18,6 +18,7 @@ import type { IncomingRequest } from "./incoming-request.ts";
 import { type IngestOutcome, isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
 import { type RateLimit, UNLIMITED } from "./rate-limit.ts";
 import { readLargeWebhook, readWebhook } from "./read-webhook.ts";
+import { rejectWithoutTenant } from "./reject-without-tenant.ts";
 import type { SourceDefinition, Tenancy } from "./source.ts";
 
 export interface IngestOptions {
@@ -141,13 +142,10 @@ export function createIngest(options: IngestOptions) {
     if (ambiguous) return ambiguous;
     if ("outcome" in read) return isReplay(read) ? fail(read) : read;
 
-    const tenant =
-      endpoint.tenant ?? sample?.tenant ?? (await tenancy?.resolve(read.installation()));
-    if (tenant === undefined)
-      return rejection(
-        "unknown_tenant",
-        "The webhook names no installation that this hub knows, or one that was removed. Install the GitHub App, or send the repository's webhooks to an endpoint with a key.",
-      );
+    const known = endpoint.tenant ?? sample?.tenant;
+    const owner = known === undefined ? await tenancy?.resolve(read.installation()) : undefined;
+    const tenant = known ?? owner?.tenant;
+    if (tenant === undefined) return rejectWithoutTenant(owner?.reason ?? "none");
 
     const received = now();
     const headers = storedHeaders(endpoint, header);

@@ -56,7 +56,7 @@ function createSender(
   });
   const admit = createIngest({
     endpoints,
-    tenancy: { resolve: async () => undefined },
+    tenancy: { resolve: async () => ({ reason: "none" }) },
     isGithubAddress: () => false,
     rateLimit: { admit: () => "rejected", fail() {} },
     allowUnsigned: false,

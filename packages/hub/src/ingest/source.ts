@@ -33,8 +33,14 @@ export interface Installation {
   id: string;
   /** The account, if the payload names it. */
   account?: { id: string; login: string | null };
-  /** Set if the event is about the installation itself. Only such an event may remove it or change its account. */
-  about?: { version: number; change: "removed" | "restored" | null };
+  /** Set if the event is about the installation itself. Only such an event may change its state or its account. */
+  about?: {
+    version: number;
+    change: "removed" | "restored" | null;
+    suspended_at: number | null;
+  };
+  /** Set if the event reports a new name of the account: GitHub's time of the change. */
+  renamedAt?: number;
 }
 
 /** `signalbox source add` prints it, and docs/webhooks.md contains it. */
@@ -92,9 +98,22 @@ export interface SampleVariant {
   now?: number | undefined;
 }
 
+/** Why an event has no tenant. */
+export type NoTenant =
+  /** The payload names no installation. */
+  | "none"
+  | "unknown"
+  | "removed"
+  | "suspended"
+  /** The installation is unknown, and GitHub does not answer. */
+  | "unavailable";
+
+export type Owner =
+  | { tenant: string; reason?: undefined }
+  | { tenant?: undefined; reason: NoTenant };
+
 export interface Tenancy {
-  /** Returns the tenant of an installation, or undefined if it has none. */
-  resolve(installation: Installation | undefined): Promise<string | undefined>;
+  resolve(installation: Installation | undefined): Promise<Owner>;
 }
 
 interface SourceOptions

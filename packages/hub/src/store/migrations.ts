@@ -643,6 +643,14 @@ const migrations: readonly Migration[] = [
       )`,
     ],
   },
+  {
+    // `name_version`: GitHub's time of the name, so that a late event does not restore an older name.
+    name: "suspended installations, and versions of names",
+    statements: [
+      "ALTER TABLE installations ADD COLUMN suspended_at BIGINT",
+      "ALTER TABLE tenants ADD COLUMN name_version BIGINT NOT NULL DEFAULT 0",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

@@ -243,6 +243,8 @@ export interface Installation {
   account: string | null;
   /** GitHub's timestamp of the event that reported this state; 0 if the event has none. */
   version: number;
+  /** When the account suspended the App; null if it is not suspended. */
+  suspended_at: number | null;
   removed_at: number | null;
 }
 
@@ -394,6 +396,8 @@ export interface TenantStore {
    * verbs/registry.ts). Returns the stored installation.
    */
   putInstallation(update: InstallationUpdate, at: number): Promise<Installation>;
+  /** Ignores a name that is older than the stored one. `version` is GitHub's timestamp of the name. */
+  renameTenant(id: string, name: string, version: number): Promise<void>;
   findInstallation(id: string): Promise<Installation | undefined>;
   /** False if a token with this id or hash exists; that token is not changed. */
   putToken(token: NewStoredToken): Promise<boolean>;

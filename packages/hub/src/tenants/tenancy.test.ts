@@ -8,6 +8,7 @@ import type { Tenancy } from "../ingest/source.ts";
 import { github } from "../ingest/sources/github.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import type { LookUpInstallation } from "./look-up-installation.ts";
 import { createGithubTenancy } from "./tenancy.ts";
 
 const START = Date.UTC(2026, 0, 5);
@@ -22,10 +23,11 @@ let blocked: Promise<void>;
 let now: number;
 let tenancy: Tenancy;
 
-const createTenancy = () =>
-  createGithubTenancy(
-    {
+const createTenancy = (lookUp?: LookUpInstallation) =>
+  createGithubTenancy({
+    store: {
       putInstallation: store.putInstallation,
+      renameTenant: store.renameTenant,
       async findInstallation(id) {
         finds += 1;
         const found = await store.findInstallation(id);
@@ -33,8 +35,9 @@ const createTenancy = () =>
         return found;
       },
     },
-    () => now,
-  );
+    now: () => now,
+    lookUp,
+  });
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-tenancy-"));
@@ -49,8 +52,11 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const resolve = (type: string, body: JsonObject, by = tenancy) =>
-  by.resolve(github.installation(type, body));
+/** The tenant, or why there is none. */
+async function resolve(type: string, body: JsonObject, by = tenancy): Promise<string> {
+  const found = await by.resolve(github.installation(type, body));
+  return found.tenant ?? found.reason;
+}
 
 /** Resolves an event about the installation itself. */
 const resolveInstallation = (
@@ -70,7 +76,8 @@ const resolveIssue = (owner?: JsonObject, by = tenancy) =>
 
 describe("an installation", () => {
   it("belongs to the account of the event that created it", async () => {
-    expect(await resolveIssue()).toBeUndefined();
+    expect(await resolveIssue()).toBe("unknown");
+    expect(await resolve("issues", {})).toBe("none");
     expect(await resolveInstallation("created", ACME, second(1))).toBe("100");
     expect(await resolveIssue()).toBe("100");
     expect(await store.getTenant("100")).toMatchObject({ name: "acme" });
@@ -98,7 +105,7 @@ describe("an installation", () => {
     }
     // Events that only mention the installation do not move it, whatever their time is.
     const installation = { id: 7, account: ACME, updated_at: second(9) };
-    expect(await resolve("installation_repositories", { installation })).toBe("200");
+    expect(await resolve("issues", { installation })).toBe("200");
   });
 
   it("accepts GitHub's times as ISO strings and in seconds", async () => {
@@ -124,19 +131,19 @@ describe("the removal of an installation", () => {
 
   it("is resolved, but later events of the installation are not", async () => {
     expect(await resolveInstallation("deleted", ACME, second(1))).toBe("100");
-    expect(await resolveIssue()).toBeUndefined();
-    expect(await resolveIssue(ACME)).toBeUndefined();
-    expect(await resolveIssue(ACME, createTenancy())).toBeUndefined();
+    expect(await resolveIssue()).toBe("removed");
+    expect(await resolveIssue(ACME)).toBe("removed");
+    expect(await resolveIssue(ACME, createTenancy())).toBe("removed");
     expect(await resolveInstallation("deleted", ACME, second(1))).toBe("100");
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: START });
   });
 
   it("is not undone by a redelivery, a suspension or other events", async () => {
     await resolveInstallation("deleted", ACME, second(2));
-    expect(await resolveInstallation("created", ACME, second(1))).toBeUndefined();
-    expect(await resolveInstallation("created", ACME, second(2))).toBeUndefined();
-    expect(await resolveInstallation("suspend", ACME, second(3))).toBeUndefined();
-    expect(await resolveIssue()).toBeUndefined();
+    expect(await resolveInstallation("created", ACME, second(1))).toBe("removed");
+    expect(await resolveInstallation("created", ACME, second(2))).toBe("removed");
+    expect(await resolveInstallation("suspend", ACME, second(3))).toBe("removed");
+    expect(await resolveIssue()).toBe("removed");
   });
 
   it.each(["created", "unsuspend"])(
@@ -161,7 +168,7 @@ describe("the removal of an installation", () => {
     now = START + 59_999;
     expect(await resolveIssue(undefined, other)).toBe("100");
     now = START + 60_000;
-    expect(await resolveIssue(undefined, other)).toBeUndefined();
+    expect(await resolveIssue(undefined, other)).toBe("removed");
   });
 
   it("takes effect even if a query started before it", async () => {
@@ -172,14 +179,14 @@ describe("the removal of an installation", () => {
     await resolveInstallation("deleted", ACME, second(2));
     resolve();
     await late;
-    expect(await resolveIssue()).toBeUndefined();
+    expect(await resolveIssue()).toBe("removed");
   });
 });
 
 describe("the registry", () => {
   it("is queried at most once a minute for an installation", async () => {
     await store.putInstallation(
-      { id: "7", tenant: "100", account: null, version: 1, change: null },
+      { id: "7", tenant: "100", account: null, version: 1, change: null, suspended_at: null },
       START,
     );
     for (let at = 0; at < 5; at += 1) expect(await resolveIssue(UMBRELLA)).toBe("100");
@@ -193,7 +200,7 @@ describe("the registry", () => {
     "rejects %j as an id",
     async (id) => {
       expect(await resolve("issues", { installation: { id }, repository: { owner: ACME } })).toBe(
-        undefined,
+        "none",
       );
       for (const type of ["installation", "issues"])
         expect(
@@ -201,8 +208,150 @@ describe("the registry", () => {
             action: "created",
             installation: { id: 7, account: { id }, updated_at: second(1) },
           }),
-        ).toBeUndefined();
+        ).toBe("unknown");
       expect(await store.listTenants("", 10)).toEqual([]);
     },
   );
+});
+
+describe("the suspension of an installation", () => {
+  const suspend = (seconds: number) =>
+    resolve("installation", {
+      action: "suspend",
+      installation: {
+        id: 7,
+        account: ACME,
+        updated_at: second(seconds),
+        suspended_at: second(seconds),
+      },
+    });
+
+  beforeEach(async () => {
+    await resolveInstallation("created", ACME, second(1));
+  });
+
+  it("is stored, and events are rejected until it ends", async () => {
+    expect(await suspend(2)).toBe("100");
+    expect(await resolveIssue(ACME)).toBe("suspended");
+    expect(await resolveIssue(ACME, createTenancy())).toBe("suspended");
+    // GitHub's own example of this event has the time of the suspension.
+    expect(await resolveInstallation("unsuspend", ACME, second(2))).toBe("100");
+    expect(await resolveIssue()).toBe("100");
+  });
+
+  it("is not changed by late or repeated deliveries", async () => {
+    await suspend(4);
+    await resolveInstallation("created", ACME, second(1));
+    await resolveInstallation("unsuspend", ACME, second(3));
+    expect(await resolveIssue()).toBe("suspended");
+    await resolveInstallation("unsuspend", ACME, second(4));
+    expect(await suspend(4)).toBe("100");
+    expect(await resolveIssue()).toBe("100");
+  });
+
+  it("ends when GitHub reports the installation as active", async () => {
+    await suspend(2);
+    const active = { account: { id: "100", login: "acme" }, isSuspended: false };
+    const lookUps = [{ ...active, isSuspended: true }, "unavailable", active] as const;
+    let calls = 0;
+    const other = createTenancy(async () => lookUps[calls++] ?? "unknown");
+    expect(await resolveIssue(ACME, other)).toBe("suspended");
+    expect(await resolveIssue(ACME, other)).toBe("suspended");
+    expect(await resolveIssue(ACME, other)).toBe("100");
+    expect(await resolveIssue(ACME)).toBe("100");
+    expect(await suspend(2)).toBe("100");
+    expect(await resolveIssue(ACME)).toBe("100");
+  });
+});
+
+describe("an event about repositories", () => {
+  it("updates the account of the installation", async () => {
+    await resolveInstallation("created", ACME, second(1));
+    const moved = { installation: { id: 7, account: UMBRELLA, updated_at: second(2) } };
+    expect(await resolve("installation_repositories", { action: "added", ...moved })).toBe("200");
+    expect(await resolveIssue()).toBe("200");
+  });
+});
+
+describe("a renamed account", () => {
+  const rename = (login: string, updated: number, id = ACME.id) =>
+    resolve("installation_target", {
+      action: "renamed",
+      account: { id, login, updated_at: second(updated) },
+      installation: { id: 7 },
+    });
+  const name = async () => (await store.getTenant("100"))?.name;
+
+  it("keeps its tenant, under the newest name", async () => {
+    await resolveInstallation("created", ACME, second(1));
+    expect(await rename("acme-inc", 5)).toBe("100");
+    expect(await name()).toBe("acme-inc");
+    await rename("acme", 4);
+    await resolve("installation", {
+      action: "deleted",
+      installation: { id: 6, account: ACME, updated_at: second(3) },
+    });
+    expect(await name()).toBe("acme-inc");
+    await rename("acme-corp", 6);
+    expect(await name()).toBe("acme-corp");
+    // The account of another installation.
+    await rename("umbrella", 7, UMBRELLA.id);
+    expect(await name()).toBe("acme-corp");
+    await resolveInstallation(
+      "new_permissions_accepted",
+      { ...ACME, login: "acme-ltd" },
+      second(8),
+    );
+    expect(await name()).toBe("acme-ltd");
+  });
+
+  it("registers an unknown installation", async () => {
+    expect(await rename("acme-inc", 5)).toBe("100");
+    expect(await name()).toBe("acme-inc");
+  });
+});
+
+describe("an unknown installation", () => {
+  const acme = { account: { id: "100", login: "acme" }, isSuspended: false };
+
+  it("is looked up at GitHub once", async () => {
+    let calls = 0;
+    const looking = createTenancy(async () => {
+      calls += 1;
+      return acme;
+    });
+    expect(await resolveIssue(undefined, looking)).toBe("100");
+    // GitHub counts, not the payload.
+    expect(await resolveIssue(UMBRELLA, looking)).toBe("100");
+    expect(await resolveIssue(UMBRELLA, createTenancy())).toBe("100");
+    expect(calls).toBe(1);
+    expect(await store.getTenant("100")).toMatchObject({ name: "acme" });
+  });
+
+  it("is rejected if GitHub does not know it", async () => {
+    const looking = createTenancy(async () => "unknown");
+    expect(await resolveIssue(ACME, looking)).toBe("unknown");
+    expect(await store.listTenants("", 10)).toEqual([]);
+  });
+
+  it("is rejected if GitHub reports it as suspended", async () => {
+    const looking = createTenancy(async () => ({ ...acme, isSuspended: true }));
+    expect(await resolveIssue(ACME, looking)).toBe("suspended");
+  });
+
+  it("belongs to the payload's owner if GitHub does not answer", async () => {
+    const looking = createTenancy(async () => "unavailable");
+    expect(await resolveIssue(undefined, looking)).toBe("unavailable");
+    expect(await resolveIssue(ACME, looking)).toBe("100");
+  });
+
+  it("stays removed if it was removed during the look-up", async () => {
+    const { promise, resolve: answer } = Promise.withResolvers<typeof acme>();
+    const looking = createTenancy(() => promise);
+    const event = resolveIssue(ACME, looking);
+    await resolveInstallation("deleted", ACME, second(1));
+    answer(acme);
+    expect(await event).toBe("removed");
+    expect(await resolveIssue(ACME)).toBe("removed");
+  });
 });

@@ -2,33 +2,45 @@
  * Maps an event to its tenant when tenants are GitHub accounts: the installation in the verified
  * payload belongs to an account.
  *
- * Only events about an installation itself change its account, ordered by GitHub's timestamps:
- * GitHub delivers late and repeatedly, and an old delivery must not return an installation to its
- * previous account. Other events only register an unknown installation. `putInstallation` applies
- * this order.
+ * Only events about an installation itself change its account and its state, ordered by GitHub's
+ * timestamps: GitHub delivers late and repeatedly, and an old delivery must not return an installation
+ * to its previous account. `putInstallation` applies this order. Other events only register an unknown
+ * installation: GitHub is asked for it if the hub can act as the App, else the payload's owner counts.
  */
 
 import { fromStore } from "../ingest/from-store.ts";
-import type { Installation, Tenancy } from "../ingest/source.ts";
+import type { Installation, NoTenant, Owner, Tenancy } from "../ingest/source.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
-import type { Store } from "../store/store.ts";
+import type { Store, Installation as StoredInstallation } from "../store/store.ts";
+import type { FoundInstallation, LookUpInstallation } from "./look-up-installation.ts";
 
 export const LOCAL_TENANT = "local";
 
 /** Other replicas see a removal within this time. */
 const CACHE_MS = 60_000;
 
+export interface GithubTenancyOptions {
+  store: Pick<Store, "findInstallation" | "putInstallation" | "renameTenant">;
+  now: () => number;
+  monotonic?: () => number;
+  /** Undefined if the hub cannot act as the GitHub App. */
+  lookUp?: LookUpInstallation | undefined;
+}
+
+type Account = NonNullable<Installation["account"]>;
+
 /** `resolve` also updates the registry of installations in the store. */
-export function createGithubTenancy(
-  store: Pick<Store, "findInstallation" | "putInstallation">,
-  now: () => number,
+export function createGithubTenancy({
+  store,
+  now,
   monotonic = now,
-): Tenancy {
+  lookUp,
+}: GithubTenancyOptions): Tenancy {
   const cache = new BoundedMap<string, { tenant: string; until: number }>(50_000);
   /** Counts changes of installations: rows that were read before a change are not cached. */
   let changes = 0;
 
-  const put = ({ id, account, about }: Required<Installation> | MentionedInstallation) =>
+  const put = (id: string, account: Account, about: Installation["about"]) =>
     fromStore(
       store.putInstallation(
         {
@@ -37,40 +49,84 @@ export function createGithubTenancy(
           account: account.login,
           version: about?.version ?? 0,
           change: about?.change ?? null,
+          suspended_at: about?.suspended_at ?? null,
         },
         now(),
       ),
     );
 
   /** An event about the installation itself belongs to the account in its payload. */
-  async function update(installation: Required<Installation>): Promise<string | undefined> {
-    const { id, account, about } = installation;
-    const { tenant, removed_at } = await put(installation);
+  async function update(
+    id: string,
+    account: Account,
+    about: NonNullable<Installation["about"]>,
+  ): Promise<Owner> {
+    const stored = await put(id, account, about);
     changes += 1;
-    if (removed_at === null) cache.set(id, { tenant, until: monotonic() + CACHE_MS });
-    else cache.delete(id);
-    return removed_at === null || about.change === "removed" ? account.id : undefined;
+    const reason = inactive(stored);
+    if (reason) cache.delete(id);
+    else cache.set(id, { tenant: stored.tenant, until: monotonic() + CACHE_MS });
+    // The removal itself is stored, and so is the suspension.
+    return stored.removed_at === null || about.change === "removed"
+      ? { tenant: account.id }
+      : none("removed");
   }
 
-  async function find({ id, account }: Installation): Promise<string | undefined> {
+  /** Asks GitHub for an installation that is unknown, or that may have ended its suspension. */
+  async function register(
+    { id, account }: Installation,
+    stored: StoredInstallation | undefined,
+  ): Promise<StoredInstallation | NoTenant> {
+    const found = await lookUp?.(id);
+    if (typeof found === "object") return put(id, found.account, stateOf(found, stored, now()));
+    if (stored) return stored;
+    if (found === "unknown") return "unknown";
+    // The signed payload names the owner: the event need not wait until GitHub answers.
+    if (account) return put(id, account, undefined);
+    return found ?? "unknown";
+  }
+
+  async function find(installation: Installation): Promise<Owner> {
+    const { id } = installation;
     const cached = cache.get(id);
-    if (cached && cached.until > monotonic()) return cached.tenant;
+    if (cached && cached.until > monotonic()) return { tenant: cached.tenant };
     const changesBefore = changes;
-    const found =
-      (await fromStore(store.findInstallation(id))) ?? (account && (await put({ id, account })));
-    if (!found || found.removed_at !== null) return undefined;
+    const stored = await fromStore(store.findInstallation(id));
+    const isCurrent = stored && (stored.removed_at !== null || stored.suspended_at === null);
+    const found = isCurrent ? stored : await register(installation, stored);
+    if (typeof found === "string") return none(found);
+    const reason = inactive(found);
+    if (reason) return none(reason);
     if (changes === changesBefore)
       cache.set(id, { tenant: found.tenant, until: monotonic() + CACHE_MS });
-    return found.tenant;
+    return { tenant: found.tenant };
   }
 
   return {
     async resolve(installation) {
-      if (!installation) return undefined;
-      const { id, account, about } = installation;
-      return account && about ? update({ id, account, about }) : find(installation);
+      if (!installation) return none("none");
+      const { id, account, about, renamedAt } = installation;
+      if (account && about) return update(id, account, about);
+      const found = await find(installation);
+      if (found.tenant === account?.id && account?.login && renamedAt !== undefined)
+        await fromStore(store.renameTenant(account.id, account.login, renamedAt));
+      return found;
     },
   };
 }
 
-type MentionedInstallation = Pick<Required<Installation>, "id" | "account"> & { about?: undefined };
+const none = (reason: NoTenant): Owner => ({ reason });
+
+const inactive = ({ removed_at, suspended_at }: StoredInstallation): NoTenant | undefined =>
+  removed_at !== null ? "removed" : suspended_at !== null ? "suspended" : undefined;
+
+/** What GitHub reports has no version: it applies to the state that the registry had before. */
+const stateOf = (
+  { isSuspended }: FoundInstallation,
+  stored: StoredInstallation | undefined,
+  now: number,
+): Installation["about"] => ({
+  version: stored?.version ?? 0,
+  change: isSuspended ? null : "restored",
+  suspended_at: isSuspended ? now : null,
+});

@@ -26,16 +26,28 @@ function timeAt(body: JsonObject, path: string): number {
   return Number.isSafeInteger(time) && time > 0 ? time : 0;
 }
 
-/** The change of an installation that the event reports. */
-const installationChange = (body: JsonObject): Installation["about"] => ({
-  version: timeAt(body, "installation.updated_at"),
-  change:
-    body.action === "deleted"
-      ? "removed"
-      : body.action === "created" || body.action === "unsuspend"
-        ? "restored"
-        : null,
-});
+/** The state of an installation that the event reports. */
+function installationState(body: JsonObject): Installation["about"] {
+  const updatedAt = timeAt(body, "installation.updated_at");
+  const suspendedAt = timeAt(body, "installation.suspended_at");
+  return {
+    version: Math.max(updatedAt, suspendedAt),
+    change: CHANGES[String(body.action)] ?? null,
+    suspended_at: suspendedAt || (body.action === "suspend" ? updatedAt : null),
+  };
+}
+
+const CHANGES: Record<string, "removed" | "restored"> = {
+  deleted: "removed",
+  created: "restored",
+  unsuspend: "restored",
+};
+
+/** The events that contain a whole installation; others contain only its id. */
+const ABOUT_INSTALLATIONS = ["installation", "installation_repositories"];
+
+/** The paths of the account that owns the installation. The signature covers all of them. */
+const OWNERS = ["installation.account", "repository.owner", "organization"];
 
 export const github = defineSource({
   id: "github",
@@ -56,26 +68,27 @@ export const github = defineSource({
   control: (request): IngestOutcome | undefined =>
     request.header("x-github-event") === "ping" ? { outcome: "pong" } : undefined,
   installation(type, body) {
-    const about = type === "installation" ? installationChange(body) : undefined;
     const id = idAt(body, "installation.id");
     if (id === undefined) return undefined;
-    // An installation belongs to the account that owns the event's repository. Events about
-    // installations name the account directly. The signature covers all of these fields.
-    const owner =
-      ["installation.account", "repository.owner", "organization"].find(
-        (path) => idAt(body, `${path}.id`) !== undefined,
-      ) ?? "";
-    const account = idAt(body, `${owner}.id`);
-    if (account === undefined) return { id };
-    return {
-      id,
-      account: { id: account, login: textAt(body, `${owner}.login`) },
-      ...(about && owner === "installation.account" ? { about } : {}),
+    const isRenamed = type === "installation_target";
+    const owner = [...(isRenamed ? ["account"] : []), ...OWNERS].find(
+      (path) => idAt(body, `${path}.id`) !== undefined,
+    );
+    if (owner === undefined) return { id };
+    const account = {
+      id: idAt(body, `${owner}.id`) as string,
+      login: textAt(body, `${owner}.login`),
     };
+    const about =
+      ABOUT_INSTALLATIONS.includes(type) && owner === "installation.account"
+        ? installationState(body)
+        : undefined;
+    const renamedAt = isRenamed ? timeAt(body, `${owner}.updated_at`) : 0;
+    return { id, account, ...(about && { about }), ...(renamedAt > 0 && { renamedAt }) };
   },
   // The type is an unsigned header, so the body must also look like an installation event.
   skipsQuota: (type, body) =>
-    (type === "installation" || type === "installation_repositories") &&
+    ABOUT_INSTALLATIONS.includes(type) &&
     idAt(body, "installation.id") !== undefined &&
     idAt(body, "installation.account.id") !== undefined,
   summarize: summarizeGithub,

@@ -21,7 +21,15 @@ const update = (
   tenant: string,
   version: number,
   given: Partial<InstallationUpdate> = {},
-): InstallationUpdate => ({ id: "7", tenant, account: tenant, version, change: null, ...given });
+): InstallationUpdate => ({
+  id: "7",
+  tenant,
+  account: tenant,
+  version,
+  change: null,
+  suspended_at: null,
+  ...given,
+});
 
 export function registryContract(it: It): void {
   it("creates a tenant once, and updates only the given fields", async ({ store }) => {
@@ -77,7 +85,14 @@ export function registryContract(it: It): void {
 
   it("maps an installation to a tenant, and accepts only newer versions", async ({ store }) => {
     expect(await store.findInstallation("7")).toBeUndefined();
-    const acme = { id: "7", tenant: "acme", account: "acme-inc", version: 5, removed_at: null };
+    const acme = {
+      id: "7",
+      tenant: "acme",
+      account: "acme-inc",
+      version: 5,
+      suspended_at: null,
+      removed_at: null,
+    };
     expect(await store.putInstallation(update("acme", 5, { account: "acme-inc" }), START)).toEqual(
       acme,
     );
@@ -110,6 +125,29 @@ export function registryContract(it: It): void {
     // The removal may be the first update of an installation.
     const removal = update("acme", 1, { id: "8", change: "removed" });
     expect(await store.putInstallation(removal, START)).toMatchObject({ removed_at: START });
+  });
+
+  it("stores suspensions, whose end may have the same version", async ({ store }) => {
+    const put = (version: number, suspended_at: number | null, change: "restored" | null = null) =>
+      store.putInstallation(update("acme", version, { suspended_at, change }), START);
+    await put(1, null);
+    expect(await put(2, START)).toMatchObject({ suspended_at: START, version: 2 });
+    expect(await put(2, null)).toMatchObject({ suspended_at: START });
+    expect(await put(1, null, "restored")).toMatchObject({ suspended_at: START });
+    expect(await put(2, null, "restored")).toMatchObject({ suspended_at: null });
+    expect(await put(2, START)).toMatchObject({ suspended_at: null });
+  });
+
+  it("keeps the newest name of a tenant", async ({ store }) => {
+    await store.renameTenant("acme", "nobody", 9);
+    expect(await store.getTenant("acme")).toBeUndefined();
+    await store.putInstallation(update("acme", 5), START);
+    await store.renameTenant("acme", "Acme 7", 7);
+    await store.renameTenant("acme", "Acme 6", 6);
+    await store.putInstallation(update("acme", 6, { account: "Acme 6" }), START);
+    expect(await store.getTenant("acme")).toMatchObject({ name: "Acme 7" });
+    await store.putInstallation(update("acme", 8, { account: "Acme 8" }), START);
+    expect(await store.getTenant("acme")).toMatchObject({ name: "Acme 8" });
   });
 
   it("keeps the newest of many versions, in any order of arrival", async ({ store }) => {

@@ -109,6 +109,7 @@ import {
   listTenants,
   putInstallation,
   putTenant,
+  renameTenant,
 } from "./registry.ts";
 import { saveProgress } from "./run-progress.ts";
 import { fireSchedules, listSchedules, nextScheduleDue } from "./schedules.ts";
@@ -241,6 +242,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listTenants: reads(listTenants),
   putInstallation: writes(putInstallation),
   findInstallation: reads(findInstallation),
+  renameTenant: writes(renameTenant),
   putToken: writes(putToken),
   replaceTokens: writes(replaceTokens),
   findToken: reads(findToken),

@@ -1,5 +1,5 @@
 /** Tenants and GitHub installations. */
-import { first, query, type Verb } from "../sql.ts";
+import { execute, first, query, type Verb } from "../sql.ts";
 import type { Installation, InstallationUpdate, Tenant } from "../store.ts";
 
 const TENANT_FIELDS = "id, name, created_at, seq, pruned_seq, pending, bytes, quota";
@@ -33,34 +33,45 @@ export function* listTenants(after: string, limit: number): Verb<Tenant[]> {
 }
 
 /**
- * A newer version replaces the stored one; an older or equal version changes nothing. There are two
- * exceptions: a removal also replaces an equal version (GitHub does not always count it as an update),
- * and after a removal only a `restored` update is accepted.
+ * A newer version replaces the stored one; an older or equal version changes nothing. There are three
+ * exceptions: a removal, and the end of a suspension, also replace an equal version (GitHub does not
+ * always count them as updates), and after a removal only a `restored` update is accepted.
  */
 export function* putInstallation(update: InstallationUpdate, at: number): Verb<Installation> {
-  const { id, tenant, account, version, change } = update;
+  const { id, tenant, account, version, change, suspended_at } = update;
   const changed = yield* query(
-    "INSERT INTO installations (id, tenant_id, account, version, updated_at, removed_at) " +
-      "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET " +
+    "INSERT INTO installations (id, tenant_id, account, version, updated_at, suspended_at, removed_at) " +
+      "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET " +
       "tenant_id = excluded.tenant_id, account = excluded.account, version = excluded.version, " +
-      "updated_at = excluded.updated_at, removed_at = excluded.removed_at " +
+      "updated_at = excluded.updated_at, suspended_at = excluded.suspended_at, removed_at = excluded.removed_at " +
       `WHERE ${MAY_REPLACE[change ?? "none"]} RETURNING id`,
-    [id, tenant, account, version, at, change === "removed" ? at : null],
+    [id, tenant, account, version, at, suspended_at, change === "removed" ? at : null],
   );
-  if (changed.length > 0)
-    yield* putTenant(account === null ? { id: tenant, at } : { id: tenant, name: account, at });
+  if (changed.length > 0) {
+    yield* putTenant({ id: tenant, at });
+    if (account !== null) yield* renameTenant(tenant, account, version);
+  }
   return (yield* findInstallation(id)) as Installation;
+}
+
+export function* renameTenant(id: string, name: string, version: number): Verb<void> {
+  yield* execute(
+    "UPDATE tenants SET name = ?, name_version = ? WHERE id = ? AND name_version <= ?",
+    [name, version, id, version],
+  );
 }
 
 const MAY_REPLACE = {
   none: "excluded.version > installations.version AND installations.removed_at IS NULL",
-  restored: "excluded.version > installations.version",
+  restored:
+    "excluded.version > installations.version OR (excluded.version = installations.version " +
+    "AND installations.suspended_at IS NOT NULL AND installations.removed_at IS NULL)",
   removed: "excluded.version >= installations.version AND installations.removed_at IS NULL",
 };
 
 export function* findInstallation(id: string): Verb<Installation | undefined> {
   return yield* first<Installation>(
-    "SELECT id, tenant_id AS tenant, account, version, removed_at FROM installations WHERE id = ?",
+    "SELECT id, tenant_id AS tenant, account, version, suspended_at, removed_at FROM installations WHERE id = ?",
     [id],
   );
 }

@@ -1,0 +1,57 @@
+import { expect, it } from "vitest";
+import { createLookUpInstallation, type FoundInstallation } from "./look-up-installation.ts";
+
+const acme: FoundInstallation = { account: { id: "100", login: "acme" }, isSuspended: false };
+
+it("shares one request among concurrent callers of one installation", async () => {
+  const asked: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<FoundInstallation>();
+  const lookUp = createLookUpInstallation(
+    (id) => {
+      asked.push(id);
+      return promise;
+    },
+    () => 0,
+  );
+  const results = ["7", "7", "8", "7"].map(lookUp);
+  resolve(acme);
+  expect(await Promise.all(results)).toEqual([acme, acme, acme, acme]);
+  expect(asked).toEqual(["7", "8"]);
+});
+
+it("caches that an installation is unknown for a minute, and an outage for five seconds", async () => {
+  let now = 0;
+  let calls = 0;
+  let result: "unknown" | "unavailable" = "unknown";
+  const lookUp = createLookUpInstallation(
+    async () => {
+      calls += 1;
+      return result;
+    },
+    () => now,
+  );
+  const callsAt = async (time: number) => {
+    now = time;
+    await lookUp("7");
+    return calls;
+  };
+  expect([await callsAt(0), await callsAt(59_999), await callsAt(60_000)]).toEqual([1, 1, 2]);
+  result = "unavailable";
+  expect([await callsAt(120_000), await callsAt(124_999), await callsAt(125_000)]).toEqual([
+    3, 3, 4,
+  ]);
+});
+
+it("asks again after a request that failed", async () => {
+  let calls = 0;
+  const lookUp = createLookUpInstallation(
+    async () => {
+      calls += 1;
+      if (calls === 1) throw new Error("no");
+      return acme;
+    },
+    () => 0,
+  );
+  await expect(lookUp("7")).rejects.toThrow("no");
+  expect(await lookUp("7")).toBe(acme);
+});

@@ -1,0 +1,44 @@
+/**
+ * Looks up installations at GitHub that the registry does not know. Concurrent webhooks of one
+ * installation share a request. Results other than a found installation are cached for a short time,
+ * so that webhooks of an unknown installation, or an outage of GitHub, do not cause a request each.
+ */
+import { BoundedMap } from "../lib/bounded-map.ts";
+
+export interface FoundInstallation {
+  account: { id: string; login: string | null };
+  isSuspended: boolean;
+}
+
+type NotFound = "unknown" | "unavailable";
+export type LookUpInstallation = (id: string) => Promise<FoundInstallation | NotFound>;
+
+const CACHE_MS: Record<NotFound, number> = { unknown: 60_000, unavailable: 5_000 };
+const CACHED = 10_000;
+
+export function createLookUpInstallation(
+  request: LookUpInstallation,
+  monotonic: () => number,
+): LookUpInstallation {
+  const pending = new Map<string, Promise<FoundInstallation | NotFound>>();
+  const misses = new BoundedMap<string, { result: NotFound; until: number }>(CACHED);
+
+  const start = async (id: string) => {
+    try {
+      const result = await request(id);
+      if (typeof result === "string")
+        misses.set(id, { result, until: monotonic() + CACHE_MS[result] });
+      return result;
+    } finally {
+      pending.delete(id);
+    }
+  };
+
+  return async (id) => {
+    const miss = misses.get(id);
+    if (miss && miss.until > monotonic()) return miss.result;
+    const started = pending.get(id) ?? start(id);
+    pending.set(id, started);
+    return started;
+  };
+}
