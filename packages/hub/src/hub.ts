@@ -29,7 +29,9 @@ import { withTimeout } from "./lib/with-timeout.ts";
 import { isStorageUnavailable } from "./store/storage-unavailable.ts";
 import type { Store } from "./store/store.ts";
 import { startSweeper } from "./store/sweeper.ts";
+import { createGithubApp } from "./tenants/github-app.ts";
 import { withLocalToken } from "./tenants/local-token.ts";
+import { createLookUpInstallation, requestInstallation } from "./tenants/look-up-installation.ts";
 import { createSessions, OPERATOR } from "./tenants/sessions.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
 import { ensureAdminToken } from "./tenants/tokens.ts";
@@ -93,7 +95,20 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     }),
   );
 
-  const pipeline = createHubPipeline({ store, ports, settings, seal, newId, tenant });
+  const { github } = settings;
+  const githubApp =
+    github.app &&
+    (await createGithubApp(github.app, { apiUrl: github.apiUrl, fetch: ports.fetch, now }));
+  const pipeline = createHubPipeline({
+    store,
+    ports,
+    settings,
+    seal,
+    newId,
+    tenant,
+    lookUp:
+      githubApp && createLookUpInstallation(requestInstallation(githubApp, log), timers.monotonic),
+  });
   let publicUrl = "";
   const connections = createHubConnections({
     store,

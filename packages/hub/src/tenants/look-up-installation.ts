@@ -4,6 +4,8 @@
  * so that webhooks of an unknown installation, or an outage of GitHub, do not cause a request each.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
+import type { Log } from "../lib/log.ts";
+import type { GithubApp } from "./github-app.ts";
 
 export interface FoundInstallation {
   account: { id: string; login: string | null };
@@ -12,6 +14,20 @@ export interface FoundInstallation {
 
 type NotFound = "unknown" | "unavailable";
 export type LookUpInstallation = (id: string) => Promise<FoundInstallation | NotFound>;
+
+/** The look-up of one installation by GitHub's API. */
+export const requestInstallation =
+  (app: Pick<GithubApp, "getInstallation">, log: Pick<Log, "warn">): LookUpInstallation =>
+  async (id) => {
+    const answer = await app.getInstallation(id);
+    if (answer.outcome === "ok") {
+      const { account, isSuspended } = answer.value;
+      return { account: { id: account.id, login: account.login || null }, isSuspended };
+    }
+    if (answer.outcome === "not_found") return "unknown";
+    log.warn({ installation: id }, `an installation could not be looked up: ${answer.message}`);
+    return "unavailable";
+  };
 
 const CACHE_MS: Record<NotFound, number> = { unknown: 60_000, unavailable: 5_000 };
 const CACHED = 10_000;
