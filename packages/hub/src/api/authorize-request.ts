@@ -3,6 +3,7 @@
  * the session cookie of the web UI.
  */
 import { bearerToken } from "../lib/bearer-token.ts";
+import { audiencesOf } from "../tenants/audience.ts";
 import { type Access, type Authorizer, Denied, type Requirement } from "../tenants/authorizer.ts";
 import type { HostCheck } from "./host-check.ts";
 import { sessionCookie } from "./session-cookie.ts";
@@ -16,7 +17,7 @@ export interface RequestHead {
 
 export type AuthorizeRequest = (
   request: RequestHead,
-  requirement: Omit<Requirement, "tenant" | "session">,
+  requirement: Omit<Requirement, "tenant" | "session" | "audiences">,
 ) => Promise<Access | Denied>;
 
 export interface AuthorizeRequestOptions {
@@ -46,6 +47,7 @@ export function createAuthorizeRequest({
       ...requirement,
       session,
       tenant,
+      audiences: audiencesOf(baseUrl(request, publicUrl), url.pathname),
     });
     if (!(access instanceof Denied)) return access;
     const { status, code, detail } = access;

@@ -154,6 +154,8 @@ describe("a route", () => {
         kind: "token" as const,
         parent: null,
         last_used_at: null,
+        person: null,
+        resource: null,
         name: "Ada",
         hash: "",
         scopes: ["admin" as const],

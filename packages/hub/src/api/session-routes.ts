@@ -107,6 +107,13 @@ export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: Session
         // The authorizer caches a token for a second; a session lives for days.
         if (!token || !grants(token, access, now()))
           throw new RequestError("forbidden", "token", "was revoked or has expired");
+        // A session has no audience.
+        if (token.kind === "oauth")
+          throw new RequestError(
+            "forbidden",
+            "token",
+            "of an OAuth client creates no sign-in links",
+          );
         const isStored = (await store.getToken(token.id)) !== undefined;
         const code = await sessions.createCode(grantOf(token, isStored));
         return {

@@ -34,7 +34,7 @@ export const tokenView = z.object({
 
 export const createdToken = tokenView.extend({ token: z.string() });
 
-const viewToken = ({ hash: _, kind: __, parent: ___, ...token }: Token) => ({
+const viewToken = ({ hash, kind, parent, person, resource, ...token }: Token) => ({
   ...token,
   created_at: iso(token.created_at),
   expires_at: isoOrNull(token.expires_at),

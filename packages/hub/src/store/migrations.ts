@@ -651,6 +651,14 @@ const migrations: readonly Migration[] = [
       "ALTER TABLE tenants ADD COLUMN name_version BIGINT NOT NULL DEFAULT 0",
     ],
   },
+  {
+    name: "people and audiences of tokens",
+    statements: [
+      "ALTER TABLE tokens ADD COLUMN person TEXT",
+      "ALTER TABLE tokens ADD COLUMN resource TEXT",
+      "CREATE INDEX tokens_person ON tokens (person) WHERE person IS NOT NULL",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

@@ -258,9 +258,10 @@ export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "runs:read" | 
 
 /**
  * `sign_in`: a code that can be exchanged once for a session. `session`: a browser that is signed in.
- * Only a `token` is accepted as a bearer token.
+ * `oauth`: an access token of an OAuth client, whose parent is its grant. Only `token` and `oauth` are
+ * accepted as bearer tokens.
  */
-export type TokenKind = "token" | "sign_in" | "session";
+export type TokenKind = "token" | "sign_in" | "session" | "oauth";
 
 export interface Token {
   id: string;
@@ -277,11 +278,17 @@ export interface Token {
   revoked_at: number | null;
   /** When it was last used, to the minute. */
   last_used_at: number | null;
+  /** The person whom the token represents; null: the operator, or a token without a person. */
+  person: string | null;
+  /** The audience, as a URL, of a token that is valid for one resource only; null: no such limit. */
+  resource: string | null;
 }
 
-/** By default, of the kind `token` without a parent. */
-export type NewStoredToken = Omit<Token, "kind" | "parent" | "revoked_at" | "last_used_at"> &
-  Partial<Pick<Token, "kind" | "parent">>;
+type OptionalInToken = "kind" | "parent" | "person" | "resource";
+
+/** By default, of the kind `token` without a parent, a person and an audience. */
+export type NewStoredToken = Omit<Token, OptionalInToken | "revoked_at" | "last_used_at"> &
+  Partial<Pick<Token, OptionalInToken>>;
 
 /** A webhook endpoint of one tenant. The caller encrypts the secrets; see lib/seal.ts. */
 export interface Source {

@@ -29,6 +29,8 @@ async function setup(options: Partial<AuthorizerOptions> = {}) {
       kind: "token",
       parent: null,
       last_used_at: null,
+      person: null,
+      resource: null,
       name: id,
       hash: await sha256Hex(id),
       scopes: ["inbox:read"],
@@ -71,6 +73,21 @@ describe("authorize", () => {
     expect(await authorize("Bearer ada", { tenant: "umbrella" })).toMatchObject({
       tenants: ["umbrella"],
     });
+  });
+
+  it("accepts an OAuth token for its audience only", async () => {
+    const { authorize, add } = await setup();
+    await add("app", { kind: "oauth", resource: "https://hub.example/mcp" });
+    await add("unbound", { kind: "oauth", resource: null });
+    const audiences = ["https://hub.example", "https://hub.example/mcp"];
+    expect(await authorize("Bearer app", { audiences })).toEqual(access("app"));
+    for (const other of [undefined, [], ["https://hub.example"], ["https://hub.example/mcp/shop"]])
+      expect(await authorize("Bearer app", { audiences: other })).toMatchObject({
+        status: 401,
+        code: "token_audience",
+      });
+    expect(await authorize("Bearer unbound", { audiences })).toMatchObject({ status: 401 });
+    expect(await authorize(null, { audiences, session: "app" })).toMatchObject({ status: 401 });
   });
 
   it.each([

@@ -6,7 +6,7 @@
 import { bearerToken } from "../lib/bearer-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
-import type { Scope, Store, Token, TokenKind } from "../store/store.ts";
+import type { Scope, Store, Token } from "../store/store.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
 /** What a token may do. */
@@ -41,6 +41,11 @@ export class Denied {
 }
 
 export interface Requirement {
+  /**
+   * The audiences of the OAuth tokens that may be used for this request (RFC 8707); without it, no
+   * OAuth token is accepted.
+   */
+  audiences?: readonly string[] | undefined;
   /** The secret of a session, which is used if there is no bearer token. */
   session?: string | undefined;
   scope?: Scope | undefined;
@@ -156,13 +161,17 @@ export function createAuthorizer({
   };
 
   return {
-    async authorize(authorization, { session, scope, tenant, needsTenant = true } = {}) {
+    async authorize(authorization, requirement = {}) {
+      const { session, scope, tenant, needsTenant = true, audiences = [] } = requirement;
       const bearer = bearerToken(authorization);
       const secret = bearer ?? session;
       if (secret === undefined) return unauthorized("missing");
       const token = secret === "" ? undefined : await findToken(secret);
       const kind = bearer === undefined ? "session" : "token";
-      if (token?.kind !== kind) return unauthorized("unknown", kind);
+      const isOAuth = token?.kind === "oauth" && bearer !== undefined;
+      if (!token || (token.kind !== kind && !isOAuth)) return unauthorized("unknown", kind);
+      if (isOAuth && (token.resource === null || !audiences.includes(token.resource)))
+        return unauthorized("audience");
       if (token.revoked_at !== null) return unauthorized("revoked", kind);
       if (token.expires_at !== null && token.expires_at <= now())
         return unauthorized("expired", kind);
@@ -229,7 +238,11 @@ const MESSAGES = {
   unknown: "The token is unknown to this hub.",
   expired: "The token has expired. Create another one with `npx signalbox token create NAME`.",
   revoked: "The token was revoked.",
+  audience: "The token was issued for another resource. Authorize again for this one.",
 };
 
-const unauthorized = (reason: keyof typeof MESSAGES, kind: TokenKind = "token"): Denied =>
+const unauthorized = (
+  reason: keyof typeof MESSAGES,
+  kind: "token" | "session" = "token",
+): Denied =>
   kind === "session" ? SESSION_ENDED : new Denied(401, `token_${reason}`, MESSAGES[reason]);

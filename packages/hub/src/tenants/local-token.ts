@@ -23,6 +23,8 @@ export async function withLocalToken(
     kind: "token",
     parent: null,
     last_used_at: null,
+    person: null,
+    resource: null,
     name: "local command",
     hash: await sha256Hex(secret),
     scopes: ["admin"],

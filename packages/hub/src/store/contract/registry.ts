@@ -8,6 +8,8 @@ const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"
   kind: "token",
   parent: null,
   last_used_at: null,
+  person: null,
+  resource: null,
   name: `token ${id}`,
   hash: `hash of ${id}`,
   scopes: ["inbox:read", "inbox:write"],
@@ -177,6 +179,18 @@ export function registryContract(it: It): void {
     expect(await store.findToken("a")).toBeUndefined();
     expect(await store.findToken("HASH OF A")).toBeUndefined();
     expect(await store.findToken("hash of %")).toBeUndefined();
+  });
+
+  it("stores the person and the audience of a token", async ({ store }) => {
+    const oauth = token("a", {
+      kind: "oauth",
+      parent: "grant 1",
+      person: "github:7",
+      resource: "https://hub.example/mcp",
+    });
+    await store.putToken(oauth);
+    expect(await store.findToken("hash of a")).toEqual({ ...oauth, revoked_at: null });
+    expect(await store.listTokens("oauth")).toEqual([{ ...oauth, revoked_at: null }]);
   });
 
   it("rejects a second token with the same id or hash", async ({ store }) => {

@@ -68,7 +68,15 @@ export function subscriptionsContract(it: It): void {
     const again = await reopen();
     expect(await again.findSubscription("a")).toEqual({
       subscription: stored,
-      token: { ...token, kind: "token", parent: null, revoked_at: null, last_used_at: null },
+      token: {
+        ...token,
+        kind: "token",
+        parent: null,
+        person: null,
+        resource: null,
+        revoked_at: null,
+        last_used_at: null,
+      },
     });
     expect(await again.findSubscription("b")).toBeUndefined();
     await again.putSubscription(subscription("b", { principal: "nobody" }), terms);

@@ -17,7 +17,7 @@ interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
 }
 
 const SELECT_TOKEN =
-  "SELECT id, kind, parent, name, hash, scopes, tenants, created_at, expires_at, revoked_at, last_used_at FROM tokens";
+  "SELECT id, kind, parent, name, hash, scopes, tenants, created_at, expires_at, revoked_at, last_used_at, person, resource FROM tokens";
 
 const toToken = (row: TokenRow): Token => ({
   ...row,
@@ -35,13 +35,16 @@ const COLUMNS = [
   "tenants",
   "created_at",
   "expires_at",
+  "person",
+  "resource",
 ] as const;
 const INSERT_TOKEN = `INSERT INTO tokens (${COLUMNS}) VALUES (${COLUMNS.map(() => "?")})`;
 
 const values = ({ kind = "token", parent = null, ...token }: NewStoredToken): Value[] => {
   const { id, name, hash, scopes, tenants, created_at, expires_at } = token;
+  const { person = null, resource = null } = token;
   const lists = [JSON.stringify(scopes), JSON.stringify(tenants)];
-  return [id, kind, parent, name, hash, ...lists, created_at, expires_at];
+  return [id, kind, parent, name, hash, ...lists, created_at, expires_at, person, resource];
 };
 
 export function* putToken(token: NewStoredToken): Verb<boolean> {
