@@ -1,6 +1,7 @@
 /** The whole hub, on a host without sockets. */
 import { expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { undocumentedRoutes } from "../../../test/support/tenant-walk/filled-requests.ts";
 import { hubSettings } from "./hosts/hub-settings.ts";
 import { systemTimers } from "./hosts/node/system-timers.ts";
 import { readSettings } from "./hosts/settings.ts";
@@ -107,6 +108,23 @@ test("describes exactly the routes under /api in the OpenAPI document", async ()
   expect(described.toSorted()).toEqual(mounted.toSorted());
   expect(document.info.version).toBe("1.2.3");
   expect(described.length).toBeGreaterThan(40);
+});
+
+test("has no route that the walk with another tenant's ids leaves out", async () => {
+  const { app, document } = await openApi();
+  const described = new Set(
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map(
+        (method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`,
+      ),
+    ),
+  );
+  const mounted = app.routes
+    // `ALL` rejects the other methods of a path, except for the MCP servers.
+    .filter(({ method, path }) => method !== "ALL" || path.startsWith("/mcp"))
+    .map(({ method, path }) => `${method} ${path}`);
+  const undocumented = new Set(mounted.filter((route) => !described.has(route)));
+  expect([...undocumented].toSorted()).toEqual(Object.keys(undocumentedRoutes).toSorted());
 });
 
 test("rejects invalid cursors and cursors of other lists, and accepts the cursor of the list", async () => {

@@ -32,7 +32,7 @@ export const importRoutes = ({ importApp }: AppImports): Route[] => [
       flows: z
         .array(jsonObject())
         .describe(
-          "Flows in the current or a legacy format. An existing flow has the same id or name.",
+          "Flows in the current or a legacy format. An existing flow has the same id or name. On a hub with several tenants, a new flow gets a new id that is derived from its id and the tenant.",
         ),
       replace: z
         .boolean()

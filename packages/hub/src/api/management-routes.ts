@@ -48,7 +48,7 @@ export function managementRoutes(options: ManagementOptions): Route[] {
     ...appRoutes(store, now),
     ...toolNameRoutes(store, now),
     ...flowRoutes({ flows, store }),
-    ...importRoutes(createAppImports({ store, registry, flows, newId, now })),
+    ...importRoutes(createAppImports({ store, registry, flows, tenancy, newId, now })),
     ...secretRoutes({ store, seal, findUses: createFindSecretUses(store, registry), now }),
     ...connectionRoutes({
       store,

@@ -10,6 +10,7 @@ import {
   type ImportOptions,
   type ImportPolicy,
 } from "./import-flows.ts";
+import { withTenantIds } from "./tenant-flow-ids.ts";
 
 interface Publication {
   /** The version that this import published. */
@@ -26,12 +27,13 @@ interface Findings {
 export type ImportReport = ImportedFlow & Publication & Findings;
 
 export interface AppImportOptions extends ImportOptions {
-  store: Pick<Store, "saveFlows" | "getFlow" | "getVersion">;
+  store: Pick<Store, "saveFlows" | "getFlow" | "getVersion" | "listVersions">;
+  tenancy: "single" | "github";
   flows: Pick<Flows, "publish" | "get">;
 }
 
 export function createAppImports(options: AppImportOptions) {
-  const { store, flows } = options;
+  const { store, flows, tenancy } = options;
   const { importApp } = createImports(options);
 
   /** Publishes a draft that differs from its published version, or a skipped flow that has none. */
@@ -71,7 +73,9 @@ export function createAppImports(options: AppImportOptions) {
       policy: ImportPolicy,
       publishBy?: string,
     ): Promise<ImportReport[]> {
-      const imported = await importApp(tenant, file, policy);
+      const given =
+        tenancy === "single" ? file.flows : await withTenantIds(store, tenant, file.flows);
+      const imported = await importApp(tenant, { ...file, flows: given }, policy);
       const publications: Publication[] = [];
       if (publishBy !== undefined)
         for (const one of imported) publications.push(await publish(tenant, one, publishBy));

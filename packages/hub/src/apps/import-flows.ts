@@ -159,7 +159,7 @@ function isUnchanged(flow: StoredFlow, edit: EditFlow, existing: readonly Stored
 }
 
 /** Ids are part of URLs. Legacy systems use numbers. */
-function idOf({ id }: JsonObject): string | undefined {
+export function idOf({ id }: JsonObject): string | undefined {
   const text = typeof id === "number" ? String(id) : id;
   return typeof text === "string" && /^[\w-]{1,100}$/.test(text) ? text : undefined;
 }

@@ -1,0 +1,99 @@
+/** A hub under test, on any host, and its HTTP and MCP requests. */
+
+/** The host only has to serve HTTP: Node and workerd are walked by the same code. */
+export interface WalkedHub {
+  url: string;
+  /** A token for all tenants, with the scope `admin`. */
+  admin: string;
+  /** The value of GITHUB_WEBHOOK_SECRET. */
+  githubSecret: string;
+}
+
+export interface HubRequest {
+  method: string;
+  path: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface HubResponse {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+export async function send(
+  { url }: Pick<WalkedHub, "url">,
+  token: string,
+  { method, path, body, headers }: HubRequest,
+): Promise<HubResponse> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    redirect: "manual",
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** Like `send`, for the preparation of a walk: returns the JSON of a response with a 2xx status. */
+export async function get<Result>(
+  hub: Pick<WalkedHub, "url">,
+  token: string,
+  request: HubRequest,
+): Promise<Result> {
+  const { status, text } = await send(hub, token, request);
+  if (status >= 300) throw new Error(`${request.method} ${request.path}: ${status} ${text}`);
+  return (text === "" ? undefined : JSON.parse(text)) as Result;
+}
+
+/** A JSON-RPC request to an MCP server of the hub. */
+export const rpc = (
+  path: string,
+  method: string,
+  params: object = {},
+  headers: Record<string, string> = {},
+): HubRequest => ({
+  method: "POST",
+  path,
+  headers: { accept: "application/json, text/event-stream", ...headers },
+  body: { jsonrpc: "2.0", id: 1, method, params },
+});
+
+/** A request of the version 2026-07-28 with the tasks extension. */
+export const taskRpc = (
+  path: string,
+  method: string,
+  params: { taskId: string } | { name: string; arguments: object },
+): HubRequest =>
+  rpc(
+    path,
+    method,
+    {
+      ...params,
+      _meta: {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { name: "walk", version: "1" },
+        "io.modelcontextprotocol/clientCapabilities": {
+          extensions: { "io.modelcontextprotocol/tasks": {} },
+        },
+      },
+    },
+    {
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      "mcp-name": "taskId" in params ? params.taskId : params.name,
+    },
+  );
+
+/** The result in a response of an MCP server, which is JSON or a stream with one message. */
+export function rpcResult<Result>({ text }: HubResponse): Result {
+  const data = text.match(/^data: (\{.*"result".*)$/m)?.[1] ?? text;
+  const { result } = JSON.parse(data) as { result?: Result };
+  if (result === undefined) throw new Error(`no result: ${text}`);
+  return result;
+}

@@ -1,0 +1,248 @@
+/** Tenants with one of everything that a hub stores. */
+import { expect } from "vitest";
+import { deliver } from "../deliver.ts";
+import { MAX_WAIT_MS } from "../timeouts.ts";
+import { startReceiver } from "../webhook-receiver.ts";
+import { get, type HubRequest, rpc, rpcResult, send, type WalkedHub } from "./hub-client.ts";
+
+/** The ids of a tenant, and other text by which the hub looks something up. */
+export interface Ids {
+  tenant: string;
+  app: string;
+  flow: string;
+  node: string;
+  edge: string;
+  trigger: string;
+  toolName: string;
+  automation: string;
+  automationTrigger: string;
+  run: string;
+  event: string;
+  repo: string;
+  delivery: string;
+  connection: string;
+  subscription: string;
+  source: string;
+  sourceKey: string;
+  secret: string;
+  token: string;
+  mcpSession: string;
+  task: string;
+  /** The URL of an outbound webhook. */
+  webhook: string;
+}
+
+export interface WalkedTenant {
+  ids: Ids;
+  /** A token of the tenant with the scope `admin`. */
+  token: string;
+  /** Occurs in every text that the tenant stores, and in none of its ids. */
+  marker: string;
+  installation: number;
+}
+
+export interface TenantName {
+  /** The account id at GitHub. */
+  account: number;
+  /** Occurs in those ids that the tenant chooses. */
+  slug: string;
+  marker: string;
+  /** The URL of an MCP server with the trigger `issue.opened` and the tool `COUNT`. */
+  server: string;
+}
+
+/** Sends a webhook of the tenant's installation; returns its delivery id. */
+export async function sendEvent(
+  hub: WalkedHub,
+  { account, slug, marker }: Omit<TenantName, "server">,
+): Promise<string> {
+  const delivery = `${slug}-${crypto.randomUUID()}`;
+  const body = {
+    action: "opened",
+    installation: { id: account * 10 },
+    issue: { number: 7, title: marker, html_url: `https://github.com/${slug}/town/issues/7` },
+    repository: { full_name: `${slug}/town`, owner: { id: account, login: slug } },
+    sender: { login: marker },
+  };
+  const { status } = await deliver(hub.url, {
+    body: JSON.stringify(body),
+    id: delivery,
+    secret: hub.githubSecret,
+  });
+  expect(status).toBe(202);
+  return delivery;
+}
+
+export async function createTenant(hub: WalkedHub, name: TenantName): Promise<WalkedTenant> {
+  const { account, slug, marker } = name;
+  const tenant = String(account);
+  const delivery = await sendEvent(hub, name);
+  const createToken = (label: string) =>
+    get<{ id: string; token: string }>(hub, hub.admin, {
+      method: "POST",
+      path: `/api/tokens?tenant=${tenant}`,
+      body: { name: `${label} ${marker}`, scopes: ["admin"], tenants: [tenant] },
+    });
+  const { token } = await createToken("walker");
+  const post = <Result>(path: string, body: object = {}) =>
+    get<Result>(hub, token, { method: "POST", path, body });
+  const list = async <Item>(path: string) =>
+    (await get<{ items: Item[] }>(hub, token, { method: "GET", path })).items;
+
+  const call = <Result>(request: HubRequest) => send(hub, token, request).then(rpcResult<Result>);
+
+  const app = `${slug}-app`;
+  await post("/api/apps", { slug: app, name: marker, description: marker });
+  const secret = `${slug.toUpperCase()}_KEY`;
+  await get(hub, token, {
+    method: "PUT",
+    path: `/api/secrets/${secret}`,
+    body: { value: `${marker} secret` },
+  });
+  const connection = await post<{ id: string }>("/api/connections", {
+    name: slug,
+    url: name.server,
+    headers: { "x-walk": marker },
+  });
+  const ids = { node: `${slug}-end`, edge: `${slug}-edge`, trigger: `${slug}-intent` };
+  const flow = await post<{ id: string }>(`/api/apps/${app}/flows`, {
+    name: marker,
+    description: marker,
+    ...graphOf(ids, marker, connection.id, slug),
+  });
+  await post(`/api/flows/${flow.id}/publish`, { note: marker });
+  const run = await post<{ id: string }>(`/api/flows/${flow.id}/runs?wait=1`, {
+    trigger: ids.trigger,
+    input: { text: marker },
+  });
+  const source = await post<{ id: string; url: string }>("/api/sources", {
+    kind: "stripe",
+    name: marker,
+    secret: `whsec_of_${marker}_0123456789`,
+  });
+  const automation = await call<{
+    structuredContent: { id: string; triggers: { trigger_id: string }[] };
+  }>(rpc("/mcp", "tools/call", automationCall(secret, marker, app)));
+  const [event] = await list<{ id: string }>("/api/events?limit=1&order=oldest");
+  const subscriptionsOf = () =>
+    list<{ id: string; state: string }>(`/api/connections/${connection.id}/subscriptions`);
+  await expect
+    .poll(async () => (await subscriptionsOf())[0]?.state, { timeout: MAX_WAIT_MS })
+    .toBe("active");
+  const [subscription] = await subscriptionsOf();
+  const initialized = await send(
+    hub,
+    token,
+    rpc("/mcp", "initialize", {
+      protocolVersion: "2025-06-18",
+      capabilities: {},
+      clientInfo: { name: marker, version: "1" },
+    }),
+  );
+  await call(
+    rpc(`/mcp/${app}`, "tools/call", { name: `${slug}_tool`, arguments: { text: marker } }),
+  );
+  // The id of a task is that of its run.
+  const [task] = await list<{ id: string }>("/api/runs?limit=1");
+  const receiver = await startReceiver();
+  const webhook = `${receiver.url}?${slug}`;
+  await call(
+    rpc("/mcp", "events/subscribe", {
+      name: "github.issues",
+      delivery: { mode: "webhook", url: webhook, secret: receiver.secret },
+    }),
+  );
+  return {
+    token,
+    marker,
+    installation: account * 10,
+    ids: {
+      ...ids,
+      tenant,
+      app,
+      flow: flow.id,
+      toolName: `${slug}_tool`,
+      automation: automation.structuredContent.id,
+      automationTrigger: automation.structuredContent.triggers[0]?.trigger_id ?? "",
+      run: run.id,
+      event: event?.id ?? "",
+      repo: `${slug}/town`,
+      delivery,
+      connection: connection.id,
+      subscription: subscription?.id ?? "",
+      source: source.id,
+      sourceKey: new URL(source.url).pathname.split("/").at(-1) ?? "",
+      secret,
+      token: (await createToken("other")).id,
+      mcpSession: initialized.headers.get("mcp-session-id") ?? "",
+      task: task?.id ?? "",
+      webhook,
+    },
+  };
+}
+
+/** A flow that a tool and an event of the connection start. */
+export const graphOf = (
+  { node, edge, trigger }: Pick<Ids, "node" | "edge" | "trigger">,
+  text: string,
+  connection: string,
+  slug: string,
+) => ({
+  nodes: [
+    {
+      id: trigger,
+      type: "UserIntent",
+      name: `${slug} tool`,
+      parameters: {
+        toolDescription: text,
+        parameters: [{ name: "text", type: "string" }],
+      },
+    },
+    {
+      id: `${trigger}-event`,
+      type: "Event",
+      name: "On event",
+      parameters: { source: connection, type: "issue.opened" },
+    },
+    { id: node, type: "Return", name: "End", parameters: { value: text } },
+    { id: `${node}-extra`, type: "Return", name: "Extra", parameters: { value: text } },
+  ],
+  edges: [
+    { id: edge, source: trigger, target: node },
+    { id: `${edge}-event`, source: `${trigger}-event`, target: node },
+  ],
+});
+
+const automationCall = (secret: string, marker: string, app: string) => ({
+  name: "AUTOMATION_CREATE",
+  arguments: {
+    name: marker,
+    description: marker,
+    app,
+    model: { provider: "anthropic", name: "none", apiKey: `{{ secrets.${secret} }}` },
+    instructions: marker,
+    triggers: [{ kind: "event", source: "github", type: "none", name: marker }],
+  },
+});
+
+/** Ids of the same form that no tenant has. */
+export function neverUsed(ids: Ids, { slug }: Pick<TenantName, "slug">): Ids {
+  const random = (length: number, from: string) =>
+    Array.from(
+      crypto.getRandomValues(new Uint8Array(length)),
+      (byte) => from[byte % from.length],
+    ).join("");
+  const other = random(slug.length, "bcdfghjklm");
+  const change = (id: string): string => {
+    if (/^\d+$/.test(id)) return random(id.length, "123456789");
+    if (/^[\w-]{22}$/.test(id)) return random(22, "abcdefghijklmnopqrstuvwxyzABCDEF0123456789");
+    return id
+      .replaceAll(slug, other)
+      .replaceAll(slug.toUpperCase(), other.toUpperCase())
+      .replace(/(?<=-)[0-9a-f]{12}$/, random(12, "0123456789abcdef"))
+      .replace(/(?<=^[a-z]+-)[a-z2-9]{6}$/, random(6, "abcdefghijkmnpqrstuvwxyz23456789"));
+  };
+  return Object.fromEntries(
+    Object.entries(ids).map(([name, id]) => [name, change(id as string)]),
+  ) as unknown as Ids;
+}
