@@ -1,15 +1,54 @@
+import { copyFile, mkdir } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { defineConfig } from "tsdown";
 
-export default defineConfig({
-  // The sandbox starts its threads from a separate file.
-  entry: { cli: "src/hosts/cli.ts", "sandbox-worker": "src/hosts/node/sandbox-worker.ts" },
-  format: "esm",
-  platform: "node",
-  target: "node22",
+const QUICKJS = "@jitl/quickjs-wasmfile-release-sync/wasm";
+const WORKER = "dist/worker";
+
+const shared = {
+  format: "esm" as const,
   fixedExtension: false,
   sourcemap: true,
   dts: false,
   // Files are replaced under the same names, so that a hub that starts during a build finds them.
   clean: false,
-  outputOptions: { chunkFileNames: "[name].js" },
-});
+};
+
+export default defineConfig([
+  {
+    ...shared,
+    // The sandbox starts its threads from a separate file.
+    entry: { cli: "src/hosts/cli.ts", "sandbox-worker": "src/hosts/node/sandbox-worker.ts" },
+    platform: "node",
+    target: "node22",
+    outputOptions: { chunkFileNames: "[name].js" },
+  },
+  {
+    ...shared,
+    // The Worker, with all dependencies in one module.
+    entry: { index: "src/hosts/cloudflare/worker.ts" },
+    outDir: WORKER,
+    sourcemap: false,
+    platform: "browser",
+    target: "es2024",
+    minify: true,
+    deps: { alwaysBundle: [/./], neverBundle: [/^cloudflare:/] },
+    inputOptions: { resolve: { conditionNames: ["workerd", "worker", "browser", "import"] } },
+    outputOptions: { codeSplitting: false },
+    plugins: [
+      {
+        // workerd loads WebAssembly only as a module of its own.
+        name: "quickjs-module",
+        resolveId: {
+          order: "pre",
+          handler: (source) =>
+            source === QUICKJS ? { id: "./quickjs.wasm", external: true } : null,
+        },
+        async writeBundle() {
+          await mkdir(WORKER, { recursive: true });
+          await copyFile(createRequire(import.meta.url).resolve(QUICKJS), `${WORKER}/quickjs.wasm`);
+        },
+      },
+    ],
+  },
+]);

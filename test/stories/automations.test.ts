@@ -133,7 +133,7 @@ async function converse({ names, use }: Agent, script: readonly Decide[]): Promi
   return seen;
 }
 
-describe.each<Backend>(["SQLite", "PostgreSQL"])("automations on %s", (backend) => {
+describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("automations on %s", (backend) => {
   it("an agent sets up 'label new issues' from zero, tests it, and sees it work", async () => {
     const { api, agent, model, labelled } = await startWorld(backend);
     // Something has happened before.

@@ -13,82 +13,85 @@ const claimable = async (api: Api, query = ""): Promise<string[]> =>
     ({ id }: { id: string }) => id,
   );
 
-describe.each<Backend>(["SQLite", "PostgreSQL"])("claims of workers, on %s", (backend) => {
-  it("are exclusive, renewable, and end with a mark or a release", async () => {
-    const api = await startApi(backend);
-    const id = await sendEvent(api);
-    const at = (action: string) => `/api/events/${id}/${action}`;
-    expect(await claimable(api)).toEqual([id]);
-    const claimed = await api.expect(200, "POST", at("claim"), { worker: "one", lease_s: 60 });
-    expect(claimed.json).toMatchObject({
-      id,
-      type: "issues",
-      repo: "octo/town",
-      number: 7,
-      title: "It rains",
-      attempts: 1,
-      claimed_by: expect.stringMatching(/\/one$/),
-      payload: { action: "opened" },
-    });
-    expect(await claimable(api)).toEqual([]);
+describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
+  "claims of workers, on %s",
+  (backend) => {
+    it("are exclusive, renewable, and end with a mark or a release", async () => {
+      const api = await startApi(backend);
+      const id = await sendEvent(api);
+      const at = (action: string) => `/api/events/${id}/${action}`;
+      expect(await claimable(api)).toEqual([id]);
+      const claimed = await api.expect(200, "POST", at("claim"), { worker: "one", lease_s: 60 });
+      expect(claimed.json).toMatchObject({
+        id,
+        type: "issues",
+        repo: "octo/town",
+        number: 7,
+        title: "It rains",
+        attempts: 1,
+        claimed_by: expect.stringMatching(/\/one$/),
+        payload: { action: "opened" },
+      });
+      expect(await claimable(api)).toEqual([]);
 
-    const taken = await api.expect(409, "POST", at("claim"), { worker: "two" });
-    expect(taken.json).toMatchObject({
-      code: "changed",
-      detail: expect.stringMatching(/^event_id: is claimed by .+\/one until 2\d{3}-/),
-    });
-    await api.expect(409, "POST", at("claim"), {});
-    const renewed = await api.expect(200, "POST", `${at("claim")}?payload=0`, {
-      worker: "one",
-      lease_s: 600,
-    });
-    expect(renewed.json).toMatchObject({ attempts: 1 });
-    expect(renewed.json).not.toHaveProperty("payload");
-    expect(Date.parse(renewed.json.claimed_until)).toBeGreaterThan(
-      Date.parse(claimed.json.claimed_until),
-    );
+      const taken = await api.expect(409, "POST", at("claim"), { worker: "two" });
+      expect(taken.json).toMatchObject({
+        code: "changed",
+        detail: expect.stringMatching(/^event_id: is claimed by .+\/one until 2\d{3}-/),
+      });
+      await api.expect(409, "POST", at("claim"), {});
+      const renewed = await api.expect(200, "POST", `${at("claim")}?payload=0`, {
+        worker: "one",
+        lease_s: 600,
+      });
+      expect(renewed.json).toMatchObject({ attempts: 1 });
+      expect(renewed.json).not.toHaveProperty("payload");
+      expect(Date.parse(renewed.json.claimed_until)).toBeGreaterThan(
+        Date.parse(claimed.json.claimed_until),
+      );
 
-    const refused = async (body: object) =>
-      (await api.expect(409, "POST", at("release"), body)).json.detail;
-    expect(await refused({ worker: "two" })).toBe("event_id: is not claimed by this worker");
-    expect(await refused({})).toBe("event_id: is not claimed by this token");
-    await api.expect(200, "POST", at("release"), { worker: "one", delay_s: 3_600 });
-    expect((await api.expect(409, "POST", at("claim"), { worker: "one" })).json.detail).toMatch(
-      /^event_id: was released with a delay: it cannot be claimed before 2/,
-    );
-    expect((await api.expect(200, "GET", `/api/events/${id}`)).json).toMatchObject({
-      attempts: 1,
-      claimed_by: null,
+      const refused = async (body: object) =>
+        (await api.expect(409, "POST", at("release"), body)).json.detail;
+      expect(await refused({ worker: "two" })).toBe("event_id: is not claimed by this worker");
+      expect(await refused({})).toBe("event_id: is not claimed by this token");
+      await api.expect(200, "POST", at("release"), { worker: "one", delay_s: 3_600 });
+      expect((await api.expect(409, "POST", at("claim"), { worker: "one" })).json.detail).toMatch(
+        /^event_id: was released with a delay: it cannot be claimed before 2/,
+      );
+      expect((await api.expect(200, "GET", `/api/events/${id}`)).json).toMatchObject({
+        attempts: 1,
+        claimed_by: null,
+      });
+      expect((await api.expect(409, "POST", at("processed"), { worker: "one" })).json.detail).toBe(
+        "event_id: is not claimed by this worker",
+      );
     });
-    expect((await api.expect(409, "POST", at("processed"), { worker: "one" })).json.detail).toBe(
-      "event_id: is not claimed by this worker",
-    );
-  });
 
-  it("can end without an attempt, and allow only their worker to mark the event", async () => {
-    const api = await startApi(backend);
-    const id = await sendEvent(api);
-    const post = (status: number, action: string, body: object) =>
-      api.expect(status, "POST", `/api/events/${id}/${action}`, body);
-    await post(200, "claim", { worker: "one" });
-    await post(200, "release", { worker: "one", count_attempt: false });
-    expect((await post(200, "claim", { worker: "two" })).json).toMatchObject({ attempts: 1 });
-    await post(409, "processed", { worker: "one", note: "late" });
-    expect((await post(200, "processed", { worker: "two", note: "done" })).json).toEqual({
-      id,
-      already: false,
+    it("can end without an attempt, and allow only their worker to mark the event", async () => {
+      const api = await startApi(backend);
+      const id = await sendEvent(api);
+      const post = (status: number, action: string, body: object) =>
+        api.expect(status, "POST", `/api/events/${id}/${action}`, body);
+      await post(200, "claim", { worker: "one" });
+      await post(200, "release", { worker: "one", count_attempt: false });
+      expect((await post(200, "claim", { worker: "two" })).json).toMatchObject({ attempts: 1 });
+      await post(409, "processed", { worker: "one", note: "late" });
+      expect((await post(200, "processed", { worker: "two", note: "done" })).json).toEqual({
+        id,
+        already: false,
+      });
+      expect((await post(200, "processed", { worker: "two" })).json).toEqual({ id, already: true });
+      expect((await post(409, "claim", { worker: "two" })).json.detail).toBe(
+        "event_id: is already processed",
+      );
+      await post(409, "release", { worker: "two" });
+      expect((await api.expect(200, "GET", `/api/events/${id}`)).json).toMatchObject({
+        note: "done",
+        claimed_until: null,
+      });
     });
-    expect((await post(200, "processed", { worker: "two" })).json).toEqual({ id, already: true });
-    expect((await post(409, "claim", { worker: "two" })).json.detail).toBe(
-      "event_id: is already processed",
-    );
-    await post(409, "release", { worker: "two" });
-    expect((await api.expect(200, "GET", `/api/events/${id}`)).json).toMatchObject({
-      note: "done",
-      claimed_until: null,
-    });
-  });
-});
+  },
+);
 
 describe("claims of workers", () => {
   it("preserve large integers of the payload", async () => {

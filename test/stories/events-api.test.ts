@@ -29,7 +29,7 @@ async function publishTrigger(api: Api): Promise<string> {
   return flow.json.id;
 }
 
-describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
+describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (backend) => {
   it("are listed, searched, read and marked as processed", async () => {
     const api = await startApi(backend);
     const first = await sendEvent(api, { issue: { ...issueOpened.issue, title: "It snows" } });

@@ -40,7 +40,7 @@ const failing = {
   edges: [edge("intent Fail", "code"), edge("code", "end")],
 };
 
-describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
+describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a run, on %s", (backend) => {
   it("is started with or without waiting for its end, listed by filters, and returned with its steps", async () => {
     const api = await startWithApp(backend);
     const hello = await publish(api, greeting);

@@ -29,7 +29,7 @@ const graph = {
   ],
 };
 
-describe.each<Backend>(["SQLite", "PostgreSQL"])("a draft, on %s", (backend) => {
+describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("a draft, on %s", (backend) => {
   it("runs before it is published, with pinned data and single steps", async () => {
     const api = await startApi(backend);
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });

@@ -4,6 +4,7 @@ import { SECRET } from "./deliver.ts";
 import { createTokenByCli, type HubProcess, startHubProcess } from "./hub-process.ts";
 import { createDatabase } from "./postgres.ts";
 import { tempFolder } from "./temp-folder.ts";
+import { startWorkerProcess } from "./worker-process.ts";
 
 export const ADMIN = "the-admin-of-this-story";
 
@@ -38,7 +39,8 @@ export interface Api {
   token(...args: string[]): Promise<string>;
 }
 
-export type Backend = "SQLite" | "PostgreSQL";
+/** The hub on Node with a database, or the Worker in workerd. */
+export type Backend = "SQLite" | "PostgreSQL" | "workerd";
 
 export async function startApi(
   backend: Backend = "SQLite",
@@ -52,7 +54,12 @@ export async function startApi(
     ...(backend === "PostgreSQL" && { DATABASE_URL: await createDatabase(inject("postgresUrl")) }),
     ...extraEnv,
   };
-  const hub = await startHubProcess({ data, env });
+  const hub =
+    backend === "workerd"
+      ? await startWorkerProcess({ data, env })
+      : await startHubProcess({ data, env });
+  // Commands find a hub on Node by its data folder.
+  if (backend === "workerd") env.SIGNALBOX_URL = hub.url;
   onTestFinished(async () => void (await hub.stop("SIGKILL")));
 
   const call: Api["call"] = async (method, path, body, { token = ADMIN, headers, raw } = {}) => {

@@ -62,6 +62,7 @@ export function createHubAgents(options: HubAgentsOptions) {
   const waits = createWaits({ inbox, feed, authorizer });
   const live = createLiveStreams({
     authorizeRequest,
+    recheck: authorizer.recheck,
     slots,
     store,
     feed,

@@ -55,6 +55,8 @@ export interface Hub {
   isStopping(): boolean;
   /** The host calls `start` after it has begun to listen; `url` is its address. */
   start(url: string): Promise<StartedHub>;
+  /** Returns the path and fragment of a link that opens the web UI, and signs the operator in once. */
+  createSignInPath(): Promise<string>;
   /** Closes the hub and its store. `closeServer` resolves when the host has no open requests. */
   stop(timeoutMs: number, closeServer?: (timeoutMs: number) => Promise<void>): Promise<void>;
 }
@@ -63,8 +65,6 @@ interface StartedHub {
   publicUrl: string;
   /** Set if this start created the admin token. */
   adminToken: string | undefined;
-  /** The path and fragment of the link that opens the web UI, and signs in once. */
-  signInPath: string;
 }
 
 export async function createHub(options: HubOptions): Promise<Hub> {
@@ -194,7 +194,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       publicUrl = (settings.publicUrl ?? url).replace(/\/$/, "");
       // The token is printed only once, so it is not created if the host fails to listen.
       const adminToken = await ensureAdminToken(store, settings.adminToken, now());
-      const code = await sessions.createCode(OPERATOR);
       agents.start();
       stopSweeper = startSweeper({
         store,
@@ -215,8 +214,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         newId,
         onError,
       });
-      return { publicUrl, adminToken, signInPath: signInPath(code) };
+      return { publicUrl, adminToken };
     },
+
+    createSignInPath: async () => signInPath(await sessions.createCode(OPERATOR)),
 
     async stop(timeoutMs, closeServer = async () => {}) {
       if (isStopping()) return;

@@ -37,7 +37,8 @@ async function bundle(entry: readonly string[]) {
         resolveId: {
           order: "pre",
           handler(source, importer = "") {
-            if (source.startsWith("cloudflare:")) return { id: source, external: true };
+            if (source.startsWith("cloudflare:") || source.endsWith("/wasm"))
+              return { id: source, external: true };
             if (!isBuiltin(source)) return null;
             const from = importer.split("/node_modules/").at(-1) ?? "";
             found.add(`${from === importer ? relative(root, importer) : from} → ${source}`);

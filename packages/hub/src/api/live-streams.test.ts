@@ -12,6 +12,7 @@ function setUp() {
   const timers = createTestTimers();
   let revoke = () => {};
   let current = access;
+  let isValid = true;
   const streams = createLiveStreams({
     store: { subscribe: () => () => {}, getLogId: async () => "0a1b2c3d" },
     feed: {
@@ -20,6 +21,7 @@ function setUp() {
     },
     async *followRun() {},
     authorizeRequest: async () => current,
+    recheck: async () => isValid,
     slots: createStreamSlots({
       authorizer: {
         watch(_, onRevoked) {
@@ -58,10 +60,26 @@ function setUp() {
     });
     if (isAnswer(subscription)) throw new Error(`${subscription.status} ${subscription.body}`);
     await streams.follow(subscription, connection);
-    return { sent, closed, disconnect: () => disconnect() };
+    const resume = () => streams.resume(subscription, connection);
+    return { sent, closed, disconnect: () => disconnect(), resume };
   };
-  return { timers, streams, open, revoke: () => revoke() };
+  const invalidate = () => {
+    isValid = false;
+  };
+  return { timers, streams, open, revoke: () => revoke(), invalidate };
 }
+
+it("resumes a stream after another check of its token", async () => {
+  const { open, streams, invalidate } = setUp();
+  const client = await open();
+  client.disconnect();
+  await client.resume();
+  expect([streams.connected(), client.closed]).toEqual([1, []]);
+  client.disconnect();
+  invalidate();
+  await client.resume();
+  expect([streams.connected(), client.closed]).toEqual([0, [4401]]);
+});
 
 it("sends heartbeats with the cursor, and has timers only while clients are connected", async () => {
   const { timers, open } = setUp();

@@ -24,6 +24,8 @@ export interface LiveStreamsOptions {
   feed: Feed;
   followRun: TabStreamOptions["followRun"];
   authorizeRequest: AuthorizeRequest;
+  /** Whether a token still grants this access. */
+  recheck: (access: Access) => Promise<boolean>;
   slots: StreamSlots;
   timers: Pick<Timers, "now" | "monotonic" | "after">;
   onError: (error: unknown) => void;
@@ -69,6 +71,8 @@ export interface LiveStreams {
   authorize(request: LiveRequest): Promise<LiveSubscription | Answer>;
   /** Sends events to the connection until it closes. Rejects if the log cannot be read. */
   follow(subscription: LiveSubscription, connection: LiveConnection): Promise<void>;
+  /** Like `follow`, if the access that was authorized earlier is still valid. Otherwise closes the connection. */
+  resume(subscription: LiveSubscription, connection: LiveConnection): Promise<void>;
   /** The number of connected clients. */
   connected(): number;
   /** Closes all connections. The clients can resume from their cursors. */
@@ -85,6 +89,7 @@ const UNAUTHORIZED = 4401;
 const TOO_SLOW = 4408;
 const GOING_AWAY = 1001;
 const TRY_AGAIN_LATER = 1013;
+const TOKEN_INVALID = "the token is no longer valid";
 
 export const isAnswer = (value: LiveSubscription | Answer): value is Answer => "status" in value;
 
@@ -114,6 +119,7 @@ export function createLiveStreams({
   feed,
   followRun,
   authorizeRequest,
+  recheck,
   slots,
   timers,
   onError,
@@ -197,7 +203,7 @@ export function createLiveStreams({
     return { access, log: await streamLogId(logId, tenants), after, filter, tab };
   }
 
-  return {
+  const streams: LiveStreams = {
     async authorize(request) {
       try {
         return await authorize(request);
@@ -222,7 +228,7 @@ export function createLiveStreams({
       };
       const release = slots.open(access, (reason) =>
         reason === "revoked"
-          ? connection.close(UNAUTHORIZED, "the token is no longer valid")
+          ? connection.close(UNAUTHORIZED, TOKEN_INVALID)
           : connection.close(TRY_AGAIN_LATER, "other tenants have fewer streams; resume later"),
       );
       // Another stream may have been opened since the request was authorized.
@@ -263,6 +269,11 @@ export function createLiveStreams({
       if (closed) follower.stop();
     },
 
+    async resume(subscription, connection) {
+      if (await recheck(subscription.access)) return streams.follow(subscription, connection);
+      connection.close(UNAUTHORIZED, TOKEN_INVALID);
+    },
+
     connected: () => clients.size,
 
     close() {
@@ -271,6 +282,7 @@ export function createLiveStreams({
         client.close(GOING_AWAY, "the hub is stopping; resume after your cursor");
     },
   };
+  return streams;
 }
 
 const TAB = "/api/live";

@@ -5,8 +5,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { allowsUnsigned, assertSafe, hubSettings } from "./hub-settings.ts";
 import { loadSettings } from "./node/load-settings.ts";
-import { settingsInForce } from "./node/settings-in-force.ts";
 import { definitions, localUrl, readSettings, type SettingsInput } from "./settings.ts";
+import { settingsInForce } from "./settings-in-force.ts";
 
 const read = (input: Partial<SettingsInput> = {}) =>
   readSettings({ flags: {}, env: {}, file: {}, ...input });

@@ -1,5 +1,6 @@
 /** A request to a webhook endpoint, independent of the host. The body is read on demand. */
 import { concat, type MaybePromise } from "../lib/hmac.ts";
+import type { BodyBudget } from "./body-budget.ts";
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 
 export interface IncomingRequest {
@@ -23,11 +24,16 @@ export const tooLarge = (limit: number): Rejection =>
 export const incompleteBody = (): Rejection =>
   rejection("body_incomplete", "The connection closed before the end of the body.");
 
-/** For hosts whose server passes a `Request`. */
+/**
+ * For hosts whose server passes a `Request`. The bytes of the body count towards the budget until
+ * `release` is called.
+ */
 export function toIncomingRequest(
   request: Request,
   route: { source: string; key: string | undefined; address: string },
-): IncomingRequest {
+  budget?: BodyBudget,
+): IncomingRequest & { release(): void } {
+  let held = 0;
   return {
     ...route,
     method: request.method,
@@ -46,16 +52,19 @@ export function toIncomingRequest(
           const { done, value } = await reader.read();
           if (done) break;
           size += value.byteLength;
-          if (size > limit) {
+          const rejected = size > limit ? tooLarge(limit) : budget?.reserve(value.byteLength, held);
+          if (rejected) {
             await reader.cancel();
-            return tooLarge(limit);
+            return rejected;
           }
+          held = size;
           chunks.push(value);
         }
       } catch {
         return incompleteBody();
       }
-      return concat(chunks);
+      return chunks.length === 1 ? (chunks[0] as Uint8Array) : concat(chunks);
     },
+    release: () => budget?.release(held),
   };
 }

@@ -1,5 +1,5 @@
 /** A token bucket: `perSecond` on average, up to `burst` at a time. */
-interface Allowance {
+export interface Allowance {
   /** Whether so many are allowed now. */
   take(count: number): boolean;
 }

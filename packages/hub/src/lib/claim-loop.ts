@@ -1,6 +1,6 @@
 /**
  * Claims due items of the store while there is capacity: when the store reports due items, when an
- * item ends, and when the next item is due. It also polls every 30 s, in case a notice was lost.
+ * item ends, and when the next item is due. It also polls (`timers.pollMs`), in case a notice was lost.
  */
 import type { Timers } from "./timers.ts";
 
@@ -55,8 +55,8 @@ export function createClaimLoop<Item>(options: ClaimLoopOptions<Item>): ClaimLoo
     cancelAlarm();
     if (closed) return;
     alarmAt = due;
-    const ms = Math.min(POLL_MS, Math.max(1, due - timers.now()));
-    cancelTimer = timers.after(ms, claimDue);
+    const ms = Math.min(timers.pollMs ?? POLL_MS, Math.max(1, due - timers.now()));
+    if (ms < Number.POSITIVE_INFINITY) cancelTimer = timers.after(ms, claimDue);
   };
   const claimAll = async (): Promise<void> => {
     cancelAlarm();

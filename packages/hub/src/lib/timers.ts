@@ -7,6 +7,11 @@ export interface Timers {
    * it measures durations within a process. It may stop while the machine is suspended.
    */
   monotonic(): number;
+  /**
+   * How often a loop looks for work of which it got no notice; by default 30 s. Infinite if no notice
+   * can be lost, since no other process uses the store.
+   */
+  pollMs?: number;
   /** Runs `work` after the I/O that is pending now, for example with `setImmediate`. */
   defer(work: () => void): void;
   /** Runs `work` once after `ms`; returns a function that cancels it. */

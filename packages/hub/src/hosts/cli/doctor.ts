@@ -9,8 +9,9 @@ import {
 } from "../hub-settings.ts";
 import { tryReadHubFile } from "../node/hub-file.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
+import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import { definitions, type Settings, SettingsError } from "../settings.ts";
+import { withoutPassword } from "../without-password.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import { describeSecrets, type Finding } from "./doctor-findings.ts";
 import { findRunningHub, isSame, locateHub } from "./hub-client.ts";

@@ -4,10 +4,10 @@ import {
   OutboundError,
   type OutboundRequest,
 } from "@signalbox/rules/flows/outbound.ts";
+import { CONNECTION_HEADERS } from "../../deliver/connection-headers.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import { type Hop, nextHop } from "../../deliver/redirect.ts";
 import { type AddressOptions, createCheckedAddresses } from "./checked-addresses.ts";
-import { CONNECTION_HEADERS } from "./connection-headers.ts";
 import { outboundFailure } from "./outbound-failure.ts";
 import { bareHost, openPinned } from "./pinned-request.ts";
 

@@ -3,11 +3,11 @@ import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
+import { CONNECTION_HEADERS } from "../../deliver/connection-headers.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import { type Hop, nextHop } from "../../deliver/redirect.ts";
 import type { WebFetch } from "../../lib/web-fetch.ts";
 import { type AddressOptions, createCheckedAddresses } from "./checked-addresses.ts";
-import { CONNECTION_HEADERS } from "./connection-headers.ts";
 import { outboundFailure, tlsFailure } from "./outbound-failure.ts";
 import { bareHost, decoderFor, headersOf, sendWhenOpen } from "./pinned-request.ts";
 

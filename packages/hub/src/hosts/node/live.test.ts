@@ -50,6 +50,7 @@ const authorizationOf = (publicUrl?: string) => {
   const authorizer = createAuthorizer({ store, now: Date.now, everyTenant: undefined });
   const checkHost = () => undefined;
   return {
+    recheck: authorizer.recheck,
     slots: createStreamSlots({ authorizer, max: 4_096 }),
     authorizeRequest: createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
   };

@@ -1,5 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from "pino";
-import { logError } from "./log-error.ts";
+import { logError } from "../log-error.ts";
 import { formatEntry } from "./log-line.ts";
 
 export type { Logger };

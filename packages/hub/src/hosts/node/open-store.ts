@@ -5,6 +5,7 @@ import type { OutageLog } from "../../store/outage-log.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
+import { withoutPassword } from "../without-password.ts";
 import { tryReadHubFile } from "./hub-file.ts";
 
 type DatabaseSettings = Pick<Settings, "databaseUrl" | "data">;
@@ -114,15 +115,4 @@ function parentThatIsNoFolder(file: string): string | undefined {
   for (let at = dirname(file); at !== dirname(at); at = dirname(at))
     if (existsSync(at)) return isFolder(at) ? undefined : at;
   return undefined;
-}
-
-/** The URL without its password. An invalid URL may contain it anywhere, so nothing is shown. */
-export function withoutPassword(url: string): string {
-  if (isSqlite({ databaseUrl: url })) return url;
-  if (!URL.canParse(url)) return "postgres://…";
-  const parsed = new URL(url);
-  if (parsed.password) parsed.password = "***";
-  for (const name of [...parsed.searchParams.keys()])
-    if (/password/i.test(name)) parsed.searchParams.set(name, "***");
-  return parsed.href;
 }

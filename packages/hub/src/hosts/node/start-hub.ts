@@ -15,6 +15,7 @@ import type { Store } from "../../store/store.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
+import { settingsInForce } from "../settings-in-force.ts";
 import { assertOpens, warnOfShortSecrets } from "./check-seal.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
@@ -30,7 +31,6 @@ import { openWhenAvailable } from "./open-when-available.ts";
 import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
 import { sealKey } from "./seal-key.ts";
-import { settingsInForce } from "./settings-in-force.ts";
 import { systemTimers } from "./system-timers.ts";
 import { createReadWebFile } from "./web-files.ts";
 
@@ -139,6 +139,7 @@ export async function startHub({
     server = await openServer(hub, { settings, log, requestTimeoutMs, lingerMs });
     const { url } = server;
     const started = await hub.start(url);
+    const signInPath = await hub.createSignInPath();
     const local = localAddress(url);
     withdraw = announce(settings.data, log, {
       pid: process.pid,
@@ -151,7 +152,8 @@ export async function startHub({
       version,
       token: localToken,
     });
-    return { ...started, url, localUrl: local, store, unsigned: resolved.allowUnsigned, stop };
+    const { allowUnsigned: unsigned } = resolved;
+    return { ...started, signInPath, url, localUrl: local, store, unsigned, stop };
   } catch (error) {
     await stop();
     throw error;

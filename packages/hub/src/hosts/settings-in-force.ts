@@ -1,7 +1,7 @@
 /** The settings as `signalbox config` and the API show them: without secrets. */
-import type { SettingInForce } from "../../api/settings-routes.ts";
-import { definitions, type Origin, type SettingName } from "../settings.ts";
-import { withoutPassword } from "./open-store.ts";
+import type { SettingInForce } from "../api/settings-routes.ts";
+import { definitions, type Origin, type SettingName } from "./settings.ts";
+import { withoutPassword } from "./without-password.ts";
 
 /** Does not show secrets, only whether they are set. */
 export function printable({ name, value, secret }: Origin): string | null {

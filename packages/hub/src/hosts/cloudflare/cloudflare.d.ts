@@ -39,10 +39,29 @@ declare module "cloudflare:workers" {
   export interface DurableObjectState {
     readonly id: DurableObjectId;
     readonly storage: DurableObjectStorage;
+    /** Accepts a socket that stays open while the object is evicted. */
+    acceptWebSocket(socket: HibernatableSocket): void;
+    getWebSockets(): HibernatableSocket[];
     blockConcurrencyWhile<Result>(work: () => Promise<Result>): Promise<Result>;
     waitUntil(work: Promise<unknown>): void;
     /** Terminates the object like a crash. */
     abort(reason: string): void;
+  }
+
+  export interface HibernatableSocket {
+    send(text: string): void;
+    close(code?: number, reason?: string): void;
+    /** Survives an eviction; at most 16 KiB. */
+    serializeAttachment(value: unknown): void;
+    deserializeAttachment(): unknown;
+  }
+
+  /** A global in workerd: the socket of the client, and the socket of the object. */
+  export type SocketPair = new () => { 0: unknown; 1: HibernatableSocket };
+
+  /** The binding of static assets. */
+  export interface Fetcher {
+    fetch(request: Request | string | URL, init?: RequestInit): Promise<Response>;
   }
 
   export abstract class DurableObject<Bindings = Env> {

@@ -1,0 +1,13 @@
+import type { LiveRequest } from "../../api/live-streams.ts";
+
+/** Path and query of a URL. */
+export function pathOf(url: string): string {
+  const { pathname, search } = new URL(url);
+  return `${pathname}${search}`;
+}
+
+export const liveRequest = ({ method, url, headers }: Request): LiveRequest => ({
+  method,
+  url: pathOf(url),
+  header: (name) => headers.get(name) || undefined,
+});

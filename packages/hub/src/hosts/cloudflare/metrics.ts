@@ -1,0 +1,50 @@
+/**
+ * The metrics of one object in Prometheus' text format, with the names of the Node host. They count from
+ * the start of the object; instead of histograms they have a sum and a count.
+ */
+import type { HubGauges, HubMetrics } from "../../host-ports.ts";
+
+export function createMetrics(): HubMetrics {
+  const values = new Map<string, number>();
+  let gauges: HubGauges | undefined;
+  const add = (name: string, labels: Record<string, string>, amount = 1) => {
+    const list = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+    const key = list.length > 0 ? `${name}{${list.join(",")}}` : name;
+    values.set(key, (values.get(key) ?? 0) + amount);
+  };
+  const observe = (name: string, labels: Record<string, string>, amount: number) => {
+    add(`${name}_sum`, labels, amount);
+    add(`${name}_count`, labels);
+  };
+  return {
+    observe({ source, outcome: result, took }) {
+      const { outcome } = result;
+      const reason = result.outcome === "refused" ? result.reason : "";
+      add("signalbox_webhooks_total", { source, outcome, reason });
+      observe("signalbox_webhook_seconds", { outcome }, took / 1000);
+    },
+    batch: (size) => observe("signalbox_commit_arrivals", {}, size),
+    swept: (why, count) => add("signalbox_swept_events_total", { why }, count),
+    delivery: (outcome) => add("signalbox_deliveries_total", { outcome }),
+    trip: (limit) => add("signalbox_breaker_trips_total", { limit }),
+    run(outcome, took) {
+      add("signalbox_runs_total", { outcome });
+      if (took !== null) observe("signalbox_run_seconds", { outcome }, took / 1000);
+    },
+    step: (type, outcome, took) =>
+      observe("signalbox_step_seconds", { type, outcome }, took / 1000),
+    watch(given) {
+      gauges = given;
+    },
+    async text() {
+      const pending = (await gauges?.pendingEvents().catch(() => undefined)) ?? Number.NaN;
+      const lines = [
+        ...values,
+        ["signalbox_pending_events", pending],
+        ["signalbox_connected_streams", gauges?.connectedStreams() ?? 0],
+      ];
+      return lines.map(([key, value]) => `${key} ${value}\n`).join("");
+    },
+    contentType: "text/plain; version=0.0.4; charset=utf-8",
+  };
+}

@@ -1,0 +1,109 @@
+/** Runs the hub inside a Durable Object: makes its ports, and passes requests and alarms to it. */
+
+import type { DurableObjectState } from "cloudflare:workers";
+import engine from "@jitl/quickjs-wasmfile-release-sync/wasm";
+import { isLivePath, isSocketPath } from "../../api/live-streams.ts";
+import type { HostPorts } from "../../host-ports.ts";
+import { createHub } from "../../hub.ts";
+import { toIncomingRequest } from "../../ingest/incoming-request.ts";
+import { toAnswer } from "../../ingest/ingest-outcome.ts";
+import { bringsEvents } from "../../ingest/receive-request.ts";
+import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
+import { createEvaluateInProcess } from "../../sandbox/evaluate-in-process.ts";
+import type { Store } from "../../store/store.ts";
+import { createAlarmTimers } from "./alarm-timers.ts";
+import type { Bindings } from "./bindings.ts";
+import { createGuardedFetch, createGuardedWebFetch } from "./guarded-fetch.ts";
+import { pathOf } from "./live-request.ts";
+import { createConsoleLog } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
+import { readWorkerSettings, workerHubSettings } from "./settings.ts";
+import { createSockets } from "./sockets.ts";
+import { serveSse } from "./sse.ts";
+import { createReadWebFile } from "./web-files.ts";
+
+export interface ObjectHubOptions {
+  state: DurableObjectState;
+  env: Bindings;
+  store: Store;
+}
+
+/** Set by Cloudflare; a client cannot set it. */
+const CLIENT_ADDRESS = "cf-connecting-ip";
+
+export async function startObjectHub({ state, env, store }: ObjectHubOptions) {
+  const settings = readWorkerSettings(env);
+  const { allowPrivate, publicUrl = "" } = settings;
+  const timers = await createAlarmTimers(state.storage);
+  wakeForWork(store, timers.wakeAt);
+  const resolved = workerHubSettings(settings, await countSecrets(store));
+  const log = createConsoleLog(settings.logLevel);
+  const onError = (error: unknown) => log.error({ err: error }, "a request failed");
+  const webFetch: typeof fetch = (...request) => fetch(...request);
+  const ports: HostPorts = {
+    fetch: webFetch,
+    guardedFetch: createGuardedFetch({ allowPrivate, fetch: webFetch }),
+    guardedWebFetch: createGuardedWebFetch({
+      allowPrivate,
+      allowHttp: resolved.allowHttp,
+      fetch: webFetch,
+    }),
+    readWebFile: createReadWebFile(env.ASSETS),
+    evaluate: createEvaluateInProcess({ engine }),
+    makeHmacKey: webHmacKey,
+    sha256Hex,
+    timers,
+    wakeAt: timers.wakeAt,
+    log,
+    metrics: createMetrics(),
+  };
+  const hub = await createHub({ store, ports, settings: resolved });
+  await hub.start(publicUrl);
+  const sockets = createSockets({ state, live: hub.live, store, timers, onError });
+
+  async function receive(request: Request): Promise<Response> {
+    const address = request.headers.get(CLIENT_ADDRESS) ?? "";
+    const incoming = toIncomingRequest(
+      request,
+      { source: "", key: undefined, address },
+      hub.bodyBudget,
+    );
+    try {
+      const outcome = await hub.receive({ ...incoming, url: pathOf(request.url), peer: address });
+      const { status, headers, body } = toAnswer(outcome);
+      return new Response(body, { status, headers });
+    } finally {
+      incoming.release();
+    }
+  }
+
+  return {
+    async fetch(request: Request): Promise<Response> {
+      const path = pathOf(request.url);
+      if (bringsEvents(path)) return receive(request);
+      if (isSocketPath(path) && request.headers.get("upgrade")?.toLowerCase() === "websocket")
+        return sockets.accept(request);
+      if (isLivePath(path)) return serveSse(hub.live, request, onError);
+      return hub.app.fetch(request);
+    },
+    onAlarm: timers.onAlarm,
+    sockets,
+  };
+}
+
+export type ObjectHub = Awaited<ReturnType<typeof startObjectHub>>;
+
+/**
+ * Sets the alarm with the transaction that creates due work: if the object crashes before it works on
+ * it, the alarm starts it again.
+ */
+const wakeForWork = (store: Pick<Store, "subscribe">, wakeAt: (time: number) => void) =>
+  store.subscribe((notice) => {
+    if ("due" in notice) wakeAt(Math.max(notice.due, Date.now() + RESTART_MS));
+  });
+
+/** The object itself works on what is due now; the alarm is for its restart. */
+const RESTART_MS = 1_000;
+
+const countSecrets = async (store: Store): Promise<number> =>
+  (await store.listSources()).reduce((sum, { secrets }) => sum + secrets.length, 0);

@@ -1,0 +1,44 @@
+/** The settings of a Worker: its variables and secrets, by the names that the Node host reads from the environment. */
+import type { HubSettings } from "../../host-ports.ts";
+import { fromBase64 } from "../../lib/hmac.ts";
+import { assertSafe, hubSettings } from "../hub-settings.ts";
+import { readSettings, type Settings, SettingsError } from "../settings.ts";
+import { settingsInForce } from "../settings-in-force.ts";
+import { version } from "../version.ts";
+
+/** Every request that an object reads shares its 128 MB of memory. */
+const BODY_BUDGET_BYTES = 48 * 1024 * 1024;
+/** Each sweep wakes the object, so an idle tenant is swept less often than on a machine. */
+const SWEEP_EVERY_MS = 60 * 60 * 1000;
+
+/** Throws if a setting is invalid, or if one is missing that only a machine can do without. */
+export function readWorkerSettings(env: object): Settings {
+  const variables = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => typeof value === "string"),
+  );
+  const settings = readSettings({ flags: {}, env: variables, file: {} });
+  const missing = [
+    settings.publicUrl === undefined && "SIGNALBOX_PUBLIC_URL, the URL of this Worker",
+    settings.key === undefined &&
+      "SIGNALBOX_KEY, which encrypts stored secrets: openssl rand -base64 32 | npx wrangler secret put SIGNALBOX_KEY",
+    settings.token === undefined && "SIGNALBOX_TOKEN, the operator's token",
+  ].filter((line) => line !== false);
+  if (missing.length > 0) throw new SettingsError(`This Worker needs ${missing.join("; ")}.`);
+  // Without this, a Worker would count as local, and accept unsigned webhooks.
+  return { ...settings, isPublic: true };
+}
+
+/** Throws if the hub would be unsafe, like the Node host. */
+export function workerHubSettings(settings: Settings, storedSecrets: number): HubSettings {
+  assertSafe(settings, storedSecrets);
+  return {
+    ...hubSettings(settings, storedSecrets),
+    version,
+    inForce: settingsInForce(settings.origins),
+    // The Worker passes the address that Cloudflare reports.
+    proxy: undefined,
+    sealKey: fromBase64(settings.key ?? "") ?? new Uint8Array(),
+    bodyBudgetBytes: BODY_BUDGET_BYTES,
+    sweepEveryMs: SWEEP_EVERY_MS,
+  };
+}

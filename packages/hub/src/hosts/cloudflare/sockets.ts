@@ -1,0 +1,147 @@
+/**
+ * The WebSockets of `GET /events`. They stay open while the object is evicted: the attachment of a socket
+ * holds its access and its cursor. A socket is followed only for a short time after an event, so that the
+ * hub's timers do not keep an idle object in memory; the next event follows it again, from its cursor,
+ * after another check of its token.
+ */
+import type { DurableObjectState, HibernatableSocket, SocketPair } from "cloudflare:workers";
+import {
+  isAnswer,
+  type LiveConnection,
+  type LiveStreams,
+  type LiveSubscription,
+} from "../../api/live-streams.ts";
+import { type Allowance, createAllowance } from "../../lib/allowance.ts";
+import { SOCKET_LIMITS } from "../../lib/limits.ts";
+import type { Timers } from "../../lib/timers.ts";
+import type { Store } from "../../store/store.ts";
+import { type MessageEncoder, socketEncoder } from "../../stream/message-encoder.ts";
+import { liveRequest } from "./live-request.ts";
+
+declare const WebSocketPair: SocketPair;
+
+export interface SocketsOptions {
+  state: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets">;
+  live: LiveStreams;
+  store: Pick<Store, "subscribe">;
+  timers: Pick<Timers, "now" | "monotonic" | "after">;
+  onError: (error: unknown) => void;
+}
+
+/** How long a socket is followed after the last message. */
+const FOLLOW_MS = 2_000;
+const FAILED = 1011;
+const POLICY_VIOLATION = 1008;
+
+export function createSockets({ state, live, store, timers, onError }: SocketsOptions) {
+  /** The functions that stop following a socket. */
+  const followed = new Map<HibernatableSocket, () => void>();
+  const allowances = new WeakMap<HibernatableSocket, Allowance>();
+  let usedAt = 0;
+  let isTimerSet = false;
+
+  /** Stops following all sockets when none of them had a message for a while. */
+  const stopWhenIdle = () => {
+    usedAt = timers.monotonic();
+    if (isTimerSet) return;
+    isTimerSet = true;
+    timers.after(FOLLOW_MS, () => {
+      isTimerSet = false;
+      if (timers.monotonic() - usedAt < FOLLOW_MS / 2) return stopWhenIdle();
+      for (const stop of followed.values()) stop();
+    });
+  };
+
+  const follow = async (socket: HibernatableSocket, isResumed: boolean): Promise<void> => {
+    if (followed.has(socket)) return;
+    const subscription = socket.deserializeAttachment() as LiveSubscription;
+    const listeners: (() => void)[] = [];
+    const stop = () => {
+      if (!followed.delete(socket)) return;
+      for (const listener of listeners) listener();
+    };
+    followed.set(socket, stop);
+    const saveCursor = (after: ReadonlyMap<string, number>) =>
+      socket.serializeAttachment({ ...subscription, after: new Map(after) });
+    const connection: LiveConnection = {
+      encoder: withCursor(saveCursor, isResumed),
+      send(text) {
+        if (text === "") return;
+        usedAt = timers.monotonic();
+        try {
+          socket.send(text);
+        } catch {
+          stop(); // the client has disconnected
+        }
+      },
+      isFull: () => !followed.has(socket),
+      onDrain() {},
+      onClose: (listener) => void listeners.push(listener),
+      close(code, reason) {
+        socket.close(code, reason);
+        stop();
+      },
+    };
+    try {
+      await (isResumed ? live.resume : live.follow)(subscription, connection);
+    } catch (error) {
+      onError(error);
+      connection.close(FAILED, "the log cannot be read; resume after your cursor");
+    }
+    stopWhenIdle();
+  };
+
+  const unsubscribe = store.subscribe(({ topic }) => {
+    if (topic !== "events" && topic !== "gap") return;
+    for (const socket of state.getWebSockets()) void follow(socket, true);
+  });
+
+  return {
+    async accept(request: Request): Promise<Response> {
+      const subscription = await live.authorize(liveRequest(request));
+      if (isAnswer(subscription)) {
+        const { status, headers, body } = subscription;
+        return new Response(body, { status, headers });
+      }
+      const { 0: client, 1: socket } = new WebSocketPair();
+      state.acceptWebSocket(socket);
+      socket.serializeAttachment(subscription);
+      await follow(socket, false);
+      // `webSocket` is an extension of workerd.
+      return new Response(null, { status: 101, webSocket: client } as ResponseInit);
+    },
+    onMessage(socket: HibernatableSocket, data: unknown): void {
+      const allowance =
+        allowances.get(socket) ?? createAllowance(SOCKET_LIMITS.frames, timers.monotonic);
+      allowances.set(socket, allowance);
+      if (!allowance.take(1))
+        socket.close(
+          POLICY_VIOLATION,
+          `The limit is ${SOCKET_LIMITS.frames.perSecond} frames per second.`,
+        );
+      else if (data === "ping") socket.send(`{"pong":${timers.now()}}`);
+    },
+    onClose: (socket: HibernatableSocket): void => followed.get(socket)?.(),
+    close: unsubscribe,
+  };
+}
+
+/** Saves the cursor of every message. A client that is followed again is not greeted again. */
+const withCursor = (
+  save: (cursor: ReadonlyMap<string, number>) => void,
+  isResumed: boolean,
+): MessageEncoder => ({
+  ...socketEncoder,
+  connected(log, cursor, tenants) {
+    save(cursor);
+    return isResumed ? "" : socketEncoder.connected(log, cursor, tenants);
+  },
+  event(event, cursor, tenants) {
+    save(cursor);
+    return socketEncoder.event(event, cursor, tenants);
+  },
+  heartbeat(now, cursor, tenants) {
+    save(cursor);
+    return socketEncoder.heartbeat(now, cursor, tenants);
+  },
+});

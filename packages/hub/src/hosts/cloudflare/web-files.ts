@@ -1,0 +1,10 @@
+import type { Fetcher } from "cloudflare:workers";
+import type { ReadWebFile } from "../../api/web-ui.ts";
+
+/** The files of the web UI, from the static assets of the Worker. Cloudflare compresses the responses. */
+export const createReadWebFile =
+  (assets: Fetcher): ReadWebFile =>
+  async (path) => {
+    const response = await assets.fetch(new URL(path, "https://assets.invalid"));
+    return response.ok ? { body: new Uint8Array(await response.arrayBuffer()) } : undefined;
+  };

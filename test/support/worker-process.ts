@@ -1,0 +1,104 @@
+/** Runs the built Worker in workerd, as a child process with its storage in a folder. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { fixedPort } from "./fixed-port.ts";
+import type { HubProcess, HubProcessOptions } from "./hub-process.ts";
+import { MAX_WAIT_MS } from "./timeouts.ts";
+
+/** The binary that comes with @cloudflare/vitest-plugin. */
+const WORKERD = fileURLToPath(new URL("../../node_modules/.bin/workerd", import.meta.url));
+const HUB = fileURLToPath(new URL("../../packages/hub/", import.meta.url));
+
+/** The parts of wrangler.jsonc that a Worker on this machine needs too. */
+const CLASSES = { WEBHOOK_STORE: "WebhookStore" };
+
+export async function startWorkerProcess(options: HubProcessOptions): Promise<HubProcess> {
+  const { data, env = {} } = options;
+  const storage = join(data, "objects");
+  mkdirSync(storage, { recursive: true });
+  const config = join(data, "worker.capnp");
+  const { PORT = await fixedPort(), ...variables } = env;
+  const settings = { ...SETTINGS, SIGNALBOX_PUBLIC_URL: `http://127.0.0.1:${PORT}`, ...variables };
+  writeFileSync(config, configOf(storage, PORT, settings));
+  const args = ["serve", "--experimental", "--import-path=/", "--control-fd=3", config];
+  const child = spawn(WORKERD, args, { stdio: ["ignore", "pipe", "pipe", "pipe"] });
+  let output = "";
+  let control = "";
+  const ended = once(child, "exit").then(([code]) => code as number | null);
+  const port = new Promise<number>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+    (child.stdio[3] as Readable).on("data", (chunk: Buffer) => {
+      control += chunk.toString();
+      const listening = /"event":"listen","socket":"http","port":(\d+)/.exec(control)?.[1];
+      if (listening) resolve(Number(listening));
+    });
+    const timer = setTimeout(() => child.kill("SIGKILL"), MAX_WAIT_MS);
+    void once(child, "close").then(([code]) => {
+      clearTimeout(timer);
+      reject(new Error(`workerd ended (${code}) before it was listening:\n${output}`));
+    });
+    child.stdio[3]?.once("data", () => clearTimeout(timer));
+  });
+  return {
+    url: `http://127.0.0.1:${await port}`,
+    pid: child.pid as number,
+    output: () => output,
+    exited: ended,
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+const SETTINGS: Record<string, string> = {
+  SIGNALBOX_KEY: Buffer.alloc(32, "key").toString("base64"),
+  SIGNALBOX_RATE_LIMIT: "0",
+  GITHUB_IP_ALLOWLIST: "off",
+};
+
+/** A configuration of workerd: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
+function configOf(storage: string, port: string, variables: Record<string, string>): string {
+  const text = JSON.stringify;
+  const bindings = [
+    ...Object.entries(CLASSES).map(
+      ([name, className]) => `(name = "${name}", durableObjectNamespace = "${className}")`,
+    ),
+    ...Object.entries(variables).map(
+      ([name, value]) => `(name = "${name}", text = ${text(value)})`,
+    ),
+    `(name = "ASSETS", service = "assets")`,
+  ];
+  const namespaces = Object.values(CLASSES).map(
+    (name) => `(className = "${name}", uniqueKey = "signalbox-${name}", enableSql = true)`,
+  );
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "hub", worker = .hub),
+    (name = "data", disk = (path = ${text(storage)}, writable = true)),
+    (name = "assets", disk = (path = ${text(`${HUB}dist/web`)})),
+    (name = "internet", network = (allow = ["public", "private"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "hub")],
+);
+const hub :Workerd.Worker = (
+  modules = [
+    (name = "index.js", esModule = embed ${text(`${HUB}dist/worker/index.js`)}),
+    (name = "quickjs.wasm", wasm = embed ${text(`${HUB}dist/worker/quickjs.wasm`)}),
+  ],
+  compatibilityDate = "2026-09-01",
+  compatibilityFlags = ["enable_request_signal", "request_signal_passthrough"],
+  bindings = [${bindings.join(", ")}],
+  durableObjectNamespaces = [${namespaces.join(", ")}],
+  durableObjectStorage = (localDisk = "data"),
+);
+`;
+}
