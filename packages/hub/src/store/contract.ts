@@ -16,6 +16,7 @@ import { legacyFlowsContract } from "./contract/legacy-flows.ts";
 import { listContract } from "./contract/list.ts";
 import { markContract } from "./contract/mark.ts";
 import { noticesContract } from "./contract/notices.ts";
+import { oauthContract } from "./contract/oauth.ts";
 import { payloadContract } from "./contract/payload.ts";
 import { quotaContract } from "./contract/quota.ts";
 import { registryContract } from "./contract/registry.ts";
@@ -54,6 +55,7 @@ const suites: Record<string, Suite> = {
   counters: countersContract,
   notices: noticesContract,
   "the registry": registryContract,
+  "the authorization server": oauthContract,
   "the registry of endpoints": sourcesContract,
   "the subscription store": subscriptionsContract,
   "the flow store": flowsContract,

@@ -659,6 +659,46 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX tokens_person ON tokens (person) WHERE person IS NOT NULL",
     ],
   },
+  {
+    name: "clients and grants of the authorization server",
+    statements: [
+      `CREATE TABLE oauth_clients (
+        id TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        redirect_uris TEXT NOT NULL,
+        grant_types TEXT NOT NULL,
+        created_at BIGINT NOT NULL,
+        expires_at BIGINT NOT NULL
+      )`,
+      "CREATE INDEX oauth_clients_expiry ON oauth_clients (expires_at)",
+      `CREATE TABLE oauth_grants (
+        id TEXT PRIMARY KEY,
+        client_id TEXT NOT NULL,
+        client_name TEXT NOT NULL,
+        status TEXT NOT NULL,
+        code_hash TEXT NOT NULL UNIQUE,
+        user_code TEXT UNIQUE,
+        redirect_uri TEXT,
+        challenge TEXT,
+        resource TEXT NOT NULL,
+        scopes TEXT NOT NULL,
+        tenants TEXT NOT NULL,
+        person TEXT,
+        parent TEXT,
+        salt TEXT NOT NULL,
+        family_hash TEXT UNIQUE,
+        refresh_hash TEXT,
+        former_hash TEXT,
+        rotated_at BIGINT,
+        created_at BIGINT NOT NULL,
+        expires_at BIGINT NOT NULL,
+        last_used_at BIGINT
+      )`,
+      "CREATE INDEX oauth_grants_expiry ON oauth_grants (expires_at)",
+      "CREATE INDEX oauth_grants_client ON oauth_grants (client_id)",
+      "CREATE INDEX oauth_grants_parent ON oauth_grants (parent) WHERE parent IS NOT NULL",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

@@ -8,6 +8,7 @@ import type { MaybePromise } from "../lib/hmac.ts";
 import type { ConnectionStore } from "./connection-store.ts";
 import type { FlowStore } from "./flow-store.ts";
 import type { GrantStore } from "./grant-store.ts";
+import type { OAuthStore } from "./oauth-store.ts";
 import type { LargePack } from "./packs.ts";
 import type { Page } from "./page.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
@@ -559,6 +560,7 @@ export interface Store
     ScheduleStore,
     SecretStore,
     ConnectionStore,
+    OAuthStore,
     GrantStore,
     HealthStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";

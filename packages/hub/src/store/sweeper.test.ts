@@ -44,6 +44,7 @@ function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_00
       async sweepSessions() {
         return 0;
       },
+      sweepOAuth: async () => 0,
       async sweep(given) {
         sweeps.push(given);
         const result = results.shift() ?? swept();

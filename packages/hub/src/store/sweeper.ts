@@ -1,5 +1,5 @@
 /**
- * Retention: removes old events, runs, deleted flows and ended sessions, about once a minute. It uses small
+ * Retention: removes old events, runs, deleted flows, ended sessions and expired OAuth grants, about once a minute. It uses small
  * transactions and yields to the event loop between them, so that it does not delay webhooks.
  */
 import type { Log } from "../lib/log.ts";
@@ -17,7 +17,13 @@ export type SweepReason = (typeof REASONS)[number];
 export interface SweeperOptions {
   store: Pick<
     Store,
-    "sweep" | "sweepRuns" | "sweepFlows" | "sweepSessions" | "noteSweep" | "lastSweep"
+    | "sweep"
+    | "sweepRuns"
+    | "sweepFlows"
+    | "sweepSessions"
+    | "sweepOAuth"
+    | "noteSweep"
+    | "lastSweep"
   >;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
   /** How long ended runs and deleted flows are kept. */
@@ -71,7 +77,8 @@ export function startSweeper({
       for (const sweepBatch of [store.sweepRuns, store.sweepFlows])
         while (!stopped && (await sweepBatch(now() - keepRunsMs, BATCH)) > 0)
           await yieldToEventLoop();
-      while (!stopped && (await store.sweepSessions(now(), BATCH)) > 0) await yieldToEventLoop();
+      for (const sweepBatch of [store.sweepSessions, store.sweepOAuth])
+        while (!stopped && (await sweepBatch(now(), BATCH)) > 0) await yieldToEventLoop();
       await store.noteSweep(now());
     } catch (error) {
       if (!isStorageUnavailable(error))

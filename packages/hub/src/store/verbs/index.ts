@@ -6,6 +6,7 @@ import type { MaybePromise } from "../../lib/hmac.ts";
 import type { ConnectionStore } from "../connection-store.ts";
 import type { FlowStore } from "../flow-store.ts";
 import type { GrantStore } from "../grant-store.ts";
+import type { OAuthStore } from "../oauth-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
 import type { SecretStore } from "../secret-store.ts";
@@ -74,6 +75,20 @@ import {
   takeAuthorization,
 } from "./grants.ts";
 import { migrateLegacyFlows } from "./legacy-flows.ts";
+import {
+  createOAuthGrant,
+  decideOAuthGrant,
+  findGrantByFamily,
+  findPendingGrant,
+  getOAuthClient,
+  getOAuthGrant,
+  listOAuthGrants,
+  putOAuthClient,
+  redeemOAuthGrant,
+  revokeOAuthGrant,
+  rotateOAuthGrant,
+  sweepOAuth,
+} from "./oauth.ts";
 import { prepareRun, queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
   countPending,
@@ -180,6 +195,7 @@ type Verbs = EventStore &
   ScheduleStore &
   SecretStore &
   ConnectionStore &
+  OAuthStore &
   GrantStore &
   HealthStore;
 
@@ -252,6 +268,18 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   countChildren: reads(countChildren),
   touchTokens: writes((ids, at) => touchTokens(dialect, ids, at)),
   sweepSessions: writes(sweepSessions),
+  putOAuthClient: writes(putOAuthClient),
+  getOAuthClient: reads(getOAuthClient),
+  createOAuthGrant: writes(createOAuthGrant),
+  getOAuthGrant: reads(getOAuthGrant),
+  findPendingGrant: reads(findPendingGrant),
+  decideOAuthGrant: writes(decideOAuthGrant),
+  redeemOAuthGrant: writes((redemption) => redeemOAuthGrant(dialect, redemption)),
+  findGrantByFamily: reads(findGrantByFamily),
+  rotateOAuthGrant: writes((rotation) => rotateOAuthGrant(dialect, rotation)),
+  revokeOAuthGrant: writes(revokeOAuthGrant),
+  listOAuthGrants: reads(listOAuthGrants),
+  sweepOAuth: writes(sweepOAuth),
   putSource: writes(putSource),
   findSource: reads(findSource),
   listSources: reads(listSources),

@@ -144,8 +144,17 @@ export function* revokeToken(id: string, at: number): Verb<boolean> {
   return rows.length > 0;
 }
 
-const revokeChildren = (parent: string, at: number): Verb<unknown> =>
-  query("UPDATE tokens SET revoked_at = ? WHERE parent = ? AND revoked_at IS NULL", [at, parent]);
+/** Revokes the sessions, OAuth grants and access tokens that a token or a grant has created. */
+export function* revokeChildren(parent: string, at: number): Verb<void> {
+  const revoke = (id: string) =>
+    execute("UPDATE tokens SET revoked_at = ? WHERE parent = ? AND revoked_at IS NULL", [at, id]);
+  yield* revoke(parent);
+  const grants = yield* query<{ id: string }>(
+    "UPDATE oauth_grants SET status = 'revoked' WHERE parent = ? AND status IN ('approved', 'active') RETURNING id",
+    [parent],
+  );
+  for (const { id } of grants) yield* revoke(id);
+}
 
 export function* countChildren(parent: string): Verb<number> {
   const row = yield* first<{ count: number }>(

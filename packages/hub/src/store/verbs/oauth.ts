@@ -1,0 +1,280 @@
+/** Clients and grants of the OAuth authorization server; see oauth-store.ts. */
+import type {
+  Decision,
+  NewAccessToken,
+  NewOAuthGrant,
+  OAuthClient,
+  OAuthGrant,
+  Redemption,
+  RedemptionResult,
+  Rotation,
+  RotationResult,
+} from "../oauth-store.ts";
+import { type Dialect, execute, first, query, type Verb } from "../sql.ts";
+import type { Scope } from "../store.ts";
+import { getToken, putToken, revokeChildren } from "./tokens.ts";
+
+const CLIENT_COLUMNS = "id, name, redirect_uris, grant_types, created_at, expires_at";
+
+export function* putOAuthClient(client: OAuthClient): Verb<void> {
+  const { id, name, redirect_uris, grant_types, created_at, expires_at } = client;
+  yield* execute(
+    `INSERT INTO oauth_clients (${CLIENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ` +
+      "ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris, " +
+      "grant_types = excluded.grant_types, expires_at = excluded.expires_at",
+    [id, name, JSON.stringify(redirect_uris), JSON.stringify(grant_types), created_at, expires_at],
+  );
+}
+
+interface ClientRow extends Omit<OAuthClient, "redirect_uris" | "grant_types"> {
+  redirect_uris: string;
+  grant_types: string;
+}
+
+export function* getOAuthClient(id: string): Verb<OAuthClient | undefined> {
+  const row = yield* first<ClientRow>(`SELECT ${CLIENT_COLUMNS} FROM oauth_clients WHERE id = ?`, [
+    id,
+  ]);
+  return (
+    row && {
+      ...row,
+      redirect_uris: JSON.parse(row.redirect_uris) as string[],
+      grant_types: JSON.parse(row.grant_types) as string[],
+    }
+  );
+}
+
+const GRANT_COLUMNS = [
+  "id",
+  "client_id",
+  "client_name",
+  "status",
+  "redirect_uri",
+  "challenge",
+  "resource",
+  "scopes",
+  "tenants",
+  "person",
+  "parent",
+  "salt",
+  "created_at",
+  "expires_at",
+  "last_used_at",
+] as const;
+
+interface GrantRow extends Omit<OAuthGrant, "scopes" | "tenants"> {
+  scopes: string;
+  tenants: string;
+  code_hash: string;
+  refresh_hash: string | null;
+  former_hash: string | null;
+  rotated_at: number | null;
+}
+
+const SELECT_GRANT = `SELECT ${GRANT_COLUMNS.join(", ")} FROM oauth_grants`;
+const SELECT_GRANT_SECRETS = `SELECT ${GRANT_COLUMNS.join(", ")}, refresh_hash, former_hash, rotated_at FROM oauth_grants`;
+
+const toGrant = (row: GrantRow): OAuthGrant => ({
+  id: row.id,
+  client_id: row.client_id,
+  client_name: row.client_name,
+  status: row.status,
+  redirect_uri: row.redirect_uri,
+  challenge: row.challenge,
+  resource: row.resource,
+  scopes: JSON.parse(row.scopes) as Scope[],
+  tenants: JSON.parse(row.tenants) as string[],
+  person: row.person,
+  parent: row.parent,
+  salt: row.salt,
+  created_at: row.created_at,
+  expires_at: row.expires_at,
+  last_used_at: row.last_used_at,
+});
+
+export function* createOAuthGrant(grant: NewOAuthGrant): Verb<boolean> {
+  const columns = [...GRANT_COLUMNS, "code_hash", "user_code"];
+  const values = {
+    ...grant,
+    scopes: JSON.stringify(grant.scopes),
+    tenants: JSON.stringify(grant.tenants),
+    last_used_at: null,
+  };
+  const rows = yield* query(
+    `INSERT INTO oauth_grants (${columns}) VALUES (${columns.map(() => "?")}) ON CONFLICT DO NOTHING RETURNING id`,
+    columns.map((column) => values[column as keyof typeof values]),
+  );
+  return rows.length > 0;
+}
+
+export function* getOAuthGrant(id: string): Verb<OAuthGrant | undefined> {
+  const row = yield* first<GrantRow>(`${SELECT_GRANT} WHERE id = ?`, [id]);
+  return row && toGrant(row);
+}
+
+export function* findPendingGrant(userCode: string, now: number): Verb<OAuthGrant | undefined> {
+  const row = yield* first<GrantRow>(
+    `${SELECT_GRANT} WHERE user_code = ? AND status = 'pending' AND expires_at > ?`,
+    [userCode, now],
+  );
+  return row && toGrant(row);
+}
+
+export function* decideOAuthGrant(id: string, decision: Decision, now: number): Verb<boolean> {
+  const [set, params] =
+    decision.status === "denied"
+      ? ["status = 'denied'", []]
+      : [
+          "status = 'approved', scopes = ?, tenants = ?, person = ?, parent = ?",
+          [
+            JSON.stringify(decision.scopes),
+            JSON.stringify(decision.tenants),
+            decision.person,
+            decision.parent,
+          ],
+        ];
+  const rows = yield* query(
+    `UPDATE oauth_grants SET ${set} WHERE id = ? AND status = 'pending' AND expires_at > ? RETURNING id`,
+    [...params, id, now],
+  );
+  return rows.length > 0;
+}
+
+export function* redeemOAuthGrant(
+  { forUpdate }: Dialect,
+  redemption: Redemption,
+): Verb<RedemptionResult> {
+  const { at, access } = redemption;
+  const row = yield* first<GrantRow>(`${SELECT_GRANT} WHERE code_hash = ?${forUpdate}`, [
+    redemption.code_hash,
+  ]);
+  if (!row) return { outcome: "unknown" };
+  const { status } = row;
+  const field = mismatch(row, redemption);
+  if (status === "active" || status === "revoked") {
+    // With another client id it may be a guess; the code of the right client was intercepted.
+    if (field !== "client_id") yield* revokeOAuthGrant(row.id, at);
+    return { outcome: "reused" };
+  }
+  if (field) return { outcome: "mismatch", field };
+  if (row.expires_at <= at) return { outcome: "expired" };
+  if (status !== "approved") return { outcome: status };
+  const until = yield* parentExpiry(row.parent, at);
+  if (until === undefined) return { outcome: "expired" };
+  const { family_hash, refresh_hash, refresh_expires_at } = redemption;
+  yield* execute(
+    "UPDATE oauth_grants SET status = 'active', user_code = NULL, family_hash = ?, refresh_hash = ?, " +
+      "rotated_at = ?, expires_at = ?, last_used_at = ? WHERE id = ?",
+    [family_hash, refresh_hash, at, refresh_expires_at, at, row.id],
+  );
+  const grant = toGrant({ ...row, status: "active", expires_at: refresh_expires_at });
+  yield* issue(grant, access, until, at);
+  return { outcome: "redeemed", grant };
+}
+
+function mismatch(row: GrantRow, redemption: Redemption) {
+  const { client_id, redirect_uri, challenge, resource } = redemption;
+  if (client_id !== row.client_id) return "client_id";
+  if (redirect_uri !== undefined && redirect_uri !== row.redirect_uri) return "redirect_uri";
+  if (challenge !== row.challenge) return "code_verifier";
+  return resource !== undefined && resource !== row.resource ? "resource" : undefined;
+}
+
+/** Undefined if the parent no longer allows new tokens. */
+function* parentExpiry(parent: string | null, at: number): Verb<number | undefined> {
+  if (parent === null) return Number.POSITIVE_INFINITY;
+  const token = yield* getToken(parent);
+  if (!token || token.revoked_at !== null) return undefined;
+  const until = token.expires_at ?? Number.POSITIVE_INFINITY;
+  return until > at ? until : undefined;
+}
+
+function* issue(grant: OAuthGrant, access: NewAccessToken, until: number, at: number): Verb<void> {
+  yield* putToken({
+    id: access.id,
+    kind: "oauth",
+    parent: grant.id,
+    name: grant.client_name,
+    hash: access.hash,
+    scopes: access.scopes ?? grant.scopes,
+    tenants: grant.tenants,
+    person: grant.person,
+    resource: grant.resource,
+    created_at: at,
+    expires_at: Math.min(access.expires_at, until),
+  });
+}
+
+export function* findGrantByFamily(familyHash: string): Verb<OAuthGrant | undefined> {
+  const row = yield* first<GrantRow>(`${SELECT_GRANT} WHERE family_hash = ?`, [familyHash]);
+  return row && toGrant(row);
+}
+
+export function* rotateOAuthGrant(
+  { forUpdate }: Dialect,
+  rotation: Rotation,
+): Verb<RotationResult> {
+  const { presented_hash, next_hash, refresh_expires_at, at } = rotation;
+  const row = yield* first<GrantRow>(`${SELECT_GRANT_SECRETS} WHERE family_hash = ?${forUpdate}`, [
+    rotation.family_hash,
+  ]);
+  if (row?.status !== "active" || row.client_id !== rotation.client_id)
+    return { outcome: "invalid" };
+  if (row.expires_at <= at) return { outcome: "invalid" };
+  const isNewest = presented_hash === row.refresh_hash;
+  const isRetry =
+    presented_hash === row.former_hash && at - (row.rotated_at ?? 0) <= rotation.graceMs;
+  if (!isNewest && !isRetry) {
+    yield* revokeOAuthGrant(row.id, at);
+    return { outcome: "reused" };
+  }
+  const until = yield* parentExpiry(row.parent, at);
+  if (until === undefined) return { outcome: "invalid" };
+  if (isNewest)
+    yield* execute(
+      "UPDATE oauth_grants SET former_hash = refresh_hash, refresh_hash = ?, rotated_at = ?, " +
+        "expires_at = ?, last_used_at = ? WHERE id = ?",
+      [next_hash, at, refresh_expires_at, at, row.id],
+    );
+  const grant = toGrant(row);
+  yield* issue(grant, rotation.access, until, at);
+  return { outcome: "rotated", grant };
+}
+
+export function* revokeOAuthGrant(id: string, at: number): Verb<boolean> {
+  const rows = yield* query(
+    "UPDATE oauth_grants SET status = 'revoked' WHERE id = ? AND status IN ('approved', 'active') RETURNING id",
+    [id],
+  );
+  if (rows.length > 0) yield* revokeChildren(id, at);
+  return rows.length > 0;
+}
+
+export function* listOAuthGrants(now: number): Verb<OAuthGrant[]> {
+  const used =
+    "(SELECT max(last_used_at) FROM tokens WHERE tokens.parent = oauth_grants.id) AS token_used_at";
+  const rows = yield* query<GrantRow & { token_used_at: number | null }>(
+    `SELECT ${GRANT_COLUMNS.join(", ")}, ${used} FROM oauth_grants ` +
+      "WHERE status = 'active' AND expires_at > ? ORDER BY created_at DESC, id",
+    [now],
+  );
+  return rows.map(({ token_used_at, ...row }) => ({
+    ...toGrant(row),
+    last_used_at: Math.max(row.last_used_at ?? 0, Number(token_used_at ?? 0)) || null,
+  }));
+}
+
+export function* sweepOAuth(expiredBefore: number, limit: number): Verb<number> {
+  const grants = yield* query(
+    "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE expires_at < ? " +
+      "ORDER BY expires_at LIMIT ?) RETURNING id",
+    [expiredBefore, limit],
+  );
+  const clients = yield* query(
+    "DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE expires_at < ? " +
+      "AND NOT EXISTS (SELECT 1 FROM oauth_grants WHERE client_id = oauth_clients.id) " +
+      "ORDER BY expires_at LIMIT ?) RETURNING id",
+    [expiredBefore, limit],
+  );
+  return grants.length + clients.length;
+}
