@@ -17,7 +17,6 @@ import { addSignInRoute, sessionRoutes, signInRoute } from "./api/session-routes
 import { settingsRoutes } from "./api/settings-routes.ts";
 import { sourceKindRoutes } from "./api/source-kind-routes.ts";
 import { statsRoutes } from "./api/stats-routes.ts";
-import { tenantRoutes } from "./api/tenant-routes.ts";
 import { testEventRoutes } from "./api/test-event-routes.ts";
 import { triggerRoutes } from "./api/trigger-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
@@ -110,6 +109,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       now,
       tenancy,
       publicUrl,
+      tenantDefaults: settings,
       connections: {
         timers: ports.timers,
         allowCommands: ports.openCommand !== undefined,
@@ -140,6 +140,5 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       now,
     }),
     hubInfoRoute(options.hubInfo),
-    ...tenantRoutes(store, options.tokens),
   ];
 }

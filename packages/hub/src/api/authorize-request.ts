@@ -17,7 +17,7 @@ export interface RequestHead {
 
 export type AuthorizeRequest = (
   request: RequestHead,
-  requirement: Omit<Requirement, "tenant" | "session" | "audiences">,
+  requirement: Omit<Requirement, "session" | "audiences">,
 ) => Promise<Access | Denied>;
 
 export interface AuthorizeRequestOptions {
@@ -37,7 +37,11 @@ export function createAuthorizeRequest({
     const rejected = checkHost(headers.get("host") ?? "", headers.get("origin") ?? undefined);
     if (rejected) return rejected;
     const url = new URL(request.url);
-    const tenant = url.searchParams.get("tenant") ?? headers.get("x-signalbox-tenant") ?? undefined;
+    const tenant =
+      requirement.tenant ??
+      url.searchParams.get("tenant") ??
+      headers.get("x-signalbox-tenant") ??
+      undefined;
     const authorization = headers.get("authorization");
     // A proxy may have its own credentials in `Authorization`, such as Basic.
     const session = bearerToken(authorization) === undefined ? sessionCookie(headers) : undefined;

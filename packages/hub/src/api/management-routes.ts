@@ -21,6 +21,7 @@ import { nodeTypeRoutes } from "./node-type-routes.ts";
 import type { Route } from "./route.ts";
 import { secretRoutes } from "./secret-routes.ts";
 import { sourceRoutes } from "./source-routes.ts";
+import { type TenantDefaults, tenantRoutes } from "./tenant-routes.ts";
 import { type TokenRoutes, tokenRoutes } from "./token-routes.ts";
 import { toolNameRoutes } from "./tool-name-routes.ts";
 
@@ -34,6 +35,7 @@ export interface ManagementOptions {
   now: () => number;
   tenancy: TokenRoutes["tenancy"];
   publicUrl: string | undefined;
+  tenantDefaults: TenantDefaults;
   connections: Omit<ConnectionRegistryOptions, "store" | "seal"> & {
     /** Undefined if no hub runs. */
     calls: Pick<Connections, "callTool"> | undefined;
@@ -58,6 +60,7 @@ export function managementRoutes(options: ManagementOptions): Route[] {
     }),
     ...nodeTypeRoutes(registry),
     ...tokenRoutes({ store, tokens, tenancy, newId, now }),
+    ...tenantRoutes({ store, tokens, defaults: options.tenantDefaults, now }),
     ...sourceRoutes({ store, sources: createSources({ store, seal, newId, now }), publicUrl }),
   ];
 }

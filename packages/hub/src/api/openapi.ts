@@ -134,7 +134,7 @@ const TENANT = {
 
 function operation(route: RouteDescription) {
   const { method, path, summary, tag, scope, ifMatch, query, body, response } = route;
-  const hasTenant = scope !== undefined && !route.isShared;
+  const hasTenant = scope !== undefined && !route.isShared && !path.includes("/:tenant");
   const names = [...path.matchAll(/:([a-z]+)/g)].map(([, name]) => name as string);
   const querySchema = query ? toSchema(query, "input") : undefined;
   const required = new Set(querySchema?.required ?? []);

@@ -53,6 +53,7 @@ export const TAGS = {
   tokens: "Access tokens.",
   stats: "Counts for a dashboard.",
   session: "Sign-in to the web UI.",
+  tenants: "Tenants: their settings and their data.",
   meta: "Health, metrics, and this document.",
 } as const;
 type Tag = keyof typeof TAGS;
@@ -127,11 +128,17 @@ export function mountRoutes(
   const reservationsOf = createByteReservations();
   for (const route of routes)
     app.on(route.method.toUpperCase(), route.path, async (c) => {
+      // A tenant in the path is the one that the request concerns, like `?tenant=`.
+      const named = c.req.param("tenant");
       const access = await authorizeRequest(c.req.raw, {
         scope: route.scope === "any" ? undefined : route.scope,
         needsTenant: !route.isShared,
+        ...(named !== undefined && { tenant: named }),
       });
-      if (access instanceof Denied) return deniedResponse(access);
+      if (access instanceof Denied)
+        return named !== undefined && access.code === "no_tenant"
+          ? errorResponse(noSuchTenant(named))
+          : deniedResponse(access);
       try {
         const tenant = route.isShared ? "" : onlyTenant(access, route);
         const query = withoutTenant(c.req.query());
@@ -161,6 +168,10 @@ export function mountRoutes(
       }
     });
 }
+
+/** The same for a tenant that does not exist and for one that the token must not access. */
+export const noSuchTenant = (id: string) =>
+  new RequestError("not_found", "tenant", `There is no tenant ${id}.`);
 
 /**
  * A route without query parameters rejects every parameter, so that a misspelled one is not

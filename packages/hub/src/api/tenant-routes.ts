@@ -1,12 +1,16 @@
-/** The tenants that a token or session can access, for a client that lets people choose one. */
+/** Tenants: the list for a client that lets people choose one, and the settings of each. */
 import { z } from "zod";
-import type { Store, Tenant } from "../store/store.ts";
+import { RequestError } from "../lib/request-error.ts";
+import type { Retention, Store, Tenant, TenantSettings } from "../store/store.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import { EVERY_TENANT } from "../tenants/tokens.ts";
-import { defineRoute, type Route } from "./route.ts";
-import { cursorFor, iso, limitQuery, page, pageOf } from "./views.ts";
+import { assertForAll } from "./for-all-tenants.ts";
+import { defineRoute, noSuchTenant, type Route } from "./route.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts";
 
+const tag = "tenants";
 const cursors = cursorFor("tenant");
+const DAY_MS = 24 * 3_600_000;
 
 export const tenantView = z.object({
   id: z.string(),
@@ -25,31 +29,162 @@ const viewTenant = ({ id, name = null, pending = 0, created_at }: Listed) =>
     created_at: created_at === undefined ? null : iso(created_at),
   }) satisfies z.input<typeof tenantView>;
 
-export const tenantRoutes = (
-  store: Pick<Store, "getTenant" | "listTenants">,
-  tokens: TokenLookup,
-): Route[] => [
-  defineRoute({
-    method: "get",
-    path: "/api/tenants",
-    summary: "List the tenants that the token or session can access",
-    tag: "session",
-    scope: "inbox:read",
-    isShared: true,
-    query: z.strictObject({ limit: limitQuery, cursor: cursors.query }),
-    response: { status: 200, schema: pageOf(tenantView) },
-    async handle({ access, query: { limit, cursor = "" } }) {
-      const granted = (await tokens.getToken(access.token))?.tenants ?? [];
-      const tenants: Listed[] = granted.includes(EVERY_TENANT)
-        ? await store.listTenants(cursor, limit)
-        : await Promise.all(
-            granted
-              .filter((id) => id > cursor)
-              .toSorted()
-              .slice(0, limit)
-              .map(async (id) => (await store.getTenant(id)) ?? { id }),
-          );
-      return { json: page(tenants, limit, ({ id }) => cursors.of(id), viewTenant) };
-    },
-  }),
-];
+const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const days = z.number().positive("must be above 0").max(36_500);
+
+const settingsView = z.object({
+  quota: count.nullable().describe("The maximum number of pending events."),
+  processed_days: days.nullable().describe("How long processed events are kept."),
+  pending_days: days.nullable().describe("How long pending events are kept."),
+  max_bytes: count.nullable().describe("The maximum size of the stored payloads."),
+});
+
+const tenantDetails = tenantView.extend({
+  events: z.int().describe("The number of events ever received."),
+  bytes: z.int().describe("The size of the stored payloads."),
+  settings: settingsView.describe("The tenant's own settings. Null: the hub's setting applies."),
+  in_force: settingsView.describe("The settings that apply. Null: no limit."),
+  installations: z
+    .array(
+      z.object({
+        id: z.string(),
+        account: z.string().nullable(),
+        suspended_at: z.iso.datetime().nullable(),
+        removed_at: z.iso.datetime().nullable(),
+      }),
+    )
+    .describe("The installations of the GitHub App."),
+});
+
+/** The hub's settings, which apply to tenants without their own. */
+export interface TenantDefaults {
+  quota: number | null;
+  retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
+}
+
+const toDays = (ms: number) => ms / DAY_MS;
+const toDaysOrNull = (ms: number | null) => (ms === null ? null : toDays(ms));
+
+const viewSettings = ({ quota, processed_for, pending_for, max_bytes }: TenantSettings) => ({
+  quota,
+  processed_days: toDaysOrNull(processed_for),
+  pending_days: toDaysOrNull(pending_for),
+  max_bytes,
+});
+
+/** A retention time of the tenant can only be shorter than the hub's. */
+const inForce = (tenant: TenantSettings, { quota, retention }: TenantDefaults) =>
+  viewSettings({
+    quota: tenant.quota ?? quota,
+    processed_for: Math.min(tenant.processed_for ?? Infinity, retention.processedFor),
+    pending_for: Math.min(tenant.pending_for ?? Infinity, retention.pendingFor),
+    max_bytes: tenant.max_bytes ?? retention.maxBytes,
+  });
+
+/** The settings of which the operator bounds what a tenant costs. */
+const OPERATORS = ["quota", "max_bytes"] as const;
+
+export interface TenantRoutes {
+  store: Pick<Store, "getTenant" | "listTenants" | "listInstallations" | "putTenant">;
+  tokens: TokenLookup;
+  defaults: TenantDefaults;
+  now: () => number;
+}
+
+export function tenantRoutes({ store, tokens, defaults, now }: TenantRoutes): Route[] {
+  async function details(id: string): Promise<z.input<typeof tenantDetails>> {
+    const [tenant, installations] = await Promise.all([
+      store.getTenant(id),
+      store.listInstallations(id),
+    ]);
+    if (!tenant) throw noSuchTenant(id);
+    return {
+      ...viewTenant(tenant),
+      events: tenant.seq,
+      bytes: tenant.bytes,
+      settings: viewSettings(tenant),
+      in_force: inForce(tenant, defaults),
+      installations: installations.map(({ id: installation, account, ...state }) => ({
+        id: installation,
+        account,
+        suspended_at: isoOrNull(state.suspended_at),
+        removed_at: isoOrNull(state.removed_at),
+      })),
+    };
+  }
+
+  function retentionMs(field: string, given: number | null, max: number): number | null {
+    if (given === null) return null;
+    const ms = Math.round(given * DAY_MS);
+    if (ms <= max) return ms;
+    throw new RequestError(
+      "invalid",
+      field,
+      `must be at most ${toDays(max)}, the time for which the hub keeps events`,
+    );
+  }
+
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/tenants",
+      summary: "List the tenants that the token or session can access",
+      tag,
+      scope: "inbox:read",
+      isShared: true,
+      query: z.strictObject({ limit: limitQuery, cursor: cursors.query }),
+      response: { status: 200, schema: pageOf(tenantView) },
+      async handle({ access, query: { limit, cursor = "" } }) {
+        const granted = (await tokens.getToken(access.token))?.tenants ?? [];
+        const tenants: Listed[] = granted.includes(EVERY_TENANT)
+          ? await store.listTenants(cursor, limit)
+          : await Promise.all(
+              granted
+                .filter((id) => id > cursor)
+                .toSorted()
+                .slice(0, limit)
+                .map(async (id) => (await store.getTenant(id)) ?? { id }),
+            );
+        return { json: page(tenants, limit, ({ id }) => cursors.of(id), viewTenant) };
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/tenants/:tenant",
+      summary: "Get a tenant with its settings and its installations",
+      tag,
+      scope: "admin",
+      response: { status: 200, schema: tenantDetails },
+      handle: async ({ tenant }) => ({ json: await details(tenant) }),
+    }),
+    defineRoute({
+      method: "patch",
+      path: "/api/tenants/:tenant",
+      summary:
+        "Change the settings of a tenant; quota and max_bytes need a token for all tenants. Null: the hub's setting applies",
+      tag,
+      scope: "admin",
+      body: z.strictObject(settingsView.partial().shape),
+      response: { status: 200, schema: tenantDetails },
+      async handle({ access, tenant, body }) {
+        const { processed_days, pending_days, quota, max_bytes } = body;
+        if (OPERATORS.some((field) => body[field] !== undefined))
+          await assertForAll(tokens, access);
+        const { processedFor, pendingFor } = defaults.retention;
+        const change: Partial<TenantSettings> = {
+          ...(quota !== undefined && { quota }),
+          ...(max_bytes !== undefined && { max_bytes }),
+          ...(processed_days !== undefined && {
+            processed_for: retentionMs("processed_days", processed_days, processedFor),
+          }),
+          ...(pending_days !== undefined && {
+            pending_for: retentionMs("pending_days", pending_days, pendingFor),
+          }),
+        };
+        if (!(await store.getTenant(tenant))) throw noSuchTenant(tenant);
+        await store.putTenant({ id: tenant, at: now(), ...change });
+        return { json: await details(tenant) };
+      },
+    }),
+  ];
+}

@@ -699,6 +699,17 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX oauth_grants_parent ON oauth_grants (parent) WHERE parent IS NOT NULL",
     ],
   },
+  {
+    name: "settings of tenants",
+    statements: [
+      "ALTER TABLE tenants ADD COLUMN processed_for BIGINT",
+      "ALTER TABLE tenants ADD COLUMN pending_for BIGINT",
+      "ALTER TABLE tenants ADD COLUMN max_bytes BIGINT",
+      "CREATE INDEX tenants_retention ON tenants (id) WHERE processed_for IS NOT NULL OR pending_for IS NOT NULL",
+      "CREATE INDEX events_done_at ON events (tenant_id, processed_at) WHERE processed = 1",
+      "CREATE INDEX installations_tenant ON installations (tenant_id)",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

@@ -226,7 +226,7 @@ export interface SweepResult {
   more: boolean;
 }
 
-export interface Tenant {
+export interface Tenant extends TenantSettings {
   id: string;
   name: string | null;
   created_at: number;
@@ -235,7 +235,16 @@ export interface Tenant {
   pruned_seq: number;
   pending: number;
   bytes: number;
+}
+
+/** A tenant's own settings. Null: that of the hub applies. */
+export interface TenantSettings {
   quota: number | null;
+  /** At most the hub's `Retention.processedFor` has an effect. */
+  processed_for: number | null;
+  /** At most the hub's `Retention.pendingFor` has an effect. */
+  pending_for: number | null;
+  max_bytes: number | null;
 }
 
 export interface Installation {
@@ -368,6 +377,8 @@ export interface EventStore {
     options?: ReleaseOptions,
   ): Promise<string[]>;
   sweep(retention: Retention): Promise<SweepResult>;
+  /** Like `sweep`, for the tenants after `after` that keep events for a shorter time than the hub. */
+  sweepTenants(after: string, now: number, limit: number): Promise<TenantSweep>;
   /**
    * The types of the pending events, sorted bytewise, starting after `after`. Each has the source of
    * its newest pending event.
@@ -388,15 +399,17 @@ export interface EventStore {
   getLogId(): Promise<string>;
 }
 
+/** The number of removed events, and the tenant at which the next call continues; null at the end. */
+export interface TenantSweep extends Pick<SweepResult, "processed" | "expired"> {
+  next: string | null;
+}
+
 /** Tenants, their GitHub installations, tokens and webhook endpoints. */
 export interface TenantStore {
   /** Creates the tenant if it does not exist. Changes only the given fields. */
-  putTenant(tenant: {
-    id: string;
-    name?: string | null;
-    quota?: number | null;
-    at: number;
-  }): Promise<Tenant>;
+  putTenant(
+    tenant: { id: string; name?: string | null; at: number } & Partial<TenantSettings>,
+  ): Promise<Tenant>;
   getTenant(id: string): Promise<Tenant | undefined>;
   listTenants(after: string, limit: number): Promise<Tenant[]>;
   /**
@@ -407,6 +420,7 @@ export interface TenantStore {
   /** Ignores a name that is older than the stored one. `version` is GitHub's timestamp of the name. */
   renameTenant(id: string, name: string, version: number): Promise<void>;
   findInstallation(id: string): Promise<Installation | undefined>;
+  listInstallations(tenant: string): Promise<Installation[]>;
   /** False if a token with this id or hash exists; that token is not changed. */
   putToken(token: NewStoredToken): Promise<boolean>;
   /**

@@ -18,6 +18,7 @@ const swept = (given: Partial<SweepResult> = {}): SweepResult => ({
 function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_000) {
   const noted: number[] = [];
   const sweeps: Retention[] = [];
+  const sweptTenants: [after: string, now: number][] = [];
   const sweptRuns: number[] = [];
   const sweptFlows: number[] = [];
   const logged: string[] = [];
@@ -45,6 +46,10 @@ function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_00
         return 0;
       },
       sweepOAuth: async () => 0,
+      async sweepTenants(after, now) {
+        sweptTenants.push([after, now]);
+        return { processed: 0, expired: 0, next: after === "" ? "acme" : null };
+      },
       async sweep(given) {
         sweeps.push(given);
         const result = results.shift() ?? swept();
@@ -59,7 +64,7 @@ function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_00
     timers: { ...systemTimers, now: () => time },
     random: () => 0.5,
   });
-  return { noted, sweeps, sweptRuns, sweptFlows, logged, counts, stop };
+  return { noted, sweeps, sweptTenants, sweptRuns, sweptFlows, logged, counts, stop };
 }
 
 it("sweeps every minute, with the retention from its options", async () => {
@@ -132,5 +137,16 @@ it("does not remove events by a clock that is 100 days ahead of the last sweep",
     expect(at).toBeLessThan(901 * day);
   }
   expect(logged).toEqual([expect.stringContaining("retention ignores it for an hour")]);
+  stop();
+});
+
+it("sweeps all tenants with retention times of their own", async () => {
+  const { sweptTenants, noted, stop } = start([]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(noted).toHaveLength(1));
+  expect(sweptTenants).toEqual([
+    ["", 1_000],
+    ["acme", 1_000],
+  ]);
   stop();
 });

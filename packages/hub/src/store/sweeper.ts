@@ -6,7 +6,7 @@ import type { Log } from "../lib/log.ts";
 import type { Timers } from "../lib/timers.ts";
 import { createBelievedTime } from "./believed-time.ts";
 import { isStorageUnavailable } from "./storage-unavailable.ts";
-import type { Retention, Store } from "./store.ts";
+import type { Retention, Store, TenantSweep } from "./store.ts";
 
 const BATCH = 500;
 const DAY_MS = 24 * 3_600_000;
@@ -18,6 +18,7 @@ export interface SweeperOptions {
   store: Pick<
     Store,
     | "sweep"
+    | "sweepTenants"
     | "sweepRuns"
     | "sweepFlows"
     | "sweepSessions"
@@ -71,6 +72,14 @@ export function startSweeper({
           total[reason] += swept[reason];
         }
         more = swept.more;
+        await yieldToEventLoop();
+      }
+      for (let after: string | null = ""; after !== null && !stopped; ) {
+        const { next, ...swept }: TenantSweep = await store.sweepTenants(after, now(), BATCH);
+        onSwept("processed", swept.processed);
+        onSwept("expired", swept.expired);
+        total.expired += swept.expired;
+        after = next;
         await yieldToEventLoop();
       }
       // Runs first: a flow is removed only after its last run.

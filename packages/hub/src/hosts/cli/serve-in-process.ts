@@ -10,6 +10,7 @@ import { createAuthorizer } from "../../tenants/authorizer.ts";
 import { withLocalToken } from "../../tenants/local-token.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
+import { hubSettings } from "../hub-settings.ts";
 import { createSandbox } from "../node/sandbox.ts";
 import { sealKey } from "../node/seal-key.ts";
 import { systemTimers } from "../node/system-timers.ts";
@@ -43,6 +44,7 @@ export async function serveInProcess(
     now,
     tenancy: settings.tenancy,
     publicUrl: settings.publicUrl,
+    tenantDefaults: hubSettings(settings, 0),
     connections: {
       timers: systemTimers,
       allowCommands: settings.allowCommands === "on",

@@ -50,6 +50,7 @@ export const planCases: PlanCase[] = [
   { what: "releasing events", verb: (d) => verbTable(d).releaseEvents.run(tenant, ["id-1", "id-2"], "ada"), indexes: ["events_id"] },
   { what: "finding duplicates", verb: (d) => verbTable(d).appendEvents.run([appendRequest(sampleEvents(50), tenant)], null), indexes: ["events_external"] },
   { what: "sweeping events", verb: (d) => verbTable(d).sweep.run(retention), indexes: ["events_processed", "events_id", "events_done", "primary"], sorts: "the tenants" },
+  { what: "sweeping the events of tenants", verb: (d) => verbTable(d).sweepTenants.run("", 9_000, 100), indexes: ["events_done_at", "events_pending"] },
   { what: "reopening events", verb: (d) => verbTable(d).reopenEvents.run(tenant, ["id-1", "id-2", "none"]), indexes: ["events_id"] },
   { what: "counting events between times", verb: (d) => verbTable(d).countReceived.run(tenant, [1, 4]), indexes: Array.from({ length: 31 }, () => "primary") },
   { what: "the types of recent events", verb: (d) => verbTable(d).listRecentTypes.run(tenant, 100), indexes: ["primary"] },
@@ -60,7 +61,8 @@ export const planCases: PlanCase[] = [
 
 /** Two thirds are processed, one in a thousand has a rare type and repo, a few are leased. */
 export const FILL_EVENTS = [
-  `INSERT INTO tenants (id, created_at, seq, pending, bytes) VALUES ('${tenant}', 0, 30000, 9000, 270000)`,
+  `INSERT INTO tenants (id, created_at, seq, pending, bytes, processed_for, pending_for)
+   VALUES ('${tenant}', 0, 30000, 9000, 270000, 9000, 9000)`,
   `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 30000)
    INSERT INTO events (tenant_id, seq, id, source, source_id, external_id, type, received_at, repo,
      title, size, pack, pack_at, meta_size, processed, processed_at, claimed_by, claimed_until)

@@ -19,6 +19,8 @@ const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"
   ...given,
 });
 
+const NO_SETTINGS = { quota: null, processed_for: null, pending_for: null, max_bytes: null };
+
 const update = (
   tenant: string,
   version: number,
@@ -35,18 +37,17 @@ const update = (
 
 export function registryContract(it: It): void {
   it("creates a tenant once, and updates only the given fields", async ({ store }) => {
-    const counters = { seq: 0, pruned_seq: 0, pending: 0, bytes: 0 };
+    const counters = { seq: 0, pruned_seq: 0, pending: 0, bytes: 0, ...NO_SETTINGS };
     expect(await store.getTenant("acme")).toBeUndefined();
     expect(await store.putTenant({ id: "acme", at: START })).toEqual({
       id: "acme",
       name: null,
       created_at: START,
-      quota: null,
       ...counters,
     });
     await store.putTenant({ id: "acme", name: "Acme", at: START + 1 });
     await store.putTenant({ id: "acme", quota: 5, at: START + 2 });
-    const acme = { id: "acme", name: "Acme", created_at: START, quota: 5, ...counters };
+    const acme = { id: "acme", name: "Acme", created_at: START, ...counters, quota: 5 };
     expect(await store.putTenant({ id: "acme", at: START + 3 })).toEqual(acme);
     expect(await store.getTenant("acme")).toEqual(acme);
     expect(await store.putTenant({ id: "acme", name: null, quota: null, at: START })).toMatchObject(
@@ -69,7 +70,7 @@ export function registryContract(it: It): void {
       pruned_seq: 0,
       pending: 1,
       bytes: event.body.byteLength,
-      quota: null,
+      ...NO_SETTINGS,
     });
   });
 
@@ -138,6 +139,17 @@ export function registryContract(it: It): void {
     expect(await put(1, null, "restored")).toMatchObject({ suspended_at: START });
     expect(await put(2, null, "restored")).toMatchObject({ suspended_at: null });
     expect(await put(2, START)).toMatchObject({ suspended_at: null });
+  });
+
+  it("lists the installations of a tenant, the oldest first", async ({ store }) => {
+    await store.putInstallation(update("acme", 1, { id: "8" }), START + 1);
+    await store.putInstallation(update("acme", 1, { id: "9", change: "removed" }), START);
+    await store.putInstallation(update("umbrella", 1), START);
+    expect(await store.listInstallations("acme")).toMatchObject([
+      { id: "9", removed_at: START },
+      { id: "8", tenant: "acme", account: "acme", removed_at: null },
+    ]);
+    expect(await store.listInstallations("globex")).toEqual([]);
   });
 
   it("keeps the newest name of a tenant", async ({ store }) => {

@@ -162,6 +162,68 @@ export function sweepContract(it: It): void {
       expect(await store.getTenant(tenant)).toMatchObject({ bytes: 100, pending: 1 });
   });
 
+  it("applies the maximum bytes of a tenant instead of the hub's", async ({ store }) => {
+    for (const tenant of ["acme", "umbrella"])
+      await appendEvents(
+        store,
+        sampleEvents(3, () => bytes(100)),
+        tenant,
+      );
+    await store.putTenant({ id: "acme", max_bytes: 1_000, at: START });
+    await store.putTenant({ id: "umbrella", max_bytes: 200, at: START });
+    expect(await sweep(store, { maxBytes: 250 })).toEqual({ ...nothing, overflow: 1, more: true });
+    expect(await sweep(store, { maxBytes: 250 })).toEqual(nothing);
+    expect(await store.getTenant("acme")).toMatchObject({ bytes: 300 });
+    expect(await store.getTenant("umbrella")).toMatchObject({ bytes: 200 });
+  });
+
+  it("removes events after the shorter retention times of tenants", async ({ store }) => {
+    const tenants = ["acme", "globex", "umbrella"];
+    const events = tenants.map(() => sampleEvents(3, (at) => ({ received_at: START + at * DAY })));
+    for (const [at, tenant] of tenants.entries()) {
+      const [done, , last] = nth(events, at);
+      await appendEvents(store, nth(events, at), tenant);
+      await store.markProcessed(tenant, ids([done]), START + 5 * DAY, null);
+      await store.markProcessed(tenant, ids([last]), START + 3 * DAY, null);
+    }
+    await store.putTenant({ id: "acme", processed_for: DAY, pending_for: DAY, at: START });
+    await store.putTenant({ id: "umbrella", pending_for: 2 * DAY, at: START });
+    const left = async () =>
+      Promise.all(tenants.map(async (tenant) => ids(await allEvents(store, tenant)).length));
+    expect(await store.sweepTenants("", START + 2 * DAY, 10)).toEqual({
+      processed: 0,
+      expired: 0,
+      next: null,
+    });
+    expect(await store.sweepTenants("", START + 4 * DAY, 10)).toEqual({
+      processed: 1,
+      expired: 2,
+      next: null,
+    });
+    expect(await left()).toEqual([1, 3, 2]);
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 0, pruned_seq: 3 });
+    expect(await store.sweepTenants("", START + 6 * DAY, 10)).toMatchObject({ processed: 1 });
+    expect(await left()).toEqual([0, 3, 2]);
+  });
+
+  it("removes at most `limit` events of tenants per call, and continues", async ({ store }) => {
+    const tenants = Array.from({ length: 45 }, (_, at) => `tenant-${at}`);
+    for (const id of tenants) {
+      await appendEvents(store, sampleEvents(id === "tenant-3" ? 25 : 1), id);
+      await store.putTenant({ id, pending_for: DAY, at: START });
+    }
+    let removed = 0;
+    let calls = 0;
+    for (let after: string | null = ""; after !== null; calls += 1) {
+      const { expired, next } = await store.sweepTenants(after, START + 9 * DAY, 10);
+      expect(expired).toBeLessThanOrEqual(10);
+      removed += expired;
+      after = next;
+      expect(calls).toBeLessThan(20);
+    }
+    expect(removed).toBe(69);
+  });
+
   it("removes at most `limit` events per call, and reports `more`", async ({ store }) => {
     const events = sampleEvents(25);
     await appendEvents(store, events);

@@ -121,6 +121,7 @@ import {
 import {
   findInstallation,
   getTenant,
+  listInstallations,
   listTenants,
   putInstallation,
   putTenant,
@@ -149,7 +150,7 @@ import {
   releaseSubscriptions,
   removeSubscription,
 } from "./subscriptions.ts";
-import { sweep } from "./sweep.ts";
+import { sweep, sweepTenants } from "./sweep.ts";
 import {
   countChildren,
   findToken,
@@ -253,11 +254,13 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
     releaseEvents(dialect, tenant, ids, by, options),
   ),
   sweep: writes((retention) => sweep(dialect, retention)),
+  sweepTenants: writes((after, now, limit) => sweepTenants(dialect, after, now, limit)),
   putTenant: writes(putTenant),
   getTenant: reads(getTenant),
   listTenants: reads(listTenants),
   putInstallation: writes(putInstallation),
   findInstallation: reads(findInstallation),
+  listInstallations: reads(listInstallations),
   renameTenant: writes(renameTenant),
   putToken: writes(putToken),
   replaceTokens: writes(replaceTokens),

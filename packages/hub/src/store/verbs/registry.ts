@@ -1,23 +1,21 @@
 /** Tenants and GitHub installations. */
 import { execute, first, query, type Verb } from "../sql.ts";
-import type { Installation, InstallationUpdate, Tenant } from "../store.ts";
+import type { Installation, InstallationUpdate, Tenant, TenantStore } from "../store.ts";
 
-const TENANT_FIELDS = "id, name, created_at, seq, pruned_seq, pending, bytes, quota";
+const TENANT_FIELDS =
+  "id, name, created_at, seq, pruned_seq, pending, bytes, quota, processed_for, pending_for, max_bytes";
+const SETTABLE = ["name", "quota", "processed_for", "pending_for", "max_bytes"] as const;
 
-export function* putTenant(tenant: {
-  id: string;
-  name?: string | null;
-  quota?: number | null;
-  at: number;
-}): Verb<Tenant> {
+export function* putTenant(tenant: Parameters<TenantStore["putTenant"]>[0]): Verb<Tenant> {
   yield* query("INSERT INTO tenants (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING", [
     tenant.id,
     tenant.at,
   ]);
-  if (tenant.name !== undefined)
-    yield* query("UPDATE tenants SET name = ? WHERE id = ?", [tenant.name, tenant.id]);
-  if (tenant.quota !== undefined)
-    yield* query("UPDATE tenants SET quota = ? WHERE id = ?", [tenant.quota, tenant.id]);
+  for (const field of SETTABLE) {
+    const value = tenant[field];
+    if (value !== undefined)
+      yield* query(`UPDATE tenants SET ${field} = ? WHERE id = ?`, [value, tenant.id]);
+  }
   return (yield* getTenant(tenant.id)) as Tenant;
 }
 
@@ -70,8 +68,15 @@ const MAY_REPLACE = {
 };
 
 export function* findInstallation(id: string): Verb<Installation | undefined> {
-  return yield* first<Installation>(
-    "SELECT id, tenant_id AS tenant, account, version, suspended_at, removed_at FROM installations WHERE id = ?",
-    [id],
+  return yield* first<Installation>(`${SELECT_INSTALLATIONS} WHERE id = ?`, [id]);
+}
+
+export function* listInstallations(tenant: string): Verb<Installation[]> {
+  return yield* query<Installation>(
+    `${SELECT_INSTALLATIONS} WHERE tenant_id = ? ORDER BY updated_at, id`,
+    [tenant],
   );
 }
+
+const SELECT_INSTALLATIONS =
+  "SELECT id, tenant_id AS tenant, account, version, suspended_at, removed_at FROM installations";

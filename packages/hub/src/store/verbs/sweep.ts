@@ -5,7 +5,7 @@
  */
 import { idFloor } from "../../lib/ids.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
-import type { Retention, SweepResult } from "../store.ts";
+import type { Retention, SweepResult, TenantSettings, TenantSweep } from "../store.ts";
 import { decrementPending } from "./claim-events.ts";
 import { lockTenants } from "./lock-tenants.ts";
 
@@ -47,12 +47,13 @@ export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult
 
 function* findOverflow(maxBytes: number, limit: number): Verb<EventKey[]> {
   const tenants = yield* query<LargeTenant>(
-    "SELECT id, bytes FROM tenants WHERE bytes > ? ORDER BY bytes DESC LIMIT ?",
-    [maxBytes, limit],
+    "SELECT id, bytes, coalesce(max_bytes, ?) AS max_bytes FROM tenants " +
+      "WHERE bytes > coalesce(max_bytes, ?) ORDER BY bytes DESC LIMIT ?",
+    [maxBytes, maxBytes, limit],
   );
   // Runs that have not ended may need all events of the largest tenant; then the next one is swept.
   for (const tenant of tenants) {
-    const excess = yield* findExcess(tenant, maxBytes, limit);
+    const excess = yield* findExcess(tenant, limit);
     if (excess.length > 0) return excess;
   }
   return [];
@@ -61,9 +62,10 @@ function* findOverflow(maxBytes: number, limit: number): Verb<EventKey[]> {
 interface LargeTenant {
   id: string;
   bytes: number;
+  max_bytes: number;
 }
 
-function* findExcess(tenant: LargeTenant, maxBytes: number, limit: number): Verb<EventKey[]> {
+function* findExcess(tenant: LargeTenant, limit: number): Verb<EventKey[]> {
   const oldest = (processed: 0 | 1, max: number) =>
     query<EventKey & { size: number }>(
       `SELECT tenant_id, seq, size FROM events WHERE tenant_id = ? AND processed = ${processed} AND ${HAS_NO_OPEN_RUN} ORDER BY seq LIMIT ?`,
@@ -71,12 +73,65 @@ function* findExcess(tenant: LargeTenant, maxBytes: number, limit: number): Verb
     );
   const rows = yield* oldest(1, limit);
   if (rows.length < limit) rows.push(...(yield* oldest(0, limit - rows.length)));
-  let excess = tenant.bytes - maxBytes;
+  let excess = tenant.bytes - tenant.max_bytes;
   return rows.filter((row) => {
     const wanted = excess > 0;
     excess -= row.size;
     return wanted;
   });
+}
+
+const TENANTS_PER_CALL = 20;
+
+export function* sweepTenants(
+  dialect: Dialect,
+  after: string,
+  now: number,
+  limit: number,
+): Verb<TenantSweep> {
+  const tenants = yield* query<{ id: string } & TenantSettings>(
+    "SELECT id, processed_for, pending_for FROM tenants " +
+      "WHERE id > ? AND (processed_for IS NOT NULL OR pending_for IS NOT NULL) ORDER BY id LIMIT ?",
+    [after, TENANTS_PER_CALL],
+  );
+  const done: EventKey[] = [];
+  const expired: EventKey[] = [];
+  let next = after;
+  for (const { id, processed_for, pending_for } of tenants) {
+    if (processed_for !== null)
+      done.push(
+        ...(yield* query<EventKey>(
+          `SELECT tenant_id, seq FROM events WHERE tenant_id = ? AND processed = 1 AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
+          [id, now - processed_for, limit - done.length - expired.length],
+        )),
+      );
+    if (pending_for !== null)
+      expired.push(
+        ...(yield* findExpired(id, now - pending_for, limit - done.length - expired.length)),
+      );
+    if (done.length + expired.length >= limit) break; // the next call continues with this tenant
+    next = id;
+  }
+  yield* lockTenants(
+    dialect,
+    [...done, ...expired].map((event) => event.tenant_id),
+  );
+  const isEnd = tenants.length < TENANTS_PER_CALL && next === (tenants.at(-1)?.id ?? after);
+  return {
+    processed: yield* remove(dialect, done),
+    expired: yield* remove(dialect, expired),
+    next: isEnd ? null : next,
+  };
+}
+
+/** Reads only the oldest pending events, so that the cost does not grow with the backlog. */
+function* findExpired(tenant: string, before: number, limit: number): Verb<EventKey[]> {
+  const oldest = yield* query<EventKey & { id: string }>(
+    `SELECT tenant_id, seq, id FROM events WHERE tenant_id = ? AND processed = 0 AND ${HAS_NO_OPEN_RUN} ORDER BY seq LIMIT ?`,
+    [tenant, limit],
+  );
+  const floor = idFloor(before);
+  return oldest.filter(({ id }) => id < floor);
 }
 
 interface Removed {

@@ -1,0 +1,130 @@
+import { Hono } from "hono";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import { createAuthorizer } from "../tenants/authorizer.ts";
+import { createToken, EVERY_TENANT } from "../tenants/tokens.ts";
+import { createAuthorizeRequest } from "./authorize-request.ts";
+import { mountRoutes } from "./route.ts";
+import { tenantRoutes } from "./tenant-routes.ts";
+
+const DAY = 24 * 3_600_000;
+const NOW = Date.UTC(2026, 10, 17);
+const defaults = {
+  quota: 10_000,
+  retention: { processedFor: 3 * DAY, pendingFor: 90 * DAY, maxBytes: 8_000 },
+};
+
+let store: Store;
+let app: Hono;
+let operator: string;
+let acme: string;
+
+beforeEach(async () => {
+  store = openSqlite(`${tempFolder()}/hub.db`);
+  onTestFinished(() => store.close());
+  const now = () => NOW;
+  const authorizer = createAuthorizer({ store, now, everyTenant: undefined });
+  app = new Hono();
+  mountRoutes(
+    app,
+    tenantRoutes({ store, tokens: store, defaults, now }),
+    createAuthorizeRequest({ authorizer, checkHost: () => undefined }),
+  );
+  const tokenFor = (...tenants: string[]) =>
+    createToken(store, {
+      id: tenants.join(),
+      name: "test",
+      scopes: ["admin"],
+      tenants,
+      expiresAt: null,
+      now: NOW,
+    });
+  operator = await tokenFor(EVERY_TENANT);
+  acme = await tokenFor("acme");
+  for (const id of ["acme", "umbrella"]) await store.putTenant({ id, at: NOW });
+});
+
+async function call(method: string, path: string, token: string, body?: unknown) {
+  const response = await app.request(`http://hub${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}` },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, json: JSON.parse((await response.text()) || "null") };
+}
+
+const NONE = { quota: null, processed_days: null, pending_days: null, max_bytes: null };
+const HUBS = { quota: 10_000, processed_days: 3, pending_days: 90, max_bytes: 8_000 };
+
+describe("a tenant", () => {
+  it("has the hub's settings until it gets its own", async () => {
+    await store.putInstallation(
+      { id: "7", tenant: "acme", account: "acme", version: 1, change: "removed", suspended_at: 5 },
+      NOW,
+    );
+    const first = await call("GET", "/api/tenants/acme", operator);
+    expect(first.json).toMatchObject({ id: "acme", name: "acme", pending: 0, events: 0, bytes: 0 });
+    expect(first.json).toMatchObject({ settings: NONE, in_force: HUBS });
+    expect(first.json.installations).toEqual([
+      {
+        id: "7",
+        account: "acme",
+        suspended_at: new Date(5).toISOString(),
+        removed_at: new Date(NOW).toISOString(),
+      },
+    ]);
+    const change = { quota: 5, processed_days: 0.5, pending_days: 90, max_bytes: 9_000 };
+    const changed = await call("PATCH", "/api/tenants/acme", operator, change);
+    expect([changed.status, changed.json.settings]).toEqual([200, change]);
+    expect(changed.json.in_force).toEqual(change);
+    const back = await call("PATCH", "/api/tenants/acme", operator, { quota: null });
+    expect(back.json.settings).toEqual({ ...change, quota: null });
+    expect((await store.getTenant("umbrella"))?.quota).toBeNull();
+  });
+
+  it("keeps events for as long as the hub at most", async () => {
+    const longer = await call("PATCH", "/api/tenants/acme", operator, { processed_days: 3.01 });
+    expect([longer.status, longer.json.errors[0].path]).toEqual([400, "processed_days"]);
+    expect(longer.json.detail).toContain("at most 3");
+    // The operator has shortened the hub's retention.
+    await store.putTenant({ id: "acme", pending_for: 100 * DAY, at: NOW });
+    const { json } = await call("GET", "/api/tenants/acme", operator);
+    expect([json.settings.pending_days, json.in_force.pending_days]).toEqual([100, 90]);
+  });
+
+  it.each([{ quota: -1 }, { quota: 1.5 }, { pending_days: 0 }, { max_bytes: "9" }, { name: "x" }])(
+    "rejects %j",
+    async (change) => {
+      expect((await call("PATCH", "/api/tenants/acme", operator, change)).status).toBe(400);
+    },
+  );
+});
+
+describe("an admin of one tenant", () => {
+  it("changes its retention times, but not what bounds its costs", async () => {
+    const path = "/api/tenants/acme";
+    expect((await call("PATCH", path, acme, { processed_days: 1 })).status).toBe(200);
+    for (const change of [{ quota: 1 }, { max_bytes: null }])
+      expect((await call("PATCH", path, acme, change)).status, JSON.stringify(change)).toBe(403);
+    expect((await call("GET", path, acme)).json.settings).toEqual({ ...NONE, processed_days: 1 });
+  });
+
+  it("cannot tell another tenant from one that does not exist", async () => {
+    const responses = await Promise.all(
+      ["umbrella", "none", "umbrella?tenant=acme", "umbrella?tenant=umbrella"].flatMap((path) => [
+        call("GET", `/api/tenants/${path}`, acme),
+        call("PATCH", `/api/tenants/${path}`, acme, { processed_days: 1 }),
+      ]),
+    );
+    for (const { status, json } of responses) {
+      expect(status).toBe(404);
+      expect(json.detail).toMatch(/^There is no tenant \w+\.$/);
+    }
+    expect((await call("GET", "/api/tenants/none", operator)).json.detail).toBe(
+      "There is no tenant none.",
+    );
+    expect((await store.getTenant("umbrella"))?.processed_for).toBeNull();
+  });
+});
