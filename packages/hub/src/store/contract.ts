@@ -18,6 +18,7 @@ import { markContract } from "./contract/mark.ts";
 import { noticesContract } from "./contract/notices.ts";
 import { oauthContract } from "./contract/oauth.ts";
 import { payloadContract } from "./contract/payload.ts";
+import { peopleContract } from "./contract/people.ts";
 import { quotaContract } from "./contract/quota.ts";
 import { registryContract } from "./contract/registry.ts";
 import { runClaimsContract } from "./contract/run-claims.ts";
@@ -56,6 +57,7 @@ const suites: Record<string, Suite> = {
   notices: noticesContract,
   "the registry": registryContract,
   "the authorization server": oauthContract,
+  people: peopleContract,
   "the registry of endpoints": sourcesContract,
   "the subscription store": subscriptionsContract,
   "the flow store": flowsContract,

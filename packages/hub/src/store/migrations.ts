@@ -710,6 +710,27 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX installations_tenant ON installations (tenant_id)",
     ],
   },
+  {
+    name: "people and their memberships",
+    statements: [
+      `CREATE TABLE people (
+        id TEXT PRIMARY KEY,
+        login TEXT NOT NULL,
+        name TEXT,
+        avatar TEXT,
+        sealed TEXT,
+        checked_at BIGINT NOT NULL,
+        leased_until BIGINT NOT NULL DEFAULT 0
+      )`,
+      `CREATE TABLE memberships (
+        person TEXT NOT NULL,
+        tenant_id TEXT NOT NULL,
+        role TEXT NOT NULL,
+        PRIMARY KEY (person, tenant_id)
+      )`,
+      "CREATE INDEX memberships_tenant ON memberships (tenant_id)",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

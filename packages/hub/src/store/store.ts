@@ -11,6 +11,7 @@ import type { GrantStore } from "./grant-store.ts";
 import type { OAuthStore } from "./oauth-store.ts";
 import type { LargePack } from "./packs.ts";
 import type { Page } from "./page.ts";
+import type { PeopleStore } from "./people-store.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { ScheduleStore } from "./schedule-store.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -568,6 +569,7 @@ export interface HealthStore {
 export interface Store
   extends EventStore,
     TenantStore,
+    PeopleStore,
     SubscriptionStore,
     FlowStore,
     RunStore,

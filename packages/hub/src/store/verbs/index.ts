@@ -7,6 +7,7 @@ import type { ConnectionStore } from "../connection-store.ts";
 import type { FlowStore } from "../flow-store.ts";
 import type { GrantStore } from "../grant-store.ts";
 import type { OAuthStore } from "../oauth-store.ts";
+import type { PeopleStore } from "../people-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
 import type { SecretStore } from "../secret-store.ts";
@@ -89,6 +90,7 @@ import {
   rotateOAuthGrant,
   sweepOAuth,
 } from "./oauth.ts";
+import { endPerson, getPerson, leasePerson, putPerson } from "./people.ts";
 import { prepareRun, queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
   countPending,
@@ -190,6 +192,7 @@ function* lastSweep(): Verb<number | undefined> {
 
 type Verbs = EventStore &
   TenantStore &
+  PeopleStore &
   SubscriptionStore &
   FlowStore &
   RunStore &
@@ -283,6 +286,10 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   revokeOAuthGrant: writes(revokeOAuthGrant),
   listOAuthGrants: reads(listOAuthGrants),
   sweepOAuth: writes(sweepOAuth),
+  putPerson: writes(putPerson),
+  getPerson: reads(getPerson),
+  leasePerson: writes(leasePerson),
+  endPerson: writes(endPerson),
   putSource: writes(putSource),
   findSource: reads(findSource),
   listSources: reads(listSources),

@@ -46,6 +46,7 @@ export function* deleteSecret(tenant: string, name: string): Verb<boolean> {
 const SEALED = [
   { kind: "webhook secrets", table: "source_secrets", column: "sealed", order: "created_at" },
   { kind: "secrets of flows", table: "secrets", column: "sealed", order: "updated_at" },
+  { kind: "people", table: "people", column: "sealed", order: "checked_at" },
   { kind: "connections", table: "connections", column: "sealed", order: "id" },
   {
     kind: "grants of connections",

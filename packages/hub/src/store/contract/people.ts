@@ -1,0 +1,90 @@
+import { expect } from "vitest";
+import type { Person } from "../people-store.ts";
+import { START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const ada: Person = {
+  id: "github:7",
+  login: "ada",
+  name: "Ada",
+  avatar: "https://avatars.example/7",
+  sealed: "sealed 1",
+  checked_at: START,
+  memberships: [
+    { tenant: "100", role: "admin" },
+    { tenant: "7", role: "member" },
+  ],
+};
+
+export function peopleContract(it: It): void {
+  it("are stored with their memberships, and replaced as a whole", async ({ store, reopen }) => {
+    expect(await store.getPerson("github:7")).toBeUndefined();
+    expect(await store.putPerson(ada)).toBe(true);
+    await store.putPerson({ ...ada, id: "github:8", login: "bob", memberships: [] });
+    const again = await reopen();
+    expect(await again.getPerson("github:7")).toEqual(ada);
+    const renamed: Person = {
+      ...ada,
+      login: "ada-l",
+      name: null,
+      avatar: null,
+      sealed: "sealed 2",
+      checked_at: START + 1,
+      memberships: [{ tenant: "100", role: "member" }],
+    };
+    expect(await again.putPerson(renamed)).toBe(true);
+    expect(await again.getPerson("github:7")).toEqual(renamed);
+    expect(await again.getPerson("github:8")).toMatchObject({ login: "bob", memberships: [] });
+  });
+
+  it("are not changed by a check of replaced tokens", async ({ store }) => {
+    expect(await store.putPerson(ada, "sealed 1")).toBe(false);
+    expect(await store.getPerson("github:7")).toBeUndefined();
+    await store.putPerson(ada);
+    const checked = { ...ada, sealed: "sealed 2", memberships: [] };
+    expect(await store.putPerson(checked, "sealed 0")).toBe(false);
+    expect(await store.endPerson("github:7", "sealed 0", START)).toBe(false);
+    expect(await store.getPerson("github:7")).toEqual(ada);
+    expect(await store.putPerson(checked, "sealed 1")).toBe(true);
+    expect(await store.getPerson("github:7")).toEqual(checked);
+  });
+
+  it("are leased by one of several processes, until the person is stored", async ({ store }) => {
+    await store.putPerson(ada);
+    const lease = (now: number) => store.leasePerson("github:7", now, now + 10);
+    const leased = await Promise.all([lease(START), lease(START), lease(START + 9)]);
+    expect(leased.filter(Boolean)).toEqual([ada]);
+    expect(await lease(START + 20)).toEqual(ada);
+    expect(await lease(START + 21)).toBeUndefined();
+    await store.putPerson(ada, "sealed 1");
+    expect(await lease(START + 21)).toEqual(ada);
+    expect(await store.leasePerson("github:8", START, START + 10)).toBeUndefined();
+  });
+
+  it("end with their tokens and sessions, and can sign in again", async ({ store }) => {
+    await store.putPerson(ada);
+    const token = (id: string, person: string | null) =>
+      store.putToken({
+        id,
+        kind: "session",
+        person,
+        name: id,
+        hash: `hash of ${id}`,
+        scopes: ["admin"],
+        tenants: ["*"],
+        created_at: START,
+        expires_at: START + 10,
+      });
+    await token("tab", "github:7");
+    await token("tab of another person", "github:8");
+    await token("tab of the operator", null);
+    expect(await store.endPerson("github:7", "sealed 1", START + 1)).toBe(true);
+    expect(await store.endPerson("github:7", "sealed 1", START + 2)).toBe(false);
+    expect(await store.getPerson("github:7")).toEqual({ ...ada, sealed: null, memberships: [] });
+    const ended = (await store.listTokens("session")).filter(({ revoked_at }) => revoked_at);
+    expect(ended.map(({ id }) => id)).toEqual(["tab"]);
+    await store.putPerson(ada);
+    expect(await store.getPerson("github:7")).toEqual(ada);
+    expect(await store.getToken("tab")).toMatchObject({ revoked_at: START + 1 });
+  });
+}

@@ -1,0 +1,69 @@
+/** People and their memberships. */
+import type { Membership, Person } from "../people-store.ts";
+import { first, insert, query, type Verb } from "../sql.ts";
+
+export function* putPerson(person: Person, ifSealed?: string): Verb<boolean> {
+  const { id, login, name, avatar, sealed, checked_at, memberships } = person;
+  const fields = [login, name, avatar, sealed, checked_at];
+  const stored =
+    ifSealed === undefined
+      ? yield* query(
+          "INSERT INTO people (id, login, name, avatar, sealed, checked_at) VALUES (?, ?, ?, ?, ?, ?) " +
+            "ON CONFLICT (id) DO UPDATE SET login = excluded.login, name = excluded.name, avatar = excluded.avatar, " +
+            "sealed = excluded.sealed, checked_at = excluded.checked_at, leased_until = 0 RETURNING id",
+          [id, ...fields],
+        )
+      : yield* query(
+          "UPDATE people SET login = ?, name = ?, avatar = ?, sealed = ?, checked_at = ?, leased_until = 0 " +
+            "WHERE id = ? AND sealed = ? RETURNING id",
+          [...fields, id, ifSealed],
+        );
+  if (stored.length === 0) return false;
+  yield* removeMemberships(id);
+  yield* insert(
+    "memberships",
+    ["person", "tenant_id", "role"],
+    memberships.map(({ tenant, role }) => [id, tenant, role]),
+  );
+  return true;
+}
+
+export function* getPerson(id: string): Verb<Person | undefined> {
+  // One statement: a person is never read with the memberships of another commit.
+  const rows = yield* query<Omit<Person, "memberships"> & Partial<Membership>>(
+    "SELECT id, login, name, avatar, sealed, checked_at, tenant_id AS tenant, role FROM people " +
+      "LEFT JOIN memberships ON person = id WHERE id = ? ORDER BY tenant_id",
+    [id],
+  );
+  if (!rows[0]) return undefined;
+  const { tenant: _, role: __, ...person } = rows[0];
+  const memberships = rows.flatMap(({ tenant, role }) =>
+    tenant && role ? [{ tenant, role }] : [],
+  );
+  return { ...person, memberships };
+}
+
+export function* leasePerson(id: string, now: number, until: number): Verb<Person | undefined> {
+  const leased = yield* first(
+    "UPDATE people SET leased_until = ? WHERE id = ? AND leased_until <= ? RETURNING id",
+    [until, id, now],
+  );
+  return leased && (yield* getPerson(id));
+}
+
+export function* endPerson(id: string, sealed: string, at: number): Verb<boolean> {
+  const ended = yield* first(
+    "UPDATE people SET sealed = NULL, leased_until = 0 WHERE id = ? AND sealed = ? RETURNING id",
+    [id, sealed],
+  );
+  if (!ended) return false;
+  yield* removeMemberships(id);
+  yield* query("UPDATE tokens SET revoked_at = ? WHERE person = ? AND revoked_at IS NULL", [
+    at,
+    id,
+  ]);
+  return true;
+}
+
+const removeMemberships = (person: string): Verb<unknown> =>
+  query("DELETE FROM memberships WHERE person = ?", [person]);

@@ -1,0 +1,31 @@
+/**
+ * Whose events a person may see: those of the own account, and of organizations with an active
+ * membership, if they have installed the App.
+ *
+ * GitHub's list of installations is not enough: it also names every account in which the person can
+ * read a single repository.
+ */
+import type { Membership, Role } from "../store/people-store.ts";
+import { MAX_TENANTS } from "./tokens.ts";
+
+export interface GithubIdentity {
+  id: string;
+  /** The ids of the accounts with an installation that the person can access. */
+  installedIn: readonly string[];
+  organizations: readonly { id: string; state: string; role: string }[];
+}
+
+export function membershipsOf({ id, installedIn, organizations }: GithubIdentity): Membership[] {
+  const roles = new Map<string, Role>();
+  // A billing manager is not a member.
+  for (const { id, state, role } of organizations)
+    if (state === "active" && (role === "admin" || role === "member")) roles.set(id, role);
+  roles.set(id, "admin");
+  return [...new Set(installedIn)]
+    .flatMap((tenant) => {
+      const role = roles.get(tenant);
+      return role === undefined ? [] : [{ tenant, role }];
+    })
+    .sort((one, other) => (one.tenant < other.tenant ? -1 : 1))
+    .slice(0, MAX_TENANTS);
+}

@@ -1,0 +1,58 @@
+/**
+ * A sign-in at GitHub that has begun in one browser. Its state and its PKCE verifier are in a sealed
+ * cookie of that browser: a response that another browser has requested is rejected, so nobody can be
+ * signed in as somebody else by a link.
+ */
+import { z } from "zod";
+import { equalBytes, toBase64, utf8 } from "../lib/hmac.ts";
+import type { Seal } from "../lib/seal.ts";
+import { randomSecret } from "./tokens.ts";
+
+export const PENDING_MS = 10 * 60_000;
+
+const pendingSchema = z.object({
+  /** Other sealed texts of the hub are not pending sign-ins. */
+  kind: z.literal("github sign-in"),
+  state: z.string().min(40),
+  verifier: z.string().min(43),
+  returnTo: z.string(),
+  until: z.number(),
+});
+export type PendingSignIn = z.infer<typeof pendingSchema>;
+
+export async function beginSignIn(seal: Pick<Seal, "seal">, returnTo: string, now: number) {
+  const pending: PendingSignIn = {
+    kind: "github sign-in",
+    state: randomSecret(""),
+    verifier: randomSecret(""),
+    returnTo,
+    until: now + PENDING_MS,
+  };
+  const { state, verifier } = pending;
+  const cookie = await seal.seal(JSON.stringify(pending));
+  return { cookie, state, challenge: await challengeOf(verifier) };
+}
+
+/** Undefined if the response does not belong to the sign-in of this browser, or comes too late. */
+export async function resumeSignIn(
+  seal: Pick<Seal, "unseal">,
+  cookie: string | undefined,
+  state: string | undefined,
+  now: number,
+): Promise<PendingSignIn | undefined> {
+  if (cookie === undefined || state === undefined) return undefined;
+  const text = await seal.unseal(cookie).catch(() => "null");
+  const { data: pending } = pendingSchema.safeParse(JSON.parse(text));
+  return pending && pending.until > now && equalBytes(utf8(pending.state), utf8(state))
+    ? pending
+    : undefined;
+}
+
+/** RFC 7636, with S256. */
+async function challengeOf(verifier: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", utf8(verifier));
+  return toBase64(new Uint8Array(digest))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+}

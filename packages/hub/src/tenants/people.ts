@@ -1,0 +1,129 @@
+/**
+ * The people of this hub. GitHub confirms the memberships of a person again when they are older than
+ * `recheckMs`, so that a removed member loses access within that time. While GitHub is unavailable, the
+ * last confirmed memberships stay valid for `keepMs`. If GitHub rejects the person's tokens, the person's
+ * sessions and tokens end.
+ */
+import type { Log } from "../lib/log.ts";
+import type { Seal } from "../lib/seal.ts";
+import type { PeopleStore, Person } from "../store/people-store.ts";
+import type { GithubPerson, GithubUsers, UserAnswer, UserTokens } from "./github-users.ts";
+
+export interface PeopleOptions {
+  store: PeopleStore;
+  github: Pick<GithubUsers, "identify" | "refreshTokens">;
+  seal: Seal;
+  now: () => number;
+  recheckMs: number;
+  keepMs: number;
+  log: Pick<Log, "warn" | "info">;
+  onError: (error: unknown) => void;
+}
+
+export interface People {
+  /** Stores the person to whom GitHub has given these tokens. */
+  signIn(tokens: UserTokens): Promise<UserAnswer<Person>>;
+  /**
+   * The person with the memberships that are valid now. With `wait`, old memberships are confirmed
+   * before it returns; otherwise in the background. `unconfirmed`: GitHub has not confirmed them for
+   * too long. `ended`: the person must sign in again.
+   */
+  find(id: string, options: { wait: boolean }): Promise<Person | "unconfirmed" | "ended">;
+}
+
+/** Longer than a check takes. After a failed check, the next one starts when the lease has ended. */
+const LEASE_MS = 30_000;
+/** An access token is refreshed before it expires: the requests of a check take some time. */
+const EXPIRY_MARGIN_MS = 60_000;
+
+export function createPeople(options: PeopleOptions): People {
+  const { store, github, seal, now, recheckMs, keepMs, log, onError } = options;
+  const checks = new Map<string, Promise<Person | undefined>>();
+
+  /** A time in the future is not recent either: the clock has been set back. */
+  const isYounger = ({ checked_at }: Person, ms: number) =>
+    checked_at <= now() && now() - checked_at < ms;
+
+  /** Concurrent callers share one check. */
+  const check = (id: string): Promise<Person | undefined> => {
+    const running = checks.get(id);
+    if (running) return running;
+    const started = runCheck(id).finally(() => checks.delete(id));
+    checks.set(id, started);
+    return started;
+  };
+
+  async function runCheck(id: string): Promise<Person | undefined> {
+    const leased = await store.leasePerson(id, now(), now() + LEASE_MS);
+    // Another process checks the person, or has failed to recently.
+    if (leased?.sealed) {
+      const { sealed, answer } = await confirm({ ...leased, sealed: leased.sealed });
+      if (answer.outcome === "ok")
+        await store.putPerson({ ...answer.value, sealed, checked_at: now() }, sealed);
+      else if (answer.outcome === "rejected") {
+        log.info(
+          { person: id, reason: answer.message },
+          "GitHub has ended the sign-in of a person",
+        );
+        await store.endPerson(id, sealed, now());
+      } else
+        log.warn({ person: id, reason: answer.message }, "cannot confirm memberships at GitHub");
+    }
+    return store.getPerson(id);
+  }
+
+  /** Also returns the tokens that are stored after it. */
+  async function confirm(
+    person: Person & { sealed: string },
+  ): Promise<{ sealed: string; answer: UserAnswer<GithubPerson> }> {
+    const { sealed } = person;
+    const tokens = await unsealTokens(sealed);
+    if (!tokens) return { sealed, answer: CANNOT_UNSEAL };
+    const { access, refresh, expiresAt } = tokens;
+    const isExpired = expiresAt !== null && expiresAt - EXPIRY_MARGIN_MS <= now();
+    const answer = isExpired ? EXPIRED : await github.identify(access);
+    if (answer.outcome !== "rejected" || refresh === null) return { sealed, answer };
+    const refreshed = await github.refreshTokens(refresh);
+    if (refreshed.outcome !== "ok") return { sealed, answer: refreshed };
+    // Stored before anything else can fail: GitHub no longer accepts the former tokens.
+    const renewed = await sealTokens(refreshed.value);
+    await store.putPerson({ ...person, sealed: renewed }, sealed);
+    return { sealed: renewed, answer: await github.identify(refreshed.value.access) };
+  }
+
+  const sealTokens = (tokens: UserTokens) => seal.seal(JSON.stringify(tokens));
+  const unsealTokens = (sealed: string) =>
+    seal.unseal(sealed).then(
+      (text) => JSON.parse(text) as UserTokens,
+      () => undefined,
+    );
+
+  return {
+    async signIn(tokens) {
+      const answer = await github.identify(tokens.access);
+      if (answer.outcome !== "ok") return answer;
+      const sealed = await sealTokens(tokens);
+      const person = { ...answer.value, sealed, checked_at: now() };
+      await store.putPerson(person);
+      return { outcome: "ok", value: person };
+    },
+
+    async find(id, { wait }) {
+      let person = await store.getPerson(id);
+      if (person?.sealed && !isYounger(person, recheckMs)) {
+        const checked = check(id);
+        if (wait) person = await checked;
+        else checked.catch(onError);
+      }
+      if (!person?.sealed) return "ended";
+      return isYounger(person, keepMs) ? person : "unconfirmed";
+    },
+  };
+}
+
+/** Not a rejection: one process with a wrong key must not end all sessions. */
+const CANNOT_UNSEAL = {
+  outcome: "unavailable" as const,
+  message: "the stored tokens cannot be decrypted with the key of this hub",
+};
+const EXPIRED = { outcome: "rejected" as const, message: "the access token has expired" };
