@@ -115,6 +115,8 @@ export interface HubSettings {
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
   /** How long ended runs and deleted flows are kept. */
   keepRunsMs: number;
+  /** After this time, GitHub must confirm the memberships of a person again. */
+  membershipRecheckMs: number;
   /** Undefined: the default of the sweeper. */
   sweepEveryMs: number | undefined;
   /** Offer the draft of MCP Events on /mcp, with webhooks to subscribers. */

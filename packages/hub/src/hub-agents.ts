@@ -161,7 +161,7 @@ function createHubAutomations(options: HubAgentsOptions): Automations {
 
 /** The MCP Events draft: the context of its methods, and the deliverer of its webhooks. */
 function createEventsDraft(
-  { store, ports, settings, seal, onError }: HubAgentsOptions,
+  { store, tokens, ports, settings, seal, onError }: HubAgentsOptions,
   feed: Feed,
   slots: StreamSlots,
 ) {
@@ -171,6 +171,7 @@ function createEventsDraft(
   const post = createPostWebhook({ fetch: guardedFetch, now, allowHttp, makeHmacKey });
   const deliverer = createDeliverer({
     store,
+    tokens,
     feed,
     post,
     unseal: seal.unseal,

@@ -4,6 +4,7 @@ import { createApp } from "./api/app.ts";
 import { limitConcurrency } from "./api/concurrency-limit.ts";
 import { describedRoutes } from "./api/described-routes.ts";
 import { eventRoutes } from "./api/event-routes.ts";
+import { addGithubSignIn, signInMethodsRoute } from "./api/github-sign-in.ts";
 import type { HomePage } from "./api/home.ts";
 import { type GetHubInfo, hubInfoRoute } from "./api/hub-info.ts";
 import { addInboxRoutes } from "./api/inbox-routes.ts";
@@ -25,6 +26,7 @@ import { CHECK_WAIT_MS } from "./connections/connection-registry.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { createHubAgents } from "./hub-agents.ts";
+import type { HubPeople } from "./hub-people.ts";
 import type { SendTestEvent } from "./ingest/callback/send-test-event.ts";
 import type { Refusals } from "./ingest/refusals.ts";
 import type { SendSample } from "./ingest/send-sample.ts";
@@ -51,6 +53,8 @@ export interface HubRoutesOptions {
   home: (isLocal: boolean) => Promise<HomePage>;
   hubInfo: GetHubInfo;
   sessions: Sessions;
+  /** Undefined if people cannot sign in with GitHub. */
+  people: HubPeople | undefined;
   checkReady: () => Promise<void>;
   refusals: Refusals;
   drafts: DraftRuns;
@@ -82,10 +86,20 @@ export function createHubRoutes(options: HubRoutesOptions) {
     apps: agents.appServers,
   });
   addSignInRoute(app, options.sessions, agents.checkHost);
+  addGithubSignIn(app, {
+    github: options.people?.github,
+    people: options.people?.people,
+    sessions: options.sessions,
+    seal: options.seal,
+    checkHost: agents.checkHost,
+    publicUrl: settings.publicUrl,
+    now: ports.timers.now,
+    log: ports.log,
+  });
   const routes = apiRoutes(options);
   mountRoutes(app, routes, agents.authorizeRequest, settings.limits);
   addOpenApiRoute(app, {
-    routes: [...describedRoutes, signInRoute, ...routes],
+    routes: [...describedRoutes, signInRoute, signInMethodsRoute, ...routes],
     version: settings.version,
     schemas: parameterSchemas(registry),
     checkHost: agents.checkHost,

@@ -15,6 +15,7 @@ import type { Keeper } from "./connections/keeper.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createHubAgents } from "./hub-agents.ts";
 import { createHubConnections, keepConnections } from "./hub-connections.ts";
+import { createHubPeople } from "./hub-people.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
 import { createHubRoutes } from "./hub-routes.ts";
 import { createHubRuns } from "./hub-runs.ts";
@@ -35,6 +36,7 @@ import { createLookUpInstallation, requestInstallation } from "./tenants/look-up
 import { createSessions, OPERATOR } from "./tenants/sessions.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
 import { ensureAdminToken } from "./tenants/tokens.ts";
+import { withPeople } from "./tenants/with-people.ts";
 
 export interface HubOptions {
   store: Store;
@@ -73,15 +75,17 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const ports: HostPorts = { ...options.ports, timers };
   const { log } = ports;
   const { now } = timers;
-  const tokens =
-    settings.localToken === undefined
-      ? store
-      : await withLocalToken(store, settings.localToken, now());
   const newId = createIds();
   const seal = createSeal(settings.sealKey);
   const onError = (error: unknown) => {
     if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
   };
+  const people = createHubPeople({ store, ports, settings, seal, onError });
+  const stored = withPeople(store, people?.people);
+  const tokens =
+    settings.localToken === undefined
+      ? stored
+      : await withLocalToken(stored, settings.localToken, now());
   const tenant = settings.tenancy === "single" ? LOCAL_TENANT : undefined;
   if (tenant !== undefined) await store.putTenant({ id: tenant, at: now() });
   await logLegacyMigration(log, () =>
@@ -140,7 +144,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const closing = new AbortController();
   const isStopping = () => closing.signal.aborted;
   const startedAt = new Date(now()).toISOString();
-  const sessions = createSessions({ store, newId, now });
+  const sessions = createSessions({ store, tokens, newId, now });
   let url = "";
   let stopSweeper = () => {};
   let keeper: Keeper | undefined;
@@ -156,6 +160,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sendSample: pipeline.sendSample,
     sendTestEvent: pipeline.sendTestEvent,
     sessions,
+    people,
     hubInfo: (origin) =>
       hubInfoOf(options, settings.publicUrl?.replace(/\/$/, "") ?? origin, startedAt),
     home: async (isLocal) => ({

@@ -24,6 +24,7 @@ const LAYERS = [
   "api",
   "pipeline.ts",
   "host-ports.ts",
+  "hub-people.ts",
   "hub-pipeline.ts",
   "hub-connections.ts",
   "hub-runs.ts",

@@ -12,7 +12,7 @@ export interface HomePage {
   newest: readonly SummaryView[] | null;
 }
 
-const escapeHtml = (text: string) =>
+export const escapeHtml = (text: string) =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 export function homePage(page: HomePage, nonce = ""): string {

@@ -24,6 +24,7 @@ export const DENIED_TITLES: Record<Denied["status"], string> = {
   401: "Unauthorized",
   403: "Forbidden",
   421: "Misdirected request",
+  503: "Service unavailable",
 };
 
 export const deniedResponse = ({ status, code, detail, headers }: Denied) =>

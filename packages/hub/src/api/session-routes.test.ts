@@ -20,7 +20,7 @@ function setup() {
   onTestFinished(() => store.close());
   let at = Date.UTC(2026, 10, 16);
   const now = () => at;
-  const sessions = createSessions({ store, newId: createIds(), now });
+  const sessions = createSessions({ store, tokens: store, newId: createIds(), now });
   const authorizer = createAuthorizer({ store, now, everyTenant: ["local"] });
   const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl: undefined });
   const app = new Hono();
@@ -253,7 +253,7 @@ describe("a link of a token", () => {
     // The authorizer still has the token in its cache.
     expect((await request("GET", "/api/session", { authorization })).status).toBe(200);
     expect((await link()).status).toBe(403);
-    const late = await sessions.createCode({ scopes, tenants, parent: "t" });
+    const late = await sessions.createCode({ scopes, tenants, parent: "t", person: null });
     expect((await signIn(late)).status).toBe(401);
     expect((await store.listTokens("session")).every((one) => one.revoked_at !== null)).toBe(true);
   });
@@ -261,8 +261,10 @@ describe("a link of a token", () => {
   it("is one of at most 1,000 links and sessions of a token", async () => {
     const { store, now } = setup();
     const full = { ...store, countChildren: async () => 1_000 };
-    const sessions = createSessions({ store: full, newId: createIds(), now });
-    await expect(sessions.createCode({ ...OPERATOR, parent: "t" })).rejects.toThrow("limit");
+    const sessions = createSessions({ store: full, tokens: full, newId: createIds(), now });
+    await expect(sessions.createCode({ ...OPERATOR, parent: "t", person: null })).rejects.toThrow(
+      "limit",
+    );
     await sessions.createCode(OPERATOR);
   });
 

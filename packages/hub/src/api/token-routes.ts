@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
+import { allows, scopesIn } from "../tenants/granted-scopes.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import {
   createToken,
@@ -67,12 +68,16 @@ export interface TokenRoutes {
 }
 
 export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes): Route[] {
-  /** Returns a function that checks whether the caller's token includes all given tenants. */
+  /** Returns a function that checks whether the caller is admin of all given tenants. */
   const includesTenants = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
-    const granted = (await tokens.getToken(access.token))?.tenants ?? [];
-    return (tenants: readonly string[]) =>
-      granted.includes(EVERY_TENANT) || tenants.every((tenant) => granted.includes(tenant));
+    const caller = await tokens.getToken(access.token);
+    const isAdmin = (tenant: string) =>
+      caller !== undefined && allows({ scopes: scopesIn(caller, tenant) }, "admin");
+    return (tenants: readonly string[]) => tenants.every(isAdmin);
   };
+  /** Tokens and sessions of the person who is the caller, whatever their tenants. */
+  const isOwn = ({ access }: Pick<RouteRequest<unknown, unknown>, "access">, token: Token) =>
+    token.person !== null && token.person === access.person;
 
   return [
     defineRoute({
@@ -98,12 +103,14 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
             ? [await store.listTokens(kind)]
             : await Promise.all([
                 store.listTokens(kind, tenant),
-                // Only an operator sees the tokens of operators.
-                includes([EVERY_TENANT]) ? store.listTokens(kind, EVERY_TENANT) : [],
+                // Only an operator sees the tokens of operators. A person sees the own ones.
+                includes([EVERY_TENANT]) || access.person !== undefined
+                  ? store.listTokens(kind, EVERY_TENANT)
+                  : [],
               ]);
         const byId = new Map(listed.flat().map((token) => [token.id, token]));
         const items = [...byId.values()]
-          .filter(({ tenants }) => includes(tenants))
+          .filter((token) => includes(token.tenants) || isOwn({ access }, token))
           .toSorted((one, other) => one.created_at - other.created_at);
         return { json: { items: items.map(viewToken) } };
       },
@@ -133,6 +140,7 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
           name: body.name,
           scopes: body.scopes,
           tenants,
+          person: access.person ?? null,
           expiresAt: body.days === undefined ? null : at + Math.ceil(body.days * DAY_MS),
         };
         const token = await createToken(store, { ...created, now: at });
@@ -154,7 +162,8 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       response: { status: 204 },
       async handle({ access, param }) {
         const token = await store.getToken(param("token"));
-        const isAllowed = token && (await includesTenants({ access }))(token.tenants);
+        const isAllowed =
+          token && (isOwn({ access }, token) || (await includesTenants({ access }))(token.tenants));
         if (!isAllowed || !(await store.revokeToken(token.id, now())))
           throw new RequestError(
             "not_found",

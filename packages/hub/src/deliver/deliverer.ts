@@ -75,7 +75,7 @@ export function createDeliverer({
     const begin = async (): Promise<Delivery | undefined> => {
       try {
         const found = await store.findSubscription(id);
-        if (found && !closed) return await openDelivery(found.subscription, context, onStopped);
+        if (found && !closed) return await openDelivery(found, context, onStopped);
       } catch (error) {
         onError(error);
       }

@@ -9,9 +9,11 @@ import { elapsedSince, type Instant, instant } from "../lib/elapsed.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Semaphore } from "../lib/semaphore.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { DeliveryProgress, EventRow, Store, Subscription, Token } from "../store/store.ts";
+import type { DeliveryProgress, EventRow, Store, Subscription } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
 import { grants } from "../tenants/authorizer.ts";
+import type { GrantedToken } from "../tenants/granted-scopes.ts";
+import type { TokenLookup } from "../tenants/local-token.ts";
 import { matchesFilter, toEventFilter } from "./event-filter.ts";
 import type { Envelope } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
@@ -22,6 +24,8 @@ export type DeliveryOutcome = "delivered" | "failed" | "skipped" | "gone" | "ter
 
 export interface DeliveryContext {
   store: Pick<Store, "findSubscription" | "removeSubscription" | "getPayload" | "getLogId">;
+  /** For the tokens of the principals. */
+  tokens: Pick<TokenLookup, "getToken">;
   feed: Feed;
   post: PostWebhook;
   unseal: Seal["unseal"];
@@ -157,11 +161,12 @@ export async function openDelivery(
   /** Reads the subscription; undefined if it has ended or another process has leased it. */
   const refresh = async () => {
     const found = await store.findSubscription(id);
+    const token = await context.tokens.getToken(principal);
     if (ended) return undefined;
-    if (!found || found.subscription.leased_by !== context.by) return void halt();
-    const ending = endingOf(found.subscription, found.token, now());
-    if (!ending) return found.subscription;
-    return void (await terminate(found.subscription, ending));
+    if (found?.leased_by !== context.by) return void halt();
+    const ending = endingOf(found, token, now());
+    if (!ending) return found;
+    return void (await terminate(found, ending));
   };
 
   const scheduleRetry = (reason: string, retryAfterMs: number) => {
@@ -320,7 +325,7 @@ type Ending = Omit<Extract<Envelope, { type: "terminated" }>, "type">;
 /** Why the subscription ends; undefined if it continues. */
 function endingOf(
   { expires_at, tenants }: Subscription,
-  token: Token | undefined,
+  token: GrantedToken | undefined,
   now: number,
 ): Ending | undefined {
   if (expires_at <= now)

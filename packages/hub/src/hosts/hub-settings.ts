@@ -40,6 +40,7 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
         ? undefined
         : { header: proxyHeader.toLowerCase(), networks: parseNetworks(settings.proxyAddresses) },
     rateLimit: settings.rateLimit,
+    membershipRecheckMs: settings.membershipRecheck * 1000,
     quota: quotaOf(settings),
     retention: {
       processedFor: settings.keepProcessedDays * DAY_MS,

@@ -127,6 +127,7 @@ export const definitions = {
   githubAppSlug: setting({ env: "GITHUB_APP_SLUG", flag: "github-app-slug", help: "the name of the App in URLs, for the link that installs it", schema: z.string("must be a string").trim().regex(/^[a-z0-9-]+$/i, "must be the last part of https://github.com/apps/…").optional() }),
   githubClientId: setting({ env: "GITHUB_CLIENT_ID", flag: "github-client-id", help: "the client ID of the App, to sign in with GitHub", schema: nonEmpty.optional() }),
   githubClientSecret: setting({ env: "GITHUB_CLIENT_SECRET", secret: true, help: "a client secret of the App", schema: nonEmpty.optional() }),
+  membershipRecheck: setting({ env: "SIGNALBOX_MEMBERSHIP_RECHECK", flag: "membership-recheck", help: "seconds after which GitHub must confirm the memberships of a person again", schema: integer(1, 3_600).default(120) }),
   rateLimit: setting({ env: "SIGNALBOX_RATE_LIMIT", flag: "rate-limit", help: "failed webhooks per client address and second, then only signed ones are accepted; 0 = no limit", schema: integer(0, 1_000_000).default(100) }),
   quota: setting({ env: "SIGNALBOX_QUOTA", flag: "quota", help: "pending events per tenant; 0 = no limit (default: no limit for single, 10000 for github)", schema: integer(0, Number.MAX_SAFE_INTEGER).optional() }),
   proxyHeader: setting({ env: "SIGNALBOX_PROXY_HEADER", flag: "proxy-header", help: "header with the client's address, set by a trusted proxy, such as x-forwarded-for", schema: z.string().regex(/^[a-z0-9-]+$/i, "must be the name of a header").optional() }),

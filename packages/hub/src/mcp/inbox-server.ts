@@ -16,7 +16,7 @@ import type { BodyLimits } from "../lib/limits.ts";
 import { messageWithField, RequestError } from "../lib/request-error.ts";
 import type { Explainer } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
-import { type Access, type Authorizer, allows } from "../tenants/authorizer.ts";
+import { type Access, type Authorizer, narrowTo } from "../tenants/authorizer.ts";
 import { errorResult } from "./app-results.ts";
 import { batchOf } from "./batch.ts";
 import { addEventsDraft } from "./events/add-events-draft.ts";
@@ -99,7 +99,7 @@ export function createInboxServer({
     );
     server.setRequestHandler("tools/list", (_, context) => ({
       tools: allTools
-        .filter(({ scope }) => allows(requestContextOf(context).access, scope))
+        .filter(({ scope }) => narrowTo(requestContextOf(context).access, scope))
         .map(({ listed }) => listed),
     }));
     server.setRequestHandler("tools/call", async ({ params }, context) => {
@@ -183,10 +183,13 @@ export function createInboxServer({
   }
 
   async function call(tool: Tool, args: unknown, context: ToolContext): Promise<CallToolResult> {
-    if (!allows(context.access, tool.scope))
+    const access = narrowTo(context.access, tool.scope);
+    if (!access)
       return errorResult(`The token lacks the scope ${tool.scope}, which ${tool.name} requires.`);
     try {
-      const result = await tool.call(args, context);
+      // A copy would evaluate the getter `signal`.
+      const narrowed = access === context.access ? context : { ...context, access };
+      const result = await tool.call(args, narrowed);
       const { text, json = JSON.stringify(text), note, structured } = result;
       const blocks = note === undefined ? [json] : [json, note];
       return {

@@ -35,7 +35,7 @@ export interface PeopleStore {
    */
   leasePerson(id: string, now: number, until: number): Promise<Person | undefined>;
   /**
-   * Removes the tokens at GitHub and the memberships, and revokes all tokens and sessions of the person.
+   * Removes the tokens at GitHub and the memberships, and revokes all tokens, sessions and OAuth grants of the person.
    * False if `sealed` is no longer the stored value.
    */
   endPerson(id: string, sealed: string, at: number): Promise<boolean>;

@@ -538,10 +538,7 @@ export interface SubscriptionStore {
     subscription: NewSubscription,
     options: PutSubscriptionOptions,
   ): Promise<Subscription | undefined>;
-  /** Returns the subscription, with the token of its principal if that token exists. */
-  findSubscription(
-    id: string,
-  ): Promise<{ subscription: Subscription; token: Token | undefined } | undefined>;
+  findSubscription(id: string): Promise<Subscription | undefined>;
   countSubscriptions(principal: string): Promise<number>;
   /**
    * If `ifUpdatedAt` is given, removes the subscription only if its `updated_at` has this value. If

@@ -1,14 +1,21 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { sha256Hex } from "../lib/hmac.ts";
 import type { Token } from "../store/store.ts";
-import { type Access, type AuthorizerOptions, createAuthorizer } from "./authorizer.ts";
+import {
+  type Access,
+  type AuthorizerOptions,
+  createAuthorizer,
+  narrowTo,
+  type Requirement,
+} from "./authorizer.ts";
+import type { GrantedToken } from "./granted-scopes.ts";
 
 async function setup(options: Partial<AuthorizerOptions> = {}) {
-  const tokens = new Map<string, Token>();
+  const tokens = new Map<string, GrantedToken>();
   let queries = 0;
   let at = 1_000;
   const errors: unknown[] = [];
-  const find = async (match: (token: Token) => boolean) => {
+  const find = async (match: (token: GrantedToken) => boolean) => {
     queries += 1;
     const token = [...tokens.values()].find(match);
     return token && { ...token };
@@ -23,7 +30,7 @@ async function setup(options: Partial<AuthorizerOptions> = {}) {
     onError: (error) => errors.push(error),
     ...options,
   });
-  const add = async (id: string, given: Partial<Token> = {}) => {
+  const add = async (id: string, given: Partial<GrantedToken> = {}) => {
     tokens.set(id, {
       id,
       kind: "token",
@@ -271,4 +278,111 @@ it("rejects a revoked token within a second of real time, although the clock is 
   advance(-3_600_000);
   elapsed += 1_001;
   expect(await authorize("Bearer ada")).toMatchObject({ code: "token_revoked" });
+});
+
+describe("a token of a person", () => {
+  const roles = new Map([
+    ["acme", "admin"],
+    ["umbrella", "member"],
+  ] as const);
+  const ada = { person: "github:7", tenants: [...roles.keys()], roles, scopes: ["admin"] } as const;
+  const granted = ada as unknown as Partial<GrantedToken>;
+  const MEMBER = ["inbox:read", "inbox:write", "flows:call", "runs:read"];
+
+  it("allows in each tenant what the role allows", async () => {
+    const { authorize, add } = await setup();
+    await add("ada", granted);
+    const authorizeFor = (requirement: Requirement) => authorize("Bearer ada", requirement);
+    expect(await authorizeFor({ scope: "inbox:read" })).toEqual({
+      ...access("ada", { tenants: ["acme", "umbrella"] }),
+      person: "github:7",
+      scopes: MEMBER,
+      adminTenants: ["acme"],
+    });
+    expect(await authorizeFor({ scope: "admin" })).toMatchObject({
+      scopes: ["admin"],
+      tenants: ["acme"],
+    });
+    expect(await authorizeFor({ scope: "admin", tenant: "acme" })).toMatchObject({
+      scopes: ["admin"],
+      tenants: ["acme"],
+    });
+    expect(await authorizeFor({ scope: "runs:read", tenant: "umbrella" })).toMatchObject({
+      scopes: MEMBER,
+      tenants: ["umbrella"],
+      adminTenants: [],
+    });
+    expect(await authorizeFor({ scope: "admin", tenant: "umbrella" })).toMatchObject({
+      status: 403,
+      code: "insufficient_scope",
+    });
+    for (const tenant of ["*", "other", "constructor"])
+      expect(await authorizeFor({ tenant })).toMatchObject({ code: "no_tenant" });
+  });
+
+  it("allows at most its own scopes", async () => {
+    const { authorize, add } = await setup();
+    await add("app", { ...granted, scopes: ["inbox:read"] });
+    expect(await authorize("Bearer app")).toMatchObject({
+      scopes: ["inbox:read"],
+      tenants: ["acme", "umbrella"],
+      adminTenants: [],
+    });
+    for (const scope of ["inbox:write", "admin"] as const)
+      expect(await authorize("Bearer app", { scope })).toMatchObject({
+        code: "insufficient_scope",
+      });
+  });
+
+  it("allows nothing without tenants, without a look-up of its person, or unconfirmed", async () => {
+    const { authorize, recheck, add } = await setup();
+    await add("alone", { ...granted, tenants: [], roles: new Map() });
+    await add("raw", { person: "github:7", tenants: ["*", "acme"], scopes: ["admin"] });
+    await add("old", { ...granted, tenants: [], roles: "unconfirmed" });
+    for (const token of ["alone", "raw"]) {
+      expect(await authorize(`Bearer ${token}`)).toMatchObject({ code: "no_tenant" });
+      expect(await authorize(`Bearer ${token}`, { needsTenant: false })).toMatchObject({
+        scopes: [],
+        tenants: [],
+      });
+      for (const scope of ["inbox:read", "admin"] as const)
+        expect(await authorize(`Bearer ${token}`, { scope, needsTenant: false })).toMatchObject({
+          code: "insufficient_scope",
+        });
+      for (const tenant of ["acme", "*"])
+        expect(await authorize(`Bearer ${token}`, { tenant })).toMatchObject({ code: "no_tenant" });
+      expect(await recheck(access(token))).toBe(false);
+    }
+    expect(await authorize("Bearer old", { needsTenant: false })).toMatchObject({
+      status: 503,
+      code: "memberships_unconfirmed",
+    });
+    expect(await recheck(access("old"))).toBe(false);
+  });
+
+  it("no longer grants an access when the role has changed", async () => {
+    const { recheck, add } = await setup();
+    await add("ada", granted);
+    const both = access("ada", { tenants: ["acme", "umbrella"] });
+    expect(await recheck(both)).toBe(true);
+    expect(await recheck({ ...both, scopes: ["admin"] })).toBe(false);
+    expect(await recheck(access("ada", { scopes: ["admin"] }))).toBe(true);
+    await add("ada", {
+      ...granted,
+      tenants: ["umbrella"],
+      roles: new Map([["umbrella", "member"]]),
+    });
+    expect(await recheck(both)).toBe(false);
+    expect(await recheck(access("ada", { scopes: ["admin"] }))).toBe(false);
+  });
+
+  it("is narrowed to the tenants of which the person is admin", async () => {
+    const { authorize, add } = await setup();
+    await add("ada", granted);
+    const whole = (await authorize("Bearer ada")) as Access;
+    expect(narrowTo(whole, "inbox:read")).toBe(whole);
+    expect(narrowTo(whole, "admin")).toMatchObject({ scopes: ["admin"], tenants: ["acme"] });
+    const member = (await authorize("Bearer ada", { tenant: "umbrella" })) as Access;
+    expect(narrowTo(member, "admin")).toBeUndefined();
+  });
 });

@@ -6,8 +6,12 @@
 import { bearerToken } from "../lib/bearer-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
-import type { Scope, Store, Token } from "../store/store.ts";
+import type { Scope } from "../store/store.ts";
+import { allows, commonScopes, type GrantedToken, scopesIn } from "./granted-scopes.ts";
+import type { TokenLookup } from "./local-token.ts";
 import { EVERY_TENANT } from "./tokens.ts";
+
+export { allows } from "./granted-scopes.ts";
 
 /** What a token may do. */
 export interface Access {
@@ -15,14 +19,19 @@ export interface Access {
   token: string;
   /** The token's name, which is stored with the versions that it publishes. */
   name: string;
+  /** What the token may do in all of `tenants`. */
   scopes: readonly Scope[];
   /** The tenants whose data the token may read. */
   tenants: readonly string[];
+  /** The person whom the token represents. */
+  person?: string;
+  /** The tenants in which the person may do everything, if `scopes` does not include that. */
+  adminTenants?: readonly string[];
 }
 
 /** The HTTP response to a request that is not authorized. */
 export class Denied {
-  readonly status: 401 | 403 | 421;
+  readonly status: 401 | 403 | 421 | 503;
   readonly code: string;
   readonly detail: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -56,7 +65,7 @@ export interface Requirement {
 }
 
 export interface AuthorizerOptions {
-  store: Pick<Store, "findToken" | "getToken">;
+  store: TokenLookup;
   now: () => number;
   /** The clock of the cache. The wall clock can be set back, and revoked tokens would stay valid. */
   monotonic?: () => number;
@@ -90,7 +99,7 @@ interface Watch {
 
 interface CachedToken {
   until: number;
-  token: Promise<Token | undefined>;
+  token: Promise<GrantedToken | undefined>;
 }
 
 const CACHE_MS = 1_000;
@@ -114,7 +123,7 @@ export function createAuthorizer({
   let rechecking = false;
 
   /** Concurrent requests with one token share a query; a failed query is not cached. */
-  const findToken = (secret: string): Promise<Token | undefined> => {
+  const findToken = (secret: string): Promise<GrantedToken | undefined> => {
     const cached = cache.get(secret) ?? unknown.get(secret);
     if (cached && cached.until > monotonic()) return cached.token;
     const token = sha256Hex(secret).then(store.findToken);
@@ -139,7 +148,8 @@ export function createAuthorizer({
     rechecking = true;
     for (const [id, watching] of watches)
       try {
-        const token = await store.getToken(id);
+        // GitHub may be slow: the next re-check sees the result.
+        const token = await store.getToken(id, { wait: false });
         for (const watch of watching) {
           if (grants(token, watch.access, now())) continue;
           stopWatching(watch);
@@ -175,13 +185,22 @@ export function createAuthorizer({
       if (token.revoked_at !== null) return unauthorized("revoked", kind);
       if (token.expires_at !== null && token.expires_at <= now())
         return unauthorized("expired", kind);
-      const tenants = tenantsFor(token, tenant, everyTenant);
-      if (tenants.length === 0 && (needsTenant || tenant !== undefined))
-        return new Denied(403, "no_tenant", noTenantMessage(tenant));
-      if (scope !== undefined && !allows(token, scope))
-        return new Denied(403, "insufficient_scope", `The token lacks the scope ${scope}.`);
+      if (token.roles === "unconfirmed") return UNCONFIRMED;
+      const held = tenantsFor(token, tenant, everyTenant);
+      if (held.length === 0 && (needsTenant || tenant !== undefined))
+        return new Denied(403, "no_tenant", noTenantMessage(token, tenant));
+      const tenants = tenantsWith(token, held, scope);
+      const scopes = commonScopes(token, tenants);
+      if (scope !== undefined && !allows({ scopes }, scope))
+        return new Denied(403, "insufficient_scope", lacksScopeMessage(token, scope));
       onUsed(token.id);
-      return { token: token.id, name: token.name, scopes: token.scopes, tenants };
+      const access: Access = { token: token.id, name: token.name, scopes, tenants };
+      if (token.person === null) return access;
+      return {
+        ...access,
+        person: token.person,
+        ...(!allows(access, "admin") && { adminTenants: tenantsWith(token, held, "admin") }),
+      };
     },
     recheck: async (access) => grants(await store.getToken(access.token), access, now()),
     watch(access, onRevoked) {
@@ -194,13 +213,19 @@ export function createAuthorizer({
   };
 }
 
-/** `admin` includes all other scopes. */
-export const allows = ({ scopes }: Pick<Access, "scopes">, scope: Scope): boolean =>
-  scopes.includes(scope) || scopes.includes("admin");
+/**
+ * The part of the access that includes the scope: a person may be admin of some tenants only. Undefined
+ * if there is none.
+ */
+export function narrowTo(access: Access, scope: Scope): Access | undefined {
+  if (allows(access, scope)) return access;
+  const { adminTenants: tenants = [], ...rest } = access;
+  return tenants.length === 0 ? undefined : { ...rest, scopes: ["admin"], tenants };
+}
 
 /** Whether the token is valid and grants these scopes on these tenants. */
 export const grants = (
-  token: Token | undefined,
+  token: GrantedToken | undefined,
   { scopes, tenants }: Pick<Access, "scopes" | "tenants">,
   now: number,
 ): boolean =>
@@ -208,23 +233,50 @@ export const grants = (
   token.revoked_at === null &&
   (token.expires_at === null || token.expires_at > now) &&
   scopes.every((scope) => allows(token, scope)) &&
-  (token.tenants.includes(EVERY_TENANT) ||
-    tenants.every((tenant) => token.tenants.includes(tenant)));
+  tenants.every((tenant) => {
+    const granted = scopesIn(token, tenant);
+    return granted.length > 0 && scopes.every((scope) => allows({ scopes: granted }, scope));
+  });
 
 function tenantsFor(
-  { tenants }: Token,
+  token: GrantedToken,
   tenant: string | undefined,
   everyTenant: readonly string[] | undefined,
 ): readonly string[] {
-  const isForAll = tenants.includes(EVERY_TENANT);
-  if (tenant === undefined) return isForAll ? (everyTenant ?? []) : tenants;
-  return isForAll || tenants.includes(tenant) ? [tenant] : [];
+  if (tenant !== undefined) return scopesIn(token, tenant).length > 0 ? [tenant] : [];
+  if (token.person === null)
+    return token.tenants.includes(EVERY_TENANT) ? (everyTenant ?? []) : token.tenants;
+  return token.tenants.filter((each) => scopesIn(token, each).length > 0);
 }
 
-const noTenantMessage = (tenant: string | undefined): string =>
-  tenant === undefined
+/** The tenants in which the token allows the scope. Tokens without a person allow the same in all. */
+const tenantsWith = (
+  token: GrantedToken,
+  tenants: readonly string[],
+  scope: Scope | undefined,
+): readonly string[] =>
+  scope === undefined || token.person === null
+    ? tenants
+    : tenants.filter((tenant) => allows({ scopes: scopesIn(token, tenant) }, scope));
+
+function noTenantMessage({ person }: GrantedToken, tenant: string | undefined): string {
+  if (tenant !== undefined) return "The token has no access to this tenant.";
+  return person === null
     ? "The token is valid for all tenants: name one with ?tenant=…"
-    : "The token has no access to this tenant.";
+    : "No account of yours has installed the GitHub App of this hub, nor an organization of which you are a member.";
+}
+
+const lacksScopeMessage = ({ person }: GrantedToken, scope: Scope): string =>
+  person === null
+    ? `The token lacks the scope ${scope}.`
+    : `The scope ${scope} is missing: it needs a token with this scope, and a role that includes it. Admins of the organization have all scopes.`;
+
+const UNCONFIRMED = new Denied(
+  503,
+  "memberships_unconfirmed",
+  "GitHub does not respond, and your memberships were confirmed too long ago. Try again in a minute.",
+  { "retry-after": "30" },
+);
 
 const SESSION_ENDED = new Denied(
   401,

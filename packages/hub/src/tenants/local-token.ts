@@ -3,14 +3,19 @@
  * stored: a copy of the database, or of an old file, grants nothing.
  */
 import { sha256Hex } from "../lib/hmac.ts";
-import type { Store, Token } from "../store/store.ts";
+import type { Token } from "../store/store.ts";
+import type { GrantedToken } from "./granted-scopes.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
 /** Always the same, so that a client keeps its claims across a restart of the hub. */
 const ID = "local";
 
-/** Looks up the stored tokens. */
-export type TokenLookup = Pick<Store, "findToken" | "getToken">;
+/** Looks up tokens by their hash or id. */
+export interface TokenLookup {
+  findToken(hash: string): Promise<GrantedToken | undefined>;
+  /** Without `wait`, the memberships of a person may be those before a check that is due. */
+  getToken(id: string, options?: { wait: boolean }): Promise<GrantedToken | undefined>;
+}
 
 /** The stored tokens and the local token. */
 export async function withLocalToken(
@@ -35,6 +40,6 @@ export async function withLocalToken(
   };
   return {
     findToken: async (hash) => (hash === token.hash ? token : store.findToken(hash)),
-    getToken: async (id) => (id === ID ? token : store.getToken(id)),
+    getToken: async (id, options) => (id === ID ? token : store.getToken(id, options)),
   };
 }

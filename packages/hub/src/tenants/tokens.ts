@@ -52,6 +52,8 @@ export interface NewToken {
   name: string;
   scopes: Scope[];
   tenants: string[];
+  /** The person whose memberships limit the token. */
+  person?: string | null;
   expiresAt: number | null;
   now: number;
 }
@@ -70,6 +72,7 @@ export async function createToken(
     hash: await sha256Hex(secret),
     scopes: token.scopes,
     tenants: token.tenants,
+    person: token.person ?? null,
     created_at: token.now,
     expires_at: token.expiresAt,
   });

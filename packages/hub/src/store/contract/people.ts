@@ -78,7 +78,32 @@ export function peopleContract(it: It): void {
     await token("tab", "github:7");
     await token("tab of another person", "github:8");
     await token("tab of the operator", null);
+    const grant = (id: string, person: string) =>
+      store.createOAuthGrant({
+        id,
+        client_id: "client",
+        client_name: "Editor",
+        status: "approved",
+        code_hash: `hash of ${id}`,
+        user_code: null,
+        redirect_uri: null,
+        challenge: null,
+        resource: "https://hub.example/mcp",
+        scopes: ["inbox:read"],
+        tenants: ["*"],
+        person,
+        parent: null,
+        salt: "salt",
+        created_at: START,
+        expires_at: START + 10,
+      });
+    await grant("editor", "github:7");
+    await grant("editor of another person", "github:8");
     expect(await store.endPerson("github:7", "sealed 1", START + 1)).toBe(true);
+    expect(await store.getOAuthGrant("editor")).toMatchObject({ status: "revoked" });
+    expect(await store.getOAuthGrant("editor of another person")).toMatchObject({
+      status: "approved",
+    });
     expect(await store.endPerson("github:7", "sealed 1", START + 2)).toBe(false);
     expect(await store.getPerson("github:7")).toEqual({ ...ada, sealed: null, memberships: [] });
     const ended = (await store.listTokens("session")).filter(({ revoked_at }) => revoked_at);

@@ -58,6 +58,10 @@ export function* endPerson(id: string, sealed: string, at: number): Verb<boolean
   );
   if (!ended) return false;
   yield* removeMemberships(id);
+  yield* query(
+    "UPDATE oauth_grants SET status = 'revoked' WHERE person = ? AND status IN ('approved', 'active')",
+    [id],
+  );
   yield* query("UPDATE tokens SET revoked_at = ? WHERE person = ? AND revoked_at IS NULL", [
     at,
     id,

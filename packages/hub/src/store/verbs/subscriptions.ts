@@ -6,9 +6,7 @@ import type {
   NewSubscription,
   PutSubscriptionOptions,
   Subscription,
-  Token,
 } from "../store.ts";
-import { getToken } from "./tokens.ts";
 
 interface SubscriptionRow
   extends Omit<Subscription, "tenants" | "arguments" | "positions" | "gap"> {
@@ -68,12 +66,9 @@ export function* putSubscription(
   return row && toSubscription(row);
 }
 
-export function* findSubscription(
-  id: string,
-): Verb<{ subscription: Subscription; token: Token | undefined } | undefined> {
+export function* findSubscription(id: string): Verb<Subscription | undefined> {
   const row = yield* first<SubscriptionRow>("SELECT * FROM subscriptions WHERE id = ?", [id]);
-  if (!row) return undefined;
-  return { subscription: toSubscription(row), token: yield* getToken(row.principal) };
+  return row && toSubscription(row);
 }
 
 export function* countSubscriptions(principal: string): Verb<number> {

@@ -1,0 +1,131 @@
+/**
+ * Sign-in with GitHub: `/auth/github` sends the browser to GitHub, which sends it back to
+ * `/auth/github/callback`. That opens a session of the person, and returns to the page of before.
+ */
+import type { Hono } from "hono";
+import { z } from "zod";
+import type { Log } from "../lib/log.ts";
+import type { Seal } from "../lib/seal.ts";
+import type { GithubUsers } from "../tenants/github-users.ts";
+import { beginSignIn, PENDING_MS, resumeSignIn } from "../tenants/pending-sign-in.ts";
+import type { People } from "../tenants/people.ts";
+import type { Sessions } from "../tenants/sessions.ts";
+import { baseUrl } from "./authorize-request.ts";
+import { readCookie, writeCookie } from "./cookie.ts";
+import { escapeHtml } from "./home.ts";
+import type { HostCheck } from "./host-check.ts";
+import { deniedResponse } from "./problem-response.ts";
+import { returnPath } from "./return-path.ts";
+import type { RouteDescription } from "./route.ts";
+import { sessionCookie, setSession } from "./session-cookie.ts";
+import { createNonce, pageHeaders, STATIC_POLICY } from "./web-ui.ts";
+
+const PATH = "/auth/github";
+const CALLBACK = `${PATH}/callback`;
+const COOKIE = "signalbox_github";
+
+export interface GithubSignIn {
+  /** Undefined if people cannot sign in with GitHub. */
+  github: GithubUsers | undefined;
+  people: People | undefined;
+  sessions: Pick<Sessions, "openFor" | "end">;
+  seal: Seal;
+  checkHost: HostCheck;
+  publicUrl: string | undefined;
+  now: () => number;
+  log: Pick<Log, "warn">;
+}
+
+/** Why a sign-in failed. The page `/sign-in` has a text for each: it shows no text of the URL. */
+type SignInProblem = "stale" | "denied" | "rejected" | "unavailable";
+
+const signInMethodsView = z.object({
+  github: z.boolean().describe("Whether people can sign in with GitHub, at `/auth/github`."),
+});
+
+export const signInMethodsRoute: RouteDescription = {
+  method: "get",
+  path: "/api/session/methods",
+  summary: "How people can sign in, besides the link that the hub prints",
+  tag: "session",
+  scope: undefined,
+  response: { status: 200, schema: signInMethodsView },
+};
+
+export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
+  const { github, people, sessions, seal, checkHost, publicUrl, now, log } = options;
+  app.get(signInMethodsRoute.path, (c) => {
+    const denied = checkHost(c.req.header("host") ?? "", c.req.header("origin"));
+    return denied ? deniedResponse(denied) : c.json({ github: github !== undefined });
+  });
+  if (!github || !people) return;
+
+  const cookie = (request: Request, value: string, maxAgeMs: number) =>
+    writeCookie(request.headers, COOKIE, value, {
+      // GitHub's page sends the browser back: with `Strict`, the cookie would be missing.
+      sameSite: "Lax",
+      path: PATH,
+      maxAgeMs,
+      isHttps: baseUrl(request, publicUrl).startsWith("https:"),
+    });
+
+  app.get(PATH, async (c) => {
+    const request = c.req.raw;
+    const begun = await beginSignIn(seal, returnPath(c.req.query("return_to")), now());
+    const redirectUri = `${baseUrl(request, publicUrl)}${CALLBACK}`;
+    return redirect(github.authorizeUrl({ ...begun, redirectUri }), [
+      cookie(request, begun.cookie, PENDING_MS),
+    ]);
+  });
+
+  app.get(CALLBACK, async (c) => {
+    const request = c.req.raw;
+    const { state, code, error } = c.req.query();
+    const fail = (problem: SignInProblem) =>
+      redirect(`/sign-in?problem=${problem}`, [cookie(request, "", 0)]);
+    const pending = await resumeSignIn(seal, readCookie(request.headers, COOKIE), state, now());
+    if (!pending) return fail("stale");
+    if (code === undefined) return fail(error === "access_denied" ? "denied" : "rejected");
+    const base = baseUrl(request, publicUrl);
+    const tokens = await github.exchangeCode(code, pending.verifier, `${base}${CALLBACK}`);
+    const person = tokens.outcome === "ok" ? await people.signIn(tokens.value) : tokens;
+    if (person.outcome !== "ok") {
+      log.warn({ reason: person.message }, "a sign-in with GitHub failed");
+      return fail(person.outcome);
+    }
+    const former = sessionCookie(request.headers);
+    if (former !== undefined) await sessions.end(former);
+    const session = await sessions.openFor(person.value);
+    const isHttps = base.startsWith("https:");
+    return continueAt(pending.returnTo, [
+      cookie(request, "", 0),
+      setSession(request.headers, session.secret, session.maxAgeMs, isHttps),
+    ]);
+  });
+}
+
+const withCookies = (headers: Record<string, string>, cookies: readonly string[]): Headers => {
+  const all = new Headers({ ...headers, "cache-control": "no-store" });
+  for (const cookie of cookies) all.append("set-cookie", cookie);
+  return all;
+};
+
+const redirect = (location: string, cookies: readonly string[]): Response =>
+  new Response(null, { status: 302, headers: withCookies({ location }, cookies) });
+
+/**
+ * A page that opens the next one. With a redirect, the navigation would still be GitHub's, and the
+ * browser would send no `SameSite=Strict` cookie with it.
+ */
+function continueAt(path: string, cookies: readonly string[]): Response {
+  const target = escapeHtml(path);
+  const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url=${target}">
+<title>Signed in · Signalbox</title>
+<p>You are signed in. <a href="${target}">Continue</a></p>
+`;
+  const headers = withCookies(pageHeaders(createNonce(), STATIC_POLICY), cookies);
+  return new Response(html, { headers });
+}

@@ -1,0 +1,47 @@
+/**
+ * What a token allows in each tenant. A token of the operator allows its scopes in all its tenants; the
+ * token of a person at most what the person's role in a tenant allows now.
+ */
+import type { Role } from "../store/people-store.ts";
+import type { Scope, Token } from "../store/store.ts";
+import { EVERY_TENANT } from "./tokens.ts";
+
+/** A stored token with the roles of its person, which `withPeople` looks up. */
+export interface GrantedToken extends Token {
+  /**
+   * The person's role in each of `tenants`. `unconfirmed`: GitHub has not confirmed it for too long.
+   * Undefined if the token has no person, or nobody has looked them up: it then allows nothing.
+   */
+  roles?: ReadonlyMap<string, Role> | "unconfirmed";
+}
+
+/** What a member may do: use the inbox, call tools, and read runs. */
+const MEMBER_SCOPES: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call", "runs:read"];
+
+/** `admin` includes all other scopes. */
+export const allows = ({ scopes }: { scopes: readonly Scope[] }, scope: Scope): boolean =>
+  scopes.includes(scope) || scopes.includes("admin");
+
+/** Empty if the token has no access to the tenant. */
+export function scopesIn(token: GrantedToken, tenant: string): readonly Scope[] {
+  const isNamed = token.tenants.includes(tenant);
+  if (token.person === null)
+    return isNamed || token.tenants.includes(EVERY_TENANT) ? token.scopes : [];
+  const role = isNamed && token.roles instanceof Map ? token.roles.get(tenant) : undefined;
+  return role === undefined ? [] : scopesOf(token, role);
+}
+
+/** The scopes of the token that the role includes. */
+const scopesOf = (token: Token, role: Role): readonly Scope[] =>
+  role === "admin" ? token.scopes : MEMBER_SCOPES.filter((scope) => allows(token, scope));
+
+/** The scopes that the token allows in every one of these tenants. */
+export function commonScopes(token: GrantedToken, tenants: readonly string[]): readonly Scope[] {
+  if (token.person === null) return token.scopes;
+  const [first, ...others] = tenants.map((tenant) => scopesIn(token, tenant));
+  if (!first) return [];
+  const isCommon = (scope: Scope) => others.every((scopes) => allows({ scopes }, scope));
+  if (first.includes("admin") && !isCommon("admin"))
+    return MEMBER_SCOPES.filter((scope) => isCommon(scope));
+  return first.filter(isCommon);
+}

@@ -1,0 +1,82 @@
+import { expect, it } from "vitest";
+import type { Person } from "../store/people-store.ts";
+import type { Token } from "../store/store.ts";
+import { withPeople } from "./with-people.ts";
+
+const token: Token = {
+  id: "tab",
+  kind: "session",
+  parent: null,
+  last_used_at: null,
+  person: "github:7",
+  resource: null,
+  name: "tab",
+  hash: "hash",
+  scopes: ["admin"],
+  tenants: ["*"],
+  created_at: 0,
+  expires_at: null,
+  revoked_at: null,
+};
+const person: Person = {
+  id: "github:7",
+  login: "ada",
+  name: null,
+  avatar: null,
+  sealed: "sealed",
+  checked_at: 0,
+  memberships: [
+    { tenant: "100", role: "admin" },
+    { tenant: "200", role: "member" },
+  ],
+};
+
+const lookUp = async (
+  given: Partial<Token>,
+  found: Person | "ended" | "unconfirmed" | undefined = person,
+) => {
+  const waits: boolean[] = [];
+  const stored = { findToken: async () => find(), getToken: async () => find() };
+  const find = () => ({ ...token, ...given });
+  const people = {
+    find: async (_: string, { wait }: { wait: boolean }) => {
+      waits.push(wait);
+      return found;
+    },
+  };
+  const tokens = withPeople(stored, people);
+  const [one, other] = [await tokens.findToken(""), await tokens.getToken("")];
+  expect(one).toEqual(other);
+  await tokens.getToken("", { wait: false });
+  return { ...one, waits };
+};
+
+it("gives a token the roles of its person, in the tenants of the token", async () => {
+  expect(await lookUp({})).toMatchObject({
+    tenants: ["100", "200"],
+    roles: new Map([
+      ["100", "admin"],
+      ["200", "member"],
+    ]),
+    waits: [true, true, false],
+  });
+  expect(await lookUp({ tenants: ["200", "300"] })).toMatchObject({
+    tenants: ["200"],
+    roles: new Map([["200", "member"]]),
+  });
+});
+
+it("gives it no tenant if the person has ended or is unconfirmed, or nobody can sign in", async () => {
+  expect(await lookUp({}, "ended")).toMatchObject({ tenants: [], roles: new Map() });
+  expect(await lookUp({}, "unconfirmed")).toMatchObject({ tenants: [], roles: "unconfirmed" });
+  const alone = withPeople(
+    { findToken: async () => token, getToken: async () => token },
+    undefined,
+  );
+  expect(await alone.findToken("")).toMatchObject({ tenants: [], roles: new Map() });
+});
+
+it("does not change tokens without a person, and asks for no person of a revoked token", async () => {
+  expect(await lookUp({ person: null })).toMatchObject({ tenants: ["*"], waits: [] });
+  expect(await lookUp({ revoked_at: 1 })).toMatchObject({ revoked_at: 1, waits: [] });
+});

@@ -1,0 +1,33 @@
+/** Looks up tokens together with what their persons may do now. */
+import type { GrantedToken } from "./granted-scopes.ts";
+import type { TokenLookup } from "./local-token.ts";
+import type { People } from "./people.ts";
+import { EVERY_TENANT } from "./tokens.ts";
+
+/** `people` is undefined if nobody can sign in with GitHub: a token with a person then allows nothing. */
+export function withPeople(
+  tokens: TokenLookup,
+  people: Pick<People, "find"> | undefined,
+): TokenLookup {
+  const grant = async (
+    token: GrantedToken | undefined,
+    options: { wait: boolean },
+  ): Promise<GrantedToken | undefined> => {
+    if (!token || token.person === null || token.revoked_at !== null) return token;
+    const person = (await people?.find(token.person, options)) ?? "ended";
+    if (person === "unconfirmed") return { ...token, tenants: [], roles: person };
+    // `*` of a person means all tenants of the person.
+    const isIncluded = (tenant: string) =>
+      token.tenants.includes(EVERY_TENANT) || token.tenants.includes(tenant);
+    const roles = new Map(
+      (person === "ended" ? [] : person.memberships).flatMap(({ tenant, role }) =>
+        isIncluded(tenant) ? [[tenant, role]] : [],
+      ),
+    );
+    return { ...token, tenants: [...roles.keys()], roles };
+  };
+  return {
+    findToken: async (hash) => grant(await tokens.findToken(hash), { wait: true }),
+    getToken: async (id, options = { wait: true }) => grant(await tokens.getToken(id), options),
+  };
+}
