@@ -266,7 +266,7 @@ describe("a token", () => {
   });
 });
 
-describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend) => {
+describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("two tenants, on %s", (backend) => {
   it("never see each other's data on any route", async () => {
     const api = await startApi(backend, { SIGNALBOX_TENANCY: "github" });
     const token = await api.token("--scope", "admin", "--tenant", "2");

@@ -4,7 +4,7 @@ import { ADMIN, startApi } from "../support/api-client.ts";
 import { SECRET } from "../support/deliver.ts";
 import { walkTenants } from "../support/tenant-walk/walk.ts";
 
-it.for(["SQLite", "PostgreSQL"] as const)(
+it.for(["SQLite", "PostgreSQL", "workerd"] as const)(
   "walks every route and every tool with another tenant's ids, on %s",
   async (backend) => {
     const { hub } = await startApi(backend, {

@@ -14,7 +14,11 @@ const WORKERD = fileURLToPath(new URL("../../node_modules/.bin/workerd", import.
 const HUB = fileURLToPath(new URL("../../packages/hub/", import.meta.url));
 
 /** The parts of wrangler.jsonc that a Worker on this machine needs too. */
-const CLASSES = { WEBHOOK_STORE: "WebhookStore" };
+const CLASSES = {
+  TENANT_REGISTRY: "TenantRegistry",
+  WEBHOOK_STORE: "WebhookStore",
+  WEBHOOK_MCP_AGENT: "WebhookMcpAgent",
+};
 
 export async function startWorkerProcess(options: HubProcessOptions): Promise<HubProcess> {
   const { data, env = {} } = options;

@@ -84,6 +84,8 @@ export interface HubSettings {
   host: string;
   port: number;
   publicUrl: string | undefined;
+  /** Only on a host where every tenant has its own hub: the tenant that the URL for callbacks names. */
+  callbackTenant?: string | undefined;
   /** More names under which clients reach the hub. */
   hosts?: readonly string[];
   /** The limits of JSON bodies; undefined: the defaults. */

@@ -180,6 +180,7 @@ function createEventsDraft(
     monotonic: timers.monotonic,
     random: Math.random,
     after,
+    isOnlyProcess: timers.pollMs === Number.POSITIVE_INFINITY,
     onOutcome: metrics.delivery,
     onError,
   });

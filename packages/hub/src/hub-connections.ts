@@ -73,12 +73,13 @@ export interface KeepOptions extends Pick<HubConnectionsOptions, "store" | "port
 /** Called when the hub listens: from now on, servers may send callbacks. */
 export function keepConnections(options: KeepOptions): Keeper {
   const { store, ports, settings, connections, append, publicUrl, newId, onError } = options;
+  const { callbackTenant } = settings;
   return createKeeper({
     store,
     connections,
     append,
     newId,
-    callbackUrl: `${publicUrl}${TRIGGER_CALLBACK}`,
+    callbackUrl: `${publicUrl}${TRIGGER_CALLBACK}${callbackTenant === undefined ? "" : `?tenant=${encodeURIComponent(callbackTenant)}`}`,
     by: newId(),
     timers: ports.timers,
     leaseMs: settings.runLeaseMs,

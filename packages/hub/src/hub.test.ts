@@ -11,6 +11,7 @@ import { sha256Hex, webHmacKey } from "./lib/hmac.ts";
 import { openSqlite } from "./store/backends/sqlite.ts";
 import { appendRequest, sampleEvent } from "./store/contract/sample.ts";
 import type { Store } from "./store/store.ts";
+import { ensureAdminToken } from "./tenants/tokens.ts";
 
 interface ResponseBody {
   id: string;
@@ -70,6 +71,7 @@ async function openHub(
   });
   onTestFinished(() => hub.stop(1_000));
   await hub.start("http://127.0.0.1:4747");
+  await ensureAdminToken(store, env.SIGNALBOX_TOKEN, Date.now());
   return hub;
 }
 

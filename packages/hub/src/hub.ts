@@ -35,7 +35,6 @@ import { withLocalToken } from "./tenants/local-token.ts";
 import { createLookUpInstallation, requestInstallation } from "./tenants/look-up-installation.ts";
 import { createSessions, OPERATOR } from "./tenants/sessions.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
-import { ensureAdminToken } from "./tenants/tokens.ts";
 import { withPeople } from "./tenants/with-people.ts";
 
 export interface HubOptions {
@@ -65,8 +64,6 @@ export interface Hub {
 
 interface StartedHub {
   publicUrl: string;
-  /** Set if this start created the admin token. */
-  adminToken: string | undefined;
 }
 
 export async function createHub(options: HubOptions): Promise<Hub> {
@@ -197,8 +194,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     async start(listeningAt) {
       url = listeningAt;
       publicUrl = (settings.publicUrl ?? url).replace(/\/$/, "");
-      // The token is printed only once, so it is not created if the host fails to listen.
-      const adminToken = await ensureAdminToken(store, settings.adminToken, now());
       agents.start();
       stopSweeper = startSweeper({
         store,
@@ -219,7 +214,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         newId,
         onError,
       });
-      return { publicUrl, adminToken };
+      return { publicUrl };
     },
 
     createSignInPath: async () => signInPath(await sessions.createCode(OPERATOR)),

@@ -29,6 +29,8 @@ export interface DelivererOptions
   retryPeriodMs?: number;
   /** The maximum number of concurrent requests for one principal. */
   concurrency?: number;
+  /** Whether no other process uses the store. Then no timer is set while there is no subscription. */
+  isOnlyProcess?: boolean;
 }
 
 export interface Deliverer {
@@ -52,6 +54,7 @@ export function createDeliverer({
   checkMs = 15_000,
   retryPeriodMs = 24 * 60 * 60_000,
   concurrency = 10,
+  isOnlyProcess = false,
   ...options
 }: DelivererOptions): Deliverer {
   const { store, by, now, after, onError } = options;
@@ -62,6 +65,7 @@ export function createDeliverer({
     record: recorder.record,
     slots: createSemaphore({ perKey: concurrency }),
   };
+  const createdAt = instant(options);
   const open = new Map<string, OpenDelivery>();
   let closed = false;
   let ticking: Promise<void> | undefined;
@@ -120,6 +124,8 @@ export function createDeliverer({
         ticking = undefined;
         if (closed) return;
         if (again) return loop();
+        // After the leases of a former process have expired, only `wake` can bring subscriptions.
+        if (isOnlyProcess && open.size === 0 && elapsedSince(options, createdAt) > leaseMs) return;
         cancelTimer = after(tickMs, loop);
       });
   };

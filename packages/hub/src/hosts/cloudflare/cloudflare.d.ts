@@ -28,6 +28,10 @@ declare module "cloudflare:workers" {
     setAlarm(time: number | Date): Promise<void>;
     deleteAlarm(): Promise<void>;
     deleteAll(): Promise<void>;
+    readonly kv: {
+      get<Value>(key: string): Value | undefined;
+      put(key: string, value: unknown): void;
+    };
     sync(): Promise<void>;
   }
 

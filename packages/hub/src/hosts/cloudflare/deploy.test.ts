@@ -24,7 +24,8 @@ it.each(["production", "preview"])("can be deployed to %s", async (environment) 
       },
     },
   );
-  for (const binding of ["env.WEBHOOK_STORE", "env.ASSETS"]) expect(stdout).toContain(binding);
+  for (const binding of ["TENANT_REGISTRY", "WEBHOOK_STORE", "WEBHOOK_MCP_AGENT", "ASSETS"])
+    expect(stdout).toContain(`env.${binding}`);
   // The limit of Cloudflare's free plan is 3 MB.
   expect(Number(/gzip: ([\d.]+) KiB/.exec(stdout)?.[1])).toBeLessThan(2_000);
 });

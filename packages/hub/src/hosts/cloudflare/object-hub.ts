@@ -11,6 +11,8 @@ import { bringsEvents } from "../../ingest/receive-request.ts";
 import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
 import { createEvaluateInProcess } from "../../sandbox/evaluate-in-process.ts";
 import type { Store } from "../../store/store.ts";
+import { ensureAdminToken } from "../../tenants/tokens.ts";
+import { assertSafe } from "../hub-settings.ts";
 import { createAlarmTimers } from "./alarm-timers.ts";
 import type { Bindings } from "./bindings.ts";
 import { createGuardedFetch, createGuardedWebFetch } from "./guarded-fetch.ts";
@@ -26,17 +28,24 @@ export interface ObjectHubOptions {
   state: DurableObjectState;
   env: Bindings;
   store: Store;
+  hasRegistry: boolean;
+  tenant?: string | undefined;
 }
 
 /** Set by Cloudflare; a client cannot set it. */
 const CLIENT_ADDRESS = "cf-connecting-ip";
 
-export async function startObjectHub({ state, env, store }: ObjectHubOptions) {
+export async function startObjectHub(options: ObjectHubOptions) {
+  const { state, env, store, hasRegistry, tenant } = options;
   const settings = readWorkerSettings(env);
   const { allowPrivate, publicUrl = "" } = settings;
   const timers = await createAlarmTimers(state.storage);
   wakeForWork(store, timers.wakeAt);
-  const resolved = workerHubSettings(settings, await countSecrets(store));
+  const resolved = workerHubSettings(settings, { tenant });
+  if (hasRegistry) {
+    assertSafe(settings, await countSecrets(store));
+    await ensureAdminToken(store, resolved.adminToken, timers.now());
+  }
   const log = createConsoleLog(settings.logLevel);
   const onError = (error: unknown) => log.error({ err: error }, "a request failed");
   const webFetch: typeof fetch = (...request) => fetch(...request);

@@ -1,7 +1,7 @@
 /** The settings of a Worker: its variables and secrets, by the names that the Node host reads from the environment. */
 import type { HubSettings } from "../../host-ports.ts";
 import { fromBase64 } from "../../lib/hmac.ts";
-import { assertSafe, hubSettings } from "../hub-settings.ts";
+import { hubSettings } from "../hub-settings.ts";
 import { readSettings, type Settings, SettingsError } from "../settings.ts";
 import { settingsInForce } from "../settings-in-force.ts";
 import { version } from "../version.ts";
@@ -11,8 +11,16 @@ const BODY_BUDGET_BYTES = 48 * 1024 * 1024;
 /** Each sweep wakes the object, so an idle tenant is swept less often than on a machine. */
 const SWEEP_EVERY_MS = 60 * 60 * 1000;
 
+const cache = new WeakMap<object, Settings>();
+
 /** Throws if a setting is invalid, or if one is missing that only a machine can do without. */
 export function readWorkerSettings(env: object): Settings {
+  const settings = cache.get(env) ?? parseSettings(env);
+  cache.set(env, settings);
+  return settings;
+}
+
+function parseSettings(env: object): Settings {
   const variables = Object.fromEntries(
     Object.entries(env).filter(([, value]) => typeof value === "string"),
   );
@@ -28,12 +36,15 @@ export function readWorkerSettings(env: object): Settings {
   return { ...settings, isPublic: true };
 }
 
-/** Throws if the hub would be unsafe, like the Node host. */
-export function workerHubSettings(settings: Settings, storedSecrets: number): HubSettings {
-  assertSafe(settings, storedSecrets);
+export function workerHubSettings(
+  settings: Settings,
+  { tenant }: { tenant: string | undefined },
+): HubSettings {
   return {
-    ...hubSettings(settings, storedSecrets),
+    // A public hub accepts no unsigned webhook, so stored secrets do not matter.
+    ...hubSettings(settings, 0),
     version,
+    callbackTenant: tenant,
     inForce: settingsInForce(settings.origins),
     // The Worker passes the address that Cloudflare reports.
     proxy: undefined,

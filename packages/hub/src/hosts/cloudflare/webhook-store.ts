@@ -1,41 +1,63 @@
-import {
-  DurableObject,
-  type DurableObjectState,
-  type HibernatableSocket,
-} from "cloudflare:workers";
-import { openDurableObject } from "../../store/backends/durable-object.ts";
-import type { Bindings } from "./bindings.ts";
-import { type ObjectHub, startObjectHub } from "./object-hub.ts";
+import type { DurableObjectState } from "cloudflare:workers";
+import type { Notice } from "../../store/sql.ts";
+import type { Store } from "../../store/store.ts";
+import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
+import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
+import { composeStore } from "./compose-store.ts";
+import { HubObject } from "./hub-object.ts";
+import { connectStore } from "./remote-store.ts";
+import { readWorkerSettings } from "./settings.ts";
+
+/** The key of the agents that are notified of commits. */
+const LISTENERS = "listeners";
 
 /** `store-{tenant}`: the events, flows and runs of one tenant, and the hub that serves them. */
-export class WebhookStore extends DurableObject<Bindings> {
-  #hub!: ObjectHub;
+export class WebhookStore extends HubObject {
+  /** The agents that read this store. Stored, so that an evicted store still notifies them. */
+  readonly #listeners: Set<string>;
 
   constructor(state: DurableObjectState, env: Bindings) {
     super(state, env);
-    // If it rejects, the object is created anew by the next request.
-    void state.blockConcurrencyWhile(async () => {
-      this.#hub = await startObjectHub({ state, env, store: openDurableObject(state.storage) });
-    });
+    this.#listeners = new Set(state.storage.kv.get<string[]>(LISTENERS));
   }
 
-  fetch(request: Request): Promise<Response> {
-    return this.#hub.fetch(request);
+  protected override compose(own: Store) {
+    const tenant = this.nameAfter("store-");
+    own.subscribe((notice) => this.#notifyAgents(notice));
+    // A hub with one tenant needs no registry for others.
+    if (readWorkerSettings(this.env).tenancy === "single" && tenant === LOCAL_TENANT)
+      return { store: own, hasRegistry: true };
+    const storeOf = (other: string) =>
+      other === tenant ? own : connectStore(() => storeObject(this.env, other));
+    const registry = connectStore(() => registryObject(this.env));
+    return { store: composeStore({ own, registry, storeOf }), hasRegistry: false, tenant };
   }
 
-  alarm(): void {
-    this.#hub.onAlarm();
+  override callStore(verb: string, args: unknown[], caller?: string): Promise<unknown> {
+    if (caller !== undefined && !this.#listeners.has(caller)) {
+      this.#listeners.add(caller);
+      this.#saveListeners();
+    }
+    return super.callStore(verb, args);
   }
 
-  webSocketMessage(socket: HibernatableSocket, data: unknown): void {
-    this.#hub.sockets.onMessage(socket, data);
+  #notifyAgents(notice: Notice): void {
+    if (notice.topic !== "events" && notice.topic !== "changed") return;
+    for (const agent of this.#listeners)
+      this.ctx.waitUntil(
+        agentObject(this.env, agent)
+          .notify(notice)
+          .then((isListening) => {
+            if (isListening) return;
+            this.#listeners.delete(agent);
+            this.#saveListeners();
+          })
+          // The agent reads the log again when it starts.
+          .catch(() => {}),
+      );
   }
 
-  webSocketClose(socket: HibernatableSocket): void {
-    this.#hub.sockets.onClose(socket);
-  }
-
-  webSocketError(socket: HibernatableSocket): void {
-    this.#hub.sockets.onClose(socket);
+  #saveListeners(): void {
+    this.ctx.storage.kv.put(LISTENERS, [...this.#listeners]);
   }
 }

@@ -12,7 +12,7 @@ import { createSeal } from "../../lib/seal.ts";
 import { createOutageLog } from "../../store/outage-log.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
-import { randomSecret } from "../../tenants/tokens.ts";
+import { ensureAdminToken, randomSecret } from "../../tenants/tokens.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
 import { settingsInForce } from "../settings-in-force.ts";
@@ -139,6 +139,8 @@ export async function startHub({
     server = await openServer(hub, { settings, log, requestTimeoutMs, lingerMs });
     const { url } = server;
     const started = await hub.start(url);
+    // The token is printed only once, so it is not created if the host fails to listen.
+    const adminToken = await ensureAdminToken(store, resolved.adminToken, Date.now());
     const signInPath = await hub.createSignInPath();
     const local = localAddress(url);
     withdraw = announce(settings.data, log, {
@@ -153,7 +155,7 @@ export async function startHub({
       token: localToken,
     });
     const { allowUnsigned: unsigned } = resolved;
-    return { ...started, signInPath, url, localUrl: local, store, unsigned, stop };
+    return { ...started, adminToken, signInPath, url, localUrl: local, store, unsigned, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -190,7 +190,7 @@ function* lastSweep(): Verb<number | undefined> {
     ?.checked_at;
 }
 
-type Verbs = EventStore &
+export type Verbs = EventStore &
   TenantStore &
   PeopleStore &
   SubscriptionStore &

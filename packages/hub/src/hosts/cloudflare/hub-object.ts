@@ -1,0 +1,66 @@
+/** A Durable Object that runs the hub. The classes differ in the composition of their stores. */
+import {
+  DurableObject,
+  type DurableObjectState,
+  type HibernatableSocket,
+} from "cloudflare:workers";
+import { openDurableObject } from "../../store/backends/durable-object.ts";
+import type { Store } from "../../store/store.ts";
+import type { Bindings } from "./bindings.ts";
+import { type ObjectHub, startObjectHub } from "./object-hub.ts";
+
+export abstract class HubObject extends DurableObject<Bindings> {
+  #hub!: ObjectHub;
+  /** The tables of this object. */
+  protected own!: Store;
+
+  constructor(state: DurableObjectState, env: Bindings) {
+    super(state, env);
+    // If it rejects, the object is created anew by the next request.
+    void state.blockConcurrencyWhile(async () => {
+      await undefined; // until the constructor of the class has initialized its fields
+      this.own = openDurableObject(state.storage);
+      const { store, ...role } = this.compose(this.own);
+      this.#hub = await startObjectHub({ state, env, store, ...role });
+    });
+  }
+
+  protected abstract compose(own: Store): {
+    store: Store;
+    /** Whether the tokens and endpoints of the hub are in this object. */
+    hasRegistry: boolean;
+    /** The only tenant of this object. */
+    tenant?: string | undefined;
+  };
+
+  /** The part of the object's name after the prefix of its class. */
+  protected nameAfter(prefix: string): string {
+    return (this.ctx.id.name ?? "").slice(prefix.length);
+  }
+
+  /** Runs a verb on the tables of this object, for another object. */
+  async callStore(verb: string, args: unknown[]): Promise<unknown> {
+    const verbs = this.own as unknown as Record<string, (...args: unknown[]) => unknown>;
+    return verbs[verb]?.(...args);
+  }
+
+  fetch(request: Request): Promise<Response> {
+    return this.#hub.fetch(request);
+  }
+
+  alarm(): void {
+    this.#hub.onAlarm();
+  }
+
+  webSocketMessage(socket: HibernatableSocket, data: unknown): void {
+    this.#hub.sockets.onMessage(socket, data);
+  }
+
+  webSocketClose(socket: HibernatableSocket): void {
+    this.#hub.sockets.onClose(socket);
+  }
+
+  webSocketError(socket: HibernatableSocket): void {
+    this.#hub.sockets.onClose(socket);
+  }
+}

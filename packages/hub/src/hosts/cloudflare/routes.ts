@@ -1,0 +1,144 @@
+/**
+ * Chooses the object that serves a request, when every tenant has its own. A request of one tenant goes
+ * to its store; one of several tenants to an agent; any other one to the registry, which also answers
+ * requests that are not authorized. The objects authorize: a wrong choice returns no data.
+ *
+ * Look-ups in the registry are cached, so that a request usually takes one hop. The caches hold values,
+ * never promises: another request could not await them.
+ */
+import { separateQueryToken } from "../../api/query-token.ts";
+import { sessionCookie } from "../../api/session-cookie.ts";
+import { checkSignature } from "../../ingest/check-signature.ts";
+import { mediaType } from "../../ingest/decode.ts";
+import { createEndpoints } from "../../ingest/endpoints.ts";
+import { createHeaderReader } from "../../ingest/header-reader.ts";
+import { toIncomingRequest } from "../../ingest/incoming-request.ts";
+import { isRejection, toAnswer } from "../../ingest/ingest-outcome.ts";
+import { readWebhook } from "../../ingest/read-webhook.ts";
+import { bringsEvents, TRIGGER_CALLBACK, WEBHOOKS } from "../../ingest/receive-request.ts";
+import { sources } from "../../ingest/sources/index.ts";
+import { bearerToken } from "../../lib/bearer-token.ts";
+import { BoundedMap } from "../../lib/bounded-map.ts";
+import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
+import { EVERY_TENANT } from "../../tenants/tokens.ts";
+import type { Settings } from "../settings.ts";
+import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
+import { pathOf } from "./live-request.ts";
+
+export async function forward(
+  request: Request,
+  env: Bindings,
+  settings: Settings,
+): Promise<Response> {
+  const path = pathOf(request.url);
+  if (path.startsWith(WEBHOOKS)) return forwardWebhook(request, env, settings);
+  if (path.startsWith(TRIGGER_CALLBACK) && bringsEvents(path)) {
+    const tenant = new URL(request.url).searchParams.get("tenant");
+    const isKnown = tenant !== null && (await knownTenants(env, tenant));
+    return (isKnown ? storeObject(env, tenant) : registryObject(env)).fetch(request);
+  }
+  const [tenant, another] = await tenantsOf(request, env);
+  if (tenant === undefined) return registryObject(env).fetch(request);
+  return (another === undefined ? storeObject(env, tenant) : agentObject(env, tenant)).fetch(
+    request,
+  );
+}
+
+/** A look-up in the registry. Only values that exist are cached. */
+function createLookUp<Value>(
+  find: (env: Bindings, key: string) => Promise<Value | undefined>,
+  cacheMs: number,
+) {
+  const cache = new BoundedMap<string, { value: Value; until: number }>(10_000);
+  return async (env: Bindings, key: string): Promise<Value | undefined> => {
+    const cached = cache.get(key);
+    if (cached && cached.until > Date.now()) return cached.value;
+    const value = await find(env, key);
+    if (value !== undefined) cache.set(key, { value, until: Date.now() + cacheMs });
+    return value;
+  };
+}
+
+const grantedTenants = createLookUp(async (env, hash) => {
+  const tenants = await registryObject(env).tenantsOf(hash);
+  return tenants.length > 0 ? tenants : undefined;
+}, 5_000);
+const knownTenants = createLookUp(
+  async (env, id) => (await registryObject(env).hasTenant(id)) || undefined,
+  60_000,
+);
+const tenantOfKey = createLookUp((env, key) => registryObject(env).tenantOfKey(key), 60_000);
+const tenantOfInstallation = createLookUp(
+  (env, id) => registryObject(env).tenantOfInstallation(id),
+  60_000,
+);
+
+/** The tenants that the request concerns, as far as its token or session opens them. */
+async function tenantsOf(request: Request, env: Bindings): Promise<readonly string[]> {
+  const { headers, url } = request;
+  const secret =
+    bearerToken(headers.get("authorization")) ??
+    separateQueryToken(pathOf(url)).token ??
+    sessionCookie(headers);
+  if (!secret) return [];
+  const granted = (await grantedTenants(env, await sha256Hex(secret))) ?? [];
+  const wanted = new URL(url).searchParams.get("tenant") ?? headers.get("x-signalbox-tenant");
+  const isForAll = granted.includes(EVERY_TENANT);
+  if (wanted === null) return isForAll ? [] : granted.toSorted();
+  return isForAll || granted.includes(wanted) ? [wanted] : [];
+}
+
+async function forwardWebhook(
+  request: Request,
+  env: Bindings,
+  { secrets }: Settings,
+): Promise<Response> {
+  const [, , kind = "", key] = new URL(request.url).pathname.split("/");
+  if (key !== undefined) {
+    const tenant = await tenantOfKey(env, key);
+    return (tenant === undefined ? registryObject(env) : storeObject(env, tenant)).fetch(request);
+  }
+  // Created for each request: the import of its keys is a promise.
+  const endpoints = createEndpoints({
+    sources,
+    store: { findSource: async () => undefined },
+    secrets,
+    tenant: undefined,
+    unseal: async (sealed) => sealed,
+    makeHmacKey: webHmacKey,
+    now: Date.now,
+  });
+  const endpoint = await endpoints.find(kind, undefined);
+  if (!endpoint || request.method !== "POST") return registryObject(env).fetch(request);
+  const { header: values, headerNames, body } = toIncomingRequest(request, NO_ROUTE);
+  const bytes = await body(endpoint.source.maxBytes);
+  if (isRejection(bytes)) return answer(bytes);
+  const { header } = createHeaderReader(values);
+  const now = Date.now();
+  const forged = await checkSignature(endpoint, { header, body: bytes, now });
+  if (forged) return answer(forged);
+  const read = readWebhook(
+    endpoint.source,
+    {
+      contentType: mediaType(header("content-type") ?? ""),
+      header,
+      headerNames,
+      bytes,
+      config: endpoint.config,
+    },
+    { isSigned: true, now },
+  );
+  const installation = "outcome" in read ? undefined : read.installation()?.id;
+  const tenant =
+    installation === undefined ? undefined : await tenantOfInstallation(env, installation);
+  const { method, headers, url } = request;
+  const copy = new Request(url, { method, headers, body: new Uint8Array(bytes) });
+  return (tenant === undefined ? registryObject(env) : storeObject(env, tenant)).fetch(copy);
+}
+
+const NO_ROUTE = { source: "", key: undefined, address: "" };
+
+function answer(outcome: Parameters<typeof toAnswer>[0]): Response {
+  const { status, headers, body } = toAnswer(outcome);
+  return new Response(body, { status, headers });
+}

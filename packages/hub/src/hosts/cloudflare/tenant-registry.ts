@@ -1,0 +1,39 @@
+import type { Store } from "../../store/store.ts";
+import { EVERY_TENANT } from "../../tenants/tokens.ts";
+import { storeObject } from "./bindings.ts";
+import { composeStore } from "./compose-store.ts";
+import { HubObject } from "./hub-object.ts";
+import { connectStore } from "./remote-store.ts";
+
+/**
+ * `global`: tenants, installations, tokens, webhook endpoints and OAuth. Its hub serves the requests
+ * that concern no single tenant, and the first webhook of an installation.
+ */
+export class TenantRegistry extends HubObject {
+  protected override compose(own: Store) {
+    const storeOf = (tenant: string) => connectStore(() => storeObject(this.env, tenant));
+    return { store: composeStore({ own, registry: own, storeOf }), hasRegistry: true };
+  }
+
+  /** The tenants of a token or session, by its hash; `*` for all of them. */
+  async tenantsOf(hash: string): Promise<readonly string[]> {
+    const token = await this.own.findToken(hash);
+    if (!token || token.person === null) return token?.tenants ?? [];
+    const memberships = (await this.own.getPerson(token.person))?.memberships ?? [];
+    return memberships
+      .map(({ tenant }) => tenant)
+      .filter((tenant) => token.tenants.some((one) => one === tenant || one === EVERY_TENANT));
+  }
+
+  async tenantOfKey(key: string): Promise<string | undefined> {
+    return (await this.own.findSource(key))?.tenant;
+  }
+
+  async tenantOfInstallation(id: string): Promise<string | undefined> {
+    return (await this.own.findInstallation(id))?.tenant;
+  }
+
+  async hasTenant(id: string): Promise<boolean> {
+    return id !== EVERY_TENANT && (await this.own.getTenant(id)) !== undefined;
+  }
+}
