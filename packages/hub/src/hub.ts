@@ -273,8 +273,12 @@ const hubInfoOf = (
   is_public: settings.isPublic,
   accepts_unsigned: settings.allowUnsigned,
   allows_commands: ports.openCommand !== undefined,
+  install_url: installUrl(settings),
   started_at: startedAt,
 });
+
+const installUrl = ({ tenancy, github: { url, slug } }: HubSettings): string | null =>
+  tenancy === "single" || slug === undefined ? null : `${url}/apps/${slug}/installations/new`;
 
 /** The number of events on the start page. */
 const NEWEST = 8;

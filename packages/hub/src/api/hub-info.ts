@@ -15,6 +15,10 @@ export const hubInfoView = z.object({
   allows_commands: z
     .boolean()
     .describe("Whether connections may run MCP servers as commands on the hub's machine."),
+  install_url: z
+    .string()
+    .nullable()
+    .describe("Where the owner of a GitHub account installs the App; null if it is unknown."),
   started_at: z.iso.datetime(),
 });
 export type HubInfo = z.input<typeof hubInfoView>;

@@ -35,6 +35,7 @@ function setup() {
     is_public: false,
     accepts_unsigned: true,
     allows_commands: false,
+    install_url: null,
     started_at: new Date(at).toISOString(),
   });
   mountRoutes(

@@ -2,8 +2,10 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
+import type { Person } from "../store/people-store.ts";
 import type { Store } from "../store/store.ts";
 import { Denied, grants } from "../tenants/authorizer.ts";
+import type { GrantedToken } from "../tenants/granted-scopes.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import { CODE_MS, grantOf, type Sessions } from "../tenants/sessions.ts";
 import { scopes } from "../tenants/tokens.ts";
@@ -27,6 +29,17 @@ export const sessionView = z.object({
   tenants: z
     .array(z.string())
     .describe("The tenants of the session. Empty: all tenants, so requests must name one."),
+  person: z
+    .object({
+      login: z.string(),
+      name: z.string().nullable(),
+      avatar_url: z.string().nullable(),
+      roles: z
+        .record(z.string(), z.enum(["member", "admin"]))
+        .describe("The role in each tenant. `admin` may do everything in it."),
+    })
+    .nullable()
+    .describe("The person who has signed in with GitHub; null for the operator."),
   expires_at: at.nullable(),
   hub: hubInfoView,
 });
@@ -39,9 +52,19 @@ const signIn = z.strictObject(
   'must be an object such as { "code": "…" }',
 );
 
+const viewPerson = (
+  { login, name, avatar }: Person,
+  roles: GrantedToken["roles"],
+): z.input<typeof sessionView>["person"] => ({
+  login,
+  name,
+  avatar_url: avatar,
+  roles: roles instanceof Map ? Object.fromEntries(roles) : {},
+});
+
 export interface SessionRoutes {
   sessions: Sessions;
-  store: Pick<Store, "getToken" | "revokeToken" | "listTokens">;
+  store: Pick<Store, "getPerson" | "getToken" | "revokeToken">;
   tokens: TokenLookup;
   hubInfo: GetHubInfo;
   now: () => number;
@@ -65,8 +88,10 @@ export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: Session
         const { token: id, name, scopes, tenants } = access;
         const tenant = tenants.length === 1 ? tenants[0] : null;
         const expires_at = isoOrNull(token?.expires_at ?? null);
+        const stored = access.person && (await store.getPerson(access.person));
+        const person = stored ? viewPerson(stored, token?.roles) : null;
         return {
-          json: { id, name, scopes, tenant, tenants, expires_at, hub: hubInfo(origin) },
+          json: { id, name, scopes, tenant, tenants, person, expires_at, hub: hubInfo(origin) },
         };
       },
     }),

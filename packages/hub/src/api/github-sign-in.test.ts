@@ -1,0 +1,277 @@
+import { Hono } from "hono";
+import { beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { type FakeGithub, startFakeGithub } from "../../../../test/support/fake-github.ts";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createIds } from "../lib/ids.ts";
+import { createSeal } from "../lib/seal.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { createAuthorizer } from "../tenants/authorizer.ts";
+import { createGithubUsers } from "../tenants/github-users.ts";
+import { createPeople } from "../tenants/people.ts";
+import { createSessions } from "../tenants/sessions.ts";
+import { withPeople } from "../tenants/with-people.ts";
+import { createAuthorizeRequest } from "./authorize-request.ts";
+import { addGithubSignIn } from "./github-sign-in.ts";
+import { createHostCheck } from "./host-check.ts";
+import { mountRoutes } from "./route.ts";
+import { addSignInRoute, sessionRoutes } from "./session-routes.ts";
+import { tenantRoutes } from "./tenant-routes.ts";
+import { tokenRoutes } from "./token-routes.ts";
+
+const ORIGIN = "http://127.0.0.1:4747";
+const MINUTE = 60_000;
+
+let fake: FakeGithub;
+let acme: string;
+let umbrella: string;
+beforeAll(async () => {
+  fake = await startFakeGithub();
+  for (const login of ["ada", "bob", "eve"]) fake.addUser(login);
+  acme = String(fake.addOrganization("acme").id);
+  umbrella = String(fake.addOrganization("umbrella").id);
+  fake.setMember("acme", "ada", { role: "admin" });
+  fake.setMember("acme", "bob");
+  fake.setMember("umbrella", "ada");
+  fake.install("acme");
+  fake.install("umbrella");
+  return () => fake.close();
+});
+beforeEach(() => fake.setBrowserUser("ada"));
+
+function setup({ publicUrl }: { publicUrl?: string } = {}) {
+  const store = openSqlite(`${tempFolder()}/hub.db`);
+  onTestFinished(() => store.close());
+  let at = Date.now();
+  const now = () => at;
+  const seal = createSeal(new Uint8Array(32));
+  const client = { id: fake.app.clientId, secret: fake.app.clientSecret };
+  const github = createGithubUsers({ url: fake.url, apiUrl: fake.apiUrl, client, fetch, now });
+  const log = { info() {}, warn() {} };
+  const people = createPeople({
+    store,
+    github,
+    seal,
+    now,
+    recheckMs: 2 * MINUTE,
+    keepMs: 60 * MINUTE,
+    log,
+    onError: (error) => expect(error).toBeUndefined(),
+  });
+  const tokens = withPeople(store, people);
+  const newId = createIds();
+  const sessions = createSessions({ store, tokens, newId, now });
+  const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl });
+  const authorizer = createAuthorizer({ store: tokens, now, everyTenant: undefined });
+  const app = new Hono();
+  addGithubSignIn(app, { github, people, sessions, seal, checkHost, publicUrl, now, log });
+  addSignInRoute(app, sessions, checkHost);
+  const hubInfo = (url: string) => ({ url }) as never;
+  mountRoutes(
+    app,
+    [
+      ...sessionRoutes({ sessions, store, tokens, hubInfo, now }),
+      ...tokenRoutes({ store, tokens, tenancy: "github", newId, now }),
+      ...tenantRoutes({ store, tokens, defaults: {} as never, now }),
+    ],
+    createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
+  );
+  const host = publicUrl === undefined ? "127.0.0.1:4747" : new URL(publicUrl).host;
+  const request = async (
+    path: string,
+    { method = "GET", cookie = "", body = undefined as unknown, headers = {} } = {},
+  ) => {
+    const response = await app.request(`${ORIGIN}${path}`, {
+      method,
+      headers: { host, cookie, ...(method === "GET" ? {} : { origin: ORIGIN }), ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const json = text.startsWith("{") ? JSON.parse(text) : undefined;
+    return { response, text, json, cookies: response.headers.getSetCookie() };
+  };
+  const begin = async (query = "") => {
+    const { response, cookies } = await request(`/auth/github${query}`);
+    const [cookie = ""] = cookies;
+    return { location: response.headers.get("location") ?? "", cookie, pair: pairOf(cookie) };
+  };
+  /** The path to which GitHub sends the browser. */
+  const authorize = async (location: string) => {
+    const { headers } = await fetch(location, { redirect: "manual" });
+    const { pathname, search } = new URL(headers.get("location") ?? "");
+    return pathname + search;
+  };
+  const signIn = async (login: string, query = "") => {
+    fake.setBrowserUser(login);
+    const { location, pair } = await begin(query);
+    const answer = await request(await authorize(location), { cookie: pair });
+    return { ...answer, session: pairOf(answer.cookies[1] ?? "") };
+  };
+  const call = (session: string, method: string, path: string, body?: unknown) =>
+    request(path, { method, cookie: session, body });
+  return { store, begin, authorize, request, signIn, call, advance: (ms: number) => (at += ms) };
+}
+
+const pairOf = (cookie: string) => cookie.split(";")[0] ?? "";
+
+it("opens a session of the person, and continues at the page of before", async () => {
+  const { begin, authorize, request, call } = setup();
+  const { location, cookie, pair } = await begin("?return_to=%2Finbox%3Ftype%3Dissues");
+  const { searchParams } = new URL(location);
+  expect(searchParams.get("redirect_uri")).toBe(`${ORIGIN}/auth/github/callback`);
+  expect(searchParams.get("code_challenge_method")).toBe("S256");
+  expect(cookie).toMatch(
+    /^signalbox_github_4747=v1\.\S+; Max-Age=600; Path=\/auth\/github; HttpOnly; SameSite=Lax$/,
+  );
+  expect(decodeURIComponent(cookie)).not.toContain(searchParams.get("state"));
+  const { response, text, cookies } = await request(await authorize(location), { cookie: pair });
+  expect(response.status).toBe(200);
+  expect(text).toContain('content="0; url=/inbox?type=issues"');
+  expect(cookies).toEqual([
+    expect.stringMatching(/^signalbox_github_4747=; Max-Age=0;/),
+    expect.stringMatching(/^signalbox_session_4747=[\w-]{43}; .*HttpOnly; SameSite=Strict$/),
+  ]);
+  expect((await call(pairOf(cookies[1] ?? ""), "GET", "/api/session")).json).toMatchObject({
+    name: "web UI of ada",
+    tenants: [acme, umbrella],
+    person: { login: "ada", roles: { [acme]: "admin", [umbrella]: "member" } },
+  });
+});
+
+it("sets cookies for HTTPS only if that is the public URL", async () => {
+  const { begin } = setup({ publicUrl: "https://hub.example/" });
+  const { location, cookie } = await begin();
+  const { searchParams } = new URL(location);
+  expect(searchParams.get("redirect_uri")).toBe("https://hub.example/auth/github/callback");
+  expect(cookie).toMatch(/^signalbox_github=.*; Secure$/);
+});
+
+it("rejects a response that this browser has not requested", async () => {
+  const { begin, authorize, request } = setup();
+  const attacker = await begin();
+  const link = await authorize(attacker.location);
+  const victim = await begin();
+  for (const cookie of [
+    "",
+    victim.pair,
+    "signalbox_github_4747=v1.AAAA",
+    "signalbox_github_4747=",
+  ]) {
+    const { response, cookies } = await request(link, { cookie });
+    expect(response.headers.get("location")).toBe("/sign-in?problem=stale");
+    expect(cookies.some((each) => each.startsWith("signalbox_session"))).toBe(false);
+  }
+  expect((await request(link, { cookie: attacker.pair })).response.status).toBe(200);
+  // The code was used.
+  const again = await request(link, { cookie: attacker.pair });
+  expect(again.response.headers.get("location")).toBe("/sign-in?problem=rejected");
+});
+
+it("reports why a sign-in failed, without a text of the URL", async () => {
+  const { begin, authorize, request, advance } = setup();
+  const begun = await begin();
+  fake.setBrowserUser(undefined);
+  const denied = await request(await authorize(begun.location), { cookie: begun.pair });
+  expect(denied.response.headers.get("location")).toBe("/sign-in?problem=denied");
+  fake.setBrowserUser("ada");
+  const link = await authorize(begun.location);
+  fake.limitRate(3);
+  const down = await request(link, { cookie: begun.pair });
+  expect(down.response.headers.get("location")).toBe("/sign-in?problem=unavailable");
+  advance(10 * MINUTE);
+  const late = await request(await authorize(begun.location), { cookie: begun.pair });
+  expect(late.response.headers.get("location")).toBe("/sign-in?problem=stale");
+});
+
+it("ends the former session of the browser", async () => {
+  const { begin, authorize, request, signIn, call } = setup();
+  const { session } = await signIn("ada");
+  const { location, pair } = await begin();
+  fake.setBrowserUser("bob");
+  await request(await authorize(location), { cookie: `${pair}; ${session}` });
+  expect((await call(session, "GET", "/api/session")).response.status).toBe(401);
+});
+
+it("shows a person without a tenant the session, and nothing else", async () => {
+  const { signIn, call } = setup();
+  const { session } = await signIn("eve");
+  expect((await call(session, "GET", "/api/session")).json).toMatchObject({
+    tenants: [],
+    scopes: [],
+    person: { login: "eve", roles: {} },
+  });
+  for (const path of [
+    "/api/tenants",
+    "/api/tokens",
+    `/api/tokens?tenant=${acme}`,
+    "/api/tokens?tenant=*",
+  ])
+    expect((await call(session, "GET", path)).response.status, path).toBe(403);
+});
+
+it("lets only admins create tokens, which end with the role", async () => {
+  const { signIn, call, request, advance } = setup();
+  const ada = (await signIn("ada")).session;
+  const bob = (await signIn("bob")).session;
+  const created = (session: string, body: object, tenant = acme) =>
+    call(session, "POST", `/api/tokens?tenant=${tenant}`, { name: "agent", ...body });
+  for (const denied of [
+    await created(bob, {}),
+    await created(ada, {}, umbrella),
+    await created(ada, { tenants: [acme, umbrella] }),
+    await created(ada, { tenants: ["*"] }),
+    await created(ada, {}, "*"),
+  ])
+    expect(denied.response.status).toBe(403);
+  const { response, json } = await created(ada, { scopes: ["inbox:read", "admin"] });
+  expect(response.status).toBe(201);
+  const headers = { authorization: `Bearer ${json.token}` };
+  const list = () => request("/api/tokens", { headers });
+  expect((await list()).json.items).toHaveLength(1);
+  fake.setMember("acme", "ada");
+  onTestFinished(() => fake.setMember("acme", "ada", { role: "admin" }));
+  advance(2 * MINUTE);
+  expect((await list()).json).toMatchObject({ status: 403, code: "insufficient_scope" });
+  expect((await request("/api/tenants", { headers })).response.status).toBe(200);
+});
+
+it("lists and revokes the own sessions, but not those of other people", async () => {
+  const { signIn, call } = setup();
+  fake.setMember("acme", "bob", { role: "admin" });
+  onTestFinished(() => fake.setMember("acme", "bob"));
+  const ada = await signIn("ada");
+  const bob = await signIn("bob");
+  const list = async (session: string) =>
+    (await call(session, "GET", `/api/tokens?kind=session&tenant=${acme}`)).json.items;
+  const [own, another] = await list(ada.session);
+  expect([own.name, another]).toEqual(["web UI of ada", undefined]);
+  expect(
+    (await call(bob.session, "DELETE", `/api/tokens/${own.id}?tenant=${acme}`)).response.status,
+  ).toBe(404);
+  expect(
+    (await call(ada.session, "DELETE", `/api/tokens/${own.id}?tenant=${acme}`)).response.status,
+  ).toBe(204);
+});
+
+it("creates links whose sessions are limited to the person", async () => {
+  const { signIn, call, request } = setup();
+  const { session } = await signIn("bob");
+  const link = (await call(session, "POST", "/api/session/links")).json.url as string;
+  const body = { code: link.split("#code=")[1] };
+  const { cookies } = await request("/api/session", { method: "POST", body });
+  expect((await call(pairOf(cookies[0] ?? ""), "GET", "/api/session")).json).toMatchObject({
+    tenants: [acme],
+    person: { login: "bob", roles: { [acme]: "member" } },
+  });
+});
+
+it("offers GitHub only if it is set up", async () => {
+  const { request } = setup();
+  expect((await request("/api/session/methods")).json).toEqual({ github: true });
+  const app = new Hono();
+  const none = { github: undefined, people: undefined } as unknown as Parameters<
+    typeof addGithubSignIn
+  >[1];
+  addGithubSignIn(app, { ...none, checkHost: () => undefined });
+  expect(await (await app.request("/api/session/methods")).json()).toEqual({ github: false });
+  expect((await app.request("/auth/github")).status).toBe(404);
+});
