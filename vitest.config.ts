@@ -45,7 +45,7 @@ export default defineConfig({
           pool: "forks",
           // The start of a process takes longer than most of these files.
           isolate: false,
-          include: ["packages/*/src/**/*.test.ts"],
+          include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: [...configDefaults.exclude, workerdTests, ...processTests],
         },
       },

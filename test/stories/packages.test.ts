@@ -1,22 +1,108 @@
-/** What npm publishes and installs. */
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+/** What a release consists of, packed and published in a dry run, and started as its users start it. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { fixedPort } from "../support/fixed-port.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+import { WAIT } from "../support/timeouts.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
+const { version } = JSON.parse(readFileSync(join(root, "packages/hub/package.json"), "utf8"));
 
-it.each(["hub", "bridge", "triggers"])("packs %s with its license", async (name) => {
-  const cwd = join(root, "packages", name);
-  const { stdout } = await run("npm", ["pack", "--dry-run", "--json"], { cwd });
-  const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
-  expect(files.map(({ path }) => path)).toContain("LICENSE");
-  const license = (folder: string) => readFileSync(join(folder, "LICENSE"), "utf8");
-  expect(license(cwd)).toBe(license(root));
+it("packs the packages, publishes them in a dry run, and starts the hub as the image does", async () => {
+  const packed = join(tempFolder(), "release");
+  const script = (name: string) => join(root, "scripts/release", name);
+  await run(process.execPath, [script("pack.ts"), packed]);
+  const { stdout } = await run(process.execPath, [
+    script("publish.ts"),
+    `v${version}`,
+    packed,
+    "--dry-run",
+  ]);
+  expect(stdout.match(/^\S+/gm)).toEqual(
+    ["@signalbox/triggers", "@signalbox/bridge", "signalbox"].map((name) => `${name}@${version}`),
+  );
+  expect(existsSync(join(packed, "signalbox.mcpb"))).toBe(true);
+
+  const app = tempFolder();
+  const image = readDockerfile(readFileSync(join(packed, "Dockerfile"), "utf8"));
+  expect(image.user).toBe("node");
+  for (const name of ["signalbox", "@signalbox/bridge"]) await install(packed, name, app);
+  const port = await fixedPort();
+  const env = {
+    ...image.env,
+    PATH: process.env.PATH ?? "",
+    HOST: "127.0.0.1",
+    PORT: port,
+    SIGNALBOX_DATA: tempFolder(),
+  };
+  const [, ...args] = image.command;
+  const hub = spawn(process.execPath, args, { cwd: app, env, stdio: ["ignore", "pipe", "pipe"] });
+  onTestFinished(() => void hub.kill("SIGKILL"));
+  let output = "";
+  for (const stream of [hub.stdout, hub.stderr])
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  const [, ...healthcheck] = image.healthcheck;
+  await vi
+    .waitFor(() => run(process.execPath, healthcheck, { env }), WAIT)
+    .catch((error) => {
+      throw new Error(`${error.message}\n${output}`);
+    });
+  expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toContain('<div id="root">');
+  const ended = once(hub, "exit");
+  hub.kill("SIGTERM");
+  expect((await ended)[0]).toBe(0);
+  await expect(run(process.execPath, healthcheck, { env })).rejects.toThrow();
 });
+
+/** Unpacks a package, and links its declared dependencies alone, so that a missing one is found. */
+async function install(packed: string, name: string, app: string): Promise<void> {
+  const folder = tempFolder();
+  const file = `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
+  await run("tar", ["xzf", join(packed, file), "-C", folder]);
+  const unpacked = join(folder, "package");
+  const license = (path: string) => readFileSync(join(path, "LICENSE"), "utf8");
+  expect(license(unpacked)).toBe(license(root));
+  const target = join(app, "node_modules", name);
+  mkdirSync(dirname(target), { recursive: true });
+  renameSync(unpacked, target);
+  const { dependencies } = JSON.parse(readFileSync(join(target, "package.json"), "utf8"));
+  for (const dependency of Object.keys(dependencies)) {
+    const link = join(app, "node_modules", dependency);
+    if (dependency.startsWith("@signalbox/") || existsSync(link)) continue;
+    mkdirSync(dirname(link), { recursive: true });
+    const own = join(root, "packages/hub/node_modules", dependency);
+    symlinkSync(existsSync(own) ? own : join(root, "node_modules", dependency), link);
+  }
+}
+
+/** The instructions of the last stage. */
+function readDockerfile(text: string) {
+  const stage =
+    text
+      .replaceAll(/\\\n\s*/g, "")
+      .split(/^FROM .*$/m)
+      .at(-1) ?? "";
+  const instruction = (name: RegExp) => stage.match(name)?.[1] ?? "";
+  const json = (name: RegExp): string[] => JSON.parse(instruction(name));
+  return {
+    user: instruction(/^USER (.*)$/m),
+    env: Object.fromEntries(
+      instruction(/^ENV (.*)$/m)
+        .split(" ")
+        .map((pair) => pair.split("=")),
+    ) as Record<string, string>,
+    healthcheck: json(/^HEALTHCHECK .*CMD (.*)$/m),
+    command: [...json(/^ENTRYPOINT (.*)$/m), ...json(/^CMD (.*)$/m)],
+  };
+}
 
 it("locks every dependency by its hash", () => {
   const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {

@@ -26,6 +26,7 @@ export const pathIds: Record<string, (ids: Ids) => string> = {
   type: () => "issue.opened",
   source: ({ source }) => source,
   token: ({ token }) => token,
+  tenant: ({ tenant }) => tenant,
   name: ({ secret }) => secret,
 };
 
@@ -144,6 +145,7 @@ export const filledRoutes: Record<string, (ids: Ids) => Filled> = {
   "POST /api/events/test": (i) => ({
     body: { source: i.connection, type: "issue.opened", data: {} },
   }),
+  "PATCH /api/tenants/{tenant}": () => ({ body: { processed_days: 1, pending_days: 1 } }),
   "POST /api/session": () => ({ body: { code: "unknown" } }),
 };
 
@@ -185,6 +187,7 @@ const calling = (i: Ids) => {
 
 /** Properties of a body that are alternatives to others, or not ids. */
 export const optionalProperties: Record<string, readonly string[]> = {
+  "PATCH /api/tenants/{tenant}": ["quota", "max_bytes"],
   "POST /api/connections": ["command", "args", "headers", "auth", "env"],
   "PATCH /api/connections/{connection}": ["url", "command", "args", "headers", "auth", "env"],
   "PUT /api/flows/{flow}/nodes/{node}": ["slug"],

@@ -75,7 +75,9 @@ export function requestsOf({ paths }: OpenApi): WalkedRequest[] {
           missing.push(`${name}: add "${property}" to its body in filledRoutes`);
       walked.push({
         name,
-        hasTenant: parameters.some((parameter) => parameter.name === "tenant"),
+        hasTenant: parameters.some(
+          (parameter) => parameter.name === "tenant" && parameter.in === "query",
+        ),
         request(ids) {
           const { query = {}, body } = fill(ids);
           const filledPath = path.replace(/\{(\w+)\}/g, (_, parameter) =>

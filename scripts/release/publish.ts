@@ -1,0 +1,33 @@
+/**
+ * `node scripts/release/publish.ts v1.2.3 FOLDER [--dry-run]` publishes the packed packages on npm. What is
+ * published already is skipped, so that a failed release can be repeated.
+ */
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { PUBLISHED } from "./manifests.ts";
+import { releaseOfTag } from "./release-of-tag.ts";
+
+const [tag = "", folder = "release", ...flags] = process.argv.slice(2);
+const { version, distTag } = releaseOfTag(tag);
+const isDryRun = flags.includes("--dry-run");
+
+const npm = (...args: string[]) =>
+  spawnSync("npm", args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+
+const nameOf = (folder: string): string =>
+  JSON.parse(readFileSync(new URL(`../../${folder}/package.json`, import.meta.url), "utf8")).name;
+
+for (const name of PUBLISHED.map(nameOf)) {
+  const isPublished =
+    !isDryRun && npm("view", `${name}@${version}`, "version").stdout.trim() !== "";
+  if (isPublished) {
+    process.stdout.write(`${name}@${version} is published already\n`);
+    continue;
+  }
+  const file = resolve(folder, `${name.replace("@", "").replace("/", "-")}-${version}.tgz`);
+  const how = isDryRun ? ["--dry-run", "--offline"] : ["--provenance"];
+  const { status } = npm("publish", file, "--access", "public", "--tag", distTag, ...how);
+  if (status !== 0) process.exit(1);
+  process.stdout.write(`${name}@${version} (${distTag}${isDryRun ? ", dry run" : ""})\n`);
+}

@@ -1,0 +1,125 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseYaml } from "@redocly/openapi-core";
+import { describe, expect, it, test } from "vitest";
+import { tempFolder } from "../../test/support/temp-folder.ts";
+import { type Manifest, PUBLISHED } from "./manifests.ts";
+import { releaseNotes } from "./release-notes.ts";
+import { releaseOfTag } from "./release-of-tag.ts";
+
+const root = join(import.meta.dirname, "../..");
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+const manifestIn = (folder: string, path: string): Manifest =>
+  JSON.parse(readFileSync(join(folder, path, "package.json"), "utf8"));
+
+describe("the version of a tag", () => {
+  it.each([
+    ["v1.2.3", "1.2.3", "latest"],
+    ["v0.10.0", "0.10.0", "latest"],
+    ["v1.2.3-rc.1", "1.2.3-rc.1", "next"],
+    ["v2.0.0-0", "2.0.0-0", "next"],
+    ["v2.0.0-alpha-x.7", "2.0.0-alpha-x.7", "next"],
+  ])("%s is %s on %s", (tag, version, distTag) => {
+    expect(releaseOfTag(tag)).toEqual({ version, distTag });
+  });
+
+  it.each(["1.2.3", "v1.2", "v01.2.3", "v1.2.3-", "v1.2.3-01", "v1.2.3+build", "v1.2.3 ", "vnext"])(
+    "%j is rejected",
+    (tag) => {
+      expect(() => releaseOfTag(tag)).toThrow("name it v1.2.3");
+    },
+  );
+});
+
+test("set-version changes the version of all packages, and of the dependencies between them", () => {
+  const folder = tempFolder();
+  for (const path of PUBLISHED) {
+    mkdirSync(join(folder, path), { recursive: true });
+    writeFileSync(join(folder, path, "package.json"), read(`${path}/package.json`));
+  }
+  execFileSync(
+    process.execPath,
+    [join(import.meta.dirname, "set-version.ts"), "v3.1.4-rc.1", folder],
+    { env: { ...process.env, GITHUB_REPOSITORY: "acme/signalbox" } },
+  );
+  for (const path of PUBLISHED) {
+    const { version, repository } = manifestIn(folder, path);
+    expect(version).toBe("3.1.4-rc.1");
+    expect(repository).toEqual({
+      type: "git",
+      url: "git+https://github.com/acme/signalbox.git",
+      directory: path,
+    });
+  }
+  const before = manifestIn(root, "packages/hub").dependencies;
+  const after = manifestIn(folder, "packages/hub").dependencies;
+  expect(after).toEqual({ ...before, "@signalbox/bridge": "3.1.4-rc.1" });
+});
+
+test("no published package depends on one that is not published, except to build it", () => {
+  const names = PUBLISHED.map((path) => manifestIn(root, path).name);
+  for (const path of PUBLISHED) {
+    const { dependencies = {}, private: isPrivate } = manifestIn(root, path);
+    expect(isPrivate).toBeUndefined();
+    const own = Object.keys(dependencies).filter((name) => name.startsWith("@signalbox/"));
+    expect(names).toEqual(expect.arrayContaining(own));
+  }
+});
+
+test("the notes group commits by their type, and leave out internal ones", () => {
+  const notes = releaseNotes([
+    "feat(api): list tenants",
+    "fix(ingest): reject an empty body",
+    "feat(store)!: drop the table of repositories",
+    "test(runs): wait for a condition",
+    "Merge branch x",
+    "perf: cache tokens",
+  ]);
+  expect(notes).toBe(
+    [
+      "## Breaking changes\n\n- **store**: drop the table of repositories\n",
+      "## New\n\n- **api**: list tenants\n",
+      "## Fixed\n\n- **ingest**: reject an empty body\n",
+      "## Faster\n\n- cache tokens\n",
+    ].join("\n"),
+  );
+  expect(releaseNotes(["test(runs): wait"])).toBe("Internal changes only.\n");
+});
+
+describe("the workflows", () => {
+  interface Step {
+    run?: string;
+    uses?: string;
+  }
+  interface Workflow {
+    on: Record<string, unknown>;
+    jobs: Record<string, { uses?: string; needs?: string; steps?: Step[] }>;
+  }
+  const names = readdirSync(join(root, ".github/workflows"));
+  const workflowOf = (name: string) => parseYaml(read(`.github/workflows/${name}`)) as Workflow;
+
+  it.each(names)("%s refers to files and scripts that exist", (name) => {
+    const { scripts } = JSON.parse(read("package.json"));
+    const jobs = Object.values(workflowOf(name).jobs);
+    for (const { uses } of jobs) if (uses) expect(existsSync(join(root, uses)), uses).toBe(true);
+    const steps = jobs.flatMap((job) => job.steps ?? []);
+    for (const { run = "", uses = "run/only@v1" } of steps) {
+      expect(uses).toMatch(/^[\w-]+\/[\w-]+@v\d+$/);
+      for (const [, script = ""] of run.matchAll(/npm run (?:--silent )?([\w:-]+)/g))
+        expect(Object.keys(scripts)).toContain(script);
+      for (const [path] of run.matchAll(/^\.[\w/.-]+/g))
+        expect(existsSync(join(root, path))).toBe(true);
+      const shell = run.replaceAll(/\$\{\{.*?\}\}/g, "x");
+      execFileSync("bash", ["-n"], { input: shell });
+    }
+  });
+
+  it("a release runs all checks first", () => {
+    const { on, jobs } = workflowOf("release.yml");
+    expect(on).toEqual({ push: { tags: ["v*"] } });
+    expect(jobs.check?.uses).toBe("./.github/workflows/ci.yml");
+    expect(jobs.release?.needs).toBe("check");
+    expect(workflowOf("ci.yml").on).toHaveProperty("workflow_call");
+  });
+});

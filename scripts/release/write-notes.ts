@@ -1,0 +1,14 @@
+/** `node scripts/release/write-notes.ts v1.2.3` prints the notes of a tag: the commits since the tag before it. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { releaseNotes } from "./release-notes.ts";
+import { releaseOfTag } from "./release-of-tag.ts";
+
+const [tag = ""] = process.argv.slice(2);
+const { distTag } = releaseOfTag(tag);
+// The notes of a release contain what its prereleases brought.
+const exclude = distTag === "latest" ? ["--exclude", "*-*"] : [];
+const args = ["describe", "--tags", "--abbrev=0", "--match", "v*", ...exclude, `${tag}^`];
+const { status, stdout } = spawnSync("git", args, { encoding: "utf8" });
+const range = status === 0 ? `${stdout.trim()}..${tag}` : tag;
+const log = execFileSync("git", ["log", "--no-merges", "--format=%s", range], { encoding: "utf8" });
+process.stdout.write(releaseNotes(log.trim().split("\n")));
