@@ -23,6 +23,6 @@ export async function launchChromium(wrap = (path: string) => path): Promise<Bro
   const { default: packaged } = await import("@sparticuz/chromium");
   return chromium.launch({
     executablePath: wrap(await packaged.executablePath()),
-    args: packaged.args,
+    args: packaged.args.filter((arg) => arg !== "--disable-web-security"),
   });
 }
