@@ -19,20 +19,24 @@ import { BoundedMap } from "../../packages/hub/src/lib/bounded-map.ts";
 import { createSeal } from "../../packages/hub/src/lib/seal.ts";
 import type { Timers } from "../../packages/hub/src/lib/timers.ts";
 import type { Connection } from "../../packages/hub/src/store/connection-store.ts";
+import type { GrantStore } from "../../packages/hub/src/store/grant-store.ts";
 
 const sealKey = new Uint8Array(32);
-const seal = createSeal(sealKey);
+export const seal = createSeal(sealKey);
 
 export interface OpenConnectionsOptions {
   timers?: Timers;
   allowPrivate?: AllowPrivate;
   openCommand?: OpenCommand;
+  /** Needed for connections that a person authorizes. */
+  store?: GrantStore;
 }
 
 export function openConnections({
   timers = systemTimers,
   allowPrivate = ["127.0.0.1"],
   openCommand,
+  store,
 }: OpenConnectionsOptions = {}) {
   const fetch = createGuardedWebFetch({ allowPrivate, allowHttp: true });
   const identity = createIdentity({
@@ -56,6 +60,7 @@ export function openConnections({
         openCommand,
         identity,
         tokens,
+        grants: store && { store, seal },
         version: "1.2.3",
         timers,
         random,

@@ -51,6 +51,7 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
         openCommand: ports.openCommand,
         identity,
         tokens,
+        grants: { store, seal },
         version: settings.version,
         timers,
         random: Math.random,

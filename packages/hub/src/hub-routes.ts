@@ -1,6 +1,7 @@
 /** All HTTP routes of the hub, except webhooks and live streams. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { createApp } from "./api/app.ts";
+import { addClientMetadataRoute } from "./api/authorization-routes.ts";
 import { limitConcurrency } from "./api/concurrency-limit.ts";
 import { describedRoutes } from "./api/described-routes.ts";
 import { eventRoutes } from "./api/event-routes.ts";
@@ -22,6 +23,7 @@ import { testEventRoutes } from "./api/test-event-routes.ts";
 import { triggerRoutes } from "./api/trigger-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
 import type { DraftRuns } from "./apps/draft-runs.ts";
+import { createAuthorizations } from "./connections/authorizations.ts";
 import { CHECK_WAIT_MS } from "./connections/connection-registry.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
@@ -96,6 +98,7 @@ export function createHubRoutes(options: HubRoutesOptions) {
     now: ports.timers.now,
     log: ports.log,
   });
+  addClientMetadataRoute(app, settings.publicUrl);
   const routes = apiRoutes(options);
   mountRoutes(app, routes, agents.authorizeRequest, settings.limits);
   addOpenApiRoute(app, {
@@ -129,6 +132,12 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
         allowCommands: ports.openCommand !== undefined,
         waitMs: CHECK_WAIT_MS,
         calls: options.connections,
+        authorizations: createAuthorizations({
+          store,
+          seal,
+          fetch: ports.guardedWebFetch,
+          timers: ports.timers,
+        }),
       },
     }),
     ...runRoutes({

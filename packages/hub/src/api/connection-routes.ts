@@ -27,8 +27,10 @@ export const connectionView = z.object({
     .record(z.string(), z.json())
     .describe("The kind of the credentials, and names without values. Values are never returned."),
   status: z
-    .enum(["unknown", "ok", "failed"])
-    .describe("The result of the last check; `unknown` if there was none yet."),
+    .enum(["unknown", "ok", "failed", "needs_authorization"])
+    .describe(
+      "The result of the last check; `unknown` if there was none yet, `needs_authorization` if a person must authorize the hub.",
+    ),
   error: z.string().nullable().describe("Why the last check failed, in the server's words."),
   tool_count: z.int(),
   trigger_count: z.int(),
@@ -140,8 +142,8 @@ export const connectionRoutes = (options: ConnectionRoutes): Route[] => [
   ...subscriptionRoutes(options),
 ];
 
-const detailsOf =
-  (store: ConnectionRoutes["store"]) =>
+export const detailsOf =
+  (store: Pick<Store, "getOffers">) =>
   async (connection: Connection): Promise<z.input<typeof connectionDetails>> => {
     const offers = await store.getOffers(connection.tenant, connection.id);
     return {
@@ -313,7 +315,7 @@ const FAILED: Partial<Record<ConnectionErrorCode, { status: number; title: strin
   not_allowed: { status: 403, title: "Forbidden" },
 };
 
-function failedCall({ code, message }: ConnectionError): Response {
+export function failedCall({ code, message }: ConnectionError): Response {
   const { status, title } = FAILED[code] ?? { status: 502, title: "The call of the server failed" };
   const headers: Record<string, string> = status === 503 ? { "retry-after": "1" } : {};
   return problemResponse(status, `connection_${code}`, title, message, headers);

@@ -4,6 +4,7 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { createFlows } from "../apps/flows.ts";
 import { createAppImports } from "../apps/import-app.ts";
 import { createFindSecretUses } from "../apps/secret-uses.ts";
+import type { Authorizations } from "../connections/authorizations.ts";
 import {
   type ConnectionRegistryOptions,
   createConnectionRegistry,
@@ -14,7 +15,8 @@ import type { Store } from "../store/store.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import { createSources } from "../tenants/sources.ts";
 import { appRoutes } from "./app-routes.ts";
-import { connectionRoutes } from "./connection-routes.ts";
+import { authorizationRoutes } from "./authorization-routes.ts";
+import { connectionRoutes, detailsOf } from "./connection-routes.ts";
 import { flowRoutes } from "./flow-routes.ts";
 import { importRoutes } from "./import-routes.ts";
 import { nodeTypeRoutes } from "./node-type-routes.ts";
@@ -39,12 +41,15 @@ export interface ManagementOptions {
   connections: Omit<ConnectionRegistryOptions, "store" | "seal"> & {
     /** Undefined if no hub runs. */
     calls: Pick<Connections, "callTool"> | undefined;
+    /** The same. */
+    authorizations: Authorizations | undefined;
   };
 }
 
 export function managementRoutes(options: ManagementOptions): Route[] {
   const { store, tokens, registry, evaluate, seal, newId, now, tenancy, publicUrl } = options;
-  const { calls, ...checks } = options.connections;
+  const { calls, authorizations, ...checks } = options.connections;
+  const connections = createConnectionRegistry({ store, seal, ...checks });
   const flows = createFlows({ store, registry, evaluate, newId, now });
   return [
     ...appRoutes(store, now),
@@ -52,11 +57,12 @@ export function managementRoutes(options: ManagementOptions): Route[] {
     ...flowRoutes({ flows, store }),
     ...importRoutes(createAppImports({ store, registry, flows, tenancy, newId, now })),
     ...secretRoutes({ store, seal, findUses: createFindSecretUses(store, registry), now }),
-    ...connectionRoutes({
-      store,
-      registry: createConnectionRegistry({ store, seal, ...checks }),
-      connections: calls,
-      now,
+    ...connectionRoutes({ store, registry: connections, connections: calls, now }),
+    ...authorizationRoutes({
+      registry: connections,
+      authorizations,
+      publicUrl,
+      details: detailsOf(store),
     }),
     ...nodeTypeRoutes(registry),
     ...tokenRoutes({ store, tokens, tenancy, newId, now }),

@@ -59,7 +59,9 @@ describe("stored credentials", () => {
     [{ auth: { type: "basic" } }, 'must have the type "bearer" or "oauth"'],
     [{ auth: { type: "bearer", token: "" } }, "must not be empty"],
     [{ auth: { type: "bearer" } }, "is missing"],
-    [{ auth: { type: "oauth", client_id: "id" } }, "is missing"],
+    [{ auth: { type: "oauth", grant: "client_credentials", client_id: "id" } }, "is missing"],
+    [{ auth: { type: "oauth", grant: "authorization_code", client_secret: "s" } }, "is missing"],
+    [{ auth: { type: "oauth", audience: "a" } }, "only possible with the grant client_credentials"],
     [{ auth: { ...oauth, token_url: "ftp://x" } }, "must be an http(s) URL"],
     [{ env: { "A-B": "x" } }, "must be the name of an environment variable"],
   ])("are checked: %j", (given, message) => {

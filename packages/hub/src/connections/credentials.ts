@@ -1,6 +1,7 @@
 /**
- * The credentials of a connection: headers, a bearer token or an OAuth client for servers by URL, and
- * the environment of commands. They are stored sealed, as one JSON document, and never returned.
+ * The credentials of a connection: headers, a bearer token or OAuth for servers by URL, and the
+ * environment of commands. They are stored sealed, as one JSON document, and never returned. Tokens that
+ * a person grants are stored apart; see grant.ts.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
@@ -50,21 +51,46 @@ const headers = z.record(
   { error: recordError("must be an object of header names and values") },
 );
 
+const oauth = z
+  .strictObject({
+    type: z.literal("oauth"),
+    grant: z
+      .enum(
+        ["authorization_code", "client_credentials"],
+        'must be "authorization_code" or "client_credentials"',
+      )
+      .optional()
+      .describe(
+        "`authorization_code`: a person authorizes the hub in the web UI. By default `client_credentials` if there is a client_secret, else `authorization_code`.",
+      ),
+    client_id: text(1_000)
+      .optional()
+      .describe("By default, the hub registers at the authorization server."),
+    client_secret: text(8_000).optional(),
+    token_url: httpUrl
+      .optional()
+      .describe("The token endpoint; by default discovered from the metadata of the server"),
+    scope: text(2_000).optional(),
+    audience: text(2_000).optional(),
+  })
+  .superRefine((given, context) => {
+    const problem = (path: keyof OAuth, message: string) =>
+      context.addIssue({ code: "custom", path: [path], message });
+    const isClient = grantTypeOf(given) === "client_credentials";
+    for (const field of ["client_id", "client_secret"] as const)
+      if (
+        given[field] === undefined &&
+        (isClient || (field === "client_id" && given.client_secret))
+      )
+        problem(field, "is missing");
+    for (const field of ["token_url", "audience"] as const)
+      if (given[field] !== undefined && !isClient)
+        problem(field, "is only possible with the grant client_credentials");
+  });
+
 const auth = z.discriminatedUnion(
   "type",
-  [
-    z.strictObject({ type: z.literal("bearer"), token: headerValue }),
-    z.strictObject({
-      type: z.literal("oauth"),
-      client_id: text(1_000),
-      client_secret: text(8_000),
-      token_url: httpUrl
-        .optional()
-        .describe("The token endpoint; by default discovered from the metadata of the server"),
-      scope: text(2_000).optional(),
-      audience: text(2_000).optional(),
-    }),
-  ],
+  [z.strictObject({ type: z.literal("bearer"), token: headerValue }), oauth],
   'must have the type "bearer" or "oauth"',
 );
 
@@ -83,7 +109,22 @@ export const credentialFields = {
 
 const schema = z.object(credentialFields);
 export type Credentials = z.infer<typeof schema>;
-export type OAuthClient = Extract<NonNullable<Credentials["auth"]>, { type: "oauth" }>;
+type OAuth = z.infer<typeof oauth>;
+/** The hub acts for itself, with the grant `client_credentials`. */
+export type OAuthClient = OAuth & { client_id: string; client_secret: string };
+/** The hub acts for a person, with the grant `authorization_code`. */
+export type OAuthSignIn = OAuth;
+
+const grantTypeOf = ({ grant, client_secret }: Pick<OAuth, "grant" | "client_secret">) =>
+  grant ?? (client_secret === undefined ? "authorization_code" : "client_credentials");
+
+export const clientOf = ({ auth }: Credentials): OAuthClient | undefined =>
+  auth?.type === "oauth" && grantTypeOf(auth) === "client_credentials"
+    ? (auth as OAuthClient)
+    : undefined;
+
+export const signInOf = ({ auth }: Credentials): OAuthSignIn | undefined =>
+  auth?.type === "oauth" && grantTypeOf(auth) === "authorization_code" ? auth : undefined;
 
 /** The columns `sealed` and `credentials` of a connection. */
 export async function sealCredentials(
@@ -114,7 +155,10 @@ function describeCredentials({ headers = {}, auth, env = {} }: Credentials): Jso
   if (auth?.type === "bearer") shown.auth = { type: "bearer" };
   if (auth?.type === "oauth") {
     const { client_secret: _, ...rest } = auth;
-    shown.auth = rest as JsonObject;
+    shown.auth = {
+      ...rest,
+      ...(signInOf({ auth }) && { grant: "authorization_code" }),
+    } as JsonObject;
   }
   if (Object.keys(env).length > 0) shown.env = Object.keys(env).sort();
   return shown;

@@ -66,7 +66,7 @@ function secretsOf({ auth, headers = {}, env = {} }: Credentials): string[] {
     .flatMap(([, value]) => [value, ...partsOf(value)])
     .filter((value) => value.trim().length >= MIN_VALUE);
   if (auth?.type === "bearer") return [auth.token, ...values];
-  if (auth?.type === "oauth")
+  if (auth?.type === "oauth" && auth.client_secret !== undefined)
     // HTTP Basic sends the encoded secret, in Base64.
     return [auth.client_secret, encodeURIComponent(auth.client_secret), ...values];
   return values;

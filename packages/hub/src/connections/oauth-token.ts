@@ -3,10 +3,10 @@ import { z } from "zod";
 import { elapsedSince, instant } from "../lib/elapsed.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
+import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { OAuthClient } from "./credentials.ts";
 import { createEchoMask } from "./echo-mask.ts";
-import { limitBody } from "./limit-body.ts";
 
 export interface OAuthTokens {
   token(): Promise<string>;
@@ -36,8 +36,6 @@ export interface OAuthTokenOptions {
 const DEFAULT_LIFETIME_S = 300;
 /** A token is replaced this long before it expires, but lives at least half its time. */
 const EARLY_S = 30;
-const MAX_RESPONSE_BYTES = 64 * 1024;
-const TIMEOUT_MS = 10_000;
 
 const answerSchema = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]+$/),
@@ -53,7 +51,9 @@ export function createOAuthTokens(options: OAuthTokenOptions): OAuthTokens {
     token() {
       if (current && !current.hasExpired()) return current.token;
       const since = instant(timers);
-      const fetching = fetchToken(options);
+      const fetching = withAuthorizationFetch(options, (fetch) =>
+        requestToken({ ...options, fetch }),
+      );
       const entry: typeof current = {
         token: fetching.then(({ token }) => token),
         hasExpired: () => false,
@@ -76,34 +76,6 @@ export function createOAuthTokens(options: OAuthTokenOptions): OAuthTokens {
       if (current?.value === token) current = undefined;
     },
   };
-}
-
-async function fetchToken(options: OAuthTokenOptions) {
-  const stop = new AbortController();
-  const cancel = options.timers.after(TIMEOUT_MS, () =>
-    stop.abort(
-      new ConnectionError(
-        "timeout",
-        `The authorization server did not answer within ${TIMEOUT_MS / 1000} s.`,
-      ),
-    ),
-  );
-  const limited: WebFetch = async (url, init) =>
-    limitBody(await options.fetch(url, { ...init, signal: stop.signal }), MAX_RESPONSE_BYTES, {
-      onChunk: () => undefined,
-      tooLarge: () =>
-        new ConnectionError(
-          "too_large",
-          `The authorization server returned more than ${MAX_RESPONSE_BYTES} bytes.`,
-        ),
-    });
-  try {
-    return await requestToken({ ...options, fetch: limited });
-  } catch (error) {
-    throw stop.signal.aborted ? stop.signal.reason : error;
-  } finally {
-    cancel();
-  }
 }
 
 async function requestToken({ client, resource, fetch, discover }: OAuthTokenOptions) {

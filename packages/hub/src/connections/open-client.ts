@@ -11,9 +11,7 @@ import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { z } from "zod";
 import { NOTIFICATIONS } from "../deliver/events-draft.ts";
 import { backoffMs } from "../lib/backoff.ts";
-import type { BoundedMap } from "../lib/bounded-map.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
 import type { Connection } from "../store/connection-store.ts";
 import { isSessionLost, toConnectionError } from "./client-error.ts";
 import type { OpenCommand, OpenedCommand } from "./command.ts";
@@ -28,18 +26,14 @@ import { limitNesting } from "./limit-nesting.ts";
 import { CLOSE_MS, OPEN_MS } from "./limits.ts";
 import { mapMessages } from "./map-messages.ts";
 import type { McpClient } from "./mcp-client.ts";
-import type { OAuthTokens } from "./oauth-token.ts";
-import { openOAuthTokens } from "./open-oauth-tokens.ts";
+import { type OpenOAuthOptions, openOAuthTokens } from "./open-oauth-tokens.ts";
 import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
-export interface OpenClientOptions {
-  connection: Pick<Connection, "id" | "revision" | "target">;
+export interface OpenClientOptions extends OpenOAuthOptions {
+  connection: Pick<Connection, "id" | "tenant" | "revision" | "target">;
   credentials: Credentials;
-  fetch: WebFetch;
   /** Undefined if this host or its operator does not allow commands. */
   openCommand: OpenCommand | undefined;
-  /** OAuth tokens by connection and revision. They outlive clients, which are closed when idle. */
-  tokens: BoundedMap<string, OAuthTokens>;
   identity: (connection: string) => Promise<string>;
   version: string;
   timers: Timers;
@@ -72,11 +66,7 @@ async function openHttp(text: string, options: OpenClientOptions): Promise<McpCl
   const url = new URL(text);
   const exchanges = createExchanges();
   const echoes = createEchoMask(credentials);
-  const { auth } = credentials;
-  const tokens =
-    auth?.type === "oauth"
-      ? openOAuthTokens(`${connection.id} ${connection.revision}`, auth, url, options)
-      : undefined;
+  const tokens = openOAuthTokens(connection, credentials, url, options);
   const open = (isLegacy: boolean) => {
     const session = createSession(options, OPEN_MS, isLegacy);
     const transport = new HttpTransport(url, {

@@ -1,27 +1,50 @@
 import { discoverOAuthServerInfo } from "@modelcontextprotocol/client";
 import type { BoundedMap } from "../lib/bounded-map.ts";
+import type { Seal } from "../lib/seal.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";
+import type { Connection } from "../store/connection-store.ts";
 import { ConnectionError } from "./connection-error.ts";
-import type { OAuthClient } from "./credentials.ts";
+import { type Credentials, clientOf, type OAuthClient, signInOf } from "./credentials.ts";
+import { createGrantedTokens, type GrantedTokensOptions } from "./granted-tokens.ts";
 import { createOAuthTokens, type OAuthTokens } from "./oauth-token.ts";
 
-interface OpenOAuthOptions {
+export interface OpenOAuthOptions {
   fetch: WebFetch;
   timers: Pick<Timers, "now" | "monotonic" | "after">;
+  /** OAuth tokens by connection and revision. They outlive clients, which are closed when idle. */
   tokens: BoundedMap<string, OAuthTokens>;
+  /** Where the tokens are that persons have granted; undefined: no connection has any. */
+  grants?: { store: GrantedTokensOptions["store"]; seal: Seal } | undefined;
 }
 
-/** The tokens of an OAuth client: those of `tokens` with the same key, or new ones. */
+/** The access tokens of a connection; undefined if it does not use OAuth. */
 export function openOAuthTokens(
-  key: string,
+  connection: Pick<Connection, "id" | "tenant" | "revision">,
+  credentials: Credentials,
+  url: URL,
+  options: OpenOAuthOptions,
+): OAuthTokens | undefined {
+  const { fetch, timers, tokens, grants } = options;
+  const key = `${connection.id} ${connection.revision}`;
+  const client = clientOf(credentials);
+  const auth = signInOf(credentials);
+  const created =
+    tokens.get(key) ??
+    (client && openClientTokens(client, url, options)) ??
+    (auth &&
+      grants &&
+      createGrantedTokens({ connection, server: url.href, auth, fetch, timers, ...grants }));
+  if (created) tokens.set(key, created);
+  return created;
+}
+
+function openClientTokens(
   client: OAuthClient,
   url: URL,
-  { fetch, timers, tokens }: OpenOAuthOptions,
+  { fetch, timers }: OpenOAuthOptions,
 ): OAuthTokens {
-  const known = tokens.get(key);
-  if (known) return known;
-  const created = createOAuthTokens({
+  return createOAuthTokens({
     client,
     resource: url.href,
     fetch,
@@ -42,6 +65,4 @@ export function openOAuthTokens(
       };
     },
   });
-  tokens.set(key, created);
-  return created;
 }

@@ -9,6 +9,7 @@ import type {
   TriggerSubscription,
 } from "../store/connection-store.ts";
 import { messageOfError } from "./configure-outcome.ts";
+import { ConnectionError } from "./connection-error.ts";
 import type { Connections } from "./connections.ts";
 import { type PollDueOptions, pollDue } from "./poll-due.ts";
 import { LeaseLost, type ReconcileOptions, reconcile } from "./reconcile.ts";
@@ -55,11 +56,12 @@ export function createVisit(options: VisitOptions): Visit {
     const { id, tenant, status } = connection;
     const attempt = connection.attempt + 1;
     const message = messageOfError(error);
-    if (status !== "failed") log.warn({ connection: id, tenant }, `connection failed: ${message}`);
+    const failed = statusOf(error);
+    if (status !== failed) log.warn({ connection: id, tenant }, `connection failed: ${message}`);
     await finish(
       leased,
       {
-        status: "failed",
+        status: failed,
         error: message,
         checked_at: context.now(),
         attempt,
@@ -109,7 +111,7 @@ export function createVisit(options: VisitOptions): Visit {
       };
     const pause_until = context.now() + PAUSE_MS;
     await finish(leased, { ...checked, next_at: Math.round(next_at), pause_until });
-    if (connection.status === "failed" && isChecked)
+    if (connection.attempt > 0 && isChecked)
       log.info({ connection: connection.id, tenant: connection.tenant }, "connection recovered");
     if (connection.deleted) connections.disconnect(connection.id);
   };
@@ -125,6 +127,11 @@ export function createVisit(options: VisitOptions): Visit {
     }
   };
 }
+
+const statusOf = (error: unknown) =>
+  error instanceof ConnectionError && error.code === "needs_authorization"
+    ? error.code
+    : ("failed" as const);
 
 /**
  * A visit for due subscriptions uses the last check, if that is recent and no call has failed since.

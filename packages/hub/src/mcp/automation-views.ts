@@ -161,7 +161,7 @@ export const connectionSchema = z.object({
     .string()
     .describe("Use it as `connection` of an agent's tools, and as `source` of a trigger"),
   name: z.string(),
-  status: z.enum(["unknown", "ok", "failed"]),
+  status: z.enum(["unknown", "ok", "failed", "needs_authorization"]),
   error: z.string().nullable().describe("Why the last check failed, in the server's words"),
   checked_at: z.string().nullable(),
   tools: z.array(z.string()).describe(`The names of its tools, up to ${MAX_NAMES}`),

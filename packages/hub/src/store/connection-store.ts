@@ -4,8 +4,11 @@
  */
 import type { JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
 
-/** `unknown`: not checked yet. `ok`: the last check succeeded. */
-type ConnectionStatus = "unknown" | "ok" | "failed";
+/**
+ * `unknown`: not checked yet. `ok`: the last check succeeded. `needs_authorization`: a person must
+ * authorize the hub at the server.
+ */
+type ConnectionStatus = "unknown" | "ok" | "failed" | "needs_authorization";
 
 /** How to reach the server, without credentials. */
 export type ConnectionTarget = { url: string } | { command: string; args: readonly string[] };

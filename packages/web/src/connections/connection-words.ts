@@ -9,6 +9,7 @@ interface Look {
 const CONNECTIONS: Record<Connection["status"], Look> = {
   ok: { aspect: "green", label: "responds" },
   failed: { aspect: "red", label: "does not respond" },
+  needs_authorization: { aspect: "amber", label: "needs authorization" },
   unknown: { aspect: "lunar", label: "not checked yet" },
 };
 export const lookOfConnection = ({ status }: Pick<Connection, "status">): Look =>

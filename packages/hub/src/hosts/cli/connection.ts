@@ -38,10 +38,14 @@ export const connection: Command = {
       multiple: true,
       help: "send a header with the value of an environment variable; repeatable",
     },
+    oauth: {
+      type: "boolean",
+      help: "a person authorizes the hub with OAuth, in the web UI",
+    },
     "client-id": {
       type: "string",
       value: "ID",
-      help: "use OAuth client credentials with this client",
+      help: "use OAuth client credentials with this client; with --oauth, authorize this client",
     },
     "token-url": {
       type: "string",
@@ -79,7 +83,7 @@ interface ConnectionView {
   url: string | null;
   command: string | null;
   args: string[];
-  status: "unknown" | "ok" | "failed";
+  status: "unknown" | "ok" | "failed" | "needs_authorization";
   error: string | null;
   tool_count: number;
   trigger_count: number;
@@ -112,6 +116,8 @@ const add: Action = async (args, settings) => {
     print(`  ${describe(added)}`);
     if (added.trigger_count > 0)
       print(dim(`  Event triggers listen to it with the source ${added.id}.`));
+    if (added.status === "needs_authorization")
+      print(dim(`  \`npx signalbox open${sameHubFlags(settings)}\` opens the web UI.`));
     if (added.status === "failed")
       print(dim(`  It is stored, and checked again. Now: ${follow("check", added.id, settings)}`));
   });
@@ -147,9 +153,23 @@ async function authOf(flags: Parsed["flags"]) {
   const client = text(flags["client-id"]);
   const secret = readSecret(process.env, CLIENT_VARIABLE);
   const token = flags["token-stdin"] ? await readStdin() : readSecret(process.env, TOKEN_VARIABLE);
+  if (flags.oauth) {
+    if (token !== undefined || flags["token-url"] !== undefined)
+      throw new UsageError("--oauth cannot be combined with a bearer token or --token-url.");
+    return {
+      type: "oauth",
+      grant: "authorization_code",
+      client_id: client,
+      client_secret: client === undefined ? undefined : secret,
+      scope: text(flags.scope),
+    };
+  }
   if (client === undefined) {
     for (const flag of ["token-url", "scope"])
-      if (flags[flag] !== undefined) throw new UsageError(`--${flag} needs --client-id.`);
+      if (flags[flag] !== undefined)
+        throw new UsageError(
+          `--${flag} needs --client-id${flag === "scope" ? " or --oauth" : ""}.`,
+        );
     return token === undefined ? undefined : { type: "bearer", token };
   }
   if (token !== undefined)
@@ -244,13 +264,18 @@ const remove: Action = (args, settings) =>
   });
 
 const mark = ({ status }: ConnectionView): string =>
-  ({ ok: green("✓"), failed: red("✗"), unknown: yellow("?") })[status];
+  ({
+    ok: green("✓"),
+    failed: red("✗"),
+    unknown: yellow("?"),
+    needs_authorization: yellow("!"),
+  })[status];
 
 const count = (number: number, noun: string): string =>
   `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 function describe({ status, error, tool_count, trigger_count }: ConnectionView): string {
-  if (status === "failed") return error ?? "failed";
+  if (status === "failed" || status === "needs_authorization") return error ?? status;
   if (status === "unknown") return "not checked yet: the hub checks it when it runs";
   return `${count(tool_count, "tool")}, ${count(trigger_count, "trigger")}`;
 }

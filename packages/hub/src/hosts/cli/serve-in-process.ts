@@ -50,6 +50,7 @@ export async function serveInProcess(
       allowCommands: settings.allowCommands === "on",
       waitMs: 0,
       calls: undefined,
+      authorizations: undefined,
     },
   });
   mountRoutes(app, routes, createAuthorizeRequest({ authorizer, checkHost: () => undefined }));

@@ -1,0 +1,130 @@
+/** A person authorizes the hub at the authorization server of a connection (OAuth). */
+import type { Hono } from "hono";
+import { z } from "zod";
+import {
+  AUTHORIZED_PATH,
+  type Authorizations,
+  CLIENT_METADATA_PATH,
+} from "../connections/authorizations.ts";
+import { clientMetadata } from "../connections/client-metadata.ts";
+import { ConnectionError } from "../connections/connection-error.ts";
+import type { ConnectionRegistry } from "../connections/connection-registry.ts";
+import { RequestError } from "../lib/request-error.ts";
+import type { Connection } from "../store/connection-store.ts";
+import { baseUrl } from "./authorize-request.ts";
+import { connectionDetails, failedCall } from "./connection-routes.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { iso } from "./views.ts";
+
+const tag = "connections";
+const scope = "admin" as const;
+const path = "/api/connections/:connection/authorization";
+
+const begun = z.object({
+  url: z.string().describe("The page of the authorization server, to open in the same browser."),
+  expires_at: z.iso.datetime(),
+});
+
+const parameter = (max: number) =>
+  z.string("must be a string").max(max, `must have at most ${max} characters`);
+
+/** The query with which the authorization server redirects to the web UI. */
+const authorizationResponse = z.strictObject({
+  state: parameter(300),
+  code: parameter(8_000).optional(),
+  iss: parameter(2_000).optional(),
+  error: parameter(200).optional(),
+  error_description: parameter(2_000).optional(),
+});
+
+/** The hub as a client: its id is the URL of this document. Only servers that can fetch it use it. */
+export function addClientMetadataRoute(app: Hono, publicUrl: string | undefined): void {
+  app.get(CLIENT_METADATA_PATH, (c) => {
+    const hub = baseUrl(c.req, publicUrl);
+    return c.json({
+      client_id: `${hub}${CLIENT_METADATA_PATH}`,
+      client_uri: hub,
+      ...clientMetadata(`${hub}${AUTHORIZED_PATH}`),
+    });
+  });
+}
+
+export interface AuthorizationRoutes {
+  registry: ConnectionRegistry;
+  /** Undefined if no hub runs: a command uses the routes on the database. */
+  authorizations: Authorizations | undefined;
+  /** By default, the origin of the request. */
+  publicUrl: string | undefined;
+  details: (connection: Connection) => Promise<z.input<typeof connectionDetails>>;
+}
+
+export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
+  const { registry, authorizations, publicUrl, details } = options;
+
+  /** Calls `work`, and maps the failure of a server to a problem. */
+  async function flow<Result>(
+    work: (authorizations: Authorizations) => Promise<Result>,
+  ): Promise<Result | Response> {
+    if (!authorizations)
+      throw new RequestError(
+        "conflict",
+        "connection",
+        "No hub is running that could authorize the connection: start it with `npx signalbox serve`.",
+      );
+    try {
+      return await work(authorizations);
+    } catch (error) {
+      if (error instanceof ConnectionError) return failedCall(error);
+      throw error;
+    }
+  }
+
+  return [
+    defineRoute({
+      method: "post",
+      path,
+      summary:
+        "Begin to authorize the hub with OAuth. The web UI completes it in the session that began it",
+      tag,
+      scope,
+      response: { status: 201, schema: begun },
+      async handle({ tenant, param, access, origin }) {
+        const connection = await registry.find(tenant, param("connection"));
+        const hubUrl = baseUrl({ url: origin }, publicUrl);
+        const result = await flow((one) => one.begin(connection, { by: access.token, hubUrl }));
+        if (result instanceof Response) return result;
+        return { status: 201, json: { url: result.url, expires_at: iso(result.expires_at) } };
+      },
+    }),
+    defineRoute({
+      method: "put",
+      path,
+      summary:
+        "Complete the authorization with the parameters of the redirect, and check the server",
+      tag,
+      scope,
+      body: authorizationResponse,
+      response: { status: 200, schema: connectionDetails },
+      async handle({ tenant, param, access, body, signal }) {
+        const connection = await registry.find(tenant, param("connection"));
+        const failed = await flow((one) => one.complete(connection, { ...body, by: access.token }));
+        if (failed instanceof Response) return failed;
+        return { json: await details(await registry.check(tenant, connection.id, signal)) };
+      },
+    }),
+    defineRoute({
+      method: "delete",
+      path,
+      summary: "Sign out: delete the tokens of the connection, and revoke them at their server",
+      tag,
+      scope,
+      response: { status: 200, schema: connectionDetails },
+      async handle({ tenant, param, signal }) {
+        const connection = await registry.find(tenant, param("connection"));
+        const failed = await flow((one) => one.signOut(connection));
+        if (failed instanceof Response) return failed;
+        return { json: await details(await registry.check(tenant, connection.id, signal)) };
+      },
+    }),
+  ];
+}

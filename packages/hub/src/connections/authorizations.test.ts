@@ -1,0 +1,211 @@
+/** A person authorizes the hub: against a real authorization server, on a real store. */
+import { expect, it, onTestFinished } from "vitest";
+import { serveOAuthMcp } from "../../../../test/support/oauth-server.ts";
+import {
+  failure,
+  newConnection,
+  openConnections,
+  patient,
+  seal,
+} from "../../../../test/support/open-connections.ts";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { WAIT } from "../../../../test/support/timeouts.ts";
+import { createGuardedWebFetch } from "../hosts/node/guarded-web-fetch.ts";
+import { createTestTimers } from "../lib/test-timers.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { createAuthorizations } from "./authorizations.ts";
+import type { Credentials } from "./credentials.ts";
+
+const call = { tool: "echo", arguments: {} };
+const HUB = "http://127.0.0.1:4747";
+const by = "session";
+
+async function open(
+  given: Parameters<typeof serveOAuthMcp>[0] = {},
+  auth: Credentials["auth"] = { type: "oauth", scope: "read" },
+) {
+  const server = await serveOAuthMcp(given);
+  const store = openSqlite(`${tempFolder()}/hub.db`);
+  onTestFinished(() => store.close());
+  const timers = createTestTimers(Date.now());
+  const fetch = createGuardedWebFetch({ allowPrivate: ["127.0.0.1"], allowHttp: true });
+  const authorizations = createAuthorizations({ store, seal, fetch, timers });
+  const connection = await newConnection(server.url, { auth });
+  await store.createConnection(connection, timers.now());
+  /** One replica of the hub. */
+  const replica = () => openConnections({ timers, store });
+  const callTool = (connections = replica()) => connections.callTool(connection, call, patient());
+  const consent = async () => {
+    const { url } = await authorizations.begin(connection, { by, hubUrl: HUB });
+    const { to, params } = await server.consent(url);
+    expect(to.origin + to.pathname).toBe(`${HUB}/connections/authorized`);
+    return { ...params, state: params.state ?? "" };
+  };
+  const authorize = async () => authorizations.complete(connection, { by, ...(await consent()) });
+  return {
+    server,
+    store,
+    timers,
+    authorizations,
+    connection,
+    replica,
+    callTool,
+    consent,
+    authorize,
+    grant: () => store.getGrant("local", connection.id),
+  };
+}
+
+it("calls the server for the person, and refreshes the token before it expires", async () => {
+  const { server, timers, callTool, authorize, grant, connection } = await open();
+  expect(await failure(callTool())).toMatchObject({
+    code: "needs_authorization",
+    message: expect.stringMatching(/not authorized.*Authorize/),
+  });
+  await authorize();
+  expect(connection.credentials).toEqual({
+    auth: { type: "oauth", scope: "read", grant: "authorization_code" },
+  });
+  expect(await callTool()).toMatchObject({ isError: false });
+  const { sealed } = (await grant()) ?? {};
+  for (const token of [...server.accessTokens, ...server.refreshTokens.keys()])
+    expect(sealed).not.toContain(token);
+  expect(server.grants.map((form) => form.get("resource"))).toEqual([server.url]);
+  timers.advance(3_600_000 - 30_000);
+  expect(await callTool()).toMatchObject({ isError: false });
+  expect(server.grants.map((form) => form.get("grant_type"))).toEqual([
+    "authorization_code",
+    "refresh_token",
+  ]);
+  expect([...server.clients.values()]).toMatchObject([
+    { client_name: "Signalbox", redirect_uris: [`${HUB}/connections/authorized`] },
+  ]);
+});
+
+it("refreshes once for all replicas, also after 401", async () => {
+  const { server, timers, callTool, replica, authorize } = await open();
+  await authorize();
+  const replicas = [replica(), replica()];
+  for (const one of replicas) await callTool(one);
+  server.accessTokens.clear();
+  let isFree = () => {};
+  server.control.beforeToken = () =>
+    new Promise((resolve) => {
+      isFree = resolve;
+    });
+  const calling = Promise.all([...replicas, ...replicas].map(callTool));
+  await expect.poll(() => server.grants.length).toBe(2);
+  isFree();
+  let isDone = false;
+  void calling.finally(() => {
+    isDone = true;
+  });
+  // The other replica waits for the result.
+  await expect
+    .poll(() => {
+      timers.advance(100);
+      return isDone;
+    }, WAIT)
+    .toBe(true);
+  for (const answer of await calling) expect(answer).toMatchObject({ isError: false });
+  expect(server.grants).toHaveLength(2);
+});
+
+it("asks the person again when a refresh fails for good, and echoes no token", async () => {
+  const { server, timers, callTool, authorize, grant, store } = await open();
+  await authorize();
+  await callTool();
+  const refresh = [...server.refreshTokens.keys()][0];
+  timers.advance(3_600_000);
+  server.control.failWith = { error: "temporarily_unavailable", error_description: "later" };
+  expect(await failure(callTool())).toMatchObject({ code: "unauthorized" });
+  server.control.failWith = { error: "invalid_grant", error_description: `no ${refresh}` };
+  const failed = await failure(callTool());
+  expect(failed.code).toBe("needs_authorization");
+  expect(failed.message).toMatch(/invalid_grant: no .*Authorize the hub again/);
+  expect(failed.message).not.toContain(refresh);
+  expect(await grant()).toMatchObject({ sealed: null, error: expect.stringContaining("invalid") });
+  expect(await store.nextConnectionDue()).toBeLessThanOrEqual(timers.now());
+  const requests = server.grants.length;
+  expect(await failure(callTool())).toMatchObject({ message: failed.message });
+  expect(server.grants).toHaveLength(requests);
+  server.control.failWith = undefined;
+  await authorize();
+  expect(await callTool()).toMatchObject({ isError: false });
+});
+
+it("accepts a response once, from the session that began it, and of the right issuer", async () => {
+  const { server, authorizations, connection, callTool, consent, authorize, timers } = await open();
+  const complete = (given: object, params = {}) =>
+    failure(authorizations.complete(connection, { by, state: "", ...params, ...given }));
+  const params = await consent();
+  expect(await complete({ by: "another" }, params)).toMatchObject({ code: "conflict" });
+  expect(await complete({ state: `${connection.id}.guess` }, params)).toMatchObject({
+    code: "conflict",
+  });
+  expect(await complete({ iss: "https://evil.example" }, params)).toMatchObject({
+    code: "unauthorized",
+    message: expect.stringMatching(/issuer/i),
+  });
+  expect(server.grants).toEqual([]);
+  expect(await complete({}, params)).toMatchObject({ code: "conflict" }); // taken by the last one
+  const late = await consent();
+  timers.advance(10 * 60_000);
+  expect(await complete({}, late)).toMatchObject({ code: "conflict" });
+  server.control.deny = true;
+  expect(await complete({}, await consent())).toMatchObject({
+    message: expect.stringContaining("access_denied"),
+  });
+  expect(await failure(callTool())).toMatchObject({ code: "needs_authorization" });
+  server.control.deny = false;
+  await authorize();
+  expect(await callTool()).toMatchObject({ isError: false });
+});
+
+it("signs out: the tokens are deleted and revoked", async () => {
+  const { server, authorizations, connection, callTool, replica, authorize, grant } = await open();
+  await authorize();
+  const other = replica();
+  await callTool(other);
+  const refresh = [...server.refreshTokens.keys()];
+  await authorizations.signOut(connection);
+  expect(server.revoked).toEqual(refresh);
+  expect(await grant()).toMatchObject({ sealed: null, error: null });
+  expect(await failure(callTool(other))).toMatchObject({ code: "needs_authorization" });
+});
+
+it("uses no token for another URL or client", async () => {
+  const { connection, replica, authorize } = await open();
+  await authorize();
+  const moved = { ...connection, revision: 2, target: { url: `${HUB}/mcp` } };
+  expect(await failure(replica().callTool(moved, call, patient()))).toMatchObject({
+    code: "needs_authorization",
+    message: expect.stringContaining("has changed"),
+  });
+});
+
+it("is known by its metadata document where it has a public URL", async () => {
+  const { authorizations, connection, server } = await open({ cimd: true });
+  const begun = await authorizations.begin(connection, { by, hubUrl: "https://hub.example" });
+  const { searchParams } = new URL(begun.url);
+  expect(searchParams.get("client_id")).toBe("https://hub.example/oauth/client.json");
+  expect(searchParams.get("redirect_uri")).toBe("https://hub.example/connections/authorized");
+  expect(server.clients.size).toBe(0);
+});
+
+it("uses a client of the operator where the server registers none", async () => {
+  const none = await open({ registers: false });
+  expect(await failure(none.authorize())).toMatchObject({
+    code: "unauthorized",
+    message: expect.stringContaining(`redirect URL ${HUB}/connections/authorized`),
+  });
+  const client = { client_id: "hub", client_secret: "s" };
+  const { server, callTool, authorize } = await open(
+    { registers: false },
+    { type: "oauth", grant: "authorization_code", ...client },
+  );
+  const redirect_uris = [`${HUB}/connections/authorized`];
+  server.clients.set("hub", { redirect_uris, client_secret: "s" });
+  await authorize();
+  expect(await callTool()).toMatchObject({ isError: false });
+});

@@ -1,0 +1,238 @@
+/** The OAuth authorization code flow with the MCP SDK. This module is loaded with the first flow. */
+import {
+  auth as authorize,
+  exchangeAuthorization,
+  extractWWWAuthenticateParams,
+  OAuthClientFlowError,
+  OAuthError,
+  OAuthErrorCode,
+  type OAuthTokens,
+  refreshAuthorization,
+  selectClientAuthMethod,
+  validateAuthorizationResponseIssuer,
+} from "@modelcontextprotocol/client";
+import type { WebFetch } from "../lib/web-fetch.ts";
+import { toConnectionError } from "./client-error.ts";
+import { clientMetadata } from "./client-metadata.ts";
+import { ConnectionError } from "./connection-error.ts";
+import type { OAuthSignIn } from "./credentials.ts";
+import { createEchoMask } from "./echo-mask.ts";
+import type { Grant, GrantedTokens, OAuthFlow, PendingFlow } from "./grant.ts";
+
+export interface StartOptions {
+  server: string;
+  auth: OAuthSignIn;
+  state: string;
+  redirectUri: string;
+  /** The hub's client metadata document; undefined if no authorization server could fetch it. */
+  clientMetadataUrl: string | undefined;
+  fetch: WebFetch;
+}
+
+/** Discovers the authorization server, and registers the hub there unless it is known. */
+export async function startFlow(
+  options: StartOptions,
+): Promise<{ url: string; pending: PendingFlow }> {
+  const { server, auth, state, redirectUri, clientMetadataUrl, fetch } = options;
+  const { client_id, client_secret, scope } = auth;
+  let client: PendingFlow["client"] | undefined =
+    client_id === undefined ? undefined : { client_id, ...(client_secret && { client_secret }) };
+  let url: URL | undefined;
+  let verifier = "";
+  let resource: string | undefined;
+  let discovered: Pick<PendingFlow, "authorizationServer" | "metadata"> | undefined;
+  try {
+    const challenge = await challengeOf(server, fetch);
+    await authorize(
+      {
+        redirectUrl: redirectUri,
+        ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
+        clientMetadata: { ...clientMetadata(redirectUri), ...(scope && { scope }) },
+        state: () => state,
+        // The operator's client is used wherever the server sends the hub; a registered one is not.
+        clientInformation: (at) =>
+          client && (client_id === undefined || !at ? client : { ...client, issuer: at.issuer }),
+        saveClientInformation: (information) => {
+          client = information;
+        },
+        tokens: () => undefined,
+        saveTokens() {},
+        redirectToAuthorization: (to) => {
+          url = to;
+        },
+        saveCodeVerifier: (created) => {
+          verifier = created;
+        },
+        codeVerifier: () => verifier,
+        saveDiscoveryState: (found) => {
+          discovered = {
+            authorizationServer: found.authorizationServerUrl,
+            metadata: found.authorizationServerMetadata,
+          };
+        },
+        saveResourceUrl: (found) => {
+          resource = found;
+        },
+      },
+      { ...challenge, serverUrl: server, fetchFn: fetch, ...(scope && { scope }) },
+    );
+  } catch (error) {
+    const failed = flowError(error, auth, []);
+    if (!/regist/i.test(failed.message)) throw failed;
+    throw new ConnectionError(
+      "unauthorized",
+      `${failed.message} Register the hub there with the redirect URL ${redirectUri}, and set client_id.`,
+    );
+  }
+  if (!url || !client || !discovered || !/^https?:$/.test(url.protocol))
+    throw new ConnectionError(
+      "unauthorized",
+      "The authorization server of this MCP server has no page to authorize the hub.",
+    );
+  const flow = { server, auth, ...discovered, client, resource, verifier, redirectUri };
+  return { url: url.href, pending: flow };
+}
+
+/** The metadata and the scope that the server names in its 401, which discovery cannot guess. */
+async function challengeOf(server: string, fetch: WebFetch) {
+  const response = await fetch(server, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
+  });
+  await response.body?.cancel();
+  const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(response);
+  return { ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope && { scope }) };
+}
+
+/** The parameters with which the authorization server redirects back. */
+export interface AuthorizationResponse {
+  code?: string | undefined;
+  iss?: string | undefined;
+  error?: string | undefined;
+  error_description?: string | undefined;
+}
+
+/** Exchanges the code for tokens. The issuer of the response is checked before anything is used. */
+export async function redeemCode(
+  pending: PendingFlow,
+  { code, iss, error, error_description }: AuthorizationResponse,
+  fetch: WebFetch,
+  now: () => number,
+): Promise<Grant> {
+  const { verifier, redirectUri, ...flow } = pending;
+  const { metadata } = flow;
+  try {
+    validateAuthorizationResponseIssuer({
+      iss,
+      expectedIssuer: metadata?.issuer,
+      issParameterSupported: metadata?.authorization_response_iss_parameter_supported === true,
+    });
+    if (code === undefined)
+      throw new OAuthError(error ?? "no code", error_description ?? "The person did not consent");
+    const tokens = await exchangeAuthorization(flow.authorizationServer, {
+      ...paramsOf(flow, fetch),
+      authorizationCode: code,
+      ...(iss !== undefined && { iss }),
+      codeVerifier: verifier,
+      redirectUri,
+    });
+    return { ...flow, tokens: toGranted(tokens, now()) };
+  } catch (failure) {
+    throw flowError(failure, flow.auth, [code, verifier, flow.client.client_secret]);
+  }
+}
+
+/** The new tokens, or why the authorization server will never give any for this refresh token. */
+export async function refreshGrant(
+  grant: Grant & { tokens: { refresh: string } },
+  fetch: WebFetch,
+  now: () => number,
+): Promise<Grant | { ended: string }> {
+  const { refresh } = grant.tokens;
+  try {
+    const tokens = await refreshAuthorization(grant.authorizationServer, {
+      ...paramsOf(grant, fetch),
+      refreshToken: refresh,
+    });
+    return { ...grant, tokens: toGranted(tokens, now()) };
+  } catch (error) {
+    const failed = flowError(error, grant.auth, [refresh, grant.client.client_secret]);
+    if (error instanceof OAuthError && FOR_GOOD.has(error.code)) return { ended: failed.message };
+    throw failed;
+  }
+}
+
+const FOR_GOOD: ReadonlySet<string> = new Set([
+  OAuthErrorCode.InvalidGrant,
+  OAuthErrorCode.InvalidClient,
+  OAuthErrorCode.UnauthorizedClient,
+]);
+
+/** Tells the authorization server to end the grant (RFC 7009), if it offers that. */
+export async function revokeGrant(grant: Grant, fetch: WebFetch): Promise<void> {
+  const { tokens, metadata, client } = grant;
+  const endpoint = metadata && "revocation_endpoint" in metadata && metadata.revocation_endpoint;
+  if (typeof endpoint !== "string") return;
+  const { refresh } = tokens;
+  const form = new URLSearchParams({
+    token: refresh ?? tokens.access,
+    token_type_hint: refresh === undefined ? "access_token" : "refresh_token",
+  });
+  const headers = new Headers();
+  const methods = metadata?.token_endpoint_auth_methods_supported ?? [];
+  if (selectClientAuthMethod(client, methods) === "client_secret_basic")
+    headers.set("authorization", `Basic ${btoa(`${client.client_id}:${client.client_secret}`)}`);
+  else {
+    form.set("client_id", client.client_id);
+    if (client.client_secret !== undefined) form.set("client_secret", client.client_secret);
+  }
+  const response = await fetch(endpoint, { method: "POST", headers, body: form });
+  await response.body?.cancel();
+}
+
+const paramsOf = ({ metadata, client, resource }: OAuthFlow, fetch: WebFetch) => ({
+  ...(metadata && { metadata }),
+  clientInformation: client,
+  ...(resource !== undefined && { resource }),
+  fetchFn: fetch,
+});
+
+/** A token is refreshed this long before it expires, but is used at least half its time. */
+const EARLY_S = 30;
+
+function toGranted(tokens: OAuthTokens, now: number): GrantedTokens {
+  const { access_token, refresh_token, expires_in } = tokens;
+  return {
+    access: access_token,
+    refresh: refresh_token,
+    refreshAt:
+      expires_in === undefined
+        ? null
+        : now + (expires_in - Math.min(EARLY_S, expires_in / 2)) * 1000,
+  };
+}
+
+/** The SDK's errors for a server that does not follow the specification. */
+const isPlain = (error: unknown): error is Error =>
+  error instanceof Error && error.constructor === Error && error.cause === undefined;
+
+/** The words of an authorization server may echo what was sent to it. */
+function flowError(
+  error: unknown,
+  auth: OAuthSignIn,
+  secrets: readonly (string | undefined)[],
+): ConnectionError {
+  const echoes = createEchoMask({ auth });
+  for (const secret of secrets) if (secret !== undefined) echoes.add(secret);
+  if (error instanceof OAuthError) {
+    const words = `${echoes.quote(error.code)}: ${echoes.quote(error.message)}`;
+    return new ConnectionError("unauthorized", `The authorization server answered ${words}.`);
+  }
+  if (error instanceof OAuthClientFlowError || isPlain(error))
+    return new ConnectionError(
+      "unauthorized",
+      `${echoes.quote(error.message).replace(/\.$/, "")}.`,
+    );
+  return echoes.error(toConnectionError(error, echoes.quote));
+}

@@ -1,0 +1,194 @@
+/**
+ * An authorization server, and an MCP server that accepts its tokens, on the loopback address. It
+ * follows the specification as far as its clients can see: exact redirects, PKCE, one-time codes,
+ * rotated refresh tokens. Every consent is given, unless `deny` is set.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { text } from "node:stream/consumers";
+import { listen, serveSdk2, type Tools } from "./mcp-servers.ts";
+
+interface Code {
+  client: string;
+  redirect: string;
+  challenge: string;
+  resource: string | null;
+}
+
+export interface OAuthServerOptions {
+  tools?: Tools;
+  expiresIn?: number;
+  /** Whether clients may register. */
+  registers?: boolean;
+  /** Whether the URL of a metadata document is accepted as a client id. */
+  cimd?: boolean;
+}
+
+export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
+  const {
+    tools = { echo: () => ({}) },
+    expiresIn = 3_600,
+    registers = true,
+    cimd = false,
+  } = options;
+  const clients = new Map<string, { redirect_uris: string[]; client_secret?: string }>();
+  const codes = new Map<string, Code>();
+  const refreshTokens = new Map<string, { client: string; isUsed: boolean }>();
+  const accessTokens = new Set<string>();
+  const grants: URLSearchParams[] = [];
+  const revoked: string[] = [];
+  /** Every token, also those that are no longer valid. */
+  const issued: string[] = [];
+  const control = {
+    /** Answers the next token requests with this error. */
+    failWith: undefined as { error: string; error_description?: string } | undefined,
+    /** Waits before it answers a token request. */
+    beforeToken: async () => {},
+    /** The `iss` of the next authorization responses. */
+    iss: undefined as string | undefined,
+    deny: false,
+  };
+
+  const auth = await listen(async (request, response) => {
+    const origin = `http://${request.headers.host}`;
+    const url = new URL(request.url ?? "/", origin);
+    const json = (status: number, body: object) =>
+      void response
+        .writeHead(status, { "content-type": "application/json" })
+        .end(JSON.stringify(body));
+    const body = request.method === "POST" ? await text(request) : "";
+
+    if (url.pathname === "/.well-known/oauth-authorization-server")
+      return json(200, {
+        issuer: origin,
+        // For browsers, another site than a hub on 127.0.0.1.
+        authorization_endpoint: `${origin.replace("127.0.0.1", "localhost")}/authorize`,
+        client_id_metadata_document_supported: cimd,
+        token_endpoint: `${origin}/token`,
+        revocation_endpoint: `${origin}/revoke`,
+        ...(registers && { registration_endpoint: `${origin}/register` }),
+        response_types_supported: ["code"],
+        grant_types_supported: ["authorization_code", "refresh_token"],
+        code_challenge_methods_supported: ["S256"],
+        token_endpoint_auth_methods_supported: ["none", "client_secret_post"],
+        authorization_response_iss_parameter_supported: true,
+      });
+    if (url.pathname === "/register" && registers) {
+      const metadata = JSON.parse(body) as { redirect_uris: string[] };
+      const client_id = `client-${randomUUID()}`;
+      clients.set(client_id, metadata);
+      return json(201, { ...metadata, client_id });
+    }
+    if (url.pathname === "/authorize") {
+      const given = url.searchParams;
+      const client = clients.get(given.get("client_id") ?? "");
+      const redirect = given.get("redirect_uri") ?? "";
+      if (!client?.redirect_uris.includes(redirect)) return json(400, { error: "bad redirect" });
+      const to = new URL(redirect);
+      to.searchParams.set("state", given.get("state") ?? "");
+      to.searchParams.set("iss", control.iss ?? issuer);
+      if (control.deny) to.searchParams.set("error", "access_denied");
+      else {
+        const code = `code-${randomUUID()}`;
+        codes.set(code, {
+          client: given.get("client_id") ?? "",
+          redirect,
+          challenge: given.get("code_challenge") ?? "",
+          resource: given.get("resource"),
+        });
+        to.searchParams.set("code", code);
+      }
+      return void response.writeHead(302, { location: to.href }).end();
+    }
+    if (url.pathname === "/revoke") {
+      const token = new URLSearchParams(body).get("token") ?? "";
+      revoked.push(token);
+      refreshTokens.delete(token);
+      return json(200, {});
+    }
+    if (url.pathname !== "/token") return json(404, {});
+
+    const form = new URLSearchParams(body);
+    grants.push(form);
+    await control.beforeToken();
+    if (control.failWith) return json(400, control.failWith);
+    const problem = form.get("grant_type") === "refresh_token" ? refresh(form) : redeem(form);
+    if (problem) return json(400, { error: problem });
+    const access_token = `access-${randomUUID()}`;
+    const refresh_token = `refresh-${randomUUID()}`;
+    accessTokens.add(access_token);
+    issued.push(access_token, refresh_token);
+    refreshTokens.set(refresh_token, { client: form.get("client_id") ?? "", isUsed: false });
+    return json(200, { access_token, refresh_token, token_type: "Bearer", expires_in: expiresIn });
+  });
+  const issuer = new URL(auth.url).origin;
+
+  function redeem(form: URLSearchParams): string | undefined {
+    const code = codes.get(form.get("code") ?? "");
+    codes.delete(form.get("code") ?? "");
+    const challenge = createHash("sha256")
+      .update(form.get("code_verifier") ?? "")
+      .digest("base64url");
+    const isValid =
+      code?.client === form.get("client_id") &&
+      code.redirect === form.get("redirect_uri") &&
+      code.challenge === challenge &&
+      code.resource === form.get("resource") &&
+      clients.get(code.client)?.client_secret === (form.get("client_secret") ?? undefined);
+    return isValid ? undefined : "invalid_grant";
+  }
+
+  /** A refresh token that is used twice ends all of them. */
+  function refresh(form: URLSearchParams): string | undefined {
+    const token = refreshTokens.get(form.get("refresh_token") ?? "");
+    if (token && !token.isUsed && token.client === form.get("client_id")) {
+      token.isUsed = true;
+      return undefined;
+    }
+    refreshTokens.clear();
+    accessTokens.clear();
+    return "invalid_grant";
+  }
+
+  const mcp = await serveSdk2(tools);
+  const guarded = await listen(async (request, response) => {
+    const origin = `http://${request.headers.host}`;
+    const metadata = `${origin}/.well-known/oauth-protected-resource/mcp`;
+    if (request.url === new URL(metadata).pathname)
+      return void response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ resource: `${origin}/mcp`, authorization_servers: [issuer] }));
+    const token = request.headers.authorization?.replace("Bearer ", "") ?? "";
+    if (!accessTokens.has(token))
+      return void response
+        .writeHead(401, { "www-authenticate": `Bearer resource_metadata="${metadata}"` })
+        .end(`unknown token ${token}`);
+    const answer = await fetch(mcp.url, {
+      method: "POST",
+      headers: request.headers as Record<string, string>,
+      body: await text(request),
+    });
+    response
+      .writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" })
+      .end(await answer.text());
+  });
+
+  return {
+    url: guarded.url,
+    issuer,
+    clients,
+    grants,
+    revoked,
+    issued,
+    accessTokens,
+    refreshTokens,
+    control,
+    /** What a browser does: opens the page, and returns the parameters of the redirect. */
+    async consent(authorizationUrl: string): Promise<{ to: URL; params: Record<string, string> }> {
+      const response = await fetch(authorizationUrl, { redirect: "manual" });
+      const location = response.headers.get("location");
+      if (!location) throw new Error(`no redirect: ${await response.text()}`);
+      const to = new URL(location);
+      return { to, params: Object.fromEntries(to.searchParams) };
+    },
+  };
+}
