@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { listen, serveSdk2 } from "../support/mcp-servers.ts";
+import { serveOAuthMcp } from "../support/oauth-server.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi({ SIGNALBOX_ALLOW_COMMANDS: "on" });
@@ -84,6 +85,36 @@ it("adds a server with an immediate check, and calls a tool by the form of its s
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByText("“weather” was deleted").waitFor();
   await page.getByRole("heading", { name: "No MCP server yet" }).waitFor();
+});
+
+it("is authorized by a person at the server, and signed out", async () => {
+  const server = await serveOAuthMcp({ tools: { forecast: () => ({ sky: "clear" }) } });
+  const page = await ui.open("/connections");
+  await page.getByRole("button", { name: "Add a connection" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("textbox", { name: "Name" }).fill("mine");
+  await dialog.getByRole("textbox", { name: "URL of the MCP server" }).fill(server.url);
+  await dialog.getByRole("combobox", { name: "Credentials" }).selectOption("sign_in");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+
+  const detail = page.getByRole("complementary", { name: "Connection" });
+  await detail.getByRole("img", { name: "needs authorization" }).waitFor();
+  server.control.deny = true;
+  await detail.getByRole("button", { name: "Authorize", exact: true }).click();
+  await page.getByText("access_denied", { exact: false }).waitFor();
+  server.control.deny = false;
+  await page.getByRole("link", { name: "Back to the connection" }).click();
+  await detail.getByRole("button", { name: "Authorize", exact: true }).click();
+  await page.getByText("The hub is authorized at “mine”").waitFor();
+  await detail.getByRole("img", { name: "responds", exact: true }).waitFor();
+  expect(new URL(page.url()).search).toBe("");
+  await detail.getByRole("button", { name: "Call forecast" }).waitFor();
+  await detail.getByRole("button", { name: "Sign out" }).click();
+  await detail.getByRole("button", { name: "Authorize", exact: true }).waitFor();
+  expect(server.revoked).toHaveLength(1);
+  await detail.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByText("“mine” was deleted").waitFor();
 });
 
 /** A token endpoint for one client, as an authorization server has it. */

@@ -45,6 +45,10 @@ export const ROUTES: readonly { path: string; page: Lazy }[] = [
   { path: "/runs", page: lazy(() => import("../runs/runs-page.tsx")) },
   { path: "/runs/:run", page: lazy(() => import("../runs/run-page.tsx")) },
   {
+    path: "/connections/authorized",
+    page: lazy(() => import("../connections/authorized-page.tsx")),
+  },
+  {
     path: "/connections/:connection?",
     page: lazy(() => import("../connections/connections-page.tsx")),
   },

@@ -7,8 +7,14 @@ import { type Access, accessText, type ConnectionForm } from "./connection-form.
 const CHOICES: readonly { value: Access; label: string }[] = [
   { value: "none", label: "None" },
   { value: "bearer", label: "Bearer token" },
-  { value: "oauth", label: "OAuth client" },
+  { value: "sign_in", label: "OAuth: a person authorizes the hub" },
+  { value: "oauth", label: "OAuth: client credentials" },
 ];
+
+const HINTS: Partial<Record<Access, string>> = {
+  sign_in: "After you add the connection, choose Authorize: the server asks for your consent.",
+  oauth: "The hub gets access tokens as this client, with the grant client_credentials.",
+};
 
 type TextField = "token" | "clientId" | "clientSecret" | "tokenUrl" | "scope" | "audience";
 
@@ -34,6 +40,27 @@ const ROWS: Readonly<Record<Access, readonly Row[]>> = {
       hint: "Stored encrypted.",
       isRequired: true,
       isSecret: true,
+    },
+  ],
+  sign_in: [
+    {
+      field: "clientId",
+      path: "auth.client_id",
+      label: "Client id",
+      hint: "Blank: the hub registers at the authorization server.",
+    },
+    {
+      field: "clientSecret",
+      path: "auth.client_secret",
+      label: "Client secret",
+      hint: "Only if the client has one. Stored encrypted.",
+      isSecret: true,
+    },
+    {
+      field: "scope",
+      path: "auth.scope",
+      label: "Scope",
+      hint: "Blank: what the server asks for.",
     },
   ],
   oauth: [
@@ -72,13 +99,7 @@ export function AccessFields({
   const auth = stored?.auth;
   return (
     <>
-      <Field
-        label="Credentials"
-        hint={
-          form.access === "oauth" &&
-          "The hub gets access tokens as this client, with the grant client_credentials."
-        }
-      >
+      <Field label="Credentials" hint={HINTS[form.access]}>
         {(control) => (
           <SelectInput
             {...control}

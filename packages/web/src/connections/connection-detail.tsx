@@ -13,9 +13,10 @@ import { SkeletonRows } from "../ui/skeleton.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { withCode } from "../ui/with-code.ts";
+import { AuthorizationButtons } from "./authorization-buttons.tsx";
 import { CallToolDialog } from "./call-tool-dialog.tsx";
 import { ConnectionDialog } from "./connection-dialog.tsx";
-import { accessText } from "./connection-form.ts";
+import { accessText, isSignIn } from "./connection-form.ts";
 import { lookOfConnection } from "./connection-words.ts";
 import { Subscriptions } from "./subscriptions.tsx";
 
@@ -80,7 +81,8 @@ export function ConnectionDetail({ id, onClose }: { id: string; onClose: () => v
           {data.error}
         </p>
       )}
-      <div className="my-3 flex gap-2">
+      <div className="my-3 flex flex-wrap gap-2">
+        {isSignIn(data.credentials) && <AuthorizationButtons id={id} status={data.status} />}
         <Button icon={RefreshCw} busy={check.isPending} onClick={() => check.mutate()}>
           Check now
         </Button>

@@ -41,8 +41,16 @@ it("sends only what is filled in", () => {
   ).toEqual({
     name: "weather",
     url: "https://weather.example/mcp",
-    auth: { type: "oauth", client_id: "hub", client_secret: "s" },
+    auth: {
+      type: "oauth",
+      grant: "client_credentials",
+      client_id: "hub",
+      client_secret: "s",
+    },
     headers: { "X-Region": "eu" },
+  });
+  expect(bodyOf({ ...server, access: "sign_in", tokenUrl: "of another choice" })).toMatchObject({
+    auth: { type: "oauth", grant: "authorization_code" },
   });
 });
 
@@ -84,6 +92,8 @@ it("is complete when the hub can try it", () => {
   expect(isComplete({ ...server, access: "bearer" })).toBe(false);
   expect(isComplete({ ...server, access: "oauth", clientId: "hub" })).toBe(false);
   expect(isComplete({ ...server, access: "oauth", clientId: "hub", clientSecret: "s" })).toBe(true);
+  expect(isComplete({ ...server, access: "sign_in" })).toBe(true);
+  expect(isComplete({ ...server, access: "sign_in", clientSecret: "s" })).toBe(false);
   expect(isComplete({ ...newForm, name: "files", reach: "command" })).toBe(false);
 });
 
@@ -100,5 +110,6 @@ it("does not erase a stored value, or drop one of two, without a word", () => {
 it("names the credentials without their values", () => {
   expect(accessText(stored.credentials)).toBe("OAuth client hub, X-Region");
   expect(accessText({ auth: { type: "bearer" } })).toBe("bearer token");
+  expect(accessText({ auth: { type: "oauth", grant: "authorization_code" } })).toBe("OAuth");
   expect(accessText({})).toBe("");
 });

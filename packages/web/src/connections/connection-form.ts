@@ -5,7 +5,7 @@ import type { Connection } from "../api/types.ts";
 export type Pair = readonly [name: string, value: string];
 
 /** `keep`: the stored credentials stay, which no request can read. */
-export type Access = "keep" | "none" | "bearer" | "oauth";
+export type Access = "keep" | "none" | "bearer" | "sign_in" | "oauth";
 
 export interface ConnectionForm {
   name: string;
@@ -76,11 +76,17 @@ const storedAuth = ({ auth }: Stored["credentials"]): JsonObject | undefined =>
 export const namesIn = (stored: unknown): string[] =>
   Array.isArray(stored) ? stored.filter((name) => typeof name === "string") : [];
 
+/** Whether a person authorizes the hub at the server. */
+export const isSignIn = ({ auth }: Stored["credentials"]): boolean =>
+  isObject(auth) && auth.grant === "authorization_code";
+
 /** How the hub signs in at the server, for people. */
 export function accessText({ auth, headers, env }: Stored["credentials"]): string {
   const kind = isObject(auth) ? auth.type : undefined;
   const parts = [
-    ...(kind === "oauth" && isObject(auth) ? [`OAuth client ${auth.client_id}`] : []),
+    ...(kind === "oauth" && isObject(auth)
+      ? [auth.client_id === undefined ? "OAuth" : `OAuth client ${auth.client_id}`]
+      : []),
     ...(kind === "bearer" ? ["bearer token"] : []),
     ...[...namesIn(headers), ...namesIn(env)],
   ];
@@ -106,6 +112,8 @@ export function isComplete(form: ConnectionForm, stored: Stored["credentials"] =
     return command.trim() !== "" && !pairsProblem(form.env, namesIn(stored.env));
   if (url.trim() === "" || pairsProblem(form.headers, namesIn(stored.headers))) return false;
   if (access === "bearer") return token !== "";
+  // The server asks for the person; only a secret needs its client.
+  if (access === "sign_in") return clientSecret === "" || clientId.trim() !== "";
   return access !== "oauth" || (clientId.trim() !== "" && clientSecret !== "");
 }
 
@@ -133,9 +141,20 @@ function authField(form: ConnectionForm, hasStored: boolean): JsonObject {
   if (access === "keep") return {};
   if (access === "none") return hasStored ? { auth: null } : {};
   if (access === "bearer") return { auth: { type: "bearer", token } };
+  if (access === "sign_in")
+    return {
+      auth: {
+        type: "oauth",
+        grant: "authorization_code",
+        ...given("client_id", clientId),
+        ...given("client_secret", clientSecret),
+        ...given("scope", scope),
+      },
+    };
   return {
     auth: {
       type: "oauth",
+      grant: "client_credentials",
       client_id: clientId.trim(),
       client_secret: clientSecret,
       ...given("token_url", tokenUrl),

@@ -1,0 +1,44 @@
+/** For a connection with OAuth: a person authorizes the hub at the server, or signs it out. */
+import { useMutation } from "@tanstack/react-query";
+import { LogIn, LogOut } from "lucide-react";
+import { api, path } from "../api/client.ts";
+import type { ConnectionDetails } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Button } from "../ui/button.tsx";
+import { toastError, toasts } from "../ui/toast.tsx";
+
+export function AuthorizationButtons({ id, status }: Pick<ConnectionDetails, "id" | "status">) {
+  const target = path`/api/connections/${id}/authorization`;
+  const isNeeded = status === "needs_authorization";
+  const authorize = useMutation({
+    mutationFn: () => api.post<{ url: string }>(target),
+    onSuccess: ({ url }) => location.assign(url),
+    onError: toastError,
+  });
+  const signOut = useMutation({
+    mutationFn: () => api.delete<ConnectionDetails>(target),
+    onSuccess: (checked) => {
+      queryClient.setQueryData(["connections", "one", id], checked);
+      void queryClient.invalidateQueries({ queryKey: ["connections", "all"] });
+      toasts.add({ title: "The hub is signed out at the server" });
+    },
+    onError: toastError,
+  });
+  return (
+    <>
+      <Button
+        icon={LogIn}
+        {...(isNeeded && { look: "primary" as const })}
+        busy={authorize.isPending || authorize.isSuccess}
+        onClick={() => authorize.mutate()}
+      >
+        {isNeeded ? "Authorize" : "Authorize again"}
+      </Button>
+      {!isNeeded && (
+        <Button icon={LogOut} busy={signOut.isPending} onClick={() => signOut.mutate()}>
+          Sign out
+        </Button>
+      )}
+    </>
+  );
+}
