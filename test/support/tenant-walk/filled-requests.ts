@@ -112,6 +112,9 @@ export const filledRoutes: Record<string, (ids: Ids) => Filled> = {
   "PUT /api/secrets/{name}": () => ({ body: { value: "a long value" } }),
   "POST /api/connections": () => ({ body: { name: "A name", url: "https://mcp.example/" } }),
   "PATCH /api/connections/{connection}": () => ({ body: { name: "A name" } }),
+  "PUT /api/connections/{connection}/authorization": (i) => ({
+    body: { state: `${i.connection}.guess`, code: "code", iss: "https://auth.example" },
+  }),
   "POST /api/connections/{connection}/tools/{tool}": () => ({ body: { arguments: { n: 1 } } }),
   "POST /api/connections/{connection}/triggers/{type}/test": () => ({ body: { data: {} } }),
   "POST /api/tokens": (i) => ({
@@ -190,6 +193,7 @@ export const optionalProperties: Record<string, readonly string[]> = {
   "PATCH /api/tenants/{tenant}": ["quota", "max_bytes"],
   "POST /api/connections": ["command", "args", "headers", "auth", "env"],
   "PATCH /api/connections/{connection}": ["url", "command", "args", "headers", "auth", "env"],
+  "PUT /api/connections/{connection}/authorization": ["error", "error_description"],
   "PUT /api/flows/{flow}/nodes/{node}": ["slug"],
   "POST /api/events/bulk": ["filter", "cursor"],
   "POST /api/samples": ["action"],
