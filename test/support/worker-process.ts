@@ -1,7 +1,7 @@
 /** Runs the built Worker in workerd, as a child process with its storage in a folder. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -60,6 +60,14 @@ export async function startWorkerProcess(options: HubProcessOptions): Promise<Hu
       return ended;
     },
   };
+}
+
+/** The database of the only object of a class. */
+export function objectFile(data: string, className: string): string {
+  const folder = join(data, "objects", `signalbox-${className}`);
+  const [file, another] = readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name));
+  if (!file || another) throw new Error(`${folder} must have one object`);
+  return join(folder, file);
 }
 
 const SETTINGS: Record<string, string> = {

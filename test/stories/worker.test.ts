@@ -1,0 +1,101 @@
+/** What differs on Cloudflare: several objects serve one client, and an idle object is evicted. */
+import { expect, it, onTestFinished, vi } from "vitest";
+import { WebSocket } from "ws";
+import { startApi } from "../support/api-client.ts";
+import { deliver } from "../support/deliver.ts";
+import { clients } from "../support/events-client.ts";
+import type { HubProcess } from "../support/hub-process.ts";
+import { openSse } from "../support/sse.ts";
+import { MAX_WAIT_MS, WAIT } from "../support/timeouts.ts";
+
+/** Delivers a webhook of the installation of an account. */
+async function deliverOf(hub: HubProcess, account: number, id: string): Promise<void> {
+  const body = JSON.stringify({
+    installation: { id: account },
+    repository: { full_name: `account-${account}/x`, owner: { id: account, login: `a${account}` } },
+  });
+  expect((await deliver(hub.url, { body, id })).status).toBe(202);
+}
+
+async function openSocket(hub: HubProcess, token: string) {
+  const socket = new WebSocket(`${hub.url.replace("http", "ws")}/events`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const messages: Record<string, unknown>[] = [];
+  socket.on("message", (data) => messages.push(JSON.parse(String(data))));
+  const closed = new Promise<number>((resolve) => socket.on("close", resolve));
+  socket.on("error", () => {});
+  onTestFinished(() => socket.terminate());
+  await expect.poll(() => messages[0]).toMatchObject({ status: "connected" });
+  const repos = () =>
+    messages.flatMap(({ summary }) => (summary ? [(summary as { repo: string }).repo] : []));
+  return { socket, messages, closed, repos };
+}
+
+it("serves a token of several tenants: inbox, streams, and waits", async () => {
+  const { hub, token, call } = await startApi("workerd", { SIGNALBOX_TENANCY: "github" });
+  await deliverOf(hub, 1, "first");
+  await deliverOf(hub, 2, "second");
+  const both = await token("--scope", "inbox:read,inbox:write", "--tenant", "1,2");
+  const status = async () =>
+    (await call("GET", "/pending-status", undefined, { token: both })).json;
+  expect(await status()).toMatchObject({ pending_count: 2 });
+  // The delivery was stored by the object of the other tenant before.
+  await deliver(hub.url, { id: "first", body: JSON.stringify({ installation: { id: 1 } }) });
+  expect(await status()).toMatchObject({ pending_count: 2 });
+
+  const sse = await openSse(`${hub.url}/events`, { authorization: `Bearer ${both}` });
+  const { repos } = await openSocket(hub, both);
+  await deliverOf(hub, 1, "third");
+  await deliverOf(hub, 2, "fourth");
+  await expect.poll(repos).toEqual(["account-1/x", "account-2/x"]);
+  await expect.poll(() => sse.seqs()).toEqual([2, 2]);
+
+  let waiting = 0;
+  for (const [, connect] of clients) {
+    const { request } = await connect(hub, both);
+    waiting += 1;
+    const call = { name: "wait_for_event", arguments: { repo: "account-2/x" } };
+    void request("tools/call", call).then((result) => {
+      if (JSON.stringify(result).includes("account-2/x")) waiting -= 1;
+    });
+  }
+  await vi.waitFor(async () => {
+    await deliverOf(hub, 2, crypto.randomUUID());
+    expect(waiting).toBe(0);
+  }, WAIT);
+});
+
+it("evicts an idle object with its sockets open, and sends them the next event", async () => {
+  const { hub, token, call } = await startApi("workerd");
+  const reader = await token("--scope", "inbox:read");
+  const { messages, repos, socket, closed } = await openSocket(hub, reader);
+  await deliverOf(hub, 1, "first");
+  await expect.poll(repos).toEqual(["account-1/x"]);
+  const startedAt = async () => (await call("GET", "/api/hub")).json.started_at as string;
+  const first = await startedAt();
+  // workerd evicts an object that was idle for ten seconds. Each check makes it busy again.
+  await vi.waitFor(async () => expect(await startedAt()).not.toBe(first), {
+    timeout: 2 * MAX_WAIT_MS,
+    interval: 14_000,
+  });
+  await deliverOf(hub, 2, "second");
+  await expect.poll(repos).toEqual(["account-1/x", "account-2/x"]);
+  socket.send("ping");
+  await expect.poll(() => messages.at(-1)).toHaveProperty("pong");
+  expect(messages.filter(({ status }) => status === "connected")).toHaveLength(1);
+
+  // A socket that is not followed is closed by the next event after the end of its token.
+  const tokens = (await call("GET", "/api/tokens")).json.items as {
+    id: string;
+    scopes: string[];
+  }[];
+  const { id = "" } = tokens.find(({ scopes }) => scopes.join() === "inbox:read") ?? {};
+  await call("DELETE", `/api/tokens/${id}`);
+  await expect
+    .poll(async () => (await call("GET", "/metrics")).text)
+    .toContain("signalbox_connected_streams 0");
+  await deliverOf(hub, 3, "third");
+  expect(await closed).toBe(4401);
+  expect(repos()).toEqual(["account-1/x", "account-2/x"]);
+});
