@@ -218,7 +218,6 @@ export async function startMcpFixture(): Promise<{
       close: handler.close,
     },
     authorizeRequest: createAuthorizeRequest({ authorizer, checkHost }),
-    checkHost,
   });
   const http = createServer(getRequestListener(app.fetch)).listen(0, "127.0.0.1");
   await new Promise((resolve) => http.once("listening", resolve));

@@ -11,6 +11,7 @@ import { type GetHubInfo, hubInfoRoute } from "./api/hub-info.ts";
 import { addInboxRoutes } from "./api/inbox-routes.ts";
 import { managementRoutes } from "./api/management-routes.ts";
 import { parameterSchemas } from "./api/node-type-routes.ts";
+import { addOAuthRoutes } from "./api/oauth-routes.ts";
 import { addOpenApiRoute } from "./api/openapi.ts";
 import { mountRoutes, type Route } from "./api/route.ts";
 import { runRoutes } from "./api/run-routes.ts";
@@ -81,11 +82,21 @@ export function createHubRoutes(options: HubRoutesOptions) {
   app.use(limitConcurrency({ yieldToEventLoop: () => new Promise((resolve) => defer(resolve)) }));
   addInboxRoutes(app, {
     authorizeRequest: agents.authorizeRequest,
-    checkHost: agents.checkHost,
-    publicUrl: settings.publicUrl,
     inbox: agents.inbox,
     mcp: agents.inboxServer,
     apps: agents.appServers,
+  });
+  addOAuthRoutes(app, {
+    authorizeRequest: agents.authorizeRequest,
+    tokens: options.tokens,
+    store: options.store,
+    seal: options.seal,
+    fetch: ports.guardedWebFetch,
+    timers: ports.timers,
+    newId: options.newId,
+    publicUrl: settings.publicUrl,
+    proxy: settings.proxy,
+    rateLimit: settings.rateLimit,
   });
   addSignInRoute(app, options.sessions, agents.checkHost);
   addGithubSignIn(app, {

@@ -218,6 +218,15 @@ export const undocumentedRoutes: Record<string, string> = {
   "GET /.well-known/oauth-protected-resource": "public, and the same for all tenants",
   "GET /.well-known/oauth-protected-resource/mcp": "public, and the same for all tenants",
   "GET /.well-known/oauth-protected-resource/mcp/:app": "public; looks nothing up",
+  "GET /.well-known/oauth-authorization-server": "public, and the same for all tenants",
+  "POST /oauth/register": "public: a client has no access",
+  "GET /oauth/authorize": "a page for a session; names no tenant but the session's",
+  "POST /oauth/authorize": "a form that is sealed for one session",
+  "GET /oauth/device": "a page for a session; names no tenant but the session's",
+  "POST /oauth/device": "a form that is sealed for one session",
+  "POST /oauth/device_authorization": "public: the code has no access until a person allows it",
+  "POST /oauth/token": "authorized by a code or a refresh token",
+  "POST /oauth/revoke": "authorized by the token that it revokes",
 };
 
 const agent = {

@@ -3,8 +3,10 @@
  * the session cookie of the web UI.
  */
 import { bearerToken } from "../lib/bearer-token.ts";
-import { audiencesOf } from "../tenants/audience.ts";
+import type { Scope } from "../store/store.ts";
+import { audiencesOf, isMcpServer, resourceMetadataUrl } from "../tenants/audience.ts";
 import { type Access, type Authorizer, Denied, type Requirement } from "../tenants/authorizer.ts";
+import { DEFAULT_SCOPES } from "../tenants/tokens.ts";
 import type { HostCheck } from "./host-check.ts";
 import { sessionCookie } from "./session-cookie.ts";
 
@@ -47,24 +49,34 @@ export function createAuthorizeRequest({
     const session = bearerToken(authorization) === undefined ? sessionCookie(headers) : undefined;
     if (session !== undefined && !SAFE.includes(method) && headers.get("origin") === null)
       return NO_ORIGIN;
+    const hub = baseUrl(request, publicUrl);
     const access = await authorizer.authorize(authorization, {
       ...requirement,
       session,
       tenant,
-      audiences: audiencesOf(baseUrl(request, publicUrl), url.pathname),
+      audiences: audiencesOf(hub, url.pathname),
     });
     if (!(access instanceof Denied)) return access;
     const { status, code, detail } = access;
     const lacksScope = code === "insufficient_scope";
     if (status !== 401 && !lacksScope) return access;
+    const error = lacksScope ? code : code === "token_missing" ? undefined : "invalid_token";
     // RFC 9728: MCP clients discover by this URL how the hub authorizes requests.
-    const metadata = `${baseUrl(request, publicUrl)}/.well-known/oauth-protected-resource`;
-    const error = lacksScope ? `error="${code}", scope="${requirement.scope}", ` : "";
+    const challenge = {
+      error,
+      scope: lacksScope ? requirement.scope : scopesFor(url.pathname, requirement.scope),
+      resource_metadata: resourceMetadataUrl(hub, url.pathname),
+    };
+    const params = Object.entries(challenge).filter(([, value]) => value !== undefined);
     return new Denied(status, code, detail, {
-      "www-authenticate": `Bearer ${error}resource_metadata="${metadata}"`,
+      "www-authenticate": `Bearer ${params.map(([name, value]) => `${name}="${value}"`).join(", ")}`,
     });
   };
 }
+
+/** The scopes that a client should ask for: an agent needs more than its first request. */
+const scopesFor = (path: string, scope: Scope | undefined): string | undefined =>
+  isMcpServer(path) ? DEFAULT_SCOPES.join(" ") : scope;
 
 const SAFE: readonly string[] = ["GET", "HEAD"];
 

@@ -13,18 +13,14 @@ import type { AppServers } from "../mcp/app-server.ts";
 import type { InboxServer } from "../mcp/inbox-server.ts";
 import type { Scope } from "../store/store.ts";
 import { type Access, Denied } from "../tenants/authorizer.ts";
-import { scopes } from "../tenants/tokens.ts";
-import { type AuthorizeRequest, baseUrl } from "./authorize-request.ts";
+import type { AuthorizeRequest } from "./authorize-request.ts";
 import { createByteReservations } from "./byte-reservations.ts";
 import { inboxQuery, marking } from "./described-routes.ts";
-import type { HostCheck } from "./host-check.ts";
 import { deniedResponse, errorResponse, problemResponse } from "./problem-response.ts";
 import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
 
 export interface InboxRoutes {
   authorizeRequest: AuthorizeRequest;
-  checkHost: HostCheck;
-  publicUrl?: string | undefined;
   inbox: Inbox;
   mcp: InboxServer;
   apps?: AppServers;
@@ -37,7 +33,7 @@ const queryOf = (c: Context) =>
   );
 
 // biome-ignore format: a table of routes
-export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, checkHost, publicUrl }: InboxRoutes): void {
+export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest }: InboxRoutes): void {
   const reservationsOf = createByteReservations();
   const authorized =
     (scope: Scope, handle: (c: Context, access: Access, reserveBytes: ReserveBytes) => Promise<Response>) =>
@@ -79,22 +75,6 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
     app.all("/mcp/:app", authorized("flows:call", async (c, access, reserveBytes) => {
       return discardBodyIf413(c, await apps.serve(c.req.raw, c.req.param("app") ?? "", access, reserveBytes));
     }));
-  // RFC 9728: with the path of the resource, and without it for legacy clients. Operators create the
-  // tokens, so the metadata names no authorization server.
-  for (const path of ["", "/mcp", "/mcp/:app"])
-    app.get(`/.well-known/oauth-protected-resource${path}`, (c) => {
-      const denied = checkHost(c.req.header("host") ?? "");
-      if (denied) return deniedResponse(denied);
-      const { pathname } = new URL(c.req.url);
-      const hub = baseUrl(c.req, publicUrl);
-      return c.json({
-        resource: `${hub}${pathname.slice("/.well-known/oauth-protected-resource".length) || "/mcp"}`,
-        resource_name: "Signalbox",
-        resource_documentation: `${hub}/`,
-        scopes_supported: scopes,
-        bearer_methods_supported: ["header"],
-      });
-    });
 }
 
 const jsonBody = (c: Context, json: JsonBody): Response =>

@@ -19,7 +19,7 @@ const NONCE_PLACEHOLDER = "__CSP_NONCE__";
 
 const ASSETS = "/assets/";
 /** Paths of the hub: a misspelled one must not become a page. */
-const RESERVED = /^\/(api|auth|mcp|webhooks|events|assets|\.well-known)(\/|$)/;
+const RESERVED = /^\/(api|auth|mcp|webhooks|events|assets|oauth|\.well-known)(\/|$)/;
 
 const TYPES: Record<string, string> = {
   css: "text/css; charset=utf-8",

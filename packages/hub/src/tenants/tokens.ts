@@ -1,6 +1,6 @@
 /** Access tokens: 256 random bits, shown once, stored as SHA-256 hashes. */
 
-import { sha256Hex, toBase64 } from "../lib/hmac.ts";
+import { sha256Hex, toBase64Url } from "../lib/hmac.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store } from "../store/store.ts";
 import { LOCAL_TENANT } from "./tenancy.ts";
@@ -24,11 +24,7 @@ const ADMIN_ID = "admin";
 const FROM_ENV = "env-";
 
 export const randomSecret = (prefix: string): string =>
-  prefix +
-  toBase64(crypto.getRandomValues(new Uint8Array(32)))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
+  prefix + toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
 
 /** Why a token cannot have these tenants; undefined if it can. */
 export function tenantsError(tenants: readonly string[]): string | undefined {

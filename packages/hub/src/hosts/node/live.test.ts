@@ -249,7 +249,7 @@ it("returns 405 for methods other than GET, and 401 without a token", async () =
   const { status, headers } = await fetch(`${url}${ACME_EVENTS}`);
   expect([status, headers.get("www-authenticate")]).toEqual([
     401,
-    'Bearer resource_metadata="https://hub.example/.well-known/oauth-protected-resource"',
+    'Bearer scope="inbox:read", resource_metadata="https://hub.example/.well-known/oauth-protected-resource"',
   ]);
   const refused = new WebSocket(`${url.replace("http", "ws")}${ACME_EVENTS}`);
   const [, answer] = (await once(refused, "unexpected-response")) as [unknown, IncomingMessage];

@@ -1,0 +1,94 @@
+/** The OAuth endpoints that clients call: registration, tokens, revocation and device codes. */
+import type { Context, Hono } from "hono";
+import type { OAuthStore } from "../store/oauth-store.ts";
+import type { Clients } from "../tenants/oauth/clients.ts";
+import { startDevice } from "../tenants/oauth/device.ts";
+import { type Form, readForm, required } from "../tenants/oauth/form.ts";
+import { OAuthError } from "../tenants/oauth/oauth-error.ts";
+import type { createTokenEndpoint } from "../tenants/oauth/token-endpoint.ts";
+import { baseUrl } from "./authorize-request.ts";
+import { readJson, TOO_LARGE } from "./read-json.ts";
+import { readText } from "./read-text.ts";
+
+const MAX_BYTES = 65_536;
+/** Tokens must not stay in caches (RFC 6749, section 5.1). */
+const NO_STORE = { "cache-control": "no-store", pragma: "no-cache" };
+
+export interface OAuthEndpoints {
+  clients: Clients;
+  tokens: ReturnType<typeof createTokenEndpoint>;
+  store: Pick<OAuthStore, "createOAuthGrant">;
+  newId: () => string;
+  now: () => number;
+  publicUrl: string | undefined;
+}
+
+export function addOAuthEndpoints(app: Hono, options: OAuthEndpoints): void {
+  const { clients, tokens, store, newId, now, publicUrl } = options;
+  const post = (path: string, respond: (c: Context, hub: string) => Promise<Response>) =>
+    app.post(path, async (c) => {
+      try {
+        return await respond(c, baseUrl(c.req, publicUrl));
+      } catch (error) {
+        return oauthErrorResponse(error);
+      }
+    });
+
+  post("/oauth/register", async (c) => {
+    const metadata = await readJson(c.req.raw.body, MAX_BYTES).catch(() => TOO_LARGE);
+    if (metadata === TOO_LARGE)
+      throw new OAuthError(
+        "invalid_client_metadata",
+        `The body must be JSON, up to ${MAX_BYTES} bytes.`,
+      );
+    const client = await clients.register(metadata);
+    const response = {
+      client_id: client.id,
+      client_id_issued_at: Math.floor(client.created_at / 1000),
+      client_name: client.name,
+      redirect_uris: client.redirect_uris,
+      grant_types: client.grant_types,
+      response_types: client.redirect_uris.length > 0 ? ["code"] : [],
+      token_endpoint_auth_method: "none",
+    };
+    return c.json(response, 201, NO_STORE);
+  });
+
+  post("/oauth/token", async (c, hub) => {
+    const form = await formOf(c);
+    required(form, "grant_type");
+    return c.json(await tokens.issue(await clients.get(form.client_id), form, hub), 200, NO_STORE);
+  });
+
+  post("/oauth/revoke", async (c) => {
+    const form = await formOf(c);
+    await tokens.revoke(await clients.get(form.client_id), required(form, "token"));
+    return c.body(null, 200, NO_STORE);
+  });
+
+  post("/oauth/device_authorization", async (c, hub) => {
+    const form = await formOf(c);
+    const client = await clients.get(form.client_id);
+    return c.json(await startDevice(client, form, { store, newId, now, hub }), 200, NO_STORE);
+  });
+}
+
+/** The parameters in the body of a request. */
+export async function formOf(c: Context): Promise<Form> {
+  const type = c.req.header("content-type") ?? "";
+  if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type))
+    throw new OAuthError(
+      "invalid_request",
+      "Send the parameters as application/x-www-form-urlencoded.",
+    );
+  const body = await readText(c.req.raw.body, MAX_BYTES);
+  if (body === TOO_LARGE) throw new OAuthError("invalid_request", "The body is too large.");
+  return readForm(new URLSearchParams(body));
+}
+
+/** Other errors are rethrown. */
+function oauthErrorResponse(thrown: unknown): Response {
+  if (!(thrown instanceof OAuthError)) throw thrown;
+  const { error, status, message } = thrown;
+  return Response.json({ error, error_description: message }, { status, headers: NO_STORE });
+}

@@ -1,0 +1,145 @@
+/** The pages of the authorization server. They need no script, and cannot be framed. */
+import type { Scope } from "../store/store.ts";
+import { escapeHtml } from "./home.ts";
+import { createNonce, pageHeaders } from "./web-ui.ts";
+
+const SCOPES: Record<Scope, string> = {
+  "inbox:read": "Read the events of the inbox",
+  "inbox:write": "Claim events, and mark them as processed",
+  "flows:call": "Call the tools of apps",
+  "runs:read": "Read runs and their steps",
+  admin: "Everything: also flows, connections, secrets, tokens and settings",
+};
+
+interface Page {
+  title: string;
+  body: string;
+  /** Where forms may lead, besides this hub: a browser also applies it to redirects after a form. */
+  formTarget?: string | undefined;
+  /** Opens this address of the hub at once. */
+  refresh?: string;
+  status?: number;
+}
+
+function page({ title, body, formTarget = "", refresh, status = 200 }: Page): Response {
+  const nonce = createNonce();
+  const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+${refresh === undefined ? "" : `<meta http-equiv="refresh" content="0; url=${escapeHtml(refresh)}">`}
+<title>${escapeHtml(title)} · Signalbox</title>
+<style nonce="${nonce}">${STYLE}</style>
+<main><header>${LOGO}<span>Signalbox</span></header>
+<h1>${escapeHtml(title)}</h1>
+${body}
+</main>
+</html>
+`;
+  return new Response(html, {
+    status,
+    headers: {
+      ...pageHeaders(nonce),
+      "content-security-policy": `default-src 'none'; style-src 'nonce-${nonce}'; base-uri 'none'; form-action 'self' ${formTarget}; frame-ancestors 'none'`,
+      "x-frame-options": "DENY",
+      // With `no-referrer`, browsers would send `Origin: null` with the form.
+      "referrer-policy": "same-origin",
+    },
+  });
+}
+
+export interface ConsentPage {
+  /** The sealed question. */
+  consent: string;
+  action: string;
+  clientName: string;
+  /** The host of the client's metadata document; undefined if the client has registered itself. */
+  clientHost: string | undefined;
+  scopes: readonly Scope[];
+  /** Undefined: all. */
+  tenants: readonly string[] | undefined;
+  resource: string;
+  /** Who is signed in. */
+  as: string;
+  /** Where the browser goes next; undefined if the client waits elsewhere. */
+  redirect: { description: string; formTarget: string } | undefined;
+  /** How the person recognizes the request, if the client waits elsewhere. */
+  started: { at: string; check: string } | undefined;
+}
+
+export function consentPage(given: ConsentPage): Response {
+  const { clientName, clientHost, scopes, tenants, redirect, started } = given;
+  const rows: [string, string][] = [
+    ["App", clientHost ?? "registered itself; its name is not verified"],
+    ...(redirect ? [["Returns to", redirect.description] as [string, string]] : []),
+    ...(started ? [["Started", started.at] as [string, string]] : []),
+    ["For", given.resource],
+    ["Tenants", tenants === undefined ? "all" : tenants.join(", ")],
+    ["You are", given.as],
+  ];
+  return page({
+    title: `Allow ${clientName} to use this hub?`,
+    formTarget: redirect?.formTarget,
+    body: `${started ? `<p class="warn">${escapeHtml(started.check)}</p>` : ""}
+<h2>It will be able to</h2>
+<ul>${scopes.map((scope) => `<li>${escapeHtml(SCOPES[scope])} <code>${scope}</code></li>`).join("")}</ul>
+<dl>${rows.map(([name, value]) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`).join("")}</dl>
+<form method="post" action="${given.action}">
+<input type="hidden" name="consent" value="${escapeHtml(given.consent)}">
+<button name="decision" value="allow" class="primary">Allow</button>
+<button name="decision" value="deny">Deny</button>
+</form>`,
+  });
+}
+
+export const userCodePage = (problem?: string): Response =>
+  page({
+    title: "Connect a device",
+    status: problem === undefined ? 200 : 400,
+    body: `${problem === undefined ? "" : `<p class="warn" role="alert">${escapeHtml(problem)}</p>`}
+<p>Enter the code that the program shows you.</p>
+<form method="get" action="/oauth/device">
+<label>Code <input name="user_code" autocomplete="off" autocapitalize="characters" spellcheck="false" required maxlength="20" placeholder="BCDF-GHJK" autofocus></label>
+<button class="primary">Continue</button>
+</form>`,
+  });
+
+export const messagePage = (title: string, text: string, status = 200): Response =>
+  page({ title, body: `<p>${escapeHtml(text)}</p>`, status });
+
+/**
+ * Opens the same page again. The browser has come from another site, so it has not sent the session's
+ * cookie, which is `SameSite=Strict`; with a navigation of the hub's own page it does.
+ */
+export const reopenPage = (path: string): Response =>
+  page({
+    title: "One moment",
+    refresh: path,
+    body: `<p><a href="${escapeHtml(path)}">Continue</a></p>`,
+  });
+
+const LOGO = `<svg width="28" height="28" viewBox="0 0 26 26" aria-hidden="true" fill="none"><rect width="26" height="26" rx="6" fill="#18201c"/><path d="M4 18.5h18" stroke="#6d7b74" stroke-width="2"/><path d="M4 18.5h5.2c2 0 2.6-1 3.4-2.6l2-4.2c.8-1.7 1.6-2.7 3.6-2.7H22" stroke="#ffd977" stroke-width="2"/><circle cx="20.2" cy="5" r="2.1" fill="#3ddc91"/></svg>`;
+
+/** The colours are those of the web UI. */
+const STYLE = `
+:root{color-scheme:light dark;--page:light-dark(#eef1ed,#0e1412);--plate:light-dark(#fbfcfa,#18211d);--line:light-dark(#d0d8d1,#2a3731);--field:light-dark(#7d8a82,#75857d);--hover:light-dark(#e8ede7,#202b26);--ink:light-dark(#16201b,#e7eee9);--ink-2:light-dark(#45524b,#acbab2);--blue:light-dark(#1d4f9e,#92b9f6);--on-blue:light-dark(#fff,#0a1526);--amber:light-dark(#7f4a00,#f1b751);--amber-tint:light-dark(#f8ead0,#33260d)}
+*{box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--page);color:var(--ink);font:450 13.5px/20px "Archivo Variable",system-ui,sans-serif}
+main{width:480px;max-width:100%;background:var(--plate);border:1px solid var(--line);border-radius:6px;padding:24px;box-shadow:0 1px 2px rgb(0 0 0/.1),0 4px 14px rgb(0 0 0/.08)}
+header{display:flex;align-items:center;gap:12px;font-weight:600;color:var(--ink-2)}
+h1{font-size:22px;line-height:28px;font-weight:660;margin:16px 0 12px;overflow-wrap:anywhere}
+h2{font-size:13.5px;margin:16px 0 4px}
+ul{margin:0;padding-left:20px}
+dl{display:grid;grid-template-columns:88px 1fr;gap:4px 12px;margin:16px 0}
+dt{color:var(--ink-2)}dd{margin:0;overflow-wrap:anywhere}
+code{font:450 12px/18px "Red Hat Mono Variable",ui-monospace,monospace;color:var(--ink-2)}
+a{color:var(--blue)}
+.warn{background:var(--amber-tint);color:var(--amber);border-radius:6px;padding:8px 12px;margin:0 0 12px}
+form{display:flex;gap:8px;flex-wrap:wrap;align-items:end;margin-top:16px}
+label{display:grid;gap:4px;flex:1;color:var(--ink-2)}
+input,button{font:inherit;color:var(--ink);background:var(--plate);border:1px solid var(--field);border-radius:6px;padding:7px 14px;min-height:36px}
+input{letter-spacing:.1em;text-transform:uppercase;width:100%}
+button{font-weight:600;cursor:pointer}button:hover{background:var(--hover)}
+.primary{background:var(--blue);color:var(--on-blue);border-color:var(--blue)}.primary:hover{background:var(--blue);filter:brightness(1.1)}
+:focus-visible{outline:2px solid var(--blue);outline-offset:2px}
+`;

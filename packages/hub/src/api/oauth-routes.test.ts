@@ -1,0 +1,660 @@
+import { Hono } from "hono";
+import { expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createIds } from "../lib/ids.ts";
+import { createSeal } from "../lib/seal.ts";
+import type { WebFetch } from "../lib/web-fetch.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { createAuthorizer, Denied } from "../tenants/authorizer.ts";
+import { challengeOf } from "../tenants/oauth/pkce.ts";
+import { createSessions, type Grant, OPERATOR } from "../tenants/sessions.ts";
+import { createAuthorizeRequest } from "./authorize-request.ts";
+import { createHostCheck } from "./host-check.ts";
+import { addOAuthRoutes } from "./oauth-routes.ts";
+import { deniedResponse } from "./problem-response.ts";
+
+const HUB = "https://hub.example";
+const REDIRECT = "http://127.0.0.1:7777/callback";
+const VERIFIER = "v".repeat(43);
+const POLL_GRANT = "urn:ietf:params:oauth:grant-type:web_authorization_poll";
+const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+
+interface Options {
+  fetch?: WebFetch;
+  rateLimit?: number;
+}
+
+async function setup({ fetch = unexpected, rateLimit = 0 }: Options = {}) {
+  const store = openSqlite(`${tempFolder()}/x.db`);
+  onTestFinished(() => store.close());
+  let at = Date.UTC(2026, 10, 15);
+  const now = () => at;
+  const newId = createIds();
+  const authorizer = createAuthorizer({ store, now, everyTenant: ["local"] });
+  const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl: HUB });
+  const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl: HUB });
+  const app = new Hono();
+  addOAuthRoutes(app, {
+    authorizeRequest,
+    tokens: store,
+    store,
+    seal: createSeal(new Uint8Array(32)),
+    fetch,
+    timers: { now, monotonic: now, defer: unexpected, after: () => () => {} },
+    newId,
+    publicUrl: HUB,
+    proxy: undefined,
+    rateLimit,
+  });
+  for (const path of ["/mcp", "/mcp/:app", "/events"])
+    app.get(path, async (c) => {
+      const access = await authorizeRequest(c.req.raw, { scope: "inbox:read" });
+      return access instanceof Denied ? deniedResponse(access) : c.json(access);
+    });
+  const sessions = createSessions({ store, tokens: store, newId, now });
+
+  const send = async (path: string, init: RequestInit = {}) =>
+    app.fetch(
+      new Request(new URL(path, HUB), {
+        ...init,
+        headers: { host: "hub.example", ...(init.headers as Record<string, string>) },
+      }),
+      { peer: "203.0.113.7" },
+    );
+  const post = async (path: string, form: Record<string, string>) => {
+    const body = new URLSearchParams(form);
+    const response = await send(path, { method: "POST", body });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      json: (text === "" ? undefined : JSON.parse(text)) as Record<string, string>,
+    };
+  };
+  const register = async (metadata: object = {}) => {
+    const response = await send("/oauth/register", {
+      method: "POST",
+      body: JSON.stringify({ client_name: "Editor", redirect_uris: [REDIRECT], ...metadata }),
+    });
+    return { status: response.status, ...((await response.json()) as { client_id: string }) };
+  };
+
+  /** A browser that is signed in. */
+  const signIn = async (grant: Grant = OPERATOR) => {
+    const session = await sessions.open(await sessions.createCode(grant));
+    const cookie = `signalbox_session=${session?.secret}`;
+    const get = (path: string) => send(path, { headers: { cookie } });
+    const submit = (
+      action: string,
+      form: Record<string, string>,
+      origin: string | undefined = HUB,
+    ) =>
+      send(action, {
+        method: "POST",
+        body: new URLSearchParams(form),
+        headers: { cookie, ...(origin && { origin }) },
+      });
+    /** Opens the page, and presses a button. */
+    const decide = async (path: string, decision = "allow") => {
+      const html = await (await get(path)).text();
+      const { action, consent } = formIn(html);
+      return submit(action, { consent, decision });
+    };
+    return { get, submit, decide };
+  };
+
+  const authorizeUrl = async (client_id: string, given: Record<string, string> = {}) =>
+    `/oauth/authorize?${new URLSearchParams({
+      client_id,
+      response_type: "code",
+      redirect_uri: REDIRECT,
+      state: "s1",
+      code_challenge: (await challengeOf(VERIFIER)) ?? "",
+      code_challenge_method: "S256",
+      resource: `${HUB}/mcp`,
+      ...given,
+    })}`;
+  /** Registers a client, and gets a code by the consent of the operator. */
+  const getCode = async (given: Record<string, string> = {}, grant = OPERATOR) => {
+    const { client_id } = await register();
+    const browser = await signIn(grant);
+    const response = await browser.decide(await authorizeUrl(client_id, given));
+    const location = new URL(response.headers.get("location") ?? "");
+    const code = location.searchParams.get("code") ?? "";
+    const redeem = (changed: Record<string, string> = {}) =>
+      post("/oauth/token", {
+        grant_type: "authorization_code",
+        client_id,
+        code,
+        redirect_uri: REDIRECT,
+        code_verifier: VERIFIER,
+        ...changed,
+      });
+    const refresh = (refresh_token: string | undefined, changed: Record<string, string> = {}) =>
+      post("/oauth/token", {
+        grant_type: "refresh_token",
+        client_id,
+        refresh_token: refresh_token ?? "",
+        ...changed,
+      });
+    return { client_id, browser, location, code, redeem, refresh };
+  };
+  /** The status of a request with this access token. */
+  const use = async (token: string | undefined, path = "/mcp") => {
+    at += 2 * SECOND; // the authorizer caches tokens
+    return (await send(path, { headers: { authorization: `Bearer ${token}` } })).status;
+  };
+  const advance = (ms: number) => (at += ms);
+  return { store, send, post, register, signIn, authorizeUrl, getCode, use, advance };
+}
+
+const unexpected = () => {
+  throw new Error("must not be called");
+};
+
+function formIn(html: string): { action: string; consent: string } {
+  const action = /<form method="post" action="([^"]+)"/.exec(html)?.[1];
+  const consent = /name="consent" value="([^"]+)"/.exec(html)?.[1];
+  if (!action || !consent) throw new Error(`no form in ${html}`);
+  return { action, consent: consent.replaceAll("&#43;", "+") };
+}
+
+it("publishes its metadata, and that of each resource", async () => {
+  const { send } = await setup();
+  const read = async (path: string) => (await send(`/.well-known/${path}`)).json();
+  expect(await read("oauth-authorization-server")).toMatchObject({
+    issuer: HUB,
+    authorization_endpoint: `${HUB}/oauth/authorize`,
+    code_challenge_methods_supported: ["S256"],
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: true,
+  });
+  for (const path of ["", "/mcp", "/mcp/shop"])
+    expect(await read(`oauth-protected-resource${path}`)).toEqual({
+      resource: `${HUB}${path}`,
+      resource_name: "Signalbox",
+      resource_documentation: `${HUB}/`,
+      authorization_servers: [HUB],
+      scopes_supported: ["inbox:read", "inbox:write", "flows:call", "runs:read", "admin"],
+      bearer_methods_supported: ["header"],
+    });
+});
+
+it("issues tokens for a code, for the audience of the request only", async () => {
+  const { getCode, use } = await setup();
+  const { location, redeem } = await getCode({ scope: "inbox:read unknown" });
+  expect(location.href).toMatch(/^http:\/\/127\.0\.0\.1:7777\/callback\?code=sbc_/);
+  expect(location.searchParams.get("state")).toBe("s1");
+  expect(location.searchParams.get("iss")).toBe(HUB);
+  const { status, headers, json } = await redeem({ resource: `${HUB}/mcp` });
+  expect([status, json]).toEqual([
+    200,
+    {
+      access_token: expect.stringMatching(/^sbo_[\w-]{43}$/),
+      token_type: "Bearer",
+      expires_in: 3600,
+      refresh_token: expect.any(String),
+      scope: "inbox:read",
+    },
+  ]);
+  expect(headers.get("cache-control")).toBe("no-store");
+  expect(await use(json.access_token)).toBe(200);
+  for (const path of ["/mcp/shop", "/events"]) expect(await use(json.access_token, path)).toBe(401);
+});
+
+it("issues tokens for the whole hub if the client names no other resource", async () => {
+  for (const resource of ["", HUB, `${HUB}/`]) {
+    const { getCode, use } = await setup();
+    const { json } = await (await getCode({ resource })).redeem();
+    for (const path of ["/mcp", "/mcp/shop", "/events"])
+      expect(await use(json.access_token, path)).toBe(200);
+  }
+});
+
+it("redeems a code once; its reuse revokes the tokens", async () => {
+  const { getCode, use } = await setup();
+  const { redeem, refresh } = await getCode();
+  const five = await Promise.all([1, 2, 3, 4, 5].map(() => redeem()));
+  expect(five.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400, 400]);
+  const issued = five.find(({ status }) => status === 200)?.json;
+  expect(await use(issued?.access_token)).toBe(401);
+  expect((await refresh(issued?.refresh_token)).json.error).toBe("invalid_grant");
+});
+
+it.each([
+  ["code_verifier", "w".repeat(43), "invalid_grant"],
+  ["code_verifier", "short", "invalid_request"],
+  ["code_verifier", "", "invalid_request"],
+  ["redirect_uri", "http://127.0.0.1:7778/callback", "invalid_grant"],
+  ["resource", `${HUB}/mcp/shop`, "invalid_target"],
+  ["resource", "https://other.example/mcp", "invalid_target"],
+  ["client_id", "unknown", "invalid_client"],
+  ["grant_type", "password", "unsupported_grant_type"],
+  ["grant_type", DEVICE_GRANT, "invalid_request"],
+])("refuses a code with another %s: %j", async (name, value, error) => {
+  const { getCode } = await setup();
+  const { redeem } = await getCode();
+  const refused = await redeem({ [name]: value });
+  expect([refused.status, refused.json.error]).toEqual([
+    error === "invalid_client" ? 401 : 400,
+    error,
+  ]);
+  expect((await redeem()).status).toBe(200);
+});
+
+it("refuses the code of another client, and a code as a device code", async () => {
+  const { getCode, register, post } = await setup();
+  const { code, redeem } = await getCode();
+  const other = await register({ grant_types: ["authorization_code", DEVICE_GRANT] });
+  expect((await redeem({ client_id: other.client_id })).json.error).toBe("invalid_grant");
+  const { client_id } = await register();
+  for (const id of [client_id, other.client_id]) {
+    const form = { grant_type: DEVICE_GRANT, client_id: id, device_code: code };
+    expect((await post("/oauth/token", form)).status).toBe(400);
+  }
+  expect((await redeem()).status).toBe(200);
+});
+
+it("refuses an expired code", async () => {
+  const { getCode, advance } = await setup();
+  const { redeem } = await getCode();
+  advance(MINUTE);
+  expect((await redeem()).json.error).toBe("invalid_grant");
+});
+
+it("rotates refresh tokens, and answers a retry with the same token", async () => {
+  const { getCode, use, advance } = await setup();
+  const { redeem, refresh } = await getCode({ scope: "inbox:read inbox:write" });
+  const { json: first } = await redeem();
+  advance(MINUTE);
+  const { json: second } = await refresh(first.refresh_token, { scope: "inbox:read" });
+  expect(second).toMatchObject({ scope: "inbox:read" });
+  expect(second.refresh_token).not.toBe(first.refresh_token);
+  expect(await use(second.access_token)).toBe(200);
+  const { json: retried } = await refresh(first.refresh_token);
+  expect(retried.refresh_token).toBe(second.refresh_token);
+  const { json: third } = await refresh(second.refresh_token);
+  expect(third.scope).toBe("inbox:read inbox:write");
+
+  // Reuse revokes the family: also the newest tokens.
+  const reused = await refresh(first.refresh_token);
+  expect([reused.status, reused.json.error]).toEqual([400, "invalid_grant"]);
+  expect((await refresh(third.refresh_token)).json.error).toBe("invalid_grant");
+  expect(await use(third.access_token)).toBe(401);
+});
+
+it("does not refresh for more scopes, another resource or another client", async () => {
+  const { getCode, register } = await setup();
+  const { redeem, refresh } = await getCode({ scope: "inbox:read" });
+  const { json } = await redeem();
+  const { client_id } = await register();
+  for (const [changed, error] of [
+    [{ scope: "admin" }, "invalid_scope"],
+    [{ resource: `${HUB}/mcp/shop` }, "invalid_target"],
+    [{ client_id }, "invalid_grant"],
+    [{ refresh_token: "sbr_guess" }, "invalid_grant"],
+  ] as const)
+    expect((await refresh(json.refresh_token, changed)).json.error).toBe(error);
+  expect((await refresh(json.refresh_token)).status).toBe(200);
+});
+
+it("revokes tokens for their client only", async () => {
+  const { getCode, register, post, use } = await setup();
+  const { client_id, redeem, refresh } = await getCode();
+  const { json } = await redeem();
+  const other = await register();
+  const revoke = (token: string | undefined, client: string) =>
+    post("/oauth/revoke", { token: token ?? "", client_id: client });
+  for (const token of [json.access_token, json.refresh_token])
+    expect((await revoke(token, other.client_id)).status).toBe(200);
+  expect(await use(json.access_token)).toBe(200);
+  expect((await revoke("unknown", client_id)).status).toBe(200);
+  expect((await revoke("unknown", "unknown")).json.error).toBe("invalid_client");
+  await revoke(json.access_token, client_id);
+  expect(await use(json.access_token)).toBe(401);
+  const { json: second } = await refresh(json.refresh_token);
+  expect(await use(second.access_token)).toBe(200);
+  await revoke(second.refresh_token, client_id);
+  expect(await use(second.access_token)).toBe(401);
+  expect((await refresh(second.refresh_token)).json.error).toBe("invalid_grant");
+});
+
+it("grants at most what the session may do, and ends with its token", async () => {
+  const { getCode, store, use, advance } = await setup();
+  await store.putToken({
+    id: "laptop",
+    name: "laptop",
+    hash: "x",
+    scopes: ["inbox:read"],
+    tenants: ["local"],
+    created_at: 0,
+    expires_at: null,
+  });
+  const grant: Grant = {
+    ...OPERATOR,
+    scopes: ["inbox:read"],
+    tenants: ["local"],
+    parent: "laptop",
+  };
+  const { redeem } = await getCode({ scope: "inbox:read inbox:write admin" }, grant);
+  const { json } = await redeem();
+  expect(json.scope).toBe("inbox:read");
+  expect(await use(json.access_token)).toBe(200);
+  await store.revokeToken("laptop", advance(0));
+  expect(await use(json.access_token)).toBe(401);
+});
+
+it("redirects with an error if only other parameters are wrong", async () => {
+  const { register, signIn, authorizeUrl } = await setup();
+  const { client_id } = await register();
+  const browser = await signIn();
+  for (const [given, error] of [
+    [{ response_type: "token" }, "unsupported_response_type"],
+    [{ code_challenge: "" }, "invalid_request"],
+    [{ code_challenge_method: "plain" }, "invalid_request"],
+    [{ scope: "everything" }, "invalid_scope"],
+    [{ resource: "https://other.example/mcp" }, "invalid_target"],
+    [{ resource: `${HUB}/mcp#x` }, "invalid_target"],
+  ] as const) {
+    const response = await browser.get(await authorizeUrl(client_id, given));
+    const location = new URL(response.headers.get("location") ?? "");
+    expect(location.origin + location.pathname).toBe(REDIRECT);
+    const { searchParams } = location;
+    expect(["error", "state", "iss"].map((name) => searchParams.get(name))).toEqual([
+      error,
+      "s1",
+      HUB,
+    ]);
+  }
+  const denied = await browser.decide(await authorizeUrl(client_id), "deny");
+  expect(denied.headers.get("location")).toMatch(/\?error=access_denied&state=s1&iss=/);
+});
+
+it.each([
+  "https://evil.example/callback",
+  "http://127.0.0.1:7777/callback/",
+  "http://127.0.0.1:7777/callback?x=1",
+  "http://127.0.0.1:7777/Callback",
+  "http://127.0.0.1.evil.example/callback",
+  "http://127.0.0.1:7777@evil.example/callback",
+  "http://localhost:7777/callback",
+  "javascript:alert(1)",
+  "",
+])("never redirects to an unregistered address: %s", async (redirect_uri) => {
+  const { register, signIn, authorizeUrl } = await setup();
+  const { client_id } = await register();
+  const response = await (await signIn()).get(await authorizeUrl(client_id, { redirect_uri }));
+  expect([response.status, response.headers.get("location")]).toEqual([400, null]);
+});
+
+it("accepts any port of a registered loopback address", async () => {
+  const { register, signIn, authorizeUrl } = await setup();
+  for (const [registered, redirect_uri] of [
+    ["http://127.0.0.1/callback", "http://127.0.0.1:50123/callback"],
+    ["http://localhost:1/a?b=c", "http://localhost:2/a?b=c"],
+    ["http://[::1]/callback", "http://[::1]:50123/callback"],
+  ] as const) {
+    const { client_id } = await register({ redirect_uris: [registered] });
+    const browser = await signIn();
+    const response = await browser.decide(await authorizeUrl(client_id, { redirect_uri }));
+    expect(response.headers.get("location")).toContain(redirect_uri);
+  }
+});
+
+it.each([
+  [{ redirect_uris: [] }, "invalid_redirect_uri"],
+  [{ redirect_uris: ["http://example.com/callback"] }, "invalid_redirect_uri"],
+  [{ redirect_uris: ["https://example.com/#x"] }, "invalid_redirect_uri"],
+  [{ redirect_uris: ["javascript:alert(1)"] }, "invalid_redirect_uri"],
+  [{ redirect_uris: ["callback"] }, "invalid_redirect_uri"],
+  [{ redirect_uris: "https://example.com" }, "invalid_client_metadata"],
+  [{ client_name: "x".repeat(201) }, "invalid_client_metadata"],
+])("does not register %j", async (metadata, error) => {
+  const { register } = await setup();
+  expect(await register(metadata)).toMatchObject({ status: 400, error });
+});
+
+it("asks a browser without a session to sign in, and returns to the request", async () => {
+  const { send, register, authorizeUrl } = await setup();
+  const path = await authorizeUrl((await register()).client_id);
+  const first = await send(path);
+  const reopened = /content="0; url=([^"]+)"/
+    .exec(await first.text())?.[1]
+    ?.replaceAll("&#38;", "&");
+  expect(reopened).toMatch(/^\/oauth\/authorize\?client_id=.*&reopened=1$/);
+  const second = await send(reopened ?? "");
+  expect([second.status, second.headers.get("location")]).toEqual([
+    303,
+    `/sign-in?return_to=${encodeURIComponent(reopened ?? "")}`,
+  ]);
+});
+
+it("shows whom a person allows what, on a page that cannot be framed", async () => {
+  const { register, signIn, authorizeUrl } = await setup();
+  const { client_id } = await register({ client_name: "<b>Editor</b>" });
+  const response = await (await signIn()).get(await authorizeUrl(client_id));
+  const html = await response.text();
+  expect(html).toContain("Allow &#60;b&#62;Editor&#60;/b&#62; to use this hub?");
+  for (const text of ["127.0.0.1:7777", "inbox:write", `${HUB}/mcp`, "the operator"])
+    expect(html).toContain(text);
+  const policy = response.headers.get("content-security-policy");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).toContain("form-action 'self' http://127.0.0.1:7777;");
+  // Otherwise, browsers send `Origin: null` with the form.
+  expect(response.headers.get("referrer-policy")).toBe("same-origin");
+});
+
+it("accepts a decision only from its own page, once, and from the session that saw it", async () => {
+  const { register, signIn, authorizeUrl, send } = await setup();
+  const { client_id } = await register();
+  const path = await authorizeUrl(client_id);
+  const browser = await signIn();
+  const { consent } = formIn(await (await browser.get(path)).text());
+  const form = { consent, decision: "allow" };
+  const isRefused = async (response: Promise<Response>) => {
+    const { status, headers } = await response;
+    return status >= 400 && headers.get("location") === null;
+  };
+  // Another site; a page without an origin; another person; nobody; no consent at all.
+  expect(await isRefused(browser.submit("/oauth/authorize", form, "https://evil.example"))).toBe(
+    true,
+  );
+  expect(await isRefused(browser.submit("/oauth/authorize", form, "null"))).toBe(true);
+  expect(await isRefused(browser.submit("/oauth/authorize", form, ""))).toBe(true);
+  expect(await isRefused((await signIn()).submit("/oauth/authorize", form))).toBe(true);
+  const init = { method: "POST", body: new URLSearchParams(form), headers: { origin: HUB } };
+  expect(await isRefused(send("/oauth/authorize", init))).toBe(true);
+  for (const forged of ["", "v1.AAAA", "null"])
+    expect(await isRefused(browser.submit("/oauth/authorize", { ...form, consent: forged }))).toBe(
+      true,
+    );
+  expect(await isRefused(browser.submit(path, { decision: "allow" }))).toBe(true);
+  expect((await browser.submit("/oauth/authorize", form)).status).toBe(303);
+  expect(await isRefused(browser.submit("/oauth/authorize", form))).toBe(true);
+});
+
+it("does not accept a decision later than ten minutes, or a token instead of a session", async () => {
+  const { register, signIn, authorizeUrl, advance, getCode, send } = await setup();
+  const path = await authorizeUrl((await register()).client_id);
+  const browser = await signIn();
+  const { consent } = formIn(await (await browser.get(path)).text());
+  advance(10 * MINUTE);
+  expect((await browser.submit("/oauth/authorize", { consent, decision: "allow" })).status).toBe(
+    400,
+  );
+  const { json } = await (await getCode({ resource: HUB })).redeem();
+  const headers = { authorization: `Bearer ${json.access_token}` };
+  expect((await send(path, { headers })).status).toBe(403);
+});
+
+const CLIENT_URL = "https://app.example/oauth/client.json";
+const document = { client_id: CLIENT_URL, client_name: "App", redirect_uris: [REDIRECT] };
+
+it("reads clients from metadata documents, and caches them", async () => {
+  const fetched: string[] = [];
+  const fetch: WebFetch = async (url, init) => {
+    fetched.push(String(url));
+    expect(init?.redirect).toBe("error");
+    return Response.json(document);
+  };
+  const { signIn, authorizeUrl, advance, post, send } = await setup({ fetch });
+  // Only a signed-in person makes the hub fetch a document.
+  await send(await authorizeUrl(CLIENT_URL, { reopened: "1" }));
+  expect(fetched).toEqual([]);
+  const browser = await signIn();
+  const html = await (await browser.get(await authorizeUrl(CLIENT_URL))).text();
+  expect(html).toContain("<dd>app.example</dd>");
+  const { headers } = await browser.decide(await authorizeUrl(CLIENT_URL));
+  expect(fetched).toEqual([CLIENT_URL]);
+  const code = new URL(headers.get("location") ?? "").searchParams.get("code") ?? "";
+  const form = { grant_type: "authorization_code", client_id: CLIENT_URL, code };
+  expect((await post("/oauth/token", { ...form, code_verifier: VERIFIER })).status).toBe(200);
+  advance(61 * MINUTE);
+  await browser.get(await authorizeUrl(CLIENT_URL));
+  expect(fetched).toHaveLength(2);
+});
+
+it.each([
+  ["another client_id", async () => Response.json({ ...document, client_id: `${CLIENT_URL}x` })],
+  ["a secret", async () => Response.json({ ...document, client_secret: "x" })],
+  ["no redirect URI", async () => Response.json({ ...document, redirect_uris: [] })],
+  [
+    "a forbidden redirect URI",
+    async () => Response.json({ ...document, redirect_uris: ["javascript:alert(1)"] }),
+  ],
+  ["too many bytes", async () => Response.json({ ...document, more: "x".repeat(20_000) })],
+  ["another status", async () => new Response("", { status: 404 })],
+  ["no JSON", async () => new Response("<html>")],
+  [
+    "a private address",
+    async () => {
+      throw new Error("app.example resolves to 10.0.0.1, which the hub does not call.");
+    },
+  ],
+])("refuses a metadata document with %s", async (_, fetch) => {
+  const { signIn, authorizeUrl } = await setup({ fetch });
+  const response = await (await signIn()).get(await authorizeUrl(CLIENT_URL));
+  expect([response.status, response.headers.get("location")]).toEqual([400, null]);
+});
+
+it.each([
+  "http://app.example/client.json",
+  "https://app.example/",
+  "https://app.example/a/../client.json",
+  "https://user@app.example/client.json",
+  "https://app.example/client.json#x",
+])("does not fetch the client id %s", async (id) => {
+  const { signIn, authorizeUrl } = await setup();
+  expect((await (await signIn()).get(await authorizeUrl(id))).status).toBe(400);
+});
+
+it("issues tokens for a device code after a person has entered its user code", async () => {
+  const { register, post, signIn, use } = await setup();
+  const { client_id } = await register({
+    redirect_uris: [],
+    grant_types: [DEVICE_GRANT, "refresh_token"],
+  });
+  const { json: device } = await post("/oauth/device_authorization", { client_id });
+  expect(device).toMatchObject({
+    user_code: expect.stringMatching(/^[B-Z]{4}-[B-Z]{4}$/),
+    verification_uri: `${HUB}/oauth/device`,
+    expires_in: 600,
+    interval: 5,
+  });
+  const poll = () =>
+    post("/oauth/token", {
+      grant_type: DEVICE_GRANT,
+      client_id,
+      device_code: device.device_code ?? "",
+    });
+  expect((await poll()).json.error).toBe("authorization_pending");
+  const browser = await signIn();
+  expect(await (await browser.get("/oauth/device")).text()).toContain("Enter the code");
+  expect((await browser.get("/oauth/device?user_code=BBBB-BBBB")).status).toBe(400);
+  const typed = device.user_code?.toLowerCase().replace("-", " ");
+  const path = `/oauth/device?user_code=${encodeURIComponent(typed ?? "")}`;
+  expect(await (await browser.get(path)).text()).toContain(device.user_code);
+  expect((await browser.decide(path)).status).toBe(200);
+  const { json } = await poll();
+  expect(await use(json.access_token, "/events")).toBe(200);
+  expect((await poll()).json.error).toBe("expired_token");
+});
+
+it("reports a denied device code, an expired one, and a client that may not have one", async () => {
+  const { register, post, signIn, advance } = await setup();
+  const { client_id } = await register({ redirect_uris: [], grant_types: [DEVICE_GRANT] });
+  const start = async () => (await post("/oauth/device_authorization", { client_id })).json;
+  const poll = async (device_code = "") =>
+    (await post("/oauth/token", { grant_type: DEVICE_GRANT, client_id, device_code })).json.error;
+  const first = await start();
+  await (await signIn()).decide(`/oauth/device?user_code=${first.user_code}`, "deny");
+  expect(await poll(first.device_code)).toBe("access_denied");
+  const second = await start();
+  advance(10 * MINUTE);
+  expect(await poll(second.device_code)).toBe("expired_token");
+  expect(await poll("unknown")).toBe("invalid_grant");
+  const other = await register();
+  const refused = await post("/oauth/device_authorization", { client_id: other.client_id });
+  expect(refused.json.error).toBe("unauthorized_client");
+});
+
+it("serves the earlier bridge, which polls with its state, but only after consent", async () => {
+  const { register, post, signIn, use } = await setup();
+  const { client_id, status } = await register({
+    client_name: "github-webhook-mcp-cli",
+    redirect_uris: [],
+    grant_types: [POLL_GRANT, "refresh_token"],
+    token_endpoint_auth_method: "none",
+  });
+  expect(status).toBe(201);
+  const state = "a".repeat(43);
+  const path = `/oauth/authorize?${new URLSearchParams({ client_id, state })}`;
+  const poll = (changed: Record<string, string> = {}) =>
+    post("/oauth/token", { grant_type: POLL_GRANT, client_id, state, ...changed });
+  // The bridge polls before the browser has opened the page.
+  expect((await poll()).json.error).toBe("authorization_pending");
+  const browser = await signIn();
+  const html = await (await browser.get(path)).text();
+  expect(html).toContain("If someone sent you the link, deny it");
+  // To open the page is not enough.
+  expect((await poll()).json.error).toBe("authorization_pending");
+  expect((await browser.decide(path)).status).toBe(200);
+  const other = await register({ redirect_uris: [], grant_types: [POLL_GRANT] });
+  expect((await poll({ client_id: other.client_id })).json.error).toBe("authorization_pending");
+  const { json } = await poll();
+  for (const path of ["/mcp", "/events"]) expect(await use(json.access_token, path)).toBe(200);
+  expect((await poll()).json.error).toBe("expired_token");
+
+  const unknown = await poll({ client_id: "of-another-host" });
+  expect([unknown.status, unknown.json.error]).toEqual([401, "invalid_client"]);
+  const guessable = `/oauth/authorize?${new URLSearchParams({ client_id, state: "1" })}`;
+  expect((await browser.get(guessable)).status).toBe(400);
+  const denied = { state: "b".repeat(43) };
+  await browser.decide(`/oauth/authorize?${new URLSearchParams({ client_id, ...denied })}`, "deny");
+  expect((await poll(denied)).json.error).toBe("access_denied");
+});
+
+it("limits the requests of one address", async () => {
+  const { post, advance } = await setup({ rateLimit: 100 });
+  const statuses: number[] = [];
+  for (let nth = 0; nth < 12; nth += 1) statuses.push((await post("/oauth/token", {})).status);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(2);
+  advance(2 * SECOND);
+  expect((await post("/oauth/token", {})).status).toBe(400);
+});
+
+it("refuses repeated parameters, and bodies that are no form", async () => {
+  const { send } = await setup();
+  const post = async (body: string, type = "application/x-www-form-urlencoded") =>
+    (
+      (await (
+        await send("/oauth/token", { method: "POST", body, headers: { "content-type": type } })
+      ).json()) as { error: string }
+    ).error;
+  expect(await post("grant_type=a&grant_type=b")).toBe("invalid_request");
+  expect(await post("{}", "application/json")).toBe("invalid_request");
+  expect(await post("x".repeat(70_000))).toBe("invalid_request");
+  expect(await post("resource=a&resource=b")).toBe("invalid_target");
+});

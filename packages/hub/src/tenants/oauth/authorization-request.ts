@@ -1,0 +1,93 @@
+/** Validates a request to the authorization endpoint (RFC 6749, 7636, 8707; OAuth 2.1). */
+import type { OAuthClient } from "../../store/oauth-store.ts";
+import type { Scope } from "../../store/store.ts";
+import { type Form, required } from "./form.ts";
+import { OAuthError } from "./oauth-error.ts";
+import { isChallenge } from "./pkce.ts";
+import { isRegisteredRedirect } from "./redirect-uris.ts";
+import { requestedResource, requestedScopes } from "./requested.ts";
+
+/**
+ * The grant of the earlier bridge: it opens the authorization endpoint with a random `state`, and polls
+ * the token endpoint with the same `state`.
+ */
+export const POLL_GRANT = "urn:ietf:params:oauth:grant-type:web_authorization_poll";
+/** The state is the only secret of that grant. */
+const MIN_POLL_STATE = 32;
+const MAX_STATE = 2_000;
+
+export interface AuthorizationRequest {
+  /** How the client gets its tokens. */
+  flow: "code" | "poll";
+  redirect_uri: string | null;
+  state: string | null;
+  scopes: Scope[];
+  resource: string;
+  challenge: string | null;
+}
+
+/** An error that is sent to the client: its redirect URI is valid. */
+export class RedirectedError extends Error {
+  readonly redirectUri: string;
+  readonly state: string | undefined;
+  readonly code: string;
+
+  constructor(redirectUri: string, state: string | undefined, { error, message }: OAuthError) {
+    super(message);
+    this.redirectUri = redirectUri;
+    this.state = state;
+    this.code = error;
+  }
+}
+
+/** Throws an `OAuthError` if the browser must not be redirected, else a `RedirectedError`. */
+export function readAuthorization(
+  form: Form,
+  client: Pick<OAuthClient, "redirect_uris" | "grant_types">,
+  hub: string,
+): AuthorizationRequest {
+  if (form.redirect_uri === undefined && client.grant_types.includes(POLL_GRANT))
+    return pollRequest(form, hub);
+  const redirectUri = required(form, "redirect_uri");
+  if (!isRegisteredRedirect(client.redirect_uris, redirectUri))
+    throw new OAuthError("invalid_request", "redirect_uri: the client has not registered this one");
+  try {
+    return { flow: "code", redirect_uri: redirectUri, ...codeRequest(form, hub) };
+  } catch (error) {
+    throw error instanceof OAuthError ? new RedirectedError(redirectUri, form.state, error) : error;
+  }
+}
+
+function codeRequest(form: Form, hub: string) {
+  if (required(form, "response_type") !== "code")
+    throw new OAuthError("unsupported_response_type", "response_type: must be code");
+  const challenge = required(form, "code_challenge");
+  if (form.code_challenge_method !== "S256" || !isChallenge(challenge))
+    throw new OAuthError("invalid_request", "code_challenge: must be of the method S256");
+  if ((form.state?.length ?? 0) > MAX_STATE)
+    throw new OAuthError("invalid_request", `state: must have at most ${MAX_STATE} characters`);
+  return {
+    state: form.state ?? null,
+    scopes: requestedScopes(form.scope),
+    resource: requestedResource(form.resource, hub),
+    challenge,
+  };
+}
+
+function pollRequest(form: Form, hub: string): AuthorizationRequest {
+  const state = required(form, "state");
+  if (state.length < MIN_POLL_STATE || state.length > MAX_STATE)
+    throw new OAuthError(
+      "invalid_request",
+      `state: must have at least ${MIN_POLL_STATE} characters`,
+    );
+  return {
+    flow: "poll",
+    redirect_uri: null,
+    state,
+    // The earlier bridge may ask for scopes of GitHub.
+    scopes: requestedScopes(undefined),
+    resource: requestedResource(form.resource, hub),
+    challenge: null,
+  };
+}

@@ -1,0 +1,47 @@
+/**
+ * What a person is asked to allow. The question is sealed into the page's form: it is bound to the
+ * session that saw it, and can be answered once, since its id becomes the id of the grant.
+ */
+import { z } from "zod";
+import type { Seal } from "../../lib/seal.ts";
+import type { Scope } from "../../store/store.ts";
+import { scopes } from "../tokens.ts";
+
+const CONSENT_MS = 10 * 60_000;
+
+const consentSchema = z.object({
+  /** Other sealed texts of the hub are no consents. */
+  kind: z.literal("oauth consent"),
+  id: z.string(),
+  session: z.string(),
+  client_id: z.string(),
+  client_name: z.string(),
+  /** `device`: `id` is the id of a pending grant. */
+  flow: z.enum(["code", "poll", "device"]),
+  redirect_uri: z.string().nullable(),
+  state: z.string().nullable(),
+  challenge: z.string().nullable(),
+  resource: z.string(),
+  scopes: z.array(z.enum(scopes as [Scope, ...Scope[]])),
+  until: z.number(),
+});
+export type Consent = Omit<z.infer<typeof consentSchema>, "kind" | "until">;
+
+export const sealConsent = (
+  seal: Pick<Seal, "seal">,
+  consent: Consent,
+  now: number,
+): Promise<string> =>
+  seal.seal(JSON.stringify({ kind: "oauth consent", ...consent, until: now + CONSENT_MS }));
+
+/** Undefined if this session was not asked, or was asked too long ago. */
+export async function openConsent(
+  seal: Pick<Seal, "unseal">,
+  sealed: string,
+  session: string,
+  now: number,
+): Promise<Consent | undefined> {
+  const text = await seal.unseal(sealed).catch(() => "null");
+  const { data } = consentSchema.safeParse(JSON.parse(text));
+  return data && data.session === session && data.until > now ? data : undefined;
+}
