@@ -245,6 +245,23 @@ it("documents signalbox.config.json with a valid example, and every setting", ()
   for (const { env } of Object.values(definitions)) expect(guide).toContain(`\`${env}\``);
 });
 
+it("the guide to deployment names only settings that exist", () => {
+  const guide = readFileSync(new URL("../../../../docs/deploy.md", import.meta.url), "utf8");
+  const known = new Set<string>(Object.values(definitions).map(({ env }) => env));
+  const named = guide.match(/\b(?:SIGNALBOX|GITHUB)_[A-Z_]+\b/g) ?? [];
+  const unknown = named.filter((name) => !known.has(name) && !name.endsWith("_WEBHOOK_SECRET"));
+  expect(unknown).toEqual([]);
+  const [, file = ""] = /signalbox\.env`[\s\S]*?```sh\n([\s\S]*?)```/.exec(guide) ?? [];
+  const env = Object.fromEntries(
+    file
+      .trim()
+      .split("\n")
+      .map((line) => line.split("=")),
+  );
+  expect(read({ env })).toMatchObject({ isPublic: true, proxyHeader: "x-forwarded-for" });
+  expect(() => assertSafe(read({ env }), 0)).not.toThrow();
+});
+
 describe("the settings of the GitHub App", () => {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const pem = privateKey.export({ type: "pkcs1", format: "pem" }) as string;
