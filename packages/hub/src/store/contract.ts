@@ -20,6 +20,7 @@ import { oauthContract } from "./contract/oauth.ts";
 import { payloadContract } from "./contract/payload.ts";
 import { peopleContract } from "./contract/people.ts";
 import { quotaContract } from "./contract/quota.ts";
+import { redeliveryContract } from "./contract/redelivery.ts";
 import { registryContract } from "./contract/registry.ts";
 import { runClaimsContract } from "./contract/run-claims.ts";
 import { runCountsContract } from "./contract/run-counts.ts";
@@ -69,6 +70,7 @@ const suites: Record<string, Suite> = {
   secrets: secretsContract,
   connections: connectionsContract,
   "grants of connections": grantsContract,
+  "redeliveries of GitHub's webhooks": redeliveryContract,
   "subscriptions to triggers": triggerSubscriptionsContract,
   "callback tokens": callbackTokensContract,
   runs: runsContract,

@@ -731,6 +731,42 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX memberships_tenant ON memberships (tenant_id)",
     ],
   },
+  {
+    name: "redeliveries of GitHub's webhooks",
+    statements: [
+      // One row.
+      `CREATE TABLE github_sweep (
+        id BIGINT PRIMARY KEY,
+        read_until BIGINT NOT NULL,
+        cursor TEXT,
+        newest_at BIGINT,
+        next_at BIGINT NOT NULL,
+        paused_until BIGINT NOT NULL,
+        completed_at BIGINT,
+        error TEXT,
+        leased_by TEXT,
+        leased_until BIGINT NOT NULL
+      )`,
+      `CREATE TABLE github_redeliveries (
+        guid TEXT PRIMARY KEY,
+        state TEXT NOT NULL,
+        attempt_id TEXT NOT NULL,
+        attempted_at BIGINT NOT NULL,
+        status TEXT NOT NULL,
+        status_code BIGINT NOT NULL,
+        event TEXT NOT NULL,
+        action TEXT,
+        installation TEXT,
+        failed_at BIGINT NOT NULL,
+        requests BIGINT NOT NULL,
+        requested_at BIGINT,
+        next_at BIGINT NOT NULL,
+        note TEXT
+      )`,
+      "CREATE INDEX github_redeliveries_state ON github_redeliveries (state, failed_at)",
+      "CREATE INDEX github_redeliveries_due ON github_redeliveries (next_at) WHERE state = 'open'",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

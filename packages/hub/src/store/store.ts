@@ -12,6 +12,7 @@ import type { OAuthStore } from "./oauth-store.ts";
 import type { LargePack } from "./packs.ts";
 import type { Page } from "./page.ts";
 import type { PeopleStore } from "./people-store.ts";
+import type { RedeliveryStore } from "./redelivery-store.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { ScheduleStore } from "./schedule-store.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -339,6 +340,12 @@ export interface EventStore {
   listEvents(query: EventQuery): Promise<Page<EventRow>>;
   searchEvents(query: SearchQuery): Promise<Page<EventRow>>;
   getEvent(tenant: string, id: string): Promise<EventRow | undefined>;
+  /** Returns those of `ids` that are the delivery id of an event of these endpoints (`source_id`). */
+  findExternalIds(
+    tenant: string,
+    endpoints: readonly string[],
+    ids: readonly string[],
+  ): Promise<string[]>;
   getPayload(tenant: string, seq: number): Promise<Payload | undefined>;
   /**
    * Like `getPayload`, with the body from the byte `from` up to `to`. Undefined also if the body is
@@ -575,6 +582,7 @@ export interface Store
     ConnectionStore,
     OAuthStore,
     GrantStore,
+    RedeliveryStore,
     HealthStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";
   /**

@@ -22,11 +22,14 @@ export const PLACES = {
   findPendingGrant: "registry", decideOAuthGrant: "registry", redeemOAuthGrant: "registry", findGrantByFamily: "registry",
   rotateOAuthGrant: "registry", revokeOAuthGrant: "registry", listOAuthGrants: "registry", sweepOAuth: "registry",
   putPerson: "registry", getPerson: "registry", leasePerson: "registry", endPerson: "registry",
+  requestSweep: "registry", leaseSweep: "registry", recordAttempts: "registry", dueRedeliveries: "registry",
+  changeRedelivery: "registry", finishSweep: "registry", getSweep: "registry", listRedeliveries: "registry",
+  countRedeliveries: "registry",
   // The cursors of all tenants belong to one deployment.
   getLogId: "registry",
 
   pendingStatus: "tenant", listEvents: "tenant", searchEvents: "tenant", getEvent: "tenant", getPayload: "tenant",
-  slicePayload: "tenant", markProcessed: "tenant", reopenEvents: "tenant", claimEvents: "tenant", claimEvent: "tenant",
+  findExternalIds: "tenant", slicePayload: "tenant", markProcessed: "tenant", reopenEvents: "tenant", claimEvents: "tenant", claimEvent: "tenant",
   markClaimed: "tenant", releaseEvents: "tenant", listEventTypes: "tenant", listRecentTypes: "tenant", countReceived: "tenant",
   createApp: "tenant", getApp: "tenant", listApps: "tenant", updateApp: "tenant", deleteApp: "tenant",
   createFlow: "tenant", editFlow: "tenant", saveFlows: "tenant", getFlow: "tenant", listFlows: "tenant",

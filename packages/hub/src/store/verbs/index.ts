@@ -8,6 +8,7 @@ import type { FlowStore } from "../flow-store.ts";
 import type { GrantStore } from "../grant-store.ts";
 import type { OAuthStore } from "../oauth-store.ts";
 import type { PeopleStore } from "../people-store.ts";
+import type { RedeliveryStore } from "../redelivery-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { ScheduleStore } from "../schedule-store.ts";
 import type { SecretStore } from "../secret-store.ts";
@@ -94,6 +95,7 @@ import { endPerson, getPerson, leasePerson, putPerson } from "./people.ts";
 import { prepareRun, queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
   countPending,
+  findExternalIds,
   getEvent,
   getLogId,
   getPayload,
@@ -120,6 +122,17 @@ import {
   readValue,
   sweepRuns,
 } from "./read-runs.ts";
+import {
+  changeRedelivery,
+  countRedeliveries,
+  dueRedeliveries,
+  finishSweep,
+  getSweep,
+  leaseSweep,
+  listRedeliveries,
+  recordAttempts,
+  requestSweep,
+} from "./redelivery.ts";
 import {
   findInstallation,
   getTenant,
@@ -201,6 +214,7 @@ export type Verbs = EventStore &
   ConnectionStore &
   OAuthStore &
   GrantStore &
+  RedeliveryStore &
   HealthStore;
 
 /** The verbs, typed by the interfaces that they implement. */
@@ -245,6 +259,9 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   countReceived: reads(countReceived),
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
+  findExternalIds: reads((tenant, endpoints, ids) =>
+    findExternalIds(dialect, tenant, endpoints, ids),
+  ),
   getLogId: reads(() => getLogId(dialect)),
   slicePayload: reads((...slice) => slicePayload(dialect, ...slice)),
   getPayload: readsThenDecodes((tenant, seq) => getPayload(dialect, cache, tenant, seq)),
@@ -410,6 +427,17 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   confirmCallbackToken: writes((token) => confirmCallbackToken(dialect, token)),
   rejectCallbackToken: writes((token) => rejectCallbackToken(dialect, token)),
   findCallbackToken: reads(findCallbackToken),
+  requestSweep: writes(requestSweep),
+  leaseSweep: writes(leaseSweep),
+  recordAttempts: writes((lease, attempts, progress) =>
+    recordAttempts(dialect, lease, attempts, progress),
+  ),
+  dueRedeliveries: reads(dueRedeliveries),
+  changeRedelivery: writes(changeRedelivery),
+  finishSweep: writes(finishSweep),
+  getSweep: reads(getSweep),
+  listRedeliveries: reads(listRedeliveries),
+  countRedeliveries: reads(countRedeliveries),
   checkWritable: writes(touchHealth(1)),
   noteSweep: writes(touchHealth(2)),
   lastSweep: reads(lastSweep),

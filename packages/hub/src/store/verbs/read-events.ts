@@ -4,7 +4,7 @@
  */
 import { concat, type MaybePromise } from "../../lib/hmac.ts";
 import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
-import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
+import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus, RecentType } from "../store.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
@@ -115,6 +115,23 @@ export function* getLogId({ randomId }: Dialect): Verb<string> {
     if (row) return row.id;
     yield* query(`INSERT INTO log_id (one, id) VALUES (1, ${randomId}) ON CONFLICT DO NOTHING`);
   }
+}
+
+export function* findExternalIds(
+  dialect: Dialect,
+  tenant: string,
+  endpoints: readonly string[],
+  ids: readonly string[],
+): Verb<string[]> {
+  const found = new Set<string>();
+  for (const endpoint of endpoints)
+    for (const { list, params } of inLists(ids, dialect, 2))
+      for (const { external_id } of yield* query<{ external_id: string }>(
+        `SELECT external_id FROM events WHERE tenant_id = ? AND source_id = ? AND external_id IN ${list}`,
+        [tenant, endpoint, ...params],
+      ))
+        found.add(external_id);
+  return [...found];
 }
 
 export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined> {

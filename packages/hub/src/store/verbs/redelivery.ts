@@ -1,0 +1,220 @@
+/** Redeliveries of GitHub's webhooks, and the lease of the sweep that requests them. */
+import type {
+  DeliveryAttempt,
+  Redelivery,
+  RedeliveryChange,
+  RedeliveryState,
+  RedeliveryStore,
+  RedeliverySweep,
+  SweepProgress,
+} from "../redelivery-store.ts";
+import { REDELIVERY_STATES } from "../redelivery-store.ts";
+import { type Dialect, execute, first, inLists, insert, query, type Verb } from "../sql.ts";
+import { storableText } from "./connection-rows.ts";
+
+type Lease = Parameters<RedeliveryStore["leaseSweep"]>[0];
+
+const SWEEP = "read_until, cursor, newest_at, next_at, completed_at, error";
+
+export function* requestSweep(at: number): Verb<void> {
+  yield* execute(
+    "INSERT INTO github_sweep (id, read_until, next_at, paused_until, leased_until) VALUES (1, 0, ?, 0, 0) " +
+      "ON CONFLICT (id) DO UPDATE SET next_at = CASE WHEN excluded.next_at < github_sweep.next_at " +
+      "THEN excluded.next_at ELSE github_sweep.next_at END",
+    [at],
+  );
+}
+
+export function* leaseSweep({
+  by,
+  now,
+  until,
+}: Lease): Verb<Awaited<ReturnType<RedeliveryStore["leaseSweep"]>>> {
+  const leased = yield* first<RedeliverySweep>(
+    "UPDATE github_sweep SET leased_by = ?, leased_until = ? WHERE id = 1 AND next_at <= ? " +
+      `AND paused_until <= ? AND leased_until <= ? RETURNING ${SWEEP}`,
+    [by, until, now, now, now],
+  );
+  if (leased) return { leased };
+  const row = yield* first<{ next_at: number; paused_until: number; leased_until: number }>(
+    "SELECT next_at, paused_until, leased_until FROM github_sweep WHERE id = 1",
+  );
+  const { next_at = now, paused_until = 0, leased_until = 0 } = row ?? {};
+  return { leased: undefined, due_at: Math.max(next_at, paused_until, leased_until) };
+}
+
+/** Also locks the row, so that the verbs of one sweep run one after the other. */
+function* renewLease({ by, now, until }: Lease): Verb<boolean> {
+  const renewed = yield* first(
+    "UPDATE github_sweep SET leased_until = ? WHERE id = 1 AND leased_by = ? AND leased_until > ? RETURNING id",
+    [until, by, now],
+  );
+  return renewed !== undefined;
+}
+
+export function* recordAttempts(
+  dialect: Dialect,
+  lease: Lease,
+  attempts: readonly DeliveryAttempt[],
+  { read_until, cursor, newest_at }: SweepProgress,
+): Verb<{ failed: number; delivered: number } | undefined> {
+  if (!(yield* renewLease(lease))) return undefined;
+  const known = yield* findRedeliveries(
+    dialect,
+    attempts.map(({ guid }) => guid),
+  );
+  const before = new Map([...known].map(([guid, { state }]) => [guid, state]));
+  const changed = new Set<string>();
+  // From the oldest to the newest, so that the newest attempt is the last known one.
+  for (const attempt of attempts.toReversed()) {
+    const merged = mergeAttempt(known.get(attempt.guid), attempt);
+    if (!merged) continue;
+    known.set(attempt.guid, merged);
+    changed.add(attempt.guid);
+  }
+  const rows = [...changed].map((guid) => known.get(guid) as Redelivery);
+  yield* insert(
+    "github_redeliveries",
+    COLUMNS,
+    rows.map((row) => COLUMNS.map((column) => row[column])),
+    `ON CONFLICT (guid) DO UPDATE SET ${COLUMNS.slice(1)
+      .map((column) => `${column} = excluded.${column}`)
+      .join(", ")}`,
+  );
+  yield* execute("UPDATE github_sweep SET read_until = ?, cursor = ?, newest_at = ? WHERE id = 1", [
+    read_until,
+    cursor,
+    newest_at,
+  ]);
+  return {
+    failed: rows.filter(({ guid, state }) => state === "open" && !before.has(guid)).length,
+    delivered: rows.filter(
+      ({ guid, state }) =>
+        state === "delivered" && before.has(guid) && before.get(guid) !== "delivered",
+    ).length,
+  };
+}
+
+// biome-ignore format: a list
+const COLUMNS = [
+  "guid", "state", "attempt_id", "attempted_at", "status", "status_code", "event", "action",
+  "installation", "failed_at", "requests", "requested_at", "next_at", "note",
+] as const satisfies (keyof Redelivery)[];
+
+function* findRedeliveries(
+  dialect: Dialect,
+  guids: readonly string[],
+): Verb<Map<string, Redelivery>> {
+  const found = new Map<string, Redelivery>();
+  for (const { list, params } of inLists([...new Set(guids)], dialect, 0))
+    for (const row of yield* query<Redelivery>(
+      `SELECT ${COLUMNS} FROM github_redeliveries WHERE guid IN ${list}`,
+      params,
+    ))
+      found.set(row.guid, row);
+  return found;
+}
+
+/** The redelivery after an attempt; undefined if the attempt changes nothing. */
+function mergeAttempt(
+  known: Redelivery | undefined,
+  attempt: DeliveryAttempt,
+): Redelivery | undefined {
+  // Most webhooks succeed with their first attempt: they are not stored. A successful redelivery is,
+  // because the failed attempt is older, and follows on a later page.
+  if (attempt.is_ok && !attempt.is_redelivery && !known) return undefined;
+  const isNewest = !known || attempt.at >= known.attempted_at;
+  const failed_at = Math.min(attempt.at, known?.failed_at ?? attempt.at);
+  const last = isNewest && {
+    attempt_id: attempt.id,
+    attempted_at: attempt.at,
+    status: storableText(attempt.status),
+    status_code: attempt.status_code,
+  };
+  if (known)
+    return {
+      ...known,
+      ...last,
+      failed_at,
+      ...(attempt.is_ok && { state: "delivered", note: null }),
+    };
+  return {
+    guid: attempt.guid,
+    state: attempt.is_ok ? "delivered" : "open",
+    attempt_id: attempt.id,
+    attempted_at: attempt.at,
+    status: storableText(attempt.status),
+    status_code: attempt.status_code,
+    event: attempt.event,
+    action: attempt.action,
+    installation: attempt.installation,
+    failed_at,
+    requests: 0,
+    requested_at: null,
+    next_at: attempt.at,
+    note: null,
+  };
+}
+
+export function* dueRedeliveries(now: number, limit: number): Verb<Redelivery[]> {
+  return yield* query<Redelivery>(
+    `SELECT ${COLUMNS} FROM github_redeliveries WHERE state = 'open' AND next_at <= ? ORDER BY next_at, guid LIMIT ?`,
+    [now, limit],
+  );
+}
+
+export function* changeRedelivery(
+  lease: Lease,
+  guid: string,
+  change: RedeliveryChange,
+): Verb<boolean> {
+  if (!(yield* renewLease(lease))) return false;
+  const { note } = change;
+  const entries = Object.entries({ ...change, ...(note && { note: storableText(note) }) });
+  yield* execute(
+    `UPDATE github_redeliveries SET ${entries.map(([column]) => `${column} = ?`).join(", ")} WHERE guid = ? AND state = 'open'`,
+    [...entries.map(([, value]) => value), guid],
+  );
+  return true;
+}
+
+export function* finishSweep(
+  by: string,
+  end: Parameters<RedeliveryStore["finishSweep"]>[1],
+): Verb<boolean> {
+  const { now, next_at, paused_until, is_complete, error, remove_before } = end;
+  const finished = yield* first(
+    "UPDATE github_sweep SET leased_by = NULL, leased_until = 0, next_at = ?, paused_until = ?, error = ?, " +
+      "completed_at = CASE WHEN ? = 1 THEN ? ELSE completed_at END WHERE id = 1 AND leased_by = ? RETURNING id",
+    [next_at, paused_until, error && storableText(error), is_complete ? 1 : 0, now, by],
+  );
+  if (!finished) return false;
+  for (const state of REDELIVERY_STATES)
+    yield* execute("DELETE FROM github_redeliveries WHERE state = ? AND failed_at < ?", [
+      state,
+      remove_before,
+    ]);
+  return true;
+}
+
+export function* getSweep(): Verb<RedeliverySweep | undefined> {
+  return yield* first<RedeliverySweep>(`SELECT ${SWEEP} FROM github_sweep WHERE id = 1`);
+}
+
+export function* listRedeliveries(state: RedeliveryState, limit: number): Verb<Redelivery[]> {
+  return yield* query<Redelivery>(
+    `SELECT ${COLUMNS} FROM github_redeliveries WHERE state = ? ORDER BY failed_at DESC, guid LIMIT ?`,
+    [state, limit],
+  );
+}
+
+export function* countRedeliveries(max: number): Verb<Record<RedeliveryState, number>> {
+  const counts = { open: 0, given_up: 0, delivered: 0 };
+  for (const state of REDELIVERY_STATES)
+    counts[state] =
+      (yield* first<{ count: number }>(
+        "SELECT count(*) AS count FROM (SELECT 1 FROM github_redeliveries WHERE state = ? LIMIT ?) AS counted",
+        [state, max],
+      ))?.count ?? 0;
+  return counts;
+}
