@@ -13,6 +13,7 @@ import type { BodyLimits } from "./lib/limits.ts";
 import type { Log } from "./lib/log.ts";
 import type { Timers } from "./lib/timers.ts";
 import type { WebFetch } from "./lib/web-fetch.ts";
+import type { RedeliveryOutcome } from "./redelivery/schedule.ts";
 import type { RunMetrics } from "./runs/run-metrics.ts";
 import type { Retention } from "./store/store.ts";
 import type { SweepReason } from "./store/sweeper.ts";
@@ -51,6 +52,8 @@ export interface HubMetrics extends RunMetrics {
   swept(reason: SweepReason, count: number): void;
   delivery(outcome: DeliveryOutcome): void;
   trip(limit: Trip["limit"]): void;
+  /** Webhooks that GitHub failed to deliver. */
+  redelivery(outcome: RedeliveryOutcome, count: number): void;
   /** Called once. The gauges are read for each response of `/metrics`. */
   watch(gauges: HubGauges): void;
   /** The response body of `/metrics`. */
@@ -63,6 +66,16 @@ export interface HubGauges {
   pendingEvents(): Promise<number>;
   /** The number of clients of `GET /events`. */
   connectedStreams(): number;
+  /** Undefined if the hub does not check for webhooks that GitHub failed to deliver. */
+  redelivery?: () => Promise<RedeliveryGauges>;
+}
+
+export interface RedeliveryGauges {
+  open: number;
+  given_up: number;
+  /** When a sweep last read all new attempts, as Unix time in milliseconds; 0 if none did. */
+  completedAt: number;
+  hasFailed: boolean;
 }
 
 export interface GithubSettings {
@@ -76,6 +89,8 @@ export interface GithubSettings {
   client?: { id: string; secret: string } | undefined;
   /** The name of the App in `{url}/apps/{slug}`. */
   slug?: string | undefined;
+  /** How often the hub checks for webhooks that GitHub failed to deliver; undefined: never. */
+  redeliverEveryMs?: number | undefined;
 }
 
 export interface HubSettings {
@@ -94,6 +109,8 @@ export interface HubSettings {
   isPublic: boolean;
   /** `single`: one tenant, "local". `github`: one tenant for each account that installs the GitHub App. */
   tenancy: "single" | "github";
+  /** False if another process holds the registry, and does the work that concerns all tenants. */
+  hasRegistry?: boolean;
   /** The operator's token; if undefined, the hub generates one on its first start. */
   adminToken: string | undefined;
   /** A token for commands on the same machine, valid while this hub runs. */

@@ -13,6 +13,7 @@ import { managementRoutes } from "./api/management-routes.ts";
 import { parameterSchemas } from "./api/node-type-routes.ts";
 import { addOAuthRoutes } from "./api/oauth-routes.ts";
 import { addOpenApiRoute } from "./api/openapi.ts";
+import { redeliveryRoutes } from "./api/redelivery-routes.ts";
 import { mountRoutes, type Route } from "./api/route.ts";
 import { runRoutes } from "./api/run-routes.ts";
 import { sampleRoutes } from "./api/sample-routes.ts";
@@ -164,6 +165,12 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
     ...sampleRoutes(options.sendSample),
     ...testEventRoutes(options),
     ...sourceKindRoutes(options),
+    ...redeliveryRoutes({
+      store,
+      tokens: options.tokens,
+      isEnabled:
+        settings.github.app !== undefined && settings.github.redeliverEveryMs !== undefined,
+    }),
     ...settingsRoutes(settings.inForce ?? [], options.tokens),
     ...statsRoutes(store, now),
     ...sessionRoutes({

@@ -53,6 +53,7 @@ async function openHub(
         swept() {},
         delivery() {},
         trip() {},
+        redelivery() {},
         run() {},
         step() {},
         watch() {},

@@ -15,6 +15,7 @@ import type { Keeper } from "./connections/keeper.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createHubAgents } from "./hub-agents.ts";
 import { createHubConnections, keepConnections } from "./hub-connections.ts";
+import { createHubGithub } from "./hub-github.ts";
 import { createHubPeople } from "./hub-people.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
 import { createHubRoutes } from "./hub-routes.ts";
@@ -27,10 +28,10 @@ import { createIds } from "./lib/ids.ts";
 import { createSeal } from "./lib/seal.ts";
 import type { Timers } from "./lib/timers.ts";
 import { withTimeout } from "./lib/with-timeout.ts";
+import type { RedeliverySchedule } from "./redelivery/schedule.ts";
 import { isStorageUnavailable } from "./store/storage-unavailable.ts";
 import type { Store } from "./store/store.ts";
 import { startSweeper } from "./store/sweeper.ts";
-import { createGithubApp } from "./tenants/github-app.ts";
 import { withLocalToken } from "./tenants/local-token.ts";
 import { createLookUpInstallation, requestInstallation } from "./tenants/look-up-installation.ts";
 import { createSessions, OPERATOR } from "./tenants/sessions.ts";
@@ -96,10 +97,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     }),
   );
 
-  const { github } = settings;
-  const githubApp =
-    github.app &&
-    (await createGithubApp(github.app, { apiUrl: github.apiUrl, fetch: ports.fetch, now }));
+  const closing = new AbortController();
+  const github = await createHubGithub({ store, ports, settings, tenant, closing: closing.signal });
   const pipeline = createHubPipeline({
     store,
     ports,
@@ -108,7 +107,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     newId,
     tenant,
     lookUp:
-      githubApp && createLookUpInstallation(requestInstallation(githubApp, log), timers.monotonic),
+      github && createLookUpInstallation(requestInstallation(github.app, log), timers.monotonic),
   });
   let publicUrl = "";
   const connections = createHubConnections({
@@ -137,14 +136,15 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   ports.metrics.watch({
     pendingEvents: store.countPending,
     connectedStreams: agents.live.connected,
+    ...(github && { redelivery: github.gauges }),
   });
-  const closing = new AbortController();
   const isStopping = () => closing.signal.aborted;
   const startedAt = new Date(now()).toISOString();
   const sessions = createSessions({ store, tokens, newId, now });
   let url = "";
   let stopSweeper = () => {};
   let keeper: Keeper | undefined;
+  let redelivery: RedeliverySchedule | undefined;
   const app = createHubRoutes({
     ...shared,
     connections,
@@ -214,6 +214,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         newId,
         onError,
       });
+      redelivery = github?.scheduleRedelivery(newId());
       return { publicUrl };
     },
 
@@ -232,6 +233,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
           agents.close(),
           runs.close(),
           keeper?.close(),
+          redelivery?.close(),
           closeServer(timeoutMs * 0.8),
         ]);
         await withTimeout(timers, left(), closed, "Some requests did not finish in time.");

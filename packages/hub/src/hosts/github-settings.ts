@@ -5,7 +5,7 @@ import { definitions, type SettingName, type Settings, SettingsError } from "./s
 
 /** Throws if one setting of a pair is missing, or the private key is not a PEM of an RSA key. */
 export function githubSettings(settings: Settings): GithubSettings {
-  const { githubAppSlug } = settings;
+  const { githubAppSlug, githubRedelivery } = settings;
   const app = pair(settings, "githubAppId", "githubAppPrivateKey");
   const client = pair(settings, "githubClientId", "githubClientSecret");
   if (app && typeof toPkcs8(app[1]) === "string")
@@ -18,6 +18,7 @@ export function githubSettings(settings: Settings): GithubSettings {
     app: app && { id: app[0], privateKey: app[1] },
     client: client && { id: client[0], secret: client[1] },
     slug: githubAppSlug,
+    redeliverEveryMs: githubRedelivery === "off" ? undefined : githubRedelivery * 60_000,
   };
 }
 

@@ -271,7 +271,15 @@ describe("the settings of the GitHub App", () => {
     expect(github({ GITHUB_API_URL: "https://ghe.example/api/v3/" })).toEqual({
       url: "https://github.com",
       apiUrl: "https://ghe.example/api/v3",
+      redeliverEveryMs: 300_000,
     });
+  });
+
+  it("checks for failed webhooks every few minutes, or never", () => {
+    expect(github({ GITHUB_REDELIVERY: "30" }).redeliverEveryMs).toBe(1_800_000);
+    expect(github({ GITHUB_REDELIVERY: "off" }).redeliverEveryMs).toBeUndefined();
+    for (const wrong of ["0", "on", "1441", "1.5"])
+      expect(() => github({ GITHUB_REDELIVERY: wrong })).toThrow("GITHUB_REDELIVERY must be ");
   });
 
   it("reads App and client, also with escaped line breaks and from a number in the file", () => {

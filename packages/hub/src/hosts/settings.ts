@@ -126,6 +126,7 @@ export const definitions = {
   githubAppPrivateKey: setting({ env: "GITHUB_APP_PRIVATE_KEY", secret: true, help: "the private key of the App: PEM, or the path of a PEM file", schema: nonEmpty.optional() }),
   githubAppSlug: setting({ env: "GITHUB_APP_SLUG", flag: "github-app-slug", help: "the name of the App in URLs, for the link that installs it", schema: z.string("must be a string").trim().regex(/^[a-z0-9-]+$/i, "must be the last part of https://github.com/apps/…").optional() }),
   githubClientId: setting({ env: "GITHUB_CLIENT_ID", flag: "github-client-id", help: "the client ID of the App, to sign in with GitHub", schema: nonEmpty.optional() }),
+  githubRedelivery: setting({ env: "GITHUB_REDELIVERY", flag: "github-redelivery", help: "minutes between the checks for webhooks that GitHub failed to deliver, or off; needs the App's id and key", schema: z.union([z.literal("off"), integer(1, 1_440)], "must be off, or minutes from 1 to 1440").default(5) }),
   githubClientSecret: setting({ env: "GITHUB_CLIENT_SECRET", secret: true, help: "a client secret of the App", schema: nonEmpty.optional() }),
   membershipRecheck: setting({ env: "SIGNALBOX_MEMBERSHIP_RECHECK", flag: "membership-recheck", help: "seconds after which GitHub must confirm the memberships of a person again", schema: integer(1, 3_600).default(120) }),
   rateLimit: setting({ env: "SIGNALBOX_RATE_LIMIT", flag: "rate-limit", help: "failed webhooks per client address and second, then only signed ones are accepted; 0 = no limit", schema: integer(0, 1_000_000).default(100) }),

@@ -20,6 +20,8 @@ export interface GithubAppCredentials {
 export interface GithubApp {
   /** The App itself: proves that id and key are right. */
   getApp(): Promise<GithubAnswer<{ slug: string; name: string }>>;
+  /** The URL to which GitHub sends the webhooks of the App; empty if it has none. */
+  getWebhookUrl(): Promise<GithubAnswer<string>>;
   getInstallation(id: string): Promise<GithubAnswer<GithubInstallation>>;
   /** The attempts to deliver webhooks, newest first, 100 per page. */
   listDeliveries(cursor?: string): Promise<GithubAnswer<GithubDelivery[]>>;
@@ -28,9 +30,11 @@ export interface GithubApp {
 }
 
 type GithubInstallation = z.infer<typeof installationSchema>;
-type GithubDelivery = z.infer<typeof deliverySchema>;
+export type GithubDelivery = z.infer<typeof deliverySchema>;
 
 const appSchema = z.object({ slug: z.string().default(""), name: z.string() });
+
+const hookSchema = z.object({ url: z.string().nullish() }).transform(({ url }) => url ?? "");
 
 const installationSchema = z
   .object({
@@ -98,6 +102,12 @@ export async function createGithubApp(
 
   return {
     getApp: async () => call({ path: "/app", authorization: await authorize(), schema: appSchema }),
+    getWebhookUrl: async () =>
+      call({
+        path: "/app/hook/config",
+        authorization: await authorize(),
+        schema: hookSchema,
+      }),
     getInstallation: async (installation) =>
       call({
         path: `/app/installations/${encodeURIComponent(installation)}`,

@@ -8,6 +8,8 @@ export interface GithubRequestOptions {
   apiUrl: string;
   fetch: typeof fetch;
   now: () => number;
+  /** Aborts the requests when the hub stops. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface GithubRequest<Value> {
@@ -47,7 +49,7 @@ export type CallGithub = <Value = undefined>(
 const TIMEOUT_MS = 10_000;
 
 export const createCallGithub =
-  ({ apiUrl, fetch, now }: GithubRequestOptions): CallGithub =>
+  ({ apiUrl, fetch, now, signal }: GithubRequestOptions): CallGithub =>
   async <Value>({ path, method = "GET", authorization, schema }: GithubRequest<Value>) => {
     try {
       const response = await fetch(`${apiUrl}${path}`, {
@@ -59,7 +61,7 @@ export const createCallGithub =
           "x-github-api-version": "2022-11-28",
         },
         redirect: "manual", // A redirect would get the credentials.
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])]),
       });
       const text = await response.text();
       if (!response.ok) return rejected(response, text, now());

@@ -1,5 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { WEBHOOKS } from "../../ingest/receive-request.ts";
+import { githubSettings } from "../github-settings.ts";
 import {
   allowsUnsigned,
   assertAdminToken,
@@ -14,6 +16,7 @@ import { definitions, type Settings, SettingsError } from "../settings.ts";
 import { withoutPassword } from "../without-password.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import { describeSecrets, type Finding } from "./doctor-findings.ts";
+import { checkGithubApp, describeRedelivery } from "./doctor-github.ts";
 import { findRunningHub, isSame, locateHub } from "./hub-client.ts";
 import { serveFlags } from "./same-hub-flags.ts";
 import { dim, green, red, yellow } from "./style.ts";
@@ -32,6 +35,7 @@ export const doctor: Command = {
     try {
       settings = loadSettings(flags);
       if (settings.url === undefined) assertAdminToken(settings);
+      githubSettings(settings);
       findings.push({
         check: "settings",
         state: "ok",
@@ -149,6 +153,12 @@ async function checkDatabase(
         state: "ok",
         says: `${where} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
       });
+      const redelivery = describeRedelivery(
+        await store.getSweep(),
+        await store.countRedeliveries(10_000),
+        Date.now(),
+      );
+      if (redelivery) findings.push(redelivery);
       for (const source of await store.listSources()) secrets += source.secrets.length;
       // A running hub has passed this check, with its own settings.
       if (!isRunning) assertSafe(settings, secrets);
@@ -231,6 +241,12 @@ async function checkReachability(
       fix: "behind a proxy, set SIGNALBOX_PROXY_HEADER, or GITHUB_IP_ALLOWLIST=off",
     });
   findings.push(await checkClock(settings));
+  findings.push(
+    ...(await checkGithubApp(
+      settings,
+      publicUrl && `${publicUrl.replace(/\/$/, "")}${WEBHOOKS}github`,
+    )),
+  );
   return findings;
 }
 

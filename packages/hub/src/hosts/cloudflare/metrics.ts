@@ -27,6 +27,7 @@ export function createMetrics(): HubMetrics {
     swept: (why, count) => add("signalbox_swept_events_total", { why }, count),
     delivery: (outcome) => add("signalbox_deliveries_total", { outcome }),
     trip: (limit) => add("signalbox_breaker_trips_total", { limit }),
+    redelivery: (outcome, count) => add("signalbox_github_redeliveries_total", { outcome }, count),
     run(outcome, took) {
       add("signalbox_runs_total", { outcome });
       if (took !== null) observe("signalbox_run_seconds", { outcome }, took / 1000);
@@ -42,9 +43,21 @@ export function createMetrics(): HubMetrics {
         ...values,
         ["signalbox_pending_events", pending],
         ["signalbox_connected_streams", gauges?.connectedStreams() ?? 0],
+        ...(await redeliveryGauges(gauges)),
       ];
       return lines.map(([key, value]) => `${key} ${value}\n`).join("");
     },
     contentType: "text/plain; version=0.0.4; charset=utf-8",
   };
+}
+
+async function redeliveryGauges(gauges: HubGauges | undefined): Promise<[string, number][]> {
+  const found = await gauges?.redelivery?.().catch(() => undefined);
+  if (!found) return [];
+  return [
+    ['signalbox_github_redeliveries{state="open"}', found.open],
+    ['signalbox_github_redeliveries{state="given_up"}', found.given_up],
+    ["signalbox_github_sweep_completed_seconds", found.completedAt / 1000],
+    ["signalbox_github_sweep_failed", found.hasFailed ? 1 : 0],
+  ];
 }

@@ -41,7 +41,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
   const { allowPrivate, publicUrl = "" } = settings;
   const timers = await createAlarmTimers(state.storage);
   wakeForWork(store, timers.wakeAt);
-  const resolved = workerHubSettings(settings, { tenant });
+  const resolved = workerHubSettings(settings, { tenant, hasRegistry });
   if (hasRegistry) {
     assertSafe(settings, await countSecrets(store));
     await ensureAdminToken(store, resolved.adminToken, timers.now());

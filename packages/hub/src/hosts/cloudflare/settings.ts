@@ -38,13 +38,14 @@ function parseSettings(env: object): Settings {
 
 export function workerHubSettings(
   settings: Settings,
-  { tenant }: { tenant: string | undefined },
+  { tenant, hasRegistry }: { tenant: string | undefined; hasRegistry: boolean },
 ): HubSettings {
   return {
     // A public hub accepts no unsigned webhook, so stored secrets do not matter.
     ...hubSettings(settings, 0),
     version,
     callbackTenant: tenant,
+    hasRegistry,
     inForce: settingsInForce(settings.origins),
     // The Worker passes the address that Cloudflare reports.
     proxy: undefined,

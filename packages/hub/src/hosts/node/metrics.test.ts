@@ -20,9 +20,18 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   metrics.swept("processed", 1);
   metrics.delivery("delivered");
   metrics.trip("chain");
+  metrics.redelivery("requested", 1);
+  metrics.watch({
+    pendingEvents: async () => 0,
+    connectedStreams: () => 0,
+    redelivery: async () => ({ open: 2, given_up: 1, completedAt: 9_000, hasFailed: true }),
+  });
   metrics.run("failed", 1);
   metrics.step("HttpRequest", "failed", 1);
   const text = await metrics.text();
+  expect(text).toContain('signalbox_github_redeliveries{state="open"} 2\n');
+  expect(text).toContain("signalbox_github_sweep_completed_seconds 9\n");
+  expect(text).toContain("signalbox_github_sweep_failed 1\n");
   const docs = readFileSync(new URL("../../../../../docs/operating.md", import.meta.url), "utf8");
   const documented = [...docs.matchAll(/^\| `(signalbox_\w+)(?:\{([\w,]+)\})?`/gm)];
   for (const [, name, labels = ""] of documented) {

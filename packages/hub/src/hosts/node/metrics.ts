@@ -49,6 +49,12 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     labelNames: ["limit"],
     registers: [registry],
   });
+  const redeliveries = new Counter({
+    name: "signalbox_github_redeliveries_total",
+    help: "Webhooks that GitHub failed to deliver, by outcome: failed, requested, delivered, given_up.",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
   const runs = new Counter({
     name: "signalbox_runs_total",
     help: "Runs that this process ended, by outcome.",
@@ -89,6 +95,35 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     },
   });
 
+  const redelivery = async () => gauges?.redelivery?.().catch(() => undefined);
+  new Gauge({
+    name: "signalbox_github_redeliveries",
+    help: "Webhooks of the last days that GitHub failed to deliver, by state: open or given_up; every replica reports the same number.",
+    labelNames: ["state"],
+    registers: [registry],
+    async collect() {
+      const found = await redelivery();
+      if (found)
+        for (const state of ["open", "given_up"] as const) this.set({ state }, found[state]);
+    },
+  });
+  new Gauge({
+    name: "signalbox_github_sweep_completed_seconds",
+    help: "When the hub last checked for webhooks that GitHub failed to deliver, as Unix time; 0 if never.",
+    registers: [registry],
+    async collect() {
+      this.set(((await redelivery())?.completedAt ?? 0) / 1000);
+    },
+  });
+  new Gauge({
+    name: "signalbox_github_sweep_failed",
+    help: "1 if GitHub rejected the last check, else 0.",
+    registers: [registry],
+    async collect() {
+      this.set((await redelivery())?.hasFailed ? 1 : 0);
+    },
+  });
+
   // Finding a child by its labels costs more than counting, so children are cached.
   const children = new Map<
     string,
@@ -115,6 +150,7 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     swept: (why, count) => swept.inc({ why }, count),
     delivery: (outcome) => deliveries.inc({ outcome }),
     trip: (limit) => trips.inc({ limit }),
+    redelivery: (outcome, count) => redeliveries.inc({ outcome }, count),
     run(outcome, took) {
       runs.inc({ outcome });
       if (took !== null) runSeconds.observe({ outcome }, took / 1000);

@@ -1,0 +1,103 @@
+/** The webhooks that GitHub failed to deliver, and the last check for them. */
+import { z } from "zod";
+import { REDELIVERY_STATES, type Redelivery } from "../store/redelivery-store.ts";
+import type { Store } from "../store/store.ts";
+import type { TokenLookup } from "../tenants/local-token.ts";
+import { assertForAll } from "./for-all-tenants.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { iso, isoOrNull } from "./views.ts";
+
+const at = z.iso.datetime();
+const count = z.int().min(0);
+
+const redeliveryView = z.object({
+  guid: z.string().describe("The header X-GitHub-Delivery of the webhook."),
+  state: z.enum(REDELIVERY_STATES),
+  event: z.string(),
+  action: z.string().nullable(),
+  installation: z.string().nullable(),
+  status: z.string().describe("GitHub's description of its last attempt."),
+  status_code: z.int().describe("The status with which the hub responded; 0 without a response."),
+  failed_at: at.describe("The time of the first attempt."),
+  attempted_at: at.describe("The time of the last attempt."),
+  requests: count.describe("How many times the hub has requested a redelivery."),
+  requested_at: at.nullable(),
+  next_at: at.nullable().describe("When the next request is due, if it fails again."),
+  note: z.string().nullable().describe("Why the hub gave up, or GitHub refused a request."),
+});
+
+const redeliveriesView = z.object({
+  is_enabled: z.boolean().describe("False without the App's credentials, or if it is turned off."),
+  sweep: z
+    .object({
+      completed_at: at.nullable().describe("When the hub last read all new attempts."),
+      next_at: at,
+      error: z.string().nullable().describe("Why the last check ended early, and the fix."),
+    })
+    .nullable()
+    .describe("Null before the first check."),
+  counts: z
+    .object({ open: count, given_up: count, delivered: count })
+    .describe(`By state, of the last six days; 10000 means that many or more.`),
+  items: z.array(redeliveryView).describe("The newest ones: first open ones, then given-up ones."),
+});
+
+const MAX_COUNTED = 10_000;
+const MAX_ITEMS = 100;
+
+export interface RedeliveryRoutes {
+  store: Pick<Store, "getSweep" | "countRedeliveries" | "listRedeliveries">;
+  tokens: TokenLookup;
+  isEnabled: boolean;
+}
+
+export const redeliveryRoutes = ({ store, tokens, isEnabled }: RedeliveryRoutes): Route[] => [
+  defineRoute({
+    method: "get",
+    path: "/api/github/redeliveries",
+    summary:
+      "List webhooks that GitHub failed to deliver, and the last check for them; needs a token for all tenants",
+    tag: "sources",
+    scope: "admin",
+    isShared: true,
+    response: { status: 200, schema: redeliveriesView },
+    async handle({ access }) {
+      await assertForAll(tokens, access);
+      const [sweep, counts, ...lists] = await Promise.all([
+        store.getSweep(),
+        store.countRedeliveries(MAX_COUNTED),
+        ...REDELIVERY_STATES.map((state) => store.listRedeliveries(state, MAX_ITEMS)),
+      ]);
+      return {
+        json: {
+          is_enabled: isEnabled,
+          sweep: sweep
+            ? {
+                completed_at: isoOrNull(sweep.completed_at),
+                next_at: iso(sweep.next_at),
+                error: sweep.error,
+              }
+            : null,
+          counts,
+          items: lists.flat().slice(0, MAX_ITEMS).map(view),
+        },
+      };
+    },
+  }),
+];
+
+const view = (redelivery: Redelivery): z.input<typeof redeliveryView> => ({
+  guid: redelivery.guid,
+  state: redelivery.state,
+  event: redelivery.event,
+  action: redelivery.action,
+  installation: redelivery.installation,
+  status: redelivery.status,
+  status_code: redelivery.status_code,
+  failed_at: iso(redelivery.failed_at),
+  attempted_at: iso(redelivery.attempted_at),
+  requests: redelivery.requests,
+  requested_at: isoOrNull(redelivery.requested_at),
+  next_at: redelivery.state === "open" ? iso(redelivery.next_at) : null,
+  note: redelivery.note,
+});

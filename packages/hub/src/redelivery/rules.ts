@@ -1,0 +1,24 @@
+/** When the hub requests a redelivery, and when it gives up. */
+import type { Redelivery } from "../store/redelivery-store.ts";
+
+const MINUTE_MS = 60_000;
+
+/** GitHub lists and redelivers webhooks of this time. */
+export const WINDOW_MS = 3 * 24 * 60 * MINUTE_MS;
+
+const MAX_REQUESTS = 5;
+
+/** 15 minutes after the first request, then 1, 4 and 16 hours. After the last one, 15 minutes. */
+export const delayAfter = (requests: number): number =>
+  15 * MINUTE_MS * 4 ** (requests >= MAX_REQUESTS ? 0 : requests - 1);
+
+/** Why a webhook is not requested again; undefined if it is. */
+export function reasonToGiveUp(
+  { requests, failed_at }: Pick<Redelivery, "requests" | "failed_at">,
+  now: number,
+): string | undefined {
+  if (requests >= MAX_REQUESTS) return `It failed again after ${MAX_REQUESTS} redeliveries.`;
+  if (failed_at <= now - WINDOW_MS)
+    return "It is older than three days, and GitHub no longer redelivers it.";
+  return undefined;
+}

@@ -1,0 +1,288 @@
+/** Sweeps on a real store, with a manual clock and a scripted GitHub. */
+import { describe, expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createTestTimers } from "../lib/test-timers.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { sampleEvent } from "../store/contract/sample.ts";
+import type { GithubApp, GithubDelivery } from "../tenants/github-app.ts";
+import type { GithubAnswer } from "../tenants/github-request.ts";
+import { type RedeliveryOptions, scheduleRedelivery } from "./schedule.ts";
+
+const START = Date.UTC(2026, 0, 5);
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const PAGE = 2;
+
+function setUp(given: Partial<RedeliveryOptions> = {}) {
+  const store = openSqlite(`${tempFolder()}/hub.db`);
+  const timers = createTestTimers(START);
+  const attempts: GithubDelivery[] = [];
+  /** The guids of the requested redeliveries, and the cursors of the pages that were read. */
+  const requested: string[] = [];
+  const pages: (string | undefined)[] = [];
+  const counts: Record<string, number> = {};
+  const warnings: unknown[] = [];
+  const fail = { next: [] as (Exclude<GithubAnswer<never>, { outcome: "ok" }> | undefined)[] };
+
+  const add = (guid: string, given: Partial<GithubDelivery> = {}) =>
+    attempts.push({
+      id: `${attempts.length + 1}`,
+      guid,
+      deliveredAt: timers.now(),
+      isRedelivery: false,
+      status: "Service Unavailable",
+      statusCode: 503,
+      event: "issues",
+      action: "opened",
+      installation: null,
+      ...given,
+    });
+  /** Whether redeliveries succeed. */
+  const hub = { isUp: true };
+  const app: Pick<GithubApp, "listDeliveries" | "redeliver"> = {
+    async listDeliveries(cursor) {
+      pages.push(cursor);
+      const failure = fail.next.shift();
+      if (failure) return failure;
+      const all = attempts.toReversed();
+      const from = cursor === undefined ? 0 : all.findIndex(({ id }) => id === cursor);
+      const next = all[from + PAGE]?.id ?? null;
+      return { outcome: "ok", value: all.slice(from, from + PAGE), next };
+    },
+    async redeliver(id) {
+      const failure = fail.next.shift();
+      if (failure) return failure;
+      const { guid = "" } = attempts.find((attempt) => attempt.id === id) ?? {};
+      requested.push(guid);
+      add(guid, { isRedelivery: true, ...(hub.isUp && { status: "OK", statusCode: 200 }) });
+      return { outcome: "ok", value: undefined, next: null };
+    },
+  };
+  const start = (more: Partial<RedeliveryOptions> = {}) => {
+    const schedule = scheduleRedelivery({
+      store,
+      app,
+      tenant: "local",
+      by: "a",
+      everyMs: 5 * MINUTE,
+      timers,
+      log: { info() {}, warn: (...args) => warnings.push(args), error: unexpected },
+      onCounted(outcome, count) {
+        counts[outcome] = (counts[outcome] ?? 0) + count;
+      },
+      ...given,
+      ...more,
+    });
+    return schedule;
+  };
+  onTestFinished(() => store.close());
+  /** Waits until the sweep has ended: then one timer is left. */
+  const idle = (processes = 1) =>
+    expect.poll(() => timers.pending(), { interval: 5 }).toBe(processes);
+  /** In steps that are shorter than the lease of a sweep. */
+  const advance = async (ms: number) => {
+    for (let left = ms; left > 0; left -= MINUTE) {
+      timers.advance(Math.min(MINUTE, left));
+      await idle();
+    }
+  };
+  const states = async () => {
+    const { open, given_up, delivered } = await store.countRedeliveries(100);
+    return [open, given_up, delivered];
+  };
+  return {
+    store,
+    timers,
+    add,
+    hub,
+    requested,
+    pages,
+    counts,
+    warnings,
+    fail,
+    start,
+    idle,
+    advance,
+    states,
+  };
+}
+
+const unexpected = (...args: unknown[]) => {
+  throw new Error(`unexpected: ${JSON.stringify(args)}`);
+};
+
+describe("a sweep", () => {
+  it("requests the webhooks that no attempt has delivered, oldest first, and confirms them", async () => {
+    const { add, start, idle, advance, requested, states, counts, timers } = setUp();
+    add("first");
+    add("fine", { statusCode: 202, status: "OK" });
+    timers.advance(1);
+    add("second");
+    add("by hand");
+    add("by hand", { isRedelivery: true, statusCode: 200, status: "OK" });
+    const schedule = start();
+    await idle();
+    expect(requested).toEqual(["first", "second"]);
+    expect(await states()).toEqual([2, 0, 1]);
+    await advance(MINUTE);
+    expect(requested).toHaveLength(2);
+    expect(await states()).toEqual([0, 0, 3]);
+    expect(counts).toEqual({ failed: 2, requested: 2, delivered: 2, given_up: 0 });
+    await schedule.close();
+    expect(timers.pending()).toBe(0);
+  });
+
+  it.each([
+    ["local", null],
+    [undefined, "7"],
+  ])("does not request what the hub has stored (tenant %s)", async (tenant, installation) => {
+    const { add, start, idle, requested, states, store } = setUp({ tenant });
+    const owner = tenant ?? "acme";
+    await store.putTenant({ id: owner, at: START });
+    if (installation !== null)
+      await store.putInstallation(
+        {
+          id: installation,
+          tenant: owner,
+          account: "acme",
+          version: 1,
+          change: null,
+          suspended_at: null,
+        },
+        START,
+      );
+    const event = sampleEvent({ source_id: "github", external_id: "timed out" });
+    await store.appendEvents([{ tenant: owner, events: [event] }], null);
+    add("timed out", { status: "timed out", statusCode: 0, installation });
+    add("lost", { installation });
+    add("of another installation", { installation: "8" });
+    start();
+    await idle();
+    expect(requested).toEqual(["lost", "of another installation"]);
+    expect(await states()).toEqual([2, 0, 1]);
+  });
+
+  it("requests a webhook at most five times, with growing delays, then gives up", async () => {
+    const { add, start, idle, advance, requested, states, store, hub, timers } = setUp();
+    hub.isUp = false;
+    add("one");
+    start();
+    await idle();
+    expect(requested).toHaveLength(1);
+    for (const [at, minutes] of [15, 60, 240, 960].entries()) {
+      timers.stepClock((minutes - 13) * MINUTE);
+      await advance(5 * MINUTE);
+      expect(requested).toHaveLength(at + 1);
+      await advance(14 * MINUTE);
+      expect(requested).toHaveLength(at + 2);
+    }
+    await advance(20 * MINUTE);
+    expect(requested).toHaveLength(5);
+    expect(await states()).toEqual([0, 1, 0]);
+    expect(await store.listRedeliveries("given_up", 1)).toMatchObject([
+      { status_code: 503, note: "It failed again after 5 redeliveries." },
+    ]);
+  });
+
+  it("ignores webhooks of more than three days ago, and gives up those that GitHub lost", async () => {
+    const { add, start, idle, requested, states, fail, store } = setUp();
+    add("old", { deliveredAt: START - 73 * HOUR });
+    add("lost", { deliveredAt: START - 71 * HOUR });
+    fail.next = [undefined, { outcome: "not_found" }];
+    start();
+    await idle();
+    expect(requested).toEqual([]);
+    expect(await states()).toEqual([0, 1, 0]);
+    expect(await store.listRedeliveries("given_up", 1)).toMatchObject([
+      { guid: "lost", note: "GitHub no longer knows it." },
+    ]);
+  });
+
+  it("stops at a rate limit, and continues at the same page when it ends", async () => {
+    const { add, start, idle, advance, pages, fail, requested, store } = setUp();
+    for (const guid of ["1", "2", "3", "4", "5"]) add(guid);
+    const limit = { outcome: "rate_limited" as const, message: "GitHub returned 403: slow down" };
+    fail.next = [undefined, { ...limit, retryAt: START + 30 * MINUTE }];
+    const first = start();
+    await idle();
+    expect(pages).toEqual([undefined, "3"]);
+    expect(await store.getSweep()).toMatchObject({ error: limit.message, completed_at: null });
+    // A restart does not end the pause.
+    await first.close();
+    start();
+    await idle();
+    await advance(29 * MINUTE);
+    expect(pages).toHaveLength(2);
+    await advance(MINUTE);
+    expect(pages).toEqual([undefined, "3", "3", "1"]);
+    expect(requested).toEqual(["1", "2", "3", "4", "5"]);
+    expect(await store.getSweep()).toMatchObject({ error: null, cursor: null });
+  });
+
+  it("begins again if GitHub does not know the page of an interrupted sweep", async () => {
+    const { add, start, idle, pages, fail, store, advance } = setUp();
+    for (const guid of ["1", "2", "3"]) add(guid, { statusCode: 200 });
+    const down = { outcome: "failed" as const, status: 502, message: "GitHub returned 502" };
+    fail.next = [undefined, down];
+    start();
+    await idle();
+    fail.next = [{ outcome: "failed", status: 422, message: "Invalid cursor" }];
+    await advance(5 * MINUTE);
+    expect(pages).toEqual([undefined, "1", "1", undefined, "1"]);
+    expect(await store.getSweep()).toMatchObject({ error: null, read_until: START });
+  });
+
+  it("reads only the attempts since the last sweep", async () => {
+    const { add, start, idle, advance, pages, timers } = setUp();
+    for (const guid of ["1", "2", "3", "4"]) add(guid, { statusCode: 200 });
+    start();
+    await idle();
+    expect(pages).toEqual([undefined, "2"]);
+    timers.stepClock(HOUR);
+    for (const guid of ["5", "6", "7"]) add(guid, { statusCode: 200 });
+    await advance(5 * MINUTE);
+    pages.length = 0;
+    timers.stepClock(HOUR);
+    add("8", { statusCode: 200 });
+    await advance(5 * MINUTE);
+    // With an overlap of ten minutes, it reads up to 4, which is older.
+    expect(pages).toEqual([undefined, "6", "4"]);
+    timers.stepClock(HOUR);
+    await advance(5 * MINUTE);
+    expect(pages.slice(3)).toEqual([undefined]);
+  });
+
+  it("stores GitHub's message with the fix, and logs it once", async () => {
+    const { start, idle, advance, fail, store, warnings } = setUp();
+    const message = "GitHub returned 401: A JSON web token could not be decoded";
+    const rejected = { outcome: "failed" as const, status: 401, message };
+    fail.next = [rejected, rejected];
+    start();
+    await idle();
+    await advance(5 * MINUTE);
+    expect((await store.getSweep())?.error).toBe(
+      `${message}. Check GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and the clock of the hub.`,
+    );
+    expect(warnings).toHaveLength(1);
+    await advance(5 * MINUTE);
+    expect((await store.getSweep())?.error).toBeNull();
+  });
+});
+
+it("is done by one of several processes, and by another one after a crash", async () => {
+  const { start, idle, pages, timers, store } = setUp();
+  const first = start({ by: "a" });
+  start({ by: "b" });
+  await idle(2);
+  expect(pages).toHaveLength(1);
+  await first.close();
+  // A process has taken the lease and died.
+  await store.requestSweep(timers.now());
+  await store.leaseSweep({ by: "dead", now: timers.now(), until: timers.now() + 6 * MINUTE });
+  timers.advance(5 * MINUTE);
+  await idle();
+  expect(pages).toHaveLength(1);
+  timers.advance(MINUTE);
+  await idle();
+  expect(pages).toHaveLength(2);
+});

@@ -1,0 +1,104 @@
+/**
+ * Sweeps at every start of the hub, and then regularly. Replicas share the schedule in the store, so
+ * that only one of them sweeps.
+ */
+import type { Log } from "../lib/log.ts";
+import type { Timers } from "../lib/timers.ts";
+import { isStorageUnavailable } from "../store/storage-unavailable.ts";
+import type { Store } from "../store/store.ts";
+import { WINDOW_MS } from "./rules.ts";
+import { LeaseLost, leaseFor, type SweepOptions, type SweepResult, sweep } from "./sweep.ts";
+
+export type RedeliveryOutcome = keyof SweepResult["counts"];
+
+export interface RedeliveryOptions extends Omit<SweepOptions, "now" | "isStopping" | "store"> {
+  store: SweepOptions["store"] & Pick<Store, "requestSweep" | "leaseSweep" | "finishSweep">;
+  /** The id of this process. */
+  by: string;
+  everyMs: number;
+  timers: Timers;
+  log: Pick<Log, "info" | "warn" | "error">;
+  onCounted: (outcome: RedeliveryOutcome, count: number) => void;
+}
+
+export interface RedeliverySchedule {
+  /** Resolves when no sweep is in progress. */
+  close(): Promise<void>;
+}
+
+/** If a sweep has left work, the next one begins after this time. */
+const SOON_MS = 60_000;
+/** After a failure of the store. */
+const RETRY_MS = 60_000;
+/** How long redeliveries are shown. */
+const KEEP_MS = 2 * WINDOW_MS;
+
+export function scheduleRedelivery(options: RedeliveryOptions): RedeliverySchedule {
+  const { store, by, everyMs, timers, log, onCounted } = options;
+  let isStopping = false;
+  let cancel = () => {};
+  let lastError: string | null = null;
+
+  /** Returns the time of the next sweep. */
+  const sweepIfDue = async (): Promise<number> => {
+    const lease = await store.leaseSweep(leaseFor(by, timers.now()));
+    if (!lease.leased) return lease.due_at;
+    const result = await sweep(by, lease.leased, {
+      ...options,
+      now: timers.now,
+      isStopping: () => isStopping,
+    });
+    report(result);
+    const { hasMore, pausedUntil, isComplete } = result;
+    // What the hub itself aborted is no error of GitHub.
+    const error = isStopping ? lease.leased.error : result.error;
+    const now = timers.now();
+    const next_at = now + (hasMore && result.error === null ? Math.min(SOON_MS, everyMs) : everyMs);
+    await store.finishSweep(by, {
+      now,
+      next_at,
+      paused_until: pausedUntil,
+      is_complete: isComplete && result.error === null,
+      error,
+      remove_before: now - KEEP_MS,
+    });
+    return Math.max(next_at, pausedUntil);
+  };
+
+  const report = ({ counts, error }: SweepResult) => {
+    for (const [outcome, count] of Object.entries(counts))
+      onCounted(outcome as RedeliveryOutcome, count);
+    if (Object.values(counts).some((count) => count > 0))
+      log.info(counts, "checked the webhooks that GitHub failed to deliver");
+    if (error !== null && error !== lastError && !isStopping)
+      log.warn({ reason: error }, "the webhooks that GitHub failed to deliver cannot be checked");
+    lastError = error;
+  };
+
+  const run = async () => {
+    let next = timers.now() + RETRY_MS;
+    try {
+      next = await sweepIfDue();
+    } catch (error) {
+      if (!isStorageUnavailable(error) && !(error instanceof LeaseLost))
+        log.error({ err: error }, "a sweep of failed webhooks failed; it will be tried again");
+    }
+    if (!isStopping) schedule(next);
+  };
+  let running: Promise<void> = Promise.resolve();
+  const schedule = (at: number) => {
+    cancel = timers.after(Math.max(1_000, at - timers.now()), () => {
+      running = run();
+    });
+  };
+
+  // Webhooks failed while the hub was down.
+  running = store.requestSweep(timers.now()).then(run, run);
+  return {
+    async close() {
+      isStopping = true;
+      cancel();
+      await running;
+    },
+  };
+}
