@@ -219,6 +219,7 @@ export const undocumentedRoutes: Record<string, string> = {
   "GET /.well-known/oauth-protected-resource/mcp": "public, and the same for all tenants",
   "GET /.well-known/oauth-protected-resource/mcp/:app": "public; looks nothing up",
   "GET /.well-known/oauth-authorization-server": "public, and the same for all tenants",
+  "GET /oauth/client.json": "public, and the same for all tenants",
   "POST /oauth/register": "public: a client has no access",
   "GET /oauth/authorize": "a page for a session; names no tenant but the session's",
   "POST /oauth/authorize": "a form that is sealed for one session",

@@ -43,7 +43,7 @@ export const missingIds = ({ ids }: WalkedTenant, dumped: Map<string, string>): 
   );
 };
 
-const CONFLICT = /is already processed|is not claimed by this token/;
+const CONFLICT = /is already processed|is not claimed by this token|has no OAuth sign-in/;
 
 /** A tenant's requests with its own ids succeed, or conflict with what it has stored. */
 export async function walkOwnIds(
