@@ -22,7 +22,12 @@ import { fromStore, StoreFailed } from "./ingest/from-store.ts";
 import type { IncomingRequest } from "./ingest/incoming-request.ts";
 import { type AcceptedRequest, createIngest, type IngestOptions } from "./ingest/ingest.ts";
 import { CALLBACK_SOURCE, type IngestObservation } from "./ingest/ingest-log.ts";
-import { type IngestOutcome, overQuota, rejection } from "./ingest/ingest-outcome.ts";
+import {
+  type IngestOutcome,
+  overQuota,
+  rejection,
+  tenantDeleted,
+} from "./ingest/ingest-outcome.ts";
 import { RequestError } from "./lib/request-error.ts";
 import type { Matcher } from "./runs/matcher.ts";
 import type { GroupCommit } from "./store/group-commit.ts";
@@ -125,6 +130,7 @@ function toOutcome(
   { emptyResponse, callback }: AcceptedRequest,
 ): IngestOutcome {
   if (appended.outcome === "over_quota") return overQuota(appended);
+  if (appended.outcome === "deleted") return tenantDeleted;
   const events = appended.events.map(({ id, duplicate }) => ({
     id,
     outcome: duplicate ? ("duplicate" as const) : ("stored" as const),

@@ -60,6 +60,7 @@ export async function appendPolled(
     }
     if (events.length === 0) continue;
     const appended = await append({ tenant, events, data });
+    if (appended.outcome === "deleted") throw new Error("The tenant was deleted.");
     if (appended.outcome === "over_quota")
       throw new Error(
         `${appended.pending} events are pending, and the quota is ${appended.quota}. Process some of them, or raise the quota.`,

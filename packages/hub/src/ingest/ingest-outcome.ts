@@ -75,6 +75,11 @@ export const overQuota = ({ pending, quota }: { pending: number; quota: number }
     { retryAfter: 60 },
   );
 
+export const tenantDeleted = rejection(
+  "unknown_tenant",
+  "The tenant was deleted. Install the GitHub App again, or create an endpoint, to receive its events.",
+);
+
 interface StoredEvent {
   id: string;
   outcome: "stored" | "duplicate";

@@ -54,6 +54,7 @@ export const createEmit =
         },
       ],
     });
+    if (appended.outcome === "deleted") throw new Permanent("The tenant was deleted.");
     if (appended.outcome === "over_quota")
       throw new Error(
         `${appended.pending} events are pending, and the quota is ${appended.quota}.`,

@@ -37,6 +37,7 @@ import { sourcesContract } from "./contract/sources.ts";
 import { describeSuite, type OpenSubject, type Suite } from "./contract/subject.ts";
 import { subscriptionsContract } from "./contract/subscriptions.ts";
 import { sweepContract } from "./contract/sweep.ts";
+import { tenantDataContract } from "./contract/tenant-data.ts";
 import { toolNamesContract } from "./contract/tool-names.ts";
 import { triggerSubscriptionsContract } from "./contract/trigger-subscriptions.ts";
 import { triggersContract } from "./contract/triggers.ts";
@@ -57,6 +58,7 @@ const suites: Record<string, Suite> = {
   counters: countersContract,
   notices: noticesContract,
   "the registry": registryContract,
+  "the data of a tenant": tenantDataContract,
   "the authorization server": oauthContract,
   people: peopleContract,
   "the registry of endpoints": sourcesContract,

@@ -767,6 +767,19 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX github_redeliveries_due ON github_redeliveries (next_at) WHERE state = 'open'",
     ],
   },
+  {
+    // `deleting`: rows of the tenant remain. A deleted tenant keeps its id and the position of its log.
+    name: "deletion of tenants",
+    statements: [
+      "ALTER TABLE tenants ADD COLUMN deleting SMALLINT NOT NULL DEFAULT 0",
+      "ALTER TABLE tenants ADD COLUMN deleted_at BIGINT",
+      "CREATE INDEX tenants_deleting ON tenants (id) WHERE deleting = 1",
+      "CREATE INDEX flows_deleted_tenant ON flows (tenant_id, id) WHERE deleted = 1",
+      "CREATE INDEX connections_deleted_tenant ON connections (tenant_id, id) WHERE deleted = 1",
+      "CREATE INDEX sources_tenant ON sources (tenant_id, id)",
+      "CREATE INDEX oauth_grants_tenants ON oauth_grants (tenants)",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

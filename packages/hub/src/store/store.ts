@@ -17,6 +17,7 @@ import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { ScheduleStore } from "./schedule-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Notice } from "./sql.ts";
+import type { TenantDataStore } from "./tenant-data-store.ts";
 
 /** The fields of a payload that lists show; null if the payload does not have them. */
 export interface Summary {
@@ -115,7 +116,9 @@ export type AppendResult =
     }
   /** All events of the request were stored before. */
   | { outcome: "duplicate"; events: { id: string; seq: number; duplicate: boolean }[] }
-  | { outcome: "over_quota"; pending: number; quota: number };
+  | { outcome: "over_quota"; pending: number; quota: number }
+  /** The tenant was deleted. */
+  | { outcome: "deleted" };
 
 /** The triggers have changed since the plan was computed. Nothing is stored; the caller retries. */
 export interface StalePlan {
@@ -237,6 +240,8 @@ export interface Tenant extends TenantSettings {
   pruned_seq: number;
   pending: number;
   bytes: number;
+  /** Whether its data is being deleted. */
+  deleting: boolean;
 }
 
 /** A tenant's own settings. Null: that of the hub applies. */
@@ -574,6 +579,7 @@ export interface Store
   extends EventStore,
     TenantStore,
     PeopleStore,
+    TenantDataStore,
     SubscriptionStore,
     FlowStore,
     RunStore,

@@ -18,6 +18,7 @@ const swept = (given: Partial<SweepResult> = {}): SweepResult => ({
 function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_000) {
   const noted: number[] = [];
   const sweeps: Retention[] = [];
+  const continued: string[] = [];
   const sweptTenants: [after: string, now: number][] = [];
   const sweptRuns: number[] = [];
   const sweptFlows: number[] = [];
@@ -46,6 +47,11 @@ function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_00
         return 0;
       },
       sweepOAuth: async () => 0,
+      listDeletions: async () => ["acme", "umbrella"],
+      async continueDeletion(tenant) {
+        continued.push(tenant);
+        return continued.length > 2;
+      },
       async sweepTenants(after, now) {
         sweptTenants.push([after, now]);
         return { processed: 0, expired: 0, next: after === "" ? "acme" : null };
@@ -64,7 +70,7 @@ function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_00
     timers: { ...systemTimers, now: () => time },
     random: () => 0.5,
   });
-  return { noted, sweeps, sweptTenants, sweptRuns, sweptFlows, logged, counts, stop };
+  return { noted, sweeps, continued, sweptTenants, sweptRuns, sweptFlows, logged, counts, stop };
 }
 
 it("sweeps every minute, with the retention from its options", async () => {
@@ -140,13 +146,14 @@ it("does not remove events by a clock that is 100 days ahead of the last sweep",
   stop();
 });
 
-it("sweeps all tenants with retention times of their own", async () => {
-  const { sweptTenants, noted, stop } = start([]);
+it("sweeps all tenants with retention times of their own, and ends deletions", async () => {
+  const { sweptTenants, continued, noted, stop } = start([]);
   await vi.advanceTimersByTimeAsync(60_000);
   await vi.waitFor(() => expect(noted).toHaveLength(1));
   expect(sweptTenants).toEqual([
     ["", 1_000],
     ["acme", 1_000],
   ]);
+  expect(continued).toEqual(["acme", "acme", "acme", "umbrella"]);
   stop();
 });

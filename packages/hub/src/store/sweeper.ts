@@ -19,6 +19,8 @@ export interface SweeperOptions {
     Store,
     | "sweep"
     | "sweepTenants"
+    | "listDeletions"
+    | "continueDeletion"
     | "sweepRuns"
     | "sweepFlows"
     | "sweepSessions"
@@ -88,6 +90,9 @@ export function startSweeper({
           await yieldToEventLoop();
       for (const sweepBatch of [store.sweepSessions, store.sweepOAuth])
         while (!stopped && (await sweepBatch(now(), BATCH)) > 0) await yieldToEventLoop();
+      // A crash can have interrupted a deletion.
+      for (const tenant of await store.listDeletions(BATCH))
+        while (!stopped && !(await store.continueDeletion(tenant, BATCH))) await yieldToEventLoop();
       await store.noteSweep(now());
     } catch (error) {
       if (!isStorageUnavailable(error))

@@ -1,6 +1,7 @@
 /** Composes the store of an object: of its own verbs, and of verbs that run in other objects. */
 import type { Notice } from "../../store/sql.ts";
 import type { AppendRequest, Store, Tenant } from "../../store/store.ts";
+import { registryTables } from "../../store/tenant-tables.ts";
 import type { Verbs } from "../../store/verbs/index.ts";
 import { PLACES, type PlacedVerb } from "./store-places.ts";
 
@@ -78,6 +79,29 @@ const combinedVerbs = ({
     },
     listTenants: async (after, limit) =>
       Promise.all((await registry.listTenants(after, limit)).map(withCounters)),
+    async putInstallation(update, at) {
+      const installation = await registry.putInstallation(update, at);
+      // The account may have been deleted as a tenant before.
+      if (installation.removed_at === null)
+        await storeOf(installation.tenant).putTenant({ id: installation.tenant, at });
+      return installation;
+    },
+    exportRows: (page) =>
+      (registryTables.includes(page.table) ? registry : storeOf(page.tenant)).exportRows(page),
+    // First the registry, which has the tokens.
+    startDeletion: async (tenant, at) =>
+      [
+        await registry.startDeletion(tenant, at),
+        await storeOf(tenant).startDeletion(tenant, at),
+      ].includes(true),
+    async continueDeletion(tenant, limit) {
+      if (!(await storeOf(tenant).continueDeletion(tenant, limit))) return false;
+      if (!(await registry.continueDeletion(tenant, limit))) return false;
+      // It was installed again in the meantime.
+      const again = await registry.getTenant(tenant);
+      if (again) await storeOf(tenant).putTenant({ id: tenant, at: again.created_at });
+      return true;
+    },
     async queueRuns(runs) {
       const [run] = runs;
       return run ? storeOf(run.tenant).queueRuns(runs) : [];

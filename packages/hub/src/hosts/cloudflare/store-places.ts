@@ -12,8 +12,9 @@ export type Place = "registry" | "tenant" | "own" | "combined";
 // biome-ignore format: a table
 export const PLACES = {
   appendEvents: "combined", getTenant: "combined", putTenant: "combined", listTenants: "combined", queueRuns: "combined",
+  putInstallation: "combined", exportRows: "combined", startDeletion: "combined", continueDeletion: "combined",
 
-  renameTenant: "registry", putInstallation: "registry", findInstallation: "registry", listInstallations: "registry",
+  renameTenant: "registry", findInstallation: "registry", listInstallations: "registry",
   putToken: "registry", replaceTokens: "registry", findToken: "registry", getToken: "registry", listTokens: "registry",
   revokeToken: "registry", countChildren: "registry", touchTokens: "registry", sweepSessions: "registry",
   putSource: "registry", findSource: "registry", listSources: "registry", deleteSource: "registry",
@@ -46,7 +47,7 @@ export const PLACES = {
   listSubscriptionStates: "tenant", reconfigureSubscription: "tenant",
   getGrant: "tenant", beginAuthorization: "tenant", takeAuthorization: "tenant", leaseGrant: "tenant", saveGrant: "tenant",
 
-  countPending: "own", sweep: "own", sweepTenants: "own", sweepRuns: "own", sweepFlows: "own", migrateLegacyFlows: "own", sampleSealed: "own",
+  listDeletions: "own", countPending: "own", sweep: "own", sweepTenants: "own", sweepRuns: "own", sweepFlows: "own", migrateLegacyFlows: "own", sampleSealed: "own",
   startRun: "own", prepareRun: "own", startInLane: "own", claimRuns: "own", renewRuns: "own", saveProgress: "own",
   nextDue: "own", releaseRuns: "own", loadOutput: "own", fireSchedules: "own", nextScheduleDue: "own",
   leaseConnections: "own", renewConnections: "own", finishConnection: "own", dropFormerServers: "own",

@@ -6,7 +6,7 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { utf8 } from "../../lib/hmac.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import type { AppendRequest, AppendResult, Store } from "../../store/store.ts";
-import { isRejection, overQuota, type Rejection } from "../ingest-outcome.ts";
+import { isRejection, overQuota, type Rejection, tenantDeleted } from "../ingest-outcome.ts";
 import { toEvent } from "./callback-event.ts";
 import { parseCallback } from "./parse-callback.ts";
 
@@ -64,6 +64,7 @@ export function createSendTestEvent(options: SendTestEventOptions): SendTestEven
       events: [{ ...event, headers: { [TEST_HEADER]: "true" } }],
       data: [callback.data],
     });
+    if (appended.outcome === "deleted") return tenantDeleted;
     return appended.outcome === "over_quota" ? overQuota(appended) : { id: event.id };
   };
 }

@@ -61,8 +61,8 @@ export const planCases: PlanCase[] = [
 
 /** Two thirds are processed, one in a thousand has a rare type and repo, a few are leased. */
 export const FILL_EVENTS = [
-  `INSERT INTO tenants (id, created_at, seq, pending, bytes, processed_for, pending_for)
-   VALUES ('${tenant}', 0, 30000, 9000, 270000, 9000, 9000)`,
+  `INSERT INTO tenants (id, created_at, seq, pending, bytes) VALUES ('${tenant}', 0, 30000, 9000, 270000)`,
+  "INSERT INTO tenants (id, created_at, processed_for, pending_for) VALUES ('umbrella', 0, 9000, 9000)",
   `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 30000)
    INSERT INTO events (tenant_id, seq, id, source, source_id, external_id, type, received_at, repo,
      title, size, pack, pack_at, meta_size, processed, processed_at, claimed_by, claimed_until)

@@ -19,7 +19,13 @@ const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"
   ...given,
 });
 
-const NO_SETTINGS = { quota: null, processed_for: null, pending_for: null, max_bytes: null };
+const NO_SETTINGS = {
+  deleting: false,
+  quota: null,
+  processed_for: null,
+  pending_for: null,
+  max_bytes: null,
+};
 
 const update = (
   tenant: string,

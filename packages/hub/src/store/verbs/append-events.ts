@@ -70,6 +70,7 @@ export function* appendEvents(
         return { outcome: "duplicate", events: keys.map((key) => resultOf(known, key, true)) };
 
       const head = heads.get(tenant) as TenantHead;
+      if (head.deleted_at !== null) return { outcome: "deleted" };
       if (plan && plan.revision !== head.triggers_rev) return { outcome: "stale" };
       const quota = skipQuota ? null : (head.quota ?? defaultQuota);
       if (quota !== null && head.pending + fresh.size > quota)

@@ -16,6 +16,7 @@ import { type Dialect, execute, first, type Reads, type Verb } from "../sql.ts";
 import { isStorageUnavailable } from "../storage-unavailable.ts";
 import type { EventStore, HealthStore, SubscriptionStore, TenantStore } from "../store.ts";
 import { createStoreCache } from "../store-cache.ts";
+import type { TenantDataStore } from "../tenant-data-store.ts";
 import { appendEvents } from "./append-events.ts";
 import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
 import { listTrips } from "./breakers.ts";
@@ -166,6 +167,7 @@ import {
   removeSubscription,
 } from "./subscriptions.ts";
 import { sweep, sweepTenants } from "./sweep.ts";
+import { continueDeletion, exportRows, listDeletions, startDeletion } from "./tenant-data.ts";
 import {
   countChildren,
   findToken,
@@ -206,6 +208,7 @@ function* lastSweep(): Verb<number | undefined> {
 export type Verbs = EventStore &
   TenantStore &
   PeopleStore &
+  TenantDataStore &
   SubscriptionStore &
   FlowStore &
   RunStore &
@@ -282,6 +285,10 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   findInstallation: reads(findInstallation),
   listInstallations: reads(listInstallations),
   renameTenant: writes(renameTenant),
+  exportRows: reads(exportRows),
+  startDeletion: writes((tenant, at) => startDeletion(dialect, tenant, at)),
+  continueDeletion: writes((tenant, limit) => continueDeletion(dialect, tenant, limit)),
+  listDeletions: reads(listDeletions),
   putToken: writes(putToken),
   replaceTokens: writes(replaceTokens),
   findToken: reads(findToken),

@@ -9,11 +9,12 @@ export interface TenantHead {
   seq: number;
   pending: number;
   quota: number | null;
+  deleted_at: number | null;
   /** Increases with each change of the tenant's triggers. */
   triggers_rev: number;
 }
 
-const HEAD_FIELDS = "id, seq, pending, quota, triggers_rev";
+const HEAD_FIELDS = "id, seq, pending, quota, deleted_at, triggers_rev";
 const sortedIds = (ids: Iterable<string>) => [...new Set(ids)].sort();
 
 /** Locks the tenants that exist. */

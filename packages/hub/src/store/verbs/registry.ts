@@ -3,7 +3,13 @@ import { execute, first, query, type Verb } from "../sql.ts";
 import type { Installation, InstallationUpdate, Tenant, TenantStore } from "../store.ts";
 
 const TENANT_FIELDS =
-  "id, name, created_at, seq, pruned_seq, pending, bytes, quota, processed_for, pending_for, max_bytes";
+  "id, name, created_at, seq, pruned_seq, pending, bytes, deleting, quota, processed_for, pending_for, max_bytes";
+/** A deleted tenant exists only as an id; see tenant-data-store.ts. */
+const EXISTS = "(deleted_at IS NULL OR deleting = 1)";
+
+type TenantRow = Omit<Tenant, "deleting"> & { deleting: number };
+const toTenant = (row: TenantRow): Tenant => ({ ...row, deleting: row.deleting === 1 });
+
 const SETTABLE = ["name", "quota", "processed_for", "pending_for", "max_bytes"] as const;
 
 export function* putTenant(tenant: Parameters<TenantStore["putTenant"]>[0]): Verb<Tenant> {
@@ -11,6 +17,10 @@ export function* putTenant(tenant: Parameters<TenantStore["putTenant"]>[0]): Ver
     tenant.id,
     tenant.at,
   ]);
+  yield* query(
+    "UPDATE tenants SET deleted_at = NULL, created_at = ? WHERE id = ? AND deleted_at IS NOT NULL AND deleting = 0",
+    [tenant.at, tenant.id],
+  );
   for (const field of SETTABLE) {
     const value = tenant[field];
     if (value !== undefined)
@@ -20,14 +30,19 @@ export function* putTenant(tenant: Parameters<TenantStore["putTenant"]>[0]): Ver
 }
 
 export function* getTenant(id: string): Verb<Tenant | undefined> {
-  return yield* first<Tenant>(`SELECT ${TENANT_FIELDS} FROM tenants WHERE id = ?`, [id]);
+  const row = yield* first<TenantRow>(
+    `SELECT ${TENANT_FIELDS} FROM tenants WHERE id = ? AND ${EXISTS}`,
+    [id],
+  );
+  return row && toTenant(row);
 }
 
 export function* listTenants(after: string, limit: number): Verb<Tenant[]> {
-  return yield* query<Tenant>(
-    `SELECT ${TENANT_FIELDS} FROM tenants WHERE id > ? ORDER BY id LIMIT ?`,
+  const rows = yield* query<TenantRow>(
+    `SELECT ${TENANT_FIELDS} FROM tenants WHERE id > ? AND ${EXISTS} ORDER BY id LIMIT ?`,
     [after, limit],
   );
+  return rows.map(toTenant);
 }
 
 /**

@@ -1,0 +1,155 @@
+/** The export and the deletion of all data of a tenant. */
+import { type Dialect, execute, first, inLists, query, type Value, type Verb } from "../sql.ts";
+import type { ExportedRows, ExportPage } from "../tenant-data-store.ts";
+import {
+  keptTables,
+  type OwnedTable,
+  paramsOf,
+  type TenantTable,
+  tenantTables,
+} from "../tenant-tables.ts";
+import { lockTenants } from "./lock-tenants.ts";
+
+const OF_TENANT = "tenant_id = ?";
+
+export function* exportRows(page: ExportPage): Verb<ExportedRows> {
+  const { tenant, owner, after, limit } = page;
+  const table = findTable(page.table, owner !== undefined);
+  const { name, key, exported = [] } = table;
+  const [where, params] =
+    "by" in table
+      ? [`${table.by} = ?`, [owner ?? ""]]
+      : [table.where ?? OF_TENANT, paramsOf(table, tenant)];
+  const columns = [...new Set([...exported, ...key])];
+  const isAfter = after ? `AND (${key}) > (${key.map(() => "?")})` : "";
+  const rows = yield* query<Record<string, Value>>(
+    `SELECT ${columns} FROM ${name} WHERE ${where} ${isAfter} ORDER BY ${key} LIMIT ?`,
+    [...params, ...(after ?? []), limit],
+  );
+  const last = rows.length === limit ? rows.at(-1) : undefined;
+  return { rows, next: last ? key.map((column) => last[column] as Value) : null };
+}
+
+/** `name`: the id of a table, or the name of an owned one. */
+function findTable(name: string, isOwned: boolean): TenantTable | OwnedTable {
+  const tables = [...keptTables, ...tenantTables];
+  const table: TenantTable | OwnedTable | undefined = isOwned
+    ? tables.flatMap(({ owned = [] }) => owned).find((one) => one.name === name)
+    : tables.find((one) => (one.id ?? one.name) === name);
+  if (!table) throw new Error(`There is no table ${name} in an export.`);
+  return table;
+}
+
+export function* startDeletion(dialect: Dialect, tenant: string, at: number): Verb<boolean> {
+  yield* lockTenants(dialect, [tenant]);
+  const started = yield* query(
+    "UPDATE tenants SET deleting = 1, deleted_at = coalesce(deleted_at, ?) " +
+      "WHERE id = ? AND (deleted_at IS NULL OR deleting = 1) RETURNING id",
+    [at, tenant],
+  );
+  if (started.length === 0) return false;
+  yield* execute("DELETE FROM memberships WHERE tenant_id = ?", [tenant]);
+  yield* withdrawTokens(tenant);
+  yield* withdrawGrants(dialect, tenant);
+  yield* execute(
+    "UPDATE tokens SET revoked_at = ? WHERE revoked_at IS NULL " +
+      "AND id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)",
+    [at, tenant],
+  );
+  yield* execute(
+    "UPDATE installations SET removed_at = coalesce(removed_at, ?), account = NULL WHERE tenant_id = ?",
+    [at, tenant],
+  );
+  return true;
+}
+
+/** Tokens for several tenants stay valid for the others. */
+function* withdrawTokens(tenant: string): Verb<void> {
+  const shared = yield* query<{ id: string; tenants: string }>(
+    "SELECT id, tenants FROM tokens WHERE tenants <> ? " +
+      "AND id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)",
+    [JSON.stringify([tenant]), tenant],
+  );
+  for (const { id, tenants } of shared) {
+    const others = without(tenants, tenant);
+    if (others === "[]") continue;
+    yield* execute("UPDATE tokens SET tenants = ? WHERE id = ?", [others, id]);
+    yield* execute("DELETE FROM token_tenants WHERE tenant_id = ? AND token_id = ?", [tenant, id]);
+  }
+}
+
+/** A grant would issue new tokens for the tenant. */
+function* withdrawGrants({ indexOf }: Dialect, tenant: string): Verb<void> {
+  const shared = yield* query<{ id: string; tenants: string }>(
+    `SELECT id, tenants FROM oauth_grants WHERE ${indexOf}(tenants, ?) > 0 AND tenants <> ?`,
+    [JSON.stringify(tenant), JSON.stringify([tenant])],
+  );
+  for (const { id, tenants } of shared)
+    yield* execute("UPDATE oauth_grants SET tenants = ? WHERE id = ?", [
+      without(tenants, tenant),
+      id,
+    ]);
+}
+
+const without = (tenants: string, tenant: string): string =>
+  JSON.stringify((JSON.parse(tenants) as string[]).filter((one) => one !== tenant));
+
+/** The maximum number of owners in one transaction: each can have many rows. */
+const OWNERS = 100;
+
+export function* continueDeletion(dialect: Dialect, tenant: string, limit: number): Verb<boolean> {
+  yield* lockTenants(dialect, [tenant]);
+  const head = yield* first("SELECT id FROM tenants WHERE id = ? AND deleting = 1", [tenant]);
+  if (!head) return true;
+  let left = limit;
+  for (const table of tenantTables) {
+    const max = table.owned ? Math.min(left, OWNERS) : left;
+    const deleted = yield* deleteRows(dialect, table, tenant, max);
+    if (deleted === max) return false;
+    left -= deleted;
+  }
+  yield* finishDeletion(tenant);
+  return true;
+}
+
+function* deleteRows(
+  dialect: Dialect,
+  table: TenantTable,
+  tenant: string,
+  limit: number,
+): Verb<number> {
+  const { name, where = OF_TENANT, owned } = table;
+  const key = table.where || owned ? table.key : ["tenant_id", ...table.key];
+  const deleted = yield* query<{ id: string }>(
+    `DELETE FROM ${name} WHERE (${key}) IN (SELECT ${key} FROM ${name} WHERE ${where} LIMIT ?)` +
+      `${owned ? " RETURNING id" : ` RETURNING ${key[0]}`}`,
+    [...paramsOf(table, tenant), limit],
+  );
+  const ids = owned ? deleted.map(({ id }) => id) : [];
+  for (const { name: child, by } of owned ?? [])
+    for (const { list, params } of inLists(ids, dialect, 0))
+      yield* execute(`DELETE FROM ${child} WHERE ${by} IN ${list}`, params);
+  return deleted.length;
+}
+
+function* finishDeletion(tenant: string): Verb<void> {
+  // The account may have installed the App again during the deletion.
+  const installed = yield* first(
+    "SELECT id FROM installations WHERE tenant_id = ? AND removed_at IS NULL",
+    [tenant],
+  );
+  yield* execute(
+    "UPDATE tenants SET deleting = 0, pending = 0, bytes = 0, pruned_seq = seq, " +
+      "triggers_rev = triggers_rev + 1, quota = NULL, processed_for = NULL, pending_for = NULL, max_bytes = NULL" +
+      `${installed ? ", deleted_at = NULL" : ", name = NULL, name_version = 0"} WHERE id = ?`,
+    [tenant],
+  );
+}
+
+export function* listDeletions(limit: number): Verb<string[]> {
+  const rows = yield* query<{ id: string }>(
+    "SELECT id FROM tenants WHERE deleting = 1 ORDER BY id LIMIT ?",
+    [limit],
+  );
+  return rows.map(({ id }) => id);
+}
