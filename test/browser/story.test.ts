@@ -1,8 +1,9 @@
 /** The whole story on a real hub, in the order in which a person meets it. */
 import type { Page } from "playwright-core";
-import { expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { newest } from "../support/app-clients.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
+import { startWorkerProcess } from "../support/worker-process.ts";
 import {
   addNode,
   atRest,
@@ -16,9 +17,10 @@ import {
   tile,
 } from "./support/canvas.ts";
 import { startOutside } from "./support/sample-desk.ts";
-import { useUi } from "./support/ui.ts";
+import { type Ui, useUi } from "./support/ui.ts";
 
-const ui = useUi();
+/** The hub of the current test. */
+let ui: Ui;
 const FLOW = "Issue desk";
 
 const send = (title: string) =>
@@ -79,13 +81,30 @@ const edges = async (page: Page): Promise<string[]> => {
     .sort();
 };
 
-it("leads from the printed link to a flow that agents and events start, and back from a failure", async () => {
+describe("on Node", () => {
+  const own = useUi();
+  it("leads from the printed link to a flow that agents and events start, and back from a failure", async () => {
+    ui = own;
+    const link = /^ *Sign in +(\S+)$/m.exec(ui.hub().output())?.[1];
+    if (!link) throw new Error(`no link in:\n${ui.hub().output()}`);
+    await tellStory(link);
+  }, 600_000);
+});
+
+describe("on workerd", () => {
+  // A Worker is public, and prints no link.
+  const own = useUi({ SIGNALBOX_ALLOW_UNSIGNED: "" }, startWorkerProcess);
+  it("leads from a link to a flow that agents and events start, and back from a failure", async () => {
+    ui = own;
+    await tellStory(await ui.link());
+  }, 600_000);
+});
+
+async function tellStory(link: string): Promise<void> {
   const outside = await startOutside();
   onTestFinished(outside.stop);
 
-  // Sign in by the link that the hub has printed.
-  const link = /^ *Sign in +(\S+)$/m.exec(ui.hub().output())?.[1];
-  if (!link) throw new Error(`no link in:\n${ui.hub().output()}`);
+  // Sign in by the link.
   const page = await ui.open("/inbox", { link });
   await page.getByRole("heading", { name: "The line is clear" }).waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
@@ -232,4 +251,4 @@ it("leads from the printed link to a flow that agents and events start, and back
   await go(page, "r", "/runs");
   await expect.poll(() => runRows(page).filter({ hasText: "done" }).count()).toBe(4);
   await expect.poll(() => runRows(page).filter({ hasText: "failed" }).count()).toBe(1);
-}, 600_000);
+}

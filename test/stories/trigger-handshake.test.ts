@@ -37,52 +37,53 @@ async function fire(
   await firedBy(count, expected);
 }
 
-describe.each(["a credential per connection", "a credential per subscription"])(
-  "a server with %s",
-  (kind) => {
-    const server = { perSubscription: kind === "a credential per subscription" };
+describe.each([
+  ["a credential per connection", "SQLite"],
+  ["a credential per subscription", "SQLite"],
+  ["a credential per connection", "workerd"],
+] as const)("a server with %s, on %s", (kind, backend) => {
+  const server = { perSubscription: kind === "a credential per subscription" };
 
-    it("is configured, fires, is paused, resumed, edited and removed", async () => {
-      const story = await startTriggerStory({ server });
-      await story.publish(three);
-      await story.untilStates(ACTIVE);
-      await fire(story, "issue.opened", "hub", ["here"]);
-      await fire(story, "issue.opened", "web", ["there"]);
-      await fire(story, "issue.closed", "hub", ["closed"]);
+  it("is configured, fires, is paused, resumed, edited and removed", async () => {
+    const story = await startTriggerStory({ server, backend });
+    await story.publish(three);
+    await story.untilStates(ACTIVE);
+    await fire(story, "issue.opened", "hub", ["here"]);
+    await fire(story, "issue.opened", "web", ["there"]);
+    await fire(story, "issue.closed", "hub", ["closed"]);
 
-      // Paused: its events start nothing; its siblings do.
-      await story.publish([{ ...three[0], isActive: false }, ...three.slice(1)]);
-      await story.untilStates({ ...ACTIVE, here: "paused" });
-      await fire(story, "issue.opened", "web", ["there"]);
-      await fire(story, "issue.closed", "hub", ["closed"]);
-      await story.publish(three);
-      await story.untilStates(ACTIVE);
-      await fire(story, "issue.opened", "hub", ["here"]);
+    // Paused: its events start nothing; its siblings do.
+    await story.publish([{ ...three[0], isActive: false }, ...three.slice(1)]);
+    await story.untilStates({ ...ACTIVE, here: "paused" });
+    await fire(story, "issue.opened", "web", ["there"]);
+    await fire(story, "issue.closed", "hub", ["closed"]);
+    await story.publish(three);
+    await story.untilStates(ACTIVE);
+    await fire(story, "issue.opened", "hub", ["here"]);
 
-      // Edited: another type, other params.
-      await story.publish([
-        { id: "here", type: "issue.closed", params: { repo: "hub" } },
-        { id: "there", type: "issue.opened", params: { repo: "docs" } },
-        { id: "closed", type: "issue.closed" },
-      ]);
-      await story.untilStates(ACTIVE);
-      await fire(story, "issue.closed", "hub", ["here", "closed"]);
-      await fire(story, "issue.opened", "docs", ["there"]);
+    // Edited: another type, other params.
+    await story.publish([
+      { id: "here", type: "issue.closed", params: { repo: "hub" } },
+      { id: "there", type: "issue.opened", params: { repo: "docs" } },
+      { id: "closed", type: "issue.closed" },
+    ]);
+    await story.untilStates(ACTIVE);
+    await fire(story, "issue.closed", "hub", ["here", "closed"]);
+    await fire(story, "issue.opened", "docs", ["there"]);
 
-      // Removed, one after the other.
-      await story.publish([{ id: "closed", type: "issue.closed" }]);
-      await story.untilStates({ closed: "active" });
-      await fire(story, "issue.closed", "hub", ["closed"]);
-      await story.deleteFlow();
-      await expect
-        .poll(async () => story.server.notify("issue.closed", { n: 0 }), {
-          timeout: MAX_WAIT_MS,
-          interval: 50,
-        })
-        .toEqual([]);
-    }, 240_000);
-  },
-);
+    // Removed, one after the other.
+    await story.publish([{ id: "closed", type: "issue.closed" }]);
+    await story.untilStates({ closed: "active" });
+    await fire(story, "issue.closed", "hub", ["closed"]);
+    await story.deleteFlow();
+    await expect
+      .poll(async () => story.server.notify("issue.closed", { n: 0 }), {
+        timeout: MAX_WAIT_MS,
+        interval: 50,
+      })
+      .toEqual([]);
+  }, 240_000);
+});
 
 describe("field notes", () => {
   it("removing one trigger does not revoke the token that its siblings use", async () => {

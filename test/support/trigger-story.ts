@@ -1,5 +1,6 @@
 /** A hub in its own process, a stand-in trigger server, and a flow whose triggers listen to it. */
 import { expect, inject, onTestFinished } from "vitest";
+import type { Backend } from "./api-client.ts";
 import { fixedPort } from "./fixed-port.ts";
 import { type HubProcess, startHubProcess } from "./hub-process.ts";
 import { createDatabase } from "./postgres.ts";
@@ -7,6 +8,7 @@ import { tempFolder } from "./temp-folder.ts";
 import { MAX_WAIT_MS } from "./timeouts.ts";
 import type { TriggerServerOptions } from "./trigger-server.ts";
 import { startTriggerServer } from "./trigger-server-process.ts";
+import { startWorkerProcess } from "./worker-process.ts";
 
 const TOKEN = "sbx_trigger_story_0123456789";
 const APP = "triggers";
@@ -28,7 +30,7 @@ export interface StorySubscription {
 }
 
 export interface StoryOptions {
-  backend?: "SQLite" | "PostgreSQL";
+  backend?: Backend;
   server?: TriggerServerOptions;
 }
 
@@ -54,8 +56,10 @@ export async function startTriggerStory({
       GITHUB_WEBHOOK_SECRET: "the-secret-of-this-story",
       SIGNALBOX_KEY: Buffer.alloc(32, 7).toString("base64"),
     });
+  if (backend === "workerd") env.GITHUB_WEBHOOK_SECRET = "the-secret-of-this-story";
+  const start = backend === "workerd" ? startWorkerProcess : startHubProcess;
   const openHub = async (given: string) => {
-    const started = await startHubProcess({ data, env: { ...env, PORT: given } });
+    const started = await start({ data, env: { ...env, PORT: given } });
     onTestFinished(async () => void (await started.stop("SIGKILL")));
     return started;
   };

@@ -36,12 +36,12 @@ interface OpenOptions extends BrowserContextOptions {
 }
 
 /** Registers hooks of the file, so it must be called at its top. */
-export function useUi(env: Record<string, string> = {}): Ui {
+export function useUi(env: Record<string, string> = {}, startProcess = startHubProcess): Ui {
   const data = mkdtempSync(join(tmpdir(), "signalbox-ui-"));
   let hub: HubProcess;
   let browser: Browser;
   const start = async (more: Record<string, string> = {}) => {
-    hub = await startHubProcess({
+    hub = await startProcess({
       data,
       env: {
         GITHUB_WEBHOOK_SECRET: SECRET,
