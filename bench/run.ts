@@ -19,6 +19,7 @@ import { soak } from "./soak.ts";
 import { start } from "./start.ts";
 import { figure } from "./table.ts";
 import { tabs } from "./tabs.ts";
+import { workerd } from "./workerd.ts";
 
 const benchmarks: Record<string, Benchmark> = {
   ingest,
@@ -30,6 +31,7 @@ const benchmarks: Record<string, Benchmark> = {
   memory,
   start,
   tabs,
+  workerd,
   hostile,
   soak,
   parts,
@@ -48,6 +50,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   memory       memory of the hub during 200,000 deliveries
   start        time to the first response, memory of an idle hub
   tabs         webhooks while ten tabs of a browser show the inbox
+  workerd      webhooks on workerd, compared with a minimal Worker that stores the same row
   hostile      /healthz while hostile expressions, schemas and code of flow authors run
   soak         all attacks on the hub's limits at once, beside 200 webhooks per second
   parts        CPU of a webhook, split into HMAC, parsing and storage

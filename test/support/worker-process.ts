@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { fixedPort } from "./fixed-port.ts";
@@ -20,14 +20,22 @@ const CLASSES = {
   WEBHOOK_MCP_AGENT: "WebhookMcpAgent",
 };
 
-export async function startWorkerProcess(options: HubProcessOptions): Promise<HubProcess> {
-  const { data, env = {} } = options;
+const MODULES = ["index.js", "quickjs.wasm"].map((name) => `${HUB}dist/worker/${name}`);
+
+interface WorkerProcessOptions extends HubProcessOptions {
+  /** The files of another Worker, and its classes by binding. */
+  modules?: readonly string[];
+  classes?: Record<string, string>;
+}
+
+export async function startWorkerProcess(options: WorkerProcessOptions): Promise<HubProcess> {
+  const { data, env = {}, modules = MODULES, classes = CLASSES } = options;
   const storage = join(data, "objects");
   mkdirSync(storage, { recursive: true });
   const config = join(data, "worker.capnp");
   const { PORT = await fixedPort(), ...variables } = env;
   const settings = { ...SETTINGS, SIGNALBOX_PUBLIC_URL: `http://127.0.0.1:${PORT}`, ...variables };
-  writeFileSync(config, configOf(storage, PORT, settings));
+  writeFileSync(config, configOf({ storage, port: PORT, settings, modules, classes }));
   const args = ["serve", "--experimental", "--import-path=/", "--control-fd=3", config];
   const child = spawn(WORKERD, args, { stdio: ["ignore", "pipe", "pipe", "pipe"] });
   let output = "";
@@ -77,19 +85,31 @@ const SETTINGS: Record<string, string> = {
 };
 
 /** A configuration of workerd: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
-function configOf(storage: string, port: string, variables: Record<string, string>): string {
+function configOf({
+  storage,
+  port,
+  settings,
+  modules,
+  classes,
+}: Required<Pick<WorkerProcessOptions, "modules" | "classes">> & {
+  storage: string;
+  port: string;
+  settings: Record<string, string>;
+}): string {
   const text = JSON.stringify;
   const bindings = [
-    ...Object.entries(CLASSES).map(
+    ...Object.entries(classes).map(
       ([name, className]) => `(name = "${name}", durableObjectNamespace = "${className}")`,
     ),
-    ...Object.entries(variables).map(
-      ([name, value]) => `(name = "${name}", text = ${text(value)})`,
-    ),
+    ...Object.entries(settings).map(([name, value]) => `(name = "${name}", text = ${text(value)})`),
     `(name = "ASSETS", service = "assets")`,
   ];
-  const namespaces = Object.values(CLASSES).map(
+  const namespaces = Object.values(classes).map(
     (name) => `(className = "${name}", uniqueKey = "signalbox-${name}", enableSql = true)`,
+  );
+  const embedded = modules.map(
+    (file) =>
+      `(name = ${text(basename(file))}, ${file.endsWith(".wasm") ? "wasm" : "esModule"} = embed ${text(file)})`,
   );
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
@@ -102,10 +122,7 @@ const config :Workerd.Config = (
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "hub")],
 );
 const hub :Workerd.Worker = (
-  modules = [
-    (name = "index.js", esModule = embed ${text(`${HUB}dist/worker/index.js`)}),
-    (name = "quickjs.wasm", wasm = embed ${text(`${HUB}dist/worker/quickjs.wasm`)}),
-  ],
+  modules = [${embedded.join(", ")}],
   compatibilityDate = "2026-09-01",
   compatibilityFlags = ["enable_request_signal", "request_signal_passthrough"],
   bindings = [${bindings.join(", ")}],

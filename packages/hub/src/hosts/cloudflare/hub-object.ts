@@ -7,6 +7,7 @@ import {
 import { openDurableObject } from "../../store/backends/durable-object.ts";
 import type { Store } from "../../store/store.ts";
 import type { Bindings } from "./bindings.ts";
+import { setAsideEarlierTables } from "./earlier-tables.ts";
 import { type ObjectHub, startObjectHub } from "./object-hub.ts";
 
 export abstract class HubObject extends DurableObject<Bindings> {
@@ -19,11 +20,16 @@ export abstract class HubObject extends DurableObject<Bindings> {
     // If it rejects, the object is created anew by the next request.
     void state.blockConcurrencyWhile(async () => {
       await undefined; // until the constructor of the class has initialized its fields
+      setAsideEarlierTables(state.storage);
       this.own = openDurableObject(state.storage);
+      await this.prepare();
       const { store, ...role } = this.compose(this.own);
       this.#hub = await startObjectHub({ state, env, store, ...role });
     });
   }
+
+  /** Called before the hub starts. */
+  protected async prepare(): Promise<void> {}
 
   protected abstract compose(own: Store): {
     store: Store;

@@ -4,6 +4,7 @@ import type { Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
+import { migrateEarlierEvents } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
 import { readWorkerSettings } from "./settings.ts";
@@ -21,8 +22,16 @@ export class WebhookStore extends HubObject {
     this.#listeners = new Set(state.storage.kv.get<string[]>(LISTENERS));
   }
 
+  protected override async prepare(): Promise<void> {
+    await migrateEarlierEvents(this.ctx.storage, this.own, this.#tenant, Date.now());
+  }
+
+  get #tenant(): string {
+    return this.nameAfter("store-");
+  }
+
   protected override compose(own: Store) {
-    const tenant = this.nameAfter("store-");
+    const tenant = this.#tenant;
     own.subscribe((notice) => this.#notifyAgents(notice));
     // A hub with one tenant needs no registry for others.
     if (readWorkerSettings(this.env).tenancy === "single" && tenant === LOCAL_TENANT)
