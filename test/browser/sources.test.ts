@@ -136,3 +136,62 @@ it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
     await page.keyboard.press("Escape");
   }
 });
+
+it("shows operators the webhooks that GitHub failed to deliver, and why they cannot be checked", async () => {
+  const at = new Date().toISOString();
+  const failed = {
+    guid: "a1",
+    state: "open",
+    event: "issues",
+    action: "opened",
+    installation: null,
+    status: "failed to connect to host",
+    status_code: 0,
+    failed_at: at,
+    attempted_at: at,
+    requests: 2,
+    requested_at: at,
+    next_at: at,
+    note: null,
+  };
+  const givenUp = {
+    ...failed,
+    guid: "a2",
+    state: "given_up",
+    event: "push",
+    action: null,
+    status: "Invalid HTTP Response: 503",
+    status_code: 503,
+    next_at: null,
+    note: "It failed again after 5 redeliveries.",
+  };
+  const view = {
+    is_enabled: true,
+    sweep: { completed_at: at, next_at: at, error: null as string | null },
+    counts: { open: 1, given_up: 1, delivered: 0 },
+    items: [failed, givenUp],
+  };
+  const open = (json: typeof view) =>
+    ui.open("/sources", {
+      prepare: (page) =>
+        page.route("**/api/github/redeliveries", (route) => route.fulfill({ json })),
+    });
+  const page = await open(view);
+  const section = page.getByRole("region", { name: "Failed webhooks of the GitHub App" });
+  await section.getByText("1 open, 1 given up.", { exact: false }).waitFor();
+  await section.getByRole("listitem").filter({ hasText: "issues.opened" }).waitFor();
+  const last = section.getByRole("listitem").filter({ hasText: "push" });
+  await last
+    .getByText("503 (503). It failed again after 5 redeliveries.", { exact: false })
+    .waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+
+  const error = "GitHub returned 401: A JSON web token could not be decoded. Check GITHUB_APP_ID.";
+  const broken = await open({ ...view, sweep: { ...view.sweep, error }, items: [] });
+  await broken.getByRole("alert").getByText(error, { exact: false }).waitFor();
+
+  // Without the credentials of an App there is nothing to show.
+  const without = await ui.open("/sources");
+  await without.getByRole("heading", { name: "Rejected webhooks" }).waitFor();
+  expect(await without.getByText("Failed webhooks of the GitHub App").count()).toBe(0);
+});

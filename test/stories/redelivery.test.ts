@@ -6,6 +6,7 @@ import { fixedPort } from "../support/fixed-port.ts";
 import { runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
+import { startWorkerProcess } from "../support/worker-process.ts";
 
 const issue = (number: number) => ({
   action: "opened",
@@ -13,73 +14,85 @@ const issue = (number: number) => ({
   repository: { id: 1, full_name: "acme/web", owner: { id: 2, login: "acme" } },
 });
 
-it("stores each webhook that failed while the hub was down exactly once, and reports it", async () => {
-  const github = await startFakeGithub();
-  onTestFinished(() => github.close());
-  const PORT = await fixedPort();
-  const data = tempFolder();
-  const env = { ...github.env, PORT, SIGNALBOX_TOKEN: ADMIN };
-  const url = `http://127.0.0.1:${PORT}`;
-  github.webhook.url = `${url}/webhooks/github`;
-  const start = async () => {
-    const hub = await startHubProcess({ data, env });
-    onTestFinished(async () => void (await hub.stop("SIGKILL")));
-    return hub;
-  };
-  const get = async (path: string) => {
-    const response = await fetch(`${url}${path}`, {
-      headers: { authorization: `Bearer ${ADMIN}` },
-    });
-    expect(response.status).toBe(200);
-    return response;
-  };
-  const redeliveries = async () =>
-    (await (await get("/api/github/redeliveries")).json()) as {
-      sweep: { completed_at: string | null; error: string | null };
-      counts: unknown;
-      items: { status: string; requests: number }[];
+it.each([
+  ["SQLite", startHubProcess],
+  ["workerd", startWorkerProcess],
+] as const)(
+  "stores each webhook that failed while the hub was down exactly once, on %s",
+  async (host, startProcess) => {
+    const github = await startFakeGithub();
+    onTestFinished(() => github.close());
+    const PORT = await fixedPort();
+    const data = tempFolder();
+    const env = { ...github.env, PORT, SIGNALBOX_TOKEN: ADMIN };
+    const url = `http://127.0.0.1:${PORT}`;
+    github.webhook.url = `${url}/webhooks/github`;
+    const start = async () => {
+      const hub = await startProcess({ data, env });
+      onTestFinished(async () => void (await hub.stop("SIGKILL")));
+      return hub;
     };
-  const titles = async () =>
-    ((await (await get("/api/events?limit=100")).json()) as { items: { title: string }[] }).items
-      .map(({ title }) => title)
-      .toSorted();
-  const requested = () => github.requests.filter((request) => /attempts$/.test(request)).length;
+    const get = async (path: string) => {
+      const response = await fetch(`${url}${path}`, {
+        headers: { authorization: `Bearer ${ADMIN}` },
+      });
+      expect(response.status).toBe(200);
+      return response;
+    };
+    const redeliveries = async () =>
+      (await (await get("/api/github/redeliveries")).json()) as {
+        sweep: { completed_at: string | null; error: string | null };
+        counts: unknown;
+        items: { status: string; requests: number }[];
+      };
+    const titles = async () =>
+      ((await (await get("/api/events?limit=100")).json()) as { items: { title: string }[] }).items
+        .map(({ title }) => title)
+        .toSorted();
+    const requested = () => github.requests.filter((request) => /attempts$/.test(request)).length;
 
-  const first = await start();
-  expect((await github.sendWebhook("issues", issue(1))).statusCode).toBeLessThan(300);
-  await first.stop("SIGKILL");
-  for (const number of [2, 3, 4]) {
-    const { status } = await github.sendWebhook("issues", issue(number));
-    expect(status).toBe("failed to connect to host");
-  }
+    const first = await start();
+    expect((await github.sendWebhook("issues", issue(1))).statusCode).toBeLessThan(300);
+    await first.stop("SIGKILL");
+    for (const number of [2, 3, 4]) {
+      const { status } = await github.sendWebhook("issues", issue(number));
+      expect(status).toBe("failed to connect to host");
+    }
 
-  const second = await start();
-  await vi.waitFor(() => expect(requested()).toBe(3), WAIT);
-  await github.settled();
-  const all = ["Issue 1", "Issue 2", "Issue 3", "Issue 4"];
-  expect(await titles()).toEqual(all);
-  await vi.waitFor(
-    async () => expect((await redeliveries()).sweep.completed_at).toBeTruthy(),
-    WAIT,
-  );
-  expect((await redeliveries()).items).toMatchObject(
-    Array.from({ length: 3 }, () => ({ status: "failed to connect to host", requests: 1 })),
-  );
-  expect(await (await get("/metrics")).text()).toContain(
-    'signalbox_github_redeliveries_total{outcome="requested"} 3\n',
-  );
-  const doctor = await runCli(["doctor"], { env: { ...env, SIGNALBOX_DATA: data } });
-  expect(doctor.stdout).toMatch(/✓ github app +GitHub knows id and key: Test/);
-  expect(doctor.stdout).toMatch(/✓ redelivery +failed webhooks were checked \d+ min ago; 3 open/);
+    const second = await start();
+    // A Durable Object starts with its first request.
+    await titles();
+    await vi.waitFor(() => expect(requested()).toBe(3), WAIT);
+    await github.settled();
+    const all = ["Issue 1", "Issue 2", "Issue 3", "Issue 4"];
+    expect(await titles()).toEqual(all);
+    await vi.waitFor(
+      async () => expect((await redeliveries()).sweep.completed_at).toBeTruthy(),
+      WAIT,
+    );
+    expect((await redeliveries()).items).toMatchObject(
+      Array.from({ length: 3 }, () => ({ status: "failed to connect to host", requests: 1 })),
+    );
+    expect(await (await get("/metrics")).text()).toContain(
+      'signalbox_github_redeliveries_total{outcome="requested"} 3\n',
+    );
+    if (host === "SQLite") {
+      const doctor = await runCli(["doctor"], { env: { ...env, SIGNALBOX_DATA: data } });
+      expect(doctor.stdout).toMatch(/✓ github app +GitHub knows id and key: Test/);
+      expect(doctor.stdout).toMatch(
+        /✓ redelivery +failed webhooks were checked \d+ min ago; 3 open/,
+      );
+    }
 
-  // The next sweep reads that the redeliveries succeeded, and requests nothing more.
-  await second.stop();
-  await start();
-  await vi.waitFor(
-    async () =>
-      expect((await redeliveries()).counts).toEqual({ open: 0, given_up: 0, delivered: 3 }),
-    WAIT,
-  );
-  expect(requested()).toBe(3);
-  expect(await titles()).toEqual(all);
-});
+    // The next sweep reads that the redeliveries succeeded, and requests nothing more.
+    await second.stop();
+    await start();
+    await vi.waitFor(
+      async () =>
+        expect((await redeliveries()).counts).toEqual({ open: 0, given_up: 0, delivered: 3 }),
+      WAIT,
+    );
+    expect(requested()).toBe(3);
+    expect(await titles()).toEqual(all);
+  },
+);

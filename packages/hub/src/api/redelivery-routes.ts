@@ -10,7 +10,7 @@ import { iso, isoOrNull } from "./views.ts";
 const at = z.iso.datetime();
 const count = z.int().min(0);
 
-const redeliveryView = z.object({
+export const redeliveryView = z.object({
   guid: z.string().describe("The header X-GitHub-Delivery of the webhook."),
   state: z.enum(REDELIVERY_STATES),
   event: z.string(),
@@ -26,7 +26,7 @@ const redeliveryView = z.object({
   note: z.string().nullable().describe("Why the hub gave up, or GitHub refused a request."),
 });
 
-const redeliveriesView = z.object({
+export const redeliveriesView = z.object({
   is_enabled: z.boolean().describe("False without the App's credentials, or if it is turned off."),
   sweep: z
     .object({

@@ -9,6 +9,7 @@ import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { AddSourceDialog } from "./add-source-dialog.tsx";
+import { Redeliveries } from "./redeliveries.tsx";
 import { Refusals } from "./refusals.tsx";
 import { SharedEndpoints } from "./shared-endpoints.tsx";
 import { SourceCard } from "./source-card.tsx";
@@ -72,6 +73,7 @@ export default function SourcesPage() {
             }
           </Loaded>
           <SharedEndpoints kinds={kinds} received={received} />
+          <Redeliveries />
           <Refusals />
         </div>
       </div>

@@ -1,0 +1,92 @@
+/** The webhooks that GitHub failed to deliver, and the hub's last check for them. */
+import { useQuery } from "@tanstack/react-query";
+import { api } from "../api/client.ts";
+import { isStatus } from "../api/problem.ts";
+import type { Redelivery, Redeliveries as View } from "../api/types.ts";
+import { ago, clock, count, plural } from "../ui/format.ts";
+import { Loaded } from "../ui/loaded.tsx";
+import { type Aspect, SignalHead } from "../ui/signal-head.tsx";
+
+export function Redeliveries() {
+  const redeliveries = useQuery({
+    queryKey: ["redeliveries"],
+    queryFn: () => api.get<View>("/api/github/redeliveries"),
+    refetchInterval: 10_000,
+    retry: false,
+  });
+  // A session of one tenant may not see the webhooks of others.
+  if (isStatus(redeliveries.error, 403)) return null;
+  if (redeliveries.data && !redeliveries.data.is_enabled) return null;
+  return (
+    <section aria-labelledby="redeliveries">
+      <h2 id="redeliveries" className="mb-1 type-h2">
+        Failed webhooks of the GitHub App
+      </h2>
+      <Loaded query={redeliveries} rows={2} height={44}>
+        {(view) => (
+          <>
+            <LastCheck view={view} />
+            {view.items.length > 0 && (
+              <ul className="tile mt-3 divide-y divide-line">
+                {view.items.map((redelivery) => (
+                  <RedeliveryRow key={redelivery.guid} redelivery={redelivery} />
+                ))}
+              </ul>
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function LastCheck({ view: { sweep, counts } }: { view: View }) {
+  if (sweep?.error)
+    return (
+      <p role="alert" className="flex gap-3">
+        <SignalHead aspect="red" label="failed" />
+        <span className="wrap-anywhere">
+          {sweep.error} <span className="text-ink-3">Next check at {clock(sweep.next_at)}.</span>
+        </span>
+      </p>
+    );
+  const found = [
+    counts.open > 0 && `${count(counts.open)} open`,
+    counts.given_up > 0 && `${count(counts.given_up)} given up`,
+    counts.delivered > 0 && `${count(counts.delivered)} redelivered`,
+  ].filter((part) => part !== false);
+  return (
+    <p className="text-ink-2">
+      {sweep?.completed_at ? `Checked ${ago(sweep.completed_at)}` : "The first check has not ended"}
+      {found.length > 0 ? `: ${found.join(", ")}.` : ". GitHub has delivered all webhooks."}
+    </p>
+  );
+}
+
+const ASPECTS: Record<Redelivery["state"], { aspect: Aspect; label: string }> = {
+  open: { aspect: "lunar", label: "open" },
+  given_up: { aspect: "red", label: "given up" },
+  delivered: { aspect: "green", label: "delivered" },
+};
+
+function RedeliveryRow({ redelivery }: { redelivery: Redelivery }) {
+  const { state, event, action, guid, status, status_code, requests, note } = redelivery;
+  return (
+    <li className="grid grid-cols-[30px_200px_minmax(0,1fr)_200px_110px] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-[30px_minmax(0,1fr)]">
+      <SignalHead {...ASPECTS[state]} />
+      <code className="wrap-anywhere" title={guid}>
+        {action === null ? event : `${event}.${action}`}
+      </code>
+      <span className="wrap-anywhere type-meta text-ink-2">
+        {status}
+        {status_code > 0 && ` (${status_code})`}
+        {note !== null && `. ${note}`}
+      </span>
+      <span className="type-meta text-ink-2">
+        {requests === 0 ? "not requested" : plural(requests, "request")}
+        {redelivery.next_at !== null && requests > 0 && `, next at ${clock(redelivery.next_at)}`}
+      </span>
+      <span className="text-right type-meta text-ink-3">{ago(redelivery.failed_at)}</span>
+    </li>
+  );
+}
