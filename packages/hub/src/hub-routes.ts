@@ -2,6 +2,7 @@
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { createApp } from "./api/app.ts";
 import { addClientMetadataRoute } from "./api/authorization-routes.ts";
+import { avatarOrigins } from "./api/avatars.ts";
 import { limitConcurrency } from "./api/concurrency-limit.ts";
 import { describedRoutes } from "./api/described-routes.ts";
 import { eventRoutes } from "./api/event-routes.ts";
@@ -77,6 +78,7 @@ export function createHubRoutes(options: HubRoutesOptions) {
     isStopping: () => closing.aborted,
     home: options.home,
     readWebFile: ports.readWebFile,
+    images: avatarsOf(options),
     onError: options.onError,
   });
   // The limit holds for every route that is added after it.
@@ -122,6 +124,9 @@ export function createHubRoutes(options: HubRoutesOptions) {
   });
   return app;
 }
+
+const avatarsOf = ({ people, settings }: HubRoutesOptions): string[] =>
+  people ? avatarOrigins(settings.github.url) : [];
 
 function apiRoutes(options: HubRoutesOptions): Route[] {
   const { store, ports, settings, registry, seal, newId, agents, calls, triggers } = options;
@@ -178,6 +183,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       store,
       tokens: options.tokens,
       hubInfo: options.hubInfo,
+      avatars: avatarsOf(options),
       now,
     }),
     hubInfoRoute(options.hubInfo),

@@ -17,6 +17,8 @@ export interface AppOptions {
   home: (isLocal: boolean) => Promise<HomePage>;
   /** Undefined if the host has no files. */
   readWebFile?: ReadWebFile | undefined;
+  /** The origins of images in the web UI, besides the hub itself. */
+  images?: readonly string[];
   isStopping: () => boolean;
   onError?: (error: unknown) => void;
 }
@@ -27,6 +29,7 @@ export function createApp({
   metrics,
   home,
   readWebFile,
+  images,
   isStopping,
   onError = () => {},
 }: AppOptions) {
@@ -77,10 +80,10 @@ export function createApp({
       headers: pageHeaders(nonce, STATIC_POLICY),
     });
   };
-  app.get("/", async (c) => (await serveWebUi(readWebFile, c.req.raw)) ?? notBuilt(c));
+  app.get("/", async (c) => (await serveWebUi(readWebFile, c.req.raw, images)) ?? notBuilt(c));
   app.notFound(
     async (c) =>
-      (await serveWebUi(readWebFile, c.req.raw)) ??
+      (await serveWebUi(readWebFile, c.req.raw, images)) ??
       (c.req.path === "/sign-in"
         ? notBuilt(c)
         : problemResponse(

@@ -39,7 +39,7 @@ export interface GithubSignIn {
 /** Why a sign-in failed. The page `/sign-in` has a text for each: it shows no text of the URL. */
 type SignInProblem = "stale" | "denied" | "rejected" | "unavailable";
 
-const signInMethodsView = z.object({
+export const signInMethodsView = z.object({
   github: z.boolean().describe("Whether people can sign in with GitHub, at `/auth/github`."),
 });
 

@@ -10,6 +10,7 @@ import type { TokenLookup } from "../tenants/local-token.ts";
 import { CODE_MS, grantOf, type Sessions } from "../tenants/sessions.ts";
 import { scopes } from "../tenants/tokens.ts";
 import { NO_ORIGIN } from "./authorize-request.ts";
+import { allowedAvatar } from "./avatars.ts";
 import type { HostCheck } from "./host-check.ts";
 import { type GetHubInfo, hubInfoView } from "./hub-info.ts";
 import { deniedResponse, errorResponse } from "./problem-response.ts";
@@ -55,10 +56,11 @@ const signIn = z.strictObject(
 const viewPerson = (
   { login, name, avatar }: Person,
   roles: GrantedToken["roles"],
+  avatars: readonly string[],
 ): z.input<typeof sessionView>["person"] => ({
   login,
   name,
-  avatar_url: avatar,
+  avatar_url: allowedAvatar(avatar, avatars),
   roles: roles instanceof Map ? Object.fromEntries(roles) : {},
 });
 
@@ -67,13 +69,22 @@ export interface SessionRoutes {
   store: Pick<Store, "getPerson" | "getToken" | "revokeToken">;
   tokens: TokenLookup;
   hubInfo: GetHubInfo;
+  /** The origins of pictures of people. */
+  avatars?: readonly string[];
   now: () => number;
 }
 
 /** The page that signs in. The code is in the fragment, which browsers send to no server. */
 export const signInPath = (code: string): string => `/sign-in#code=${code}`;
 
-export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: SessionRoutes): Route[] {
+export function sessionRoutes({
+  sessions,
+  store,
+  tokens,
+  hubInfo,
+  avatars = [],
+  now,
+}: SessionRoutes): Route[] {
   return [
     defineRoute({
       method: "get",
@@ -89,7 +100,7 @@ export function sessionRoutes({ sessions, store, tokens, hubInfo, now }: Session
         const tenant = tenants.length === 1 ? tenants[0] : null;
         const expires_at = isoOrNull(token?.expires_at ?? null);
         const stored = access.person && (await store.getPerson(access.person));
-        const person = stored ? viewPerson(stored, token?.roles) : null;
+        const person = stored ? viewPerson(stored, token?.roles, avatars) : null;
         return {
           json: { id, name, scopes, tenant, tenants, person, expires_at, hub: hubInfo(origin) },
         };

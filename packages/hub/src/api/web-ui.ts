@@ -39,7 +39,7 @@ const NO_SNIFF = { "x-content-type-options": "nosniff" };
 export const createNonce = (): string =>
   btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(18))));
 
-export const pageHeaders = (nonce: string, policy = POLICY): Record<string, string> => ({
+export const pageHeaders = (nonce: string, policy = policyWith([])): Record<string, string> => ({
   "content-type": "text/html; charset=utf-8",
   "cache-control": "no-store",
   "content-security-policy": `${policy}; style-src 'self' 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
@@ -48,29 +48,37 @@ export const pageHeaders = (nonce: string, policy = POLICY): Record<string, stri
   ...NO_SNIFF,
 });
 
-const POLICY =
-  "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; manifest-src 'self'";
+/** `images`: the origins of images besides the hub itself. */
+const policyWith = (images: readonly string[]) =>
+  `default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; img-src ${["'self'", "data:", ...images].join(" ")}; font-src 'self'; manifest-src 'self'`;
 export const STATIC_POLICY = "default-src 'none'";
 
-/** Undefined if the request is not for a file or page of the UI, or if the UI is not built. */
+/**
+ * Undefined if the request is not for a file or page of the UI, or if the UI is not built. `images`: see
+ * `policyWith`.
+ */
 export async function serveWebUi(
   read: ReadWebFile | undefined,
   request: Request,
+  images: readonly string[] = [],
 ): Promise<Response | undefined> {
   if (!read || (request.method !== "GET" && request.method !== "HEAD")) return undefined;
   const { pathname } = new URL(request.url);
   const isFile = /\.\w+$/.test(pathname);
   if (isFile && pathname !== "/index.html") return serveFile(read, pathname, request);
   const wantsPage = pathname === "/" || request.headers.get("accept")?.includes("text/html");
-  return wantsPage && !RESERVED.test(pathname) ? servePage(read) : undefined;
+  return wantsPage && !RESERVED.test(pathname) ? servePage(read, images) : undefined;
 }
 
-async function servePage(read: ReadWebFile): Promise<Response | undefined> {
+async function servePage(
+  read: ReadWebFile,
+  images: readonly string[],
+): Promise<Response | undefined> {
   const page = await read("/index.html", () => false);
   if (!page) return undefined;
   const nonce = createNonce();
   const html = new TextDecoder().decode(page.body).replaceAll(NONCE_PLACEHOLDER, nonce);
-  return new Response(html, { headers: pageHeaders(nonce) });
+  return new Response(html, { headers: pageHeaders(nonce, policyWith(images)) });
 }
 
 async function serveFile(

@@ -22,6 +22,13 @@ export function chooseTenant(tenant: string | undefined): void {
   }
 }
 
+/** Whether the session no longer has the chosen tenant. Without a person, no tenants are all tenants. */
+export const isGone = (
+  { person, tenants }: { person: unknown; tenants: readonly string[] },
+  tenant: string | undefined,
+): boolean =>
+  tenant !== undefined && (person !== null || tenants.length > 0) && !tenants.includes(tenant);
+
 /** Whether a tenant must be chosen before a page can load. No tenants in the session: all of them. */
 export const needsTenant = (tenants: readonly string[], tenant: string | undefined): boolean =>
   tenants.length !== 1 &&

@@ -11,6 +11,7 @@ import type {
 import type { bulkResult } from "../../../hub/src/api/event-list-routes.ts";
 import type { eventResponse } from "../../../hub/src/api/event-routes.ts";
 import type { triggerView, versionView } from "../../../hub/src/api/flow-routes.ts";
+import type { signInMethodsView } from "../../../hub/src/api/github-sign-in.ts";
 import type { nodeTypeView } from "../../../hub/src/api/node-type-routes.ts";
 import type { redeliveriesView, redeliveryView } from "../../../hub/src/api/redelivery-routes.ts";
 import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.ts";
@@ -78,6 +79,7 @@ export type OfferedTrigger = z.output<typeof offeredTrigger>;
 
 export type Tenant = z.output<typeof tenantView>;
 export type Session = z.output<typeof sessionView>;
+export type SignInMethods = z.output<typeof signInMethodsView>;
 export type Token = z.output<typeof tokenView>;
 export type Secret = z.output<typeof secretView>;
 export type Setting = z.output<typeof settingView>;

@@ -8,10 +8,12 @@ import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { Toaster } from "../ui/toast.tsx";
+import { AdminsOnly } from "./admins-only.tsx";
+import { NoTenantPage } from "./no-tenant-page.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
 import { ROUTES } from "./pages.tsx";
 import { queryClient } from "./query-client.ts";
-import { useSession } from "./session.ts";
+import { useIsAdmin, useSession } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { SignInPage } from "./sign-in-page.tsx";
 import { TenantPage } from "./tenant-page.tsx";
@@ -36,9 +38,12 @@ function SignedIn() {
   const [tenant, setTenant] = useState(chosenTenant);
   const [at] = useLocation();
   const { data: session, error, refetch } = useSession();
+  const isAdmin = useIsAdmin();
   if (session === undefined)
     return error ? <ErrorState error={error} onRetry={() => void refetch()} /> : null;
   if (session === null) return <SignInPage />;
+  if (session.person && session.tenants.length === 0)
+    return <NoTenantPage login={session.person.login} hub={session.hub} />;
   if (needsTenant(session.tenants, tenant))
     return <TenantPage tenants={session.tenants} onChosen={() => setTenant(chosenTenant())} />;
   return (
@@ -47,11 +52,11 @@ function SignedIn() {
         <Route path="/">
           <Redirect to="/inbox" replace />
         </Route>
-        {ROUTES.map(({ path, page: Page }) => (
+        {ROUTES.map(({ path, page: Page, needsAdmin }) => (
           <Route key={path} path={path}>
             <PageBoundary at={at}>
               <Suspense fallback={<SkeletonRows />}>
-                <Page />
+                {needsAdmin && !isAdmin ? <AdminsOnly /> : <Page />}
               </Suspense>
             </PageBoundary>
           </Route>

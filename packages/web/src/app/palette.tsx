@@ -9,17 +9,19 @@ import { toProblem } from "../api/problem.ts";
 import type { FlowSummary, Page } from "../api/types.ts";
 import { useSendTest } from "../inbox/send-test.tsx";
 import { Kbd } from "../ui/kbd.tsx";
-import { CONNECT_PAGE, NAV_PAGES } from "./pages.tsx";
-import { signOut } from "./session.ts";
+import { CONNECT_PAGE, pagesFor } from "./pages.tsx";
+import { signOut, useIsAdmin } from "./session.ts";
 import { setTheme, useIsDark } from "./theme.ts";
 
 export default function Palette({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
   const isDark = useIsDark();
   const sendTest = useSendTest();
+  const isAdmin = useIsAdmin();
   const flows = useQuery({
     queryKey: ["flows", "palette"],
     queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 100 }),
+    enabled: isAdmin,
   });
   const then = (action: () => void) => () => {
     onClose();
@@ -43,7 +45,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
             <Command.List className="max-h-[50vh] overflow-y-auto p-2">
               <Command.Empty className="px-3 py-6 text-ink-2">Nothing has this name.</Command.Empty>
               <Group name="Pages">
-                {[...NAV_PAGES, CONNECT_PAGE].map(({ path, name, icon: Icon, key }) => (
+                {[...pagesFor(isAdmin), CONNECT_PAGE].map(({ path, name, icon: Icon, key }) => (
                   <Command.Item
                     key={path}
                     value={`page ${name}`}
@@ -82,10 +84,12 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                 </p>
               )}
               <Group name="Actions">
-                <Command.Item className="item" onSelect={then(sendTest)}>
-                  <Send className="icon" aria-hidden />
-                  Send test event
-                </Command.Item>
+                {isAdmin && (
+                  <Command.Item className="item" onSelect={then(sendTest)}>
+                    <Send className="icon" aria-hidden />
+                    Send test event
+                  </Command.Item>
+                )}
                 <Command.Item
                   className="item"
                   onSelect={then(() => setTheme(isDark ? "light" : "dark"))}

@@ -1,10 +1,11 @@
 /** Who is signed in. Without a session the whole page is the sign-in page. */
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { api } from "../api/client.ts";
+import { api, toUrl } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
-import { chooseTenant } from "../api/tenant.ts";
-import type { Session } from "../api/types.ts";
+import { chooseTenant, chosenTenant, isGone } from "../api/tenant.ts";
+import type { Session, SignInMethods } from "../api/types.ts";
 import { toastError } from "../ui/toast.tsx";
+import { roleIn } from "./role.ts";
 
 const RETRY_MS = 3_000;
 
@@ -12,7 +13,9 @@ export const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: async (): Promise<Session | null> => {
     try {
-      return await api.get<Session>("/api/session");
+      const session = await api.get<Session>("/api/session");
+      if (isGone(session, chosenTenant())) chooseTenant(undefined);
+      return session;
     } catch (error) {
       if (isStatus(error, 401)) return null;
       throw error;
@@ -24,6 +27,24 @@ export const sessionQuery = queryOptions({
 });
 
 export const useSession = () => useQuery(sessionQuery);
+
+/** Whether the session may manage the chosen tenant: flows, connections, tokens, settings. */
+export const useIsAdmin = (): boolean => {
+  const { data } = useSession();
+  return data ? roleIn(data, chosenTenant()) === "admin" : false;
+};
+
+export const useSignInMethods = (enabled: boolean) =>
+  useQuery({
+    queryKey: ["sign-in-methods"],
+    queryFn: () => api.get<SignInMethods>("/api/session/methods"),
+    staleTime: Number.POSITIVE_INFINITY,
+    enabled,
+  });
+
+/** The page to return to is a path of this hub, which the hub checks. */
+export const githubSignIn = (returnTo: string): string =>
+  toUrl("/auth/github", { return_to: returnTo });
 
 export async function signIn(code: string): Promise<void> {
   await api.post("/api/session", { code });

@@ -1,16 +1,18 @@
 /** The frame of every page: navigation, palette, live state. */
-import { LogOut, Monitor, Moon, Search, Sun, Users } from "lucide-react";
+import { LogOut, Monitor, Moon, Search, Sun, User, Users } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { chooseTenant } from "../api/tenant.ts";
+import { chooseTenant, chosenTenant } from "../api/tenant.ts";
 import type { Session } from "../api/types.ts";
 import { SendTestProvider } from "../inbox/send-test.tsx";
+import { Avatar } from "../ui/avatar.tsx";
 import { Kbd } from "../ui/kbd.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { useCounts } from "./counts.ts";
 import { HubState } from "./hub-state.tsx";
 import { Logo } from "./logo.tsx";
-import { CONNECT_PAGE, NAV_PAGES, type NavPage } from "./pages.tsx";
+import { CONNECT_PAGE, type NavPage, pagesFor } from "./pages.tsx";
+import { type Role, roleIn } from "./role.ts";
 import { signOut } from "./session.ts";
 import { setTheme, type ThemeChoice, useThemeChoice } from "./theme.ts";
 import { useGlobalKeys } from "./use-global-keys.ts";
@@ -22,6 +24,7 @@ export function Shell({ session, children }: { session: Session; children: React
   const [layer, setLayer] = useState<"palette" | "keys">();
   const [, navigate] = useLocation();
   const counts = useCounts();
+  const role = roleIn(session, chosenTenant());
   useGlobalKeys({
     onPalette: () => setLayer("palette"),
     onHelp: () => setLayer("keys"),
@@ -44,7 +47,7 @@ export function Shell({ session, children }: { session: Session; children: React
             <Logo />
             <span className="max-[900px]:sr-only">Signalbox</span>
           </Link>
-          {NAV_PAGES.map((page) => (
+          {pagesFor(role === "admin").map((page) => (
             <NavLink key={page.path} page={page} count={counts[page.path]} />
           ))}
           <span className="flex-1" />
@@ -57,7 +60,7 @@ export function Shell({ session, children }: { session: Session; children: React
           </button>
           <NavLink page={CONNECT_PAGE} />
           <HubState session={session}>
-            <AccountMenu tenants={session.tenants} />
+            <AccountMenu session={session} role={role} />
           </HubState>
         </nav>
         <main
@@ -99,7 +102,8 @@ const THEMES = [
   ["dark", "Dark", Moon],
 ] as const;
 
-function AccountMenu({ tenants }: { tenants: readonly string[] }) {
+function AccountMenu({ session, role }: { session: Session; role: Role }) {
+  const { person, tenants } = session;
   const choice = useThemeChoice();
   const Icon = THEMES.find(([theme]) => theme === choice)?.[2] ?? Monitor;
   const switchTenant = () => {
@@ -112,10 +116,20 @@ function AccountMenu({ tenants }: { tenants: readonly string[] }) {
       align="end"
       trigger={
         <button type="button" className="btn ghost square small" aria-label="Theme and session">
-          <Icon className="icon" aria-hidden />
+          {person ? (
+            <Avatar login={person.login} url={person.avatar_url} />
+          ) : (
+            <Icon className="icon" aria-hidden />
+          )}
         </button>
       }
       items={[
+        ...(person
+          ? [
+              { label: person.login, note: role, icon: User, disabled: true, onSelect() {} },
+              "-" as const,
+            ]
+          : []),
         ...THEMES.map(([theme, label, icon]) => ({
           label,
           icon,

@@ -1,35 +1,55 @@
-/** Sign-in by the link that the server prints: its code is used up at once and leaves the address. */
+/**
+ * Sign-in with GitHub, if it is set up, or by the link that the server prints: its code is used up at
+ * once and leaves the address.
+ */
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { isOutage } from "../api/problem.ts";
+import { chooseTenant } from "../api/tenant.ts";
 import { CommandLine } from "../ui/command-line.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { Logo } from "./logo.tsx";
 import { queryClient } from "./query-client.ts";
-import { sessionQuery, signIn } from "./session.ts";
+import { returnPathAt } from "./return-path.ts";
+import { githubSignIn, sessionQuery, signIn, useSignInMethods } from "./session.ts";
 import { usePageTitle } from "./use-page-title.ts";
 
 /** The code in the fragment, which the browser does not send to any server. */
 const readCode = () => new URLSearchParams(location.hash.slice(1)).get("code");
 
+/** Pages that the hub renders: they are not part of this app. */
+const PAGES_OF_HUB = /^\/oauth\//;
+
+/** Why a sign-in with GitHub failed, by the code that the hub puts into the address. */
+const PROBLEMS: Record<string, string> = {
+  stale:
+    "The sign-in took too long, or was started in another browser or at another address of this hub. Try again here.",
+  denied: "GitHub did not sign you in, because the request was denied.",
+  rejected: "GitHub did not accept the sign-in. Try again.",
+  unavailable:
+    "GitHub does not respond as expected. Try again in a minute; the hub's log has the reason.",
+};
+
 export function SignInPage() {
   usePageTitle("Sign in");
   const [, navigate] = useLocation();
+  const [returnTo] = useState(() => returnPathAt(location));
   const [hadCode] = useState(() => readCode() !== null);
   const { mutate, error, variables, isIdle, isError } = useMutation({
     mutationFn: signIn,
     onSuccess: async () => {
       await queryClient.resetQueries({ queryKey: sessionQuery.queryKey });
-      navigate("/inbox", { replace: true });
+      if (PAGES_OF_HUB.test(returnTo)) location.replace(returnTo);
+      else navigate(returnTo, { replace: true });
     },
   });
   useEffect(() => {
     const start = () => {
       const code = readCode();
       if (code === null) return;
-      history.replaceState(null, "", "/sign-in");
+      history.replaceState(null, "", `/sign-in${location.search}`);
       mutate(code);
     };
     start();
@@ -38,6 +58,8 @@ export function SignInPage() {
     return () => window.removeEventListener("hashchange", start);
   }, [mutate]);
   const isBusy = isIdle ? hadCode : !isError;
+  const methods = useSignInMethods(!isBusy);
+  const problem = PROBLEMS[new URLSearchParams(location.search).get("problem") ?? ""];
   return (
     <main className="grid h-full place-items-center overflow-y-auto p-6">
       <div className="tile flex w-[440px] max-w-full flex-col gap-4 p-6 shadow-tile">
@@ -60,6 +82,23 @@ export function SignInPage() {
                   variables !== undefined && isOutage(error) ? () => mutate(variables) : undefined
                 }
               />
+            )}
+            {!error && problem && (
+              <p role="alert" className="text-red">
+                {problem}
+              </p>
+            )}
+            {methods.data?.github && (
+              <>
+                <a
+                  className="btn primary"
+                  href={githubSignIn(returnTo)}
+                  onClick={() => chooseTenant(undefined)}
+                >
+                  Sign in with GitHub
+                </a>
+                <p className="type-label text-ink-3">Or, as the operator</p>
+              </>
             )}
             <p className="text-ink-2">
               The hub prints a sign-in link when it starts. Each link works once, for ten minutes.

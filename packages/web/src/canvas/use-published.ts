@@ -8,12 +8,12 @@ import type { Graph } from "./graph.ts";
 
 const NOTHING = { nodes: [], edges: [] };
 
-export const useVersion = ({ id, version }: Pick<Flow, "id" | "version">) =>
+export const useVersion = ({ id, version }: Pick<Flow, "id" | "version">, enabled = true) =>
   useQuery({
     queryKey: ["flow-version", id, version],
     queryFn: () =>
       api.get<Pick<Graph, "nodes" | "edges">>(path`/api/flows/${id}/versions/${String(version)}`),
-    enabled: version !== null,
+    enabled: enabled && version !== null,
     staleTime: Number.POSITIVE_INFINITY,
   });
 

@@ -6,12 +6,13 @@ import { api } from "../api/client.ts";
 import { toProblem } from "../api/problem.ts";
 import type { CreatedToken, Page, Token } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
-import { useSession } from "../app/session.ts";
+import { useIsAdmin, useSession } from "../app/session.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { useApps } from "../flows/use-apps.ts";
 import { useNow } from "../runs/use-now.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
+import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, SelectInput } from "../ui/field.tsx";
 import { ago } from "../ui/format.ts";
@@ -27,6 +28,26 @@ const PLACEHOLDER = "YOUR_TOKEN";
 
 export default function ConnectPage() {
   usePageTitle("Connect an agent");
+  return useIsAdmin() ? <ConnectWithToken /> : <ConnectBySignIn />;
+}
+
+/** Members create no tokens: their agents sign in by the browser. */
+function ConnectBySignIn() {
+  const { data: session } = useSession();
+  const url = session?.hub.mcp_url ?? `${location.origin}/mcp`;
+  return (
+    <EmptyState
+      title="Connect an agent"
+      command={`claude mcp add --transport http signalbox ${url}`}
+    >
+      Add this address to an agent that supports OAuth. It opens this hub in your browser, where you
+      allow it. The agent then gets your inbox: tools to list, read, wait for, claim and replay
+      events.
+    </EmptyState>
+  );
+}
+
+function ConnectWithToken() {
   const { data: session } = useSession();
   const apps = useApps();
   const [app, setApp] = useState(INBOX);

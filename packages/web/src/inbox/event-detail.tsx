@@ -5,6 +5,7 @@ import { useEffect, useState } from "react";
 import { api, path } from "../api/client.ts";
 import type { EventItem, ExplainedTrigger, Page, RunItem } from "../api/types.ts";
 import { setFlag } from "../app/flags.ts";
+import { useIsAdmin } from "../app/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -38,6 +39,7 @@ export function EventDetail({
   onClose: () => void;
 }) {
   const [isMaking, setMaking] = useState(false);
+  const isAdmin = useIsAdmin();
   useEffect(() => setFlag("event-seen"), []);
   const event = useEvent(id);
   const why = useQuery({
@@ -108,9 +110,11 @@ export function EventDetail({
             >
               {shown.processed ? "Mark waiting" : "Mark processed"}
             </Button>
-            <Button icon={Workflow} onClick={() => setMaking(true)}>
-              Make a flow from this
-            </Button>
+            {isAdmin && (
+              <Button icon={Workflow} onClick={() => setMaking(true)}>
+                Make a flow from this
+              </Button>
+            )}
           </div>
           {newestRun && <RunLine run={newestRun} />}
           <Tabs

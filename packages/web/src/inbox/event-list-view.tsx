@@ -4,6 +4,7 @@ import { Send } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef } from "react";
 import { Link } from "wouter";
 import { NextPage, useNextPage } from "../app/next-page.tsx";
+import { useIsAdmin } from "../app/session.ts";
 import { MAX_ROWS } from "../app/use-paged-list.ts";
 import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
@@ -139,7 +140,9 @@ export function EventList({
 
 function Empty({ filter }: { filter: Filter }) {
   const sendTest = useSendTest();
-  const send = (
+  const isAdmin = useIsAdmin();
+  const command = isAdmin ? "npx signalbox send github issues --action opened" : undefined;
+  const send = isAdmin && (
     <Button look="primary" icon={Send} onClick={sendTest}>
       Send test event
     </Button>
@@ -162,7 +165,7 @@ function Empty({ filter }: { filter: Filter }) {
     return (
       <EmptyState
         title="The line is clear"
-        command="npx signalbox send github issues --action opened"
+        command={command}
         actions={
           <>
             {send}
@@ -172,17 +175,15 @@ function Empty({ filter }: { filter: Filter }) {
           </>
         }
       >
-        No event waits. New ones appear here as they arrive. Send one from a terminal, or with the
-        button.
+        No event waits. New ones appear here as they arrive.
+        {isAdmin && " Send one from a terminal, or with the button."}
       </EmptyState>
     );
   return (
-    <EmptyState
-      title="No event has arrived yet"
-      command="npx signalbox send github issues --action opened"
-      actions={send}
-    >
-      Point a webhook at this hub, or send a signed sample to it.
+    <EmptyState title="No event has arrived yet" command={command} actions={send}>
+      {isAdmin
+        ? "Point a webhook at this hub, or send a signed sample to it."
+        : "Events of the organization appear here as they arrive."}
     </EmptyState>
   );
 }

@@ -6,6 +6,7 @@ import { useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import type { EventItem, FlowSummary, Page, RunItem } from "../api/types.ts";
 import { setFlag, useFlag } from "../app/flags.ts";
+import { useIsAdmin } from "../app/session.ts";
 import { NewFlowDialog } from "../flows/new-flow-dialog.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { toastError } from "../ui/toast.tsx";
@@ -42,7 +43,9 @@ const STEPS: Record<Step, { name: string; teaches: string; action: string; icon:
 };
 
 export function FirstSteps() {
-  const isHidden = useFlag("path-hidden");
+  const isAdmin = useIsAdmin();
+  // The path makes flows, which members cannot.
+  const isHidden = useFlag("path-hidden") || !isAdmin;
   const hasSeen = useFlag("event-seen");
   const [isMaking, setMaking] = useState(false);
   const [, navigate] = useLocation();

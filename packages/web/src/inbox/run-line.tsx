@@ -5,6 +5,7 @@ import { api, path } from "../api/client.ts";
 import type { Flow, RunItem, RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { queryClient } from "../app/query-client.ts";
+import { useIsAdmin } from "../app/session.ts";
 import { lookOfRun } from "../runs/run-words.ts";
 import { Track } from "../ui/track.tsx";
 import { stationsOf } from "./stations.ts";
@@ -16,8 +17,10 @@ export function RunLine({ run }: { run: RunItem }) {
     queryFn: () => api.get<RunWithSteps>(path`/api/runs/${run.id}`),
     placeholderData: (before) => before,
   });
+  const isAdmin = useIsAdmin();
   const flow = useQuery({
     queryKey: ["flows", run.flow_id],
+    enabled: isAdmin,
     queryFn: () => api.get<Flow>(path`/api/flows/${run.flow_id}`),
   });
   const isEnded = run.finished_at !== null;

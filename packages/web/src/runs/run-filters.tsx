@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Clock, Workflow, Zap } from "lucide-react";
 import { api } from "../api/client.ts";
 import type { FlowSummary, Page } from "../api/types.ts";
+import { useIsAdmin } from "../app/session.ts";
 import { Button } from "../ui/button.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { Segments } from "../ui/segments.tsx";
@@ -35,6 +36,7 @@ export function RunFilters({
   filter: RunFilter;
   onChange: (change: Partial<RunFilter>) => void;
 }) {
+  const isAdmin = useIsAdmin();
   return (
     <>
       <Segments
@@ -43,7 +45,7 @@ export function RunFilters({
         options={RUN_VIEWS.map((value) => ({ value, label: VIEW_NAMES[value] }))}
         onChange={(view) => onChange({ view })}
       />
-      <FlowMenu flow={filter.flow} onChange={(flow) => onChange({ flow })} />
+      {isAdmin && <FlowMenu flow={filter.flow} onChange={(flow) => onChange({ flow })} />}
       <Menu
         label="Cause"
         trigger={<Button icon={Zap}>{filter.cause ? causeName(filter.cause) : "Any cause"}</Button>}

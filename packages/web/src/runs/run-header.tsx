@@ -16,6 +16,7 @@ export function RunHeader({
   run,
   flow,
   isGone,
+  isAdmin,
   busy,
   onCancel,
   onRetry,
@@ -27,6 +28,8 @@ export function RunHeader({
   flow: string;
   /** The flow was deleted. */
   isGone: boolean;
+  /** Members cannot change runs, nor open flows. */
+  isAdmin: boolean;
   busy: "cancel" | "retry" | "edit" | undefined;
   onCancel: () => void;
   onRetry: () => void;
@@ -45,7 +48,7 @@ export function RunHeader({
         <Link href="/runs" className="flex-none font-medium text-ink-3 hover:text-ink">
           Runs /
         </Link>
-        {isGone ? (
+        {isGone || !isAdmin ? (
           <span className="truncate">{flow}</span>
         ) : (
           <Link href={`/flows/${run.flow_id}`} className="truncate hover:underline">
@@ -65,40 +68,42 @@ export function RunHeader({
         </time>{" "}
         · {version}
       </span>
-      <div className="ml-auto flex flex-none items-center gap-2">
-        {!isEnded(run) && (
-          <Button icon={Ban} busy={busy === "cancel"} onClick={onCancel}>
-            Cancel
-          </Button>
-        )}
-        {(run.status === "failed" || run.status === "cancelled") && (
-          <Button
-            icon={RotateCw}
-            busy={busy === "retry"}
-            title="Continues this run at the steps that failed"
-            onClick={onRetry}
-          >
-            Retry
-          </Button>
-        )}
-        {!isGone && (
-          <Button icon={RotateCcw} title="Starts a new run with this input" onClick={onReplay}>
-            Replay…
-          </Button>
-        )}
-        {!isGone && (
-          <Button
-            look="primary"
-            icon={PencilRuler}
-            busy={busy === "edit"}
-            disabled={!onEdit}
-            title="Pins the outputs of this run in the editor"
-            onClick={onEdit}
-          >
-            Open in the editor
-          </Button>
-        )}
-      </div>
+      {isAdmin && (
+        <div className="ml-auto flex flex-none items-center gap-2">
+          {!isEnded(run) && (
+            <Button icon={Ban} busy={busy === "cancel"} onClick={onCancel}>
+              Cancel
+            </Button>
+          )}
+          {(run.status === "failed" || run.status === "cancelled") && (
+            <Button
+              icon={RotateCw}
+              busy={busy === "retry"}
+              title="Continues this run at the steps that failed"
+              onClick={onRetry}
+            >
+              Retry
+            </Button>
+          )}
+          {!isGone && (
+            <Button icon={RotateCcw} title="Starts a new run with this input" onClick={onReplay}>
+              Replay…
+            </Button>
+          )}
+          {!isGone && (
+            <Button
+              look="primary"
+              icon={PencilRuler}
+              busy={busy === "edit"}
+              disabled={!onEdit}
+              title="Pins the outputs of this run in the editor"
+              onClick={onEdit}
+            >
+              Open in the editor
+            </Button>
+          )}
+        </div>
+      )}
     </header>
   );
 }

@@ -2,6 +2,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useRef } from "react";
 import { NextPage, useNextPage } from "../app/next-page.tsx";
+import { useIsAdmin } from "../app/session.ts";
 import { ButtonLink } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -91,19 +92,23 @@ export function RunList({
   );
 }
 
-const Empty = ({ isNarrowed }: { isNarrowed: boolean }) =>
-  isNarrowed ? (
-    <EmptyState
-      title="No run matches these filters"
-      actions={<ButtonLink to="/runs">Show all runs</ButtonLink>}
-    />
-  ) : (
+function Empty({ isNarrowed }: { isNarrowed: boolean }) {
+  const isAdmin = useIsAdmin();
+  if (isNarrowed)
+    return (
+      <EmptyState
+        title="No run matches these filters"
+        actions={<ButtonLink to="/runs">Show all runs</ButtonLink>}
+      />
+    );
+  return (
     <EmptyState
       title="Nothing has run yet"
-      command="npx signalbox send github issues --action opened"
-      actions={<ButtonLink to="/flows">Go to the flows</ButtonLink>}
+      command={isAdmin ? "npx signalbox send github issues --action opened" : undefined}
+      actions={isAdmin && <ButtonLink to="/flows">Go to the flows</ButtonLink>}
     >
       A published flow runs when an event matches its trigger, at the times of its schedule, or when
       an agent calls its tool.
     </EmptyState>
   );
+}

@@ -2,6 +2,7 @@
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useLocation, useSearch } from "wouter";
 import { isStatus } from "../api/problem.ts";
+import { useIsAdmin } from "../app/session.ts";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { Button } from "../ui/button.tsx";
@@ -28,8 +29,10 @@ const RunCanvas = lazy(() => import("./run-canvas.tsx"));
 export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) {
   const { run, steps } = data;
   const [, navigate] = useLocation();
-  const graph = useRunGraph(run);
-  const flow = useFlow(run.flow_id);
+  // Members see what a run did, but not its flow.
+  const isAdmin = useIsAdmin();
+  const graph = useRunGraph(run, isAdmin);
+  const flow = useFlow(run.flow_id, isAdmin);
   const isGone = isStatus(flow.error, 404);
   const name = flow.data?.name ?? (isGone ? "a deleted flow" : "a flow");
   usePageTitle(`Run of ${name}`);
@@ -72,7 +75,7 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
     j: () => move(1),
     k: () => move(-1),
     escape: () => choose(0),
-    r: () => !isGone && setReplaying(true),
+    r: () => isAdmin && !isGone && setReplaying(true),
   });
 
   return (
@@ -81,6 +84,7 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
         run={run}
         flow={name}
         isGone={isGone}
+        isAdmin={isAdmin}
         busy={busy}
         onCancel={() => change("cancel")}
         onRetry={() => change("retry")}
@@ -88,26 +92,28 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
         onEdit={graph.data && edit}
       />
       <div className="flex min-h-0 flex-1 flex-col">
-        <div className="relative h-[44%] min-h-[180px] flex-none border-line border-b">
-          {graph.data ? (
-            <Suspense fallback={<SkeletonRows rows={3} />}>
-              <RunCanvas
-                graph={graph.data}
-                states={states}
-                chosen={step?.node_id}
-                onChoose={(node) => choose(newestOf(steps, node)?.nth ?? 0)}
-              />
-            </Suspense>
-          ) : isStatus(graph.error, 404) ? (
-            <EmptyState title="The flow of this run is gone">
-              It was deleted, or this version is no longer stored. The steps are still here.
-            </EmptyState>
-          ) : graph.error ? (
-            <ErrorState error={graph.error} onRetry={() => void graph.refetch()} />
-          ) : (
-            <SkeletonRows rows={3} />
-          )}
-        </div>
+        {isAdmin && (
+          <div className="relative h-[44%] min-h-[180px] flex-none border-line border-b">
+            {graph.data ? (
+              <Suspense fallback={<SkeletonRows rows={3} />}>
+                <RunCanvas
+                  graph={graph.data}
+                  states={states}
+                  chosen={step?.node_id}
+                  onChoose={(node) => choose(newestOf(steps, node)?.nth ?? 0)}
+                />
+              </Suspense>
+            ) : isStatus(graph.error, 404) ? (
+              <EmptyState title="The flow of this run is gone">
+                It was deleted, or this version is no longer stored. The steps are still here.
+              </EmptyState>
+            ) : graph.error ? (
+              <ErrorState error={graph.error} onRetry={() => void graph.refetch()} />
+            ) : (
+              <SkeletonRows rows={3} />
+            )}
+          </div>
+        )}
         <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_480px] max-[1100px]:grid-cols-1 max-[1100px]:grid-rows-2">
           <div className="flex min-h-0 min-w-0 flex-col pt-2">
             <Waterfall run={run} steps={steps} nodes={nodes} chosen={chosen} onChoose={choose}>

@@ -1,6 +1,7 @@
 /** All runs: filters, live states, retry, replay and cancel of many. */
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation, useSearch } from "wouter";
+import { useIsAdmin } from "../app/session.ts";
 import { useKeys } from "../app/use-global-keys.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { plural } from "../ui/format.ts";
@@ -18,6 +19,7 @@ export default function RunsPage() {
   const filter = useMemo(() => readRunFilter(search), [search]);
   const list = useRuns(filter);
   const { items } = list;
+  const isAdmin = useIsAdmin();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [current, setCurrent] = useState<string>();
   const [progress, setProgress] = useState<string>();
@@ -93,7 +95,7 @@ export default function RunsPage() {
           {list.added > 0 ? `${plural(list.added, "new run")}. Press N to show them.` : ""}
         </p>
       </section>
-      {chosen.length > 0 && (
+      {isAdmin && chosen.length > 0 && (
         <RunSelection
           count={chosen.length}
           all={items.length}

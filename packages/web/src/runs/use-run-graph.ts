@@ -5,11 +5,14 @@ import type { Flow } from "../api/types.ts";
 import { useVersion } from "../canvas/use-published.ts";
 import type { RunView } from "./run-data.ts";
 
-export const useRunGraph = ({ flow_id, version }: Pick<RunView, "flow_id" | "version">) =>
-  useVersion({ id: flow_id, version });
+export const useRunGraph = (
+  { flow_id, version }: Pick<RunView, "flow_id" | "version">,
+  enabled: boolean,
+) => useVersion({ id: flow_id, version }, enabled);
 
-export const useFlow = (id: string) =>
+export const useFlow = (id: string, enabled: boolean) =>
   useQuery({
     queryKey: ["flows", id],
+    enabled,
     queryFn: () => api.get<Flow>(path`/api/flows/${id}`),
   });
