@@ -182,7 +182,7 @@ it("shows operators the webhooks that GitHub failed to deliver, and why they can
   await section.getByRole("listitem").filter({ hasText: "issues.opened" }).waitFor();
   const last = section.getByRole("listitem").filter({ hasText: "push" });
   await last
-    .getByText("503 (503). It failed again after 5 redeliveries.", { exact: false })
+    .getByText("Response: 503. It failed again after 5 redeliveries.", { exact: false })
     .waitFor();
   expect(await findBarriers(page)).toEqual([]);
 

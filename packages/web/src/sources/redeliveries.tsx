@@ -79,7 +79,7 @@ function RedeliveryRow({ redelivery }: { redelivery: Redelivery }) {
       </code>
       <span className="wrap-anywhere type-meta text-ink-2">
         {status}
-        {status_code > 0 && ` (${status_code})`}
+        {status_code > 0 && !status.includes(String(status_code)) && ` (${status_code})`}
         {note !== null && `. ${note}`}
       </span>
       <span className="type-meta text-ink-2">
