@@ -40,6 +40,7 @@ import type { Explainer } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
 import type { TokenLookup } from "./tenants/local-token.ts";
 import type { Sessions } from "./tenants/sessions.ts";
+import { createTenantDeletions } from "./tenants/tenant-deletions.ts";
 
 export interface HubRoutesOptions {
   store: Store;
@@ -144,6 +145,13 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       tenancy,
       publicUrl,
       tenantDefaults: settings,
+      deletions: createTenantDeletions({
+        store,
+        now,
+        yieldToEventLoop: () => new Promise((resolve) => ports.timers.defer(resolve)),
+        isStopped: () => options.closing.aborted,
+        onError: options.onError,
+      }),
       connections: {
         timers: ports.timers,
         allowCommands: ports.openCommand !== undefined,

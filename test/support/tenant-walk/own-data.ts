@@ -17,7 +17,8 @@ export async function dump(
       const filled = request(each);
       const path = LISTS.includes(name) ? filled.path.replace(/\?.*/, "") : filled.path;
       const { text } = await send(hub, token, { ...filled, path });
-      dumped.set(name, text.replaceAll(/"last_used_at":("[^"]*"|null)/g, '"last_used_at":…'));
+      // The time of an export, and of the last use of a token.
+      dumped.set(name, text.replaceAll(/"(last_used_at|at)":("[^"]*"|null)/g, '"$1":…'));
     }
   }
   const sessions = await send(
@@ -43,6 +44,9 @@ export const missingIds = ({ ids }: WalkedTenant, dumped: Map<string, string>): 
   );
 };
 
+/** Revokes the token too. */
+const DELETES_ALL = "DELETE /api/tenants/{tenant}";
+
 const CONFLICT = /is already processed|is not claimed by this token|has no OAuth sign-in/;
 
 /** A tenant's requests with its own ids succeed, or conflict with what it has stored. */
@@ -53,7 +57,13 @@ export async function walkOwnIds(
 ): Promise<string[]> {
   const findings: string[] = [];
   const destroys = ({ name }: WalkedRequest) =>
-    /_DELETE$|_REMOVE$|unsubscribe$/.test(name) ? 1 : name.startsWith("DELETE") ? 2 : 0;
+    name === DELETES_ALL
+      ? 3
+      : /_DELETE$|_REMOVE$|unsubscribe$/.test(name)
+        ? 1
+        : name.startsWith("DELETE")
+          ? 2
+          : 0;
   const ordered = requests.toSorted(
     (one, other) =>
       destroys(one) - destroys(other) || (destroys(one) === 0 ? 0 : byLength(one, other)),

@@ -71,7 +71,11 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
     [
       ...sessionRoutes({ sessions, store, tokens, hubInfo, now }),
       ...tokenRoutes({ store, tokens, tenancy: "github", newId, now }),
-      ...tenantRoutes({ store, tokens, defaults: {} as never, now }),
+      ...tenantRoutes({
+        ...{ store, tokens, tenancy: "github", now },
+        defaults: {} as never,
+        deletions: {} as never,
+      }),
     ],
     createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
   );

@@ -23,7 +23,7 @@ import { nodeTypeRoutes } from "./node-type-routes.ts";
 import type { Route } from "./route.ts";
 import { secretRoutes } from "./secret-routes.ts";
 import { sourceRoutes } from "./source-routes.ts";
-import { type TenantDefaults, tenantRoutes } from "./tenant-routes.ts";
+import { type TenantDefaults, type TenantRoutes, tenantRoutes } from "./tenant-routes.ts";
 import { type TokenRoutes, tokenRoutes } from "./token-routes.ts";
 import { toolNameRoutes } from "./tool-name-routes.ts";
 
@@ -38,6 +38,7 @@ export interface ManagementOptions {
   tenancy: TokenRoutes["tenancy"];
   publicUrl: string | undefined;
   tenantDefaults: TenantDefaults;
+  deletions: TenantRoutes["deletions"];
   connections: Omit<ConnectionRegistryOptions, "store" | "seal"> & {
     /** Undefined if no hub runs. */
     calls: Pick<Connections, "callTool"> | undefined;
@@ -66,7 +67,14 @@ export function managementRoutes(options: ManagementOptions): Route[] {
     }),
     ...nodeTypeRoutes(registry),
     ...tokenRoutes({ store, tokens, tenancy, newId, now }),
-    ...tenantRoutes({ store, tokens, defaults: options.tenantDefaults, now }),
+    ...tenantRoutes({
+      store,
+      tokens,
+      tenancy,
+      defaults: options.tenantDefaults,
+      deletions: options.deletions,
+      now,
+    }),
     ...sourceRoutes({ store, sources: createSources({ store, seal, newId, now }), publicUrl }),
   ];
 }

@@ -2,8 +2,10 @@ import { Hono } from "hono";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
+import { appendEvents, sampleEvents } from "../store/contract/sample.ts";
 import type { Store } from "../store/store.ts";
 import { createAuthorizer } from "../tenants/authorizer.ts";
+import { createTenantDeletions } from "../tenants/tenant-deletions.ts";
 import { createToken, EVERY_TENANT } from "../tenants/tokens.ts";
 import { createAuthorizeRequest } from "./authorize-request.ts";
 import { mountRoutes } from "./route.ts";
@@ -20,16 +22,27 @@ let store: Store;
 let app: Hono;
 let operator: string;
 let acme: string;
+let deleted: () => Promise<void>;
 
 beforeEach(async () => {
   store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const now = () => NOW;
   const authorizer = createAuthorizer({ store, now, everyTenant: undefined });
+  const deletions = createTenantDeletions({
+    store,
+    now,
+    yieldToEventLoop: async () => {},
+    isStopped: () => false,
+    onError(error) {
+      throw error;
+    },
+  });
+  deleted = deletions.idle;
   app = new Hono();
   mountRoutes(
     app,
-    tenantRoutes({ store, tokens: store, defaults, now }),
+    tenantRoutes({ store, tokens: store, tenancy: "github", defaults, deletions, now }),
     createAuthorizeRequest({ authorizer, checkHost: () => undefined }),
   );
   const tokenFor = (...tenants: string[]) =>
@@ -116,6 +129,8 @@ describe("an admin of one tenant", () => {
       ["umbrella", "none", "umbrella?tenant=acme", "umbrella?tenant=umbrella"].flatMap((path) => [
         call("GET", `/api/tenants/${path}`, acme),
         call("PATCH", `/api/tenants/${path}`, acme, { processed_days: 1 }),
+        call("DELETE", `/api/tenants/${path}`, acme),
+        call("GET", `/api/tenants/${path.replace(/\b(?=\?|$)/, "/export")}`, acme),
       ]),
     );
     for (const { status, json } of responses) {
@@ -127,4 +142,39 @@ describe("an admin of one tenant", () => {
     );
     expect((await store.getTenant("umbrella"))?.processed_for).toBeNull();
   });
+});
+
+describe("the deletion of a tenant", () => {
+  it("is accepted from its admin, whose token ends with it", async () => {
+    await appendEvents(store, sampleEvents(3), "acme");
+    const accepted = await call("DELETE", "/api/tenants/acme", acme);
+    expect([accepted.status, accepted.json]).toEqual([202, { id: "acme", deleting: true }]);
+    await deleted();
+    expect((await call("GET", "/api/tenants/acme", operator)).status).toBe(404);
+    expect((await call("DELETE", "/api/tenants/acme", operator)).status).toBe(404);
+    expect((await call("GET", "/api/tenants", operator)).json.items).toMatchObject([
+      { id: "umbrella" },
+    ]);
+  });
+
+  it("is refused on a hub with one tenant", async () => {
+    const [, , , , remove] = tenantRoutes({
+      ...{ store, tokens: store, tenancy: "single", defaults, now: () => NOW },
+      deletions: { start: () => Promise.reject(new Error("unexpected deletion")) },
+    });
+    expect(remove?.method).toBe("delete");
+    await expect(remove?.handle({ tenant: "local" } as never)).rejects.toThrow(
+      "the only tenant of this hub",
+    );
+  });
+});
+
+it("exports a tenant as NDJSON", async () => {
+  await appendEvents(store, sampleEvents(2), "acme");
+  const response = await app.request("http://hub/api/tenants/acme/export", {
+    headers: { authorization: `Bearer ${acme}` },
+  });
+  expect(response.headers.get("content-type")).toBe("application/x-ndjson");
+  const kinds = (await response.text()).split("\n").map((line) => line && JSON.parse(line).kind);
+  expect(kinds).toEqual(["export", "tenant", "token", "event", "event", "end", ""]);
 });

@@ -2,10 +2,12 @@
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Retention, Store, Tenant, TenantSettings } from "../store/store.ts";
+import { exportTenant } from "../tenants/export-tenant.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
+import type { TenantDeletions } from "../tenants/tenant-deletions.ts";
 import { EVERY_TENANT } from "../tenants/tokens.ts";
 import { assertForAll } from "./for-all-tenants.ts";
-import { defineRoute, noSuchTenant, type Route } from "./route.ts";
+import { defineRoute, NO_STORE, noSuchTenant, type Route } from "./route.ts";
 import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts";
 
 const tag = "tenants";
@@ -42,6 +44,7 @@ const settingsView = z.object({
 const tenantDetails = tenantView.extend({
   events: z.int().describe("The number of events ever received."),
   bytes: z.int().describe("The size of the stored payloads."),
+  deleting: z.boolean().describe("Whether its data is being deleted."),
   settings: settingsView.describe("The tenant's own settings. Null: the hub's setting applies."),
   in_force: settingsView.describe("The settings that apply. Null: no limit."),
   installations: z
@@ -85,13 +88,19 @@ const inForce = (tenant: TenantSettings, { quota, retention }: TenantDefaults) =
 const OPERATORS = ["quota", "max_bytes"] as const;
 
 export interface TenantRoutes {
-  store: Pick<Store, "getTenant" | "listTenants" | "listInstallations" | "putTenant">;
+  store: Pick<
+    Store,
+    "getTenant" | "listTenants" | "listInstallations" | "putTenant" | "exportRows" | "getPayload"
+  >;
   tokens: TokenLookup;
+  tenancy: "single" | "github";
   defaults: TenantDefaults;
+  deletions: Pick<TenantDeletions, "start">;
   now: () => number;
 }
 
-export function tenantRoutes({ store, tokens, defaults, now }: TenantRoutes): Route[] {
+export function tenantRoutes(options: TenantRoutes): Route[] {
+  const { store, tokens, tenancy, defaults, deletions, now } = options;
   async function details(id: string): Promise<z.input<typeof tenantDetails>> {
     const [tenant, installations] = await Promise.all([
       store.getTenant(id),
@@ -102,6 +111,7 @@ export function tenantRoutes({ store, tokens, defaults, now }: TenantRoutes): Ro
       ...viewTenant(tenant),
       events: tenant.seq,
       bytes: tenant.bytes,
+      deleting: tenant.deleting,
       settings: viewSettings(tenant),
       in_force: inForce(tenant, defaults),
       installations: installations.map(({ id: installation, account, ...state }) => ({
@@ -184,6 +194,44 @@ export function tenantRoutes({ store, tokens, defaults, now }: TenantRoutes): Ro
         if (!(await store.getTenant(tenant))) throw noSuchTenant(tenant);
         await store.putTenant({ id: tenant, at: now(), ...change });
         return { json: await details(tenant) };
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/tenants/:tenant/export",
+      summary:
+        "Export all data of a tenant, one JSON object per line, without credentials. The last line has the kind `end`",
+      tag,
+      scope: "admin",
+      response: { status: 200, type: "application/x-ndjson" },
+      async handle({ tenant }) {
+        if (!(await store.getTenant(tenant))) throw noSuchTenant(tenant);
+        return new Response(exportTenant(store, tenant, now()), {
+          headers: {
+            "content-type": "application/x-ndjson",
+            "content-disposition": `attachment; filename="tenant-${encodeURIComponent(tenant)}.ndjson"`,
+            ...NO_STORE,
+          },
+        });
+      },
+    }),
+    defineRoute({
+      method: "delete",
+      path: "/api/tenants/:tenant",
+      summary:
+        "Delete all data of a tenant: its tokens are revoked and its webhooks refused at once, the rest follows. The tenant exists until then",
+      tag,
+      scope: "admin",
+      response: { status: 202, schema: z.object({ id: z.string(), deleting: z.boolean() }) },
+      async handle({ tenant }) {
+        if (tenancy === "single")
+          throw new RequestError(
+            "conflict",
+            "tenant",
+            `${tenant} is the only tenant of this hub. To delete everything, stop the hub, and delete its data folder and its database.`,
+          );
+        if (!(await deletions.start(tenant))) throw noSuchTenant(tenant);
+        return { status: 202, json: { id: tenant, deleting: true } };
       },
     }),
   ];

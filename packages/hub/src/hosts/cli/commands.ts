@@ -12,6 +12,7 @@ import { open } from "./open.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { source } from "./source.ts";
+import { tenant } from "./tenant.ts";
 import { token } from "./token.ts";
 
 export const commands: readonly Command[] = [
@@ -23,6 +24,7 @@ export const commands: readonly Command[] = [
   token,
   source,
   connection,
+  tenant,
   flows,
   importFlows,
   bridge,

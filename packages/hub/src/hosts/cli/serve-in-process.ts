@@ -9,6 +9,7 @@ import type { Store } from "../../store/store.ts";
 import { createAuthorizer } from "../../tenants/authorizer.ts";
 import { withLocalToken } from "../../tenants/local-token.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
+import { createTenantDeletions } from "../../tenants/tenant-deletions.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { hubSettings } from "../hub-settings.ts";
 import { createSandbox } from "../node/sandbox.ts";
@@ -34,6 +35,15 @@ export async function serveInProcess(
   app.onError((error) => {
     throw error;
   });
+  const deletions = createTenantDeletions({
+    store,
+    now,
+    yieldToEventLoop: () => new Promise((resolve) => systemTimers.defer(resolve)),
+    isStopped: () => false,
+    onError(error) {
+      throw error;
+    },
+  });
   const routes = managementRoutes({
     store,
     tokens,
@@ -45,6 +55,7 @@ export async function serveInProcess(
     tenancy: settings.tenancy,
     publicUrl: settings.publicUrl,
     tenantDefaults: hubSettings(settings, 0),
+    deletions,
     connections: {
       timers: systemTimers,
       allowCommands: settings.allowCommands === "on",
@@ -57,7 +68,10 @@ export async function serveInProcess(
   return {
     fetch: async (input, init) => app.fetch(new Request(input, init)),
     token,
-    close: sandbox.close,
+    async close() {
+      await deletions.idle();
+      await sandbox.close();
+    },
   };
 }
 

@@ -1,0 +1,202 @@
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { createInterface } from "node:readline/promises";
+import { setTimeout as wait } from "node:timers/promises";
+import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
+import { loadSettings } from "../node/load-settings.ts";
+import type { Settings } from "../settings.ts";
+import {
+  assertNoMoreArguments,
+  type Command,
+  CommandFailed,
+  type Parsed,
+  print,
+  table,
+  text,
+  UsageError,
+} from "./command.ts";
+import { type HubClient, HubRequestFailed } from "./hub-client.ts";
+import { sameHubFlags } from "./same-hub-flags.ts";
+import { bold, dim, green } from "./style.ts";
+import { withHub } from "./with-hub.ts";
+
+export const tenant: Command = {
+  name: "tenant",
+  usage: "list | show ID | export ID | delete ID [options]",
+  summary: "list tenants, export or delete all data of one",
+  details:
+    "`export` writes NDJSON: events with payloads, flows, runs and settings, without credentials.\n" +
+    "`delete` revokes the tenant's tokens, refuses its webhooks and deletes its data.",
+  options: {
+    output: { type: "string", value: "FILE", help: "with export: the file (standard output)" },
+    yes: { type: "boolean", help: "with delete: do not ask for confirmation" },
+    json: { type: "boolean", help: "print JSON" },
+  },
+  settings: ["url", "token", "data", "databaseUrl", "tenancy"],
+  async run({ positionals, flags }) {
+    const [name, id, ...rest] = positionals;
+    const action = { list, show, export: exportAll, delete: remove }[name ?? ""];
+    if (!action) throw new UsageError("Missing action: list, show ID, export ID, or delete ID.");
+    assertNoMoreArguments(action === list && id !== undefined ? [id, ...rest] : rest);
+    const settings = loadSettings(flags);
+    let tenancy: Settings["tenancy"] | undefined;
+    const tenantIn = (found: typeof tenancy) => {
+      tenancy = found;
+      return undefined;
+    };
+    await withHub(settings, { create: false, tenantIn }, (hub) => {
+      const known = id ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
+      if (known === undefined && action !== list)
+        throw new UsageError(
+          `Missing argument ID. \`npx signalbox tenant list${sameHubFlags(settings)}\` shows the ids.`,
+        );
+      return action(hub, flags, known ?? "");
+    });
+  },
+};
+
+type Action = (hub: HubClient, flags: Parsed["flags"], id: string) => Promise<void>;
+
+interface TenantView {
+  id: string;
+  name: string | null;
+  pending: number;
+  created_at: string | null;
+}
+
+interface TenantSettings {
+  quota: number | null;
+  processed_days: number;
+  pending_days: number;
+  max_bytes: number;
+}
+
+interface TenantDetails extends TenantView {
+  events: number;
+  bytes: number;
+  deleting: boolean;
+  settings: Record<keyof TenantSettings, number | null>;
+  in_force: TenantSettings;
+  installations: {
+    id: string;
+    account: string | null;
+    suspended_at: string | null;
+    removed_at: string | null;
+  }[];
+}
+
+const pathOf = (id: string) => `/api/tenants/${encodeURIComponent(id)}`;
+
+const list: Action = async (hub, flags) => {
+  const tenants: TenantView[] = [];
+  let cursor: string | null | undefined;
+  do {
+    const page = await hub.request<{ items: TenantView[]; next_cursor: string | null }>(
+      "GET",
+      "/api/tenants",
+      { query: { limit: 100, cursor: cursor ?? undefined } },
+    );
+    tenants.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor);
+  if (flags.json) return print(JSON.stringify(tenants));
+  if (tenants.length === 0)
+    return print("No tenants. The first webhook of an account creates one.");
+  print(
+    table([
+      ["ID", "NAME", "PENDING", "CREATED"],
+      ...tenants.map(({ id, name, pending, created_at }) => [
+        id,
+        name ?? "",
+        String(pending),
+        created_at?.slice(0, 10) ?? "",
+      ]),
+    ]),
+  );
+};
+
+const show: Action = async (hub, flags, id) => {
+  const found = await hub.request<TenantDetails>("GET", pathOf(id));
+  if (flags.json) return print(JSON.stringify(found));
+  const { settings, in_force } = found;
+  const setting = (name: keyof TenantSettings, unit: string) =>
+    `${in_force[name] === null ? "none" : `${in_force[name]} ${unit}`}${settings[name] === null ? dim(" (the hub's)") : ""}`;
+  print(
+    table([
+      ["ID", `${bold(found.id)}${found.deleting ? " (is being deleted)" : ""}`],
+      ["NAME", found.name ?? ""],
+      ["CREATED", found.created_at?.slice(0, 10) ?? ""],
+      ["EVENTS", `${found.events} received, ${found.pending} pending, ${found.bytes} bytes`],
+      ["QUOTA", setting("quota", "pending events")],
+      ["KEEPS", `processed ${setting("processed_days", "days")}`],
+      ["", `pending ${setting("pending_days", "days")}`],
+      ["", `at most ${setting("max_bytes", "bytes")}`],
+      ...found.installations.map(({ id: installation, account, suspended_at, removed_at }) => [
+        "INSTALLATION",
+        `${installation} ${account ?? ""} ${removed_at ? "removed" : suspended_at ? "suspended" : "active"}`,
+      ]),
+    ]),
+  );
+};
+
+const exportAll: Action = async (hub, flags, id) => {
+  const file = text(flags.output);
+  const response = await hub.open("GET", `${pathOf(id)}/export`);
+  const target = file === undefined ? process.stdout : createWriteStream(file, { mode: 0o600 });
+  let end = Buffer.alloc(0);
+  for await (const chunk of response.body ?? []) {
+    end = Buffer.concat([end, chunk]).subarray(-200);
+    if (!target.write(chunk)) await once(target, "drain");
+  }
+  if (file !== undefined) {
+    target.end();
+    await once(target, "finish");
+  }
+  const rows = /\n\{"kind":"end","rows":(\d+)\}\n$/.exec(end.toString())?.[1];
+  if (rows === undefined)
+    throw new CommandFailed("The export is incomplete: the hub ended it. Run the command again.");
+  if (file === undefined) return;
+  print(
+    flags.json
+      ? JSON.stringify({ id, file, rows: Number(rows) })
+      : `${green("✓")} exported ${rows} rows of tenant ${id} to ${file}`,
+  );
+};
+
+const remove: Action = async (hub, flags, id) => {
+  const { name } = await hub.request<TenantDetails>("GET", pathOf(id));
+  if (!flags.yes) await confirm(id, name);
+  await hub.request("DELETE", pathOf(id));
+  const isRevoked = await untilGone(hub, id);
+  if (flags.json) return print(JSON.stringify({ id, deleted: !isRevoked, deleting: isRevoked }));
+  print(
+    isRevoked
+      ? `${green("✓")} the hub deletes tenant ${id}; the token of this command was revoked with it`
+      : `${green("✓")} deleted tenant ${id}`,
+  );
+};
+
+async function confirm(id: string, name: string | null): Promise<void> {
+  if (!process.stdin.isTTY)
+    throw new UsageError("The deletion cannot be undone: confirm it with --yes.");
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await prompt.question(
+    `This deletes all data of tenant ${id}${name === null ? "" : ` (${name})`}. Type its id to confirm: `,
+  );
+  prompt.close();
+  if (answer.trim() !== id) throw new CommandFailed("Nothing was deleted: that is not its id.");
+}
+
+/** Waits for the end of the deletion. True if the token is no longer valid. */
+async function untilGone(hub: HubClient, id: string): Promise<boolean> {
+  for (;;) {
+    try {
+      await hub.request("GET", pathOf(id));
+    } catch (error) {
+      const status = error instanceof HubRequestFailed ? error.status : undefined;
+      if (status === 404 || status === 401) return status === 401;
+      throw error;
+    }
+    await wait(200);
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * All data of a tenant as NDJSON: one line per row, without credentials. The rows are read in small
+ * pages while the client reads the stream, so that memory is bounded.
+ */
+import { toBase64 } from "../lib/hmac.ts";
+import type { Row, Value } from "../store/sql.ts";
+import type { Payload, Store } from "../store/store.ts";
+import type { ExportPage } from "../store/tenant-data-store.ts";
+import {
+  keptTables,
+  type OwnedTable,
+  type TenantTable,
+  tenantTables,
+} from "../store/tenant-tables.ts";
+
+type ExportStore = Pick<Store, "exportRows" | "getPayload">;
+
+/** Rows of runs and steps can have some megabytes. */
+const PAGE = 20;
+const CHUNK_CHARACTERS = 64 * 1024;
+
+export function exportTenant(store: ExportStore, tenant: string, now: number): ReadableStream {
+  const lines = exportLines(store, tenant, now);
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    async pull(controller) {
+      let text = "";
+      while (text.length < CHUNK_CHARACTERS) {
+        const { done, value } = await lines.next();
+        if (done) {
+          if (text !== "") controller.enqueue(encoder.encode(text));
+          controller.close();
+          return;
+        }
+        text += `${value}\n`;
+      }
+      controller.enqueue(encoder.encode(text));
+    },
+    async cancel() {
+      await lines.return(undefined);
+    },
+  });
+}
+
+/** The last line has the kind `end`: without it, the export is incomplete. */
+async function* exportLines(store: ExportStore, tenant: string, now: number) {
+  yield JSON.stringify({ kind: "export", format: 1, tenant, at: new Date(now).toISOString() });
+  let rows = 0;
+  for (const table of [...keptTables, ...tenantTables]) {
+    if (!table.kind) continue;
+    const children = (table.owned ?? []).filter(({ kind }) => kind !== undefined);
+    for await (const row of readRows(store, { tenant, table: table.id ?? table.name })) {
+      rows += 1;
+      const payload =
+        table.name === "events" ? await store.getPayload(tenant, row.seq as number) : undefined;
+      yield lineOf(table, row, payload);
+      for (const child of children)
+        for await (const owned of readRows(store, {
+          tenant,
+          table: child.name,
+          owner: row.id as string,
+        })) {
+          rows += 1;
+          yield lineOf(child, owned);
+        }
+    }
+  }
+  yield JSON.stringify({ kind: "end", rows });
+}
+
+async function* readRows(
+  store: ExportStore,
+  page: Omit<ExportPage, "limit" | "after">,
+): AsyncGenerator<Row> {
+  let after: readonly Value[] | undefined;
+  do {
+    const { rows, next } = await store.exportRows({
+      ...page,
+      limit: PAGE,
+      ...(after && { after }),
+    });
+    yield* rows;
+    after = next ?? undefined;
+  } while (after);
+}
+
+function lineOf(table: TenantTable | OwnedTable, row: Row, payload?: Payload): string {
+  const { kind, exported = [] } = table;
+  const members = exported.map((name) => `${JSON.stringify(name)}:${memberOf(table, name, row)}`);
+  const more = payload ? [JSON.stringify(viewPayload(payload)).slice(1, -1)] : [];
+  return `{${[`"kind":${JSON.stringify(kind)}`, ...members, ...more].join(",")}}`;
+}
+
+function memberOf({ json, flags }: TenantTable | OwnedTable, name: string, row: Row): string {
+  const value = row[name] ?? null;
+  // The text of a large value is stored as it was received, possibly with line breaks.
+  if (json?.includes(name)) return value === null ? "null" : String(value).replace(/[\r\n]/g, " ");
+  if (flags?.includes(name)) return String(value === 1);
+  const isTime = typeof value === "number" && /_(at|until)$/.test(name);
+  return JSON.stringify(isTime ? new Date(value).toISOString() : value);
+}
+
+/** The body as text, so that its signature can still be verified; as Base64 if it is not UTF-8. */
+function viewPayload({ content_type, headers, body }: Payload) {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
+    return { content_type, headers, body: text };
+  } catch {
+    return { content_type, headers, body_base64: toBase64(body) };
+  }
+}
