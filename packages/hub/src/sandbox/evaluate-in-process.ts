@@ -4,8 +4,9 @@ import type { JavaScriptHost } from "./run-javascript.ts";
 import { throughJson } from "./serialize.ts";
 
 /**
- * Evaluates in the calling isolate, for hosts without processes, such as Durable Objects. A slow
- * expression blocks the isolate: `Code` has its CPU limit, but JSONata has no limit here.
+ * Evaluates in the calling isolate, for hosts without processes, such as Durable Objects. The clock does
+ * not advance there during a computation, so `Code` and JSONata (`stepsPerMs`) are limited by their
+ * steps. Regular expressions and JSON schemas are not: they block the isolate until the host ends it.
  */
 export const createEvaluateInProcess =
   (host: JavaScriptHost): Evaluate =>

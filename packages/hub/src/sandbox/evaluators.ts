@@ -8,12 +8,14 @@ import {
   type Program,
   type SerializedEvaluation,
   type SerializedResult,
+  timeLimitExceeded,
   type WebhookToRead,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
 import { runSelect } from "@signalbox/rules/flows/select.ts";
 import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
+import { type StepBudget, StepLimitExceeded } from "@signalbox/rules/match/expression.ts";
 import { runFilters } from "@signalbox/rules/match/filter.ts";
 import { runMatches } from "@signalbox/rules/match/match-request.ts";
 import { readCallbackInSandbox } from "../ingest/callback/read-large-callback.ts";
@@ -37,10 +39,10 @@ type BodyLanguage = "payload" | "webhook" | "callback" | "match";
 const bodyEvaluators: { [Name in BodyLanguage]: Evaluator<Name, Uint8Array> } = {
   payload: async ({ payload, data: body }) =>
     succeeded(readPayload(payload.source, { ...payload, body })),
-  match: async ({ expressions, event, payload, data: body }) =>
-    succeeded(
-      await runMatches(expressions, event, readPayload(payload.source, { ...payload, body })),
-    ),
+  match: async ({ expressions, event, payload, data: body, timeoutMs }, host) => {
+    const data = readPayload(payload.source, { ...payload, body });
+    return succeeded(await runMatches(expressions, event, data, stepBudget(timeoutMs, host)));
+  },
   callback: async ({ data }) => succeeded(readCallbackInSandbox(data)),
   webhook: async ({ webhook, data }) =>
     succeeded(readWebhookInSandbox(sourceOf(webhook), webhook, data)),
@@ -55,9 +57,10 @@ const sourceOf = ({ source }: WebhookToRead): SourceDefinition => {
 const evaluators: { [Name in Exclude<Language, BodyLanguage>]: Evaluator<Name> } = {
   javascript: runJavaScript,
   "javascript-syntax": checkSyntax,
-  jsonata: ({ expression, data }) => runJsonata(expression, JSON.parse(data)),
-  "jsonata-filters": async ({ expressions, data }) =>
-    succeeded(await runFilters(expressions, JSON.parse(data))),
+  jsonata: ({ expression, data, timeoutMs }, host) =>
+    runJsonata(expression, JSON.parse(data), stepBudget(timeoutMs, host)),
+  "jsonata-filters": async ({ expressions, data, timeoutMs }, host) =>
+    succeeded(await runFilters(expressions, JSON.parse(data), stepBudget(timeoutMs, host))),
   "jsonata-analysis": async ({ expressions }) => succeeded(expressions.map(analyzeExpression)),
   "json-schema": async ({ data }) =>
     succeeded((JSON.parse(data) as SchemaCheck[]).map((check) => validateInProcess(check) ?? null)),
@@ -68,6 +71,9 @@ const evaluators: { [Name in Exclude<Language, BodyLanguage>]: Evaluator<Name> }
   "payload-match": async ({ data, conditions }) =>
     succeeded(areFulfilled(conditions, JSON.parse(data))),
 };
+
+const stepBudget = (timeoutMs: number, { stepsPerMs }: JavaScriptHost): StepBudget | undefined =>
+  stepsPerMs === undefined ? undefined : { left: timeoutMs * stepsPerMs };
 
 const succeeded = (output: unknown): SerializedResult => ({
   log: [],
@@ -95,7 +101,10 @@ export async function evaluateSerialized(
   evaluation: SerializedEvaluation,
   host: JavaScriptHost,
 ): Promise<SerializedResult> {
-  const result = await evaluate(evaluation, host);
+  const result = await evaluate(evaluation, host).catch((error: unknown): SerializedResult => {
+    if (!(error instanceof StepLimitExceeded)) throw error;
+    return { log: [], ...timeLimitExceeded(evaluation.timeoutMs) };
+  });
   if ("error" in result) return result;
   const { log, output, parts = [] } = result;
   // The caller checks the depth of a small output when it has parsed it.

@@ -29,6 +29,8 @@ import {
 export interface JavaScriptHost {
   /** The compiled module of QuickJS. */
   engine: WebAssembly.Module;
+  /** Set if the host has no deadline for JSONata: how many steps count as one millisecond. */
+  stepsPerMs?: number;
 }
 
 type JavaScriptEvaluation = Extract<SerializedEvaluation, { language: "javascript" }> & {

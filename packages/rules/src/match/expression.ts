@@ -24,15 +24,39 @@ export function compileExpression(text: string): jsonata.Expression {
   return expression;
 }
 
+/** The steps that evaluations may still take, on hosts whose evaluators have no deadline. */
+export interface StepBudget {
+  left: number;
+}
+
+export class StepLimitExceeded extends Error {}
+
+/** Throws `StepLimitExceeded` if the budget ends. Every node of the expression that is evaluated is a step. */
 export async function evaluateExpression(
   text: string,
   data: Json,
+  budget?: StepBudget,
 ): Promise<{ value: unknown } | { problem: string }> {
   try {
-    return { value: (await compileExpression(text).evaluate(data)) as unknown };
+    const expression = budget ? withBudget(text, budget) : compileExpression(text);
+    return { value: (await expression.evaluate(data)) as unknown };
   } catch (error) {
+    if (error instanceof StepLimitExceeded) throw error;
     return { problem: describeError(error) };
   }
+}
+
+/** JSONata calls the function that is bound to this symbol before each step. */
+const ON_STEP = Symbol.for("jsonata.__evaluate_entry") as unknown as string;
+
+/** Not cached: the budget belongs to one evaluation. */
+function withBudget(text: string, budget: StepBudget): jsonata.Expression {
+  const expression = jsonata(text);
+  expression.assign(ON_STEP, () => {
+    budget.left -= 1;
+    if (budget.left < 0) throw new StepLimitExceeded("The expression takes too many steps.");
+  });
+  return expression;
 }
 
 /** JSONata throws plain objects with a message and a position. */

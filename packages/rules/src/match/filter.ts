@@ -1,6 +1,6 @@
 /** The filter of a trigger: a JSONata expression that must be true for the event. */
 import type { Json } from "../json.ts";
-import { evaluateExpression, isJsonataFunction } from "./expression.ts";
+import { evaluateExpression, isJsonataFunction, type StepBudget } from "./expression.ts";
 
 export const FILTER_LENGTH = 2000;
 export const FILTER_TIMEOUT_MS = 1000;
@@ -14,10 +14,14 @@ export type EvaluateFilters = (
 ) => Promise<readonly FilterResult[]>;
 
 /** Runs inside an evaluator, which enforces the deadline. */
-export const runFilters: EvaluateFilters = async (expressions, event) => {
+export const runFilters = async (
+  expressions: readonly string[],
+  event: Json,
+  budget?: StepBudget,
+): Promise<readonly FilterResult[]> => {
   const results: FilterResult[] = [];
   for (const expression of expressions) {
-    const result = await evaluateExpression(expression, event);
+    const result = await evaluateExpression(expression, event, budget);
     results.push("problem" in result ? result : { holds: isTrue(result.value) });
   }
   return results;

@@ -1,5 +1,6 @@
 /** Compares triggers with an event in the sandbox, if its payload is large or comparing takes long. */
 import type { Json } from "../json.ts";
+import type { StepBudget } from "./expression.ts";
 import { runFilters } from "./filter.ts";
 import { laneKey } from "./lane-key.ts";
 import {
@@ -26,12 +27,13 @@ export async function runMatches(
   expressions: readonly string[],
   event: Omit<MatchEvent, "data">,
   data: Json,
+  budget?: StepBudget,
 ): Promise<MatchResult[]> {
   const results: MatchResult[] = [];
   for (const expression of expressions) {
     const { trigger, keys } = JSON.parse(expression) as MatchRequest;
     const [verdict] = await matchTriggers({ ...event, data }, [trigger], {
-      evaluateFilters: runFilters,
+      evaluateFilters: (filters, event) => runFilters(filters, event, budget),
     });
     results.push({
       verdict: verdict as Verdict,

@@ -32,6 +32,9 @@ export interface ObjectHubOptions {
   tenant?: string | undefined;
 }
 
+/** About as many steps of JSONata as a Worker takes in a millisecond. */
+const STEPS_PER_MS = 500;
+
 /** Set by Cloudflare; a client cannot set it. */
 const CLIENT_ADDRESS = "cf-connecting-ip";
 
@@ -58,7 +61,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
       fetch: webFetch,
     }),
     readWebFile: createReadWebFile(env.ASSETS),
-    evaluate: createEvaluateInProcess({ engine }),
+    evaluate: createEvaluateInProcess({ engine, stepsPerMs: STEPS_PER_MS }),
     makeHmacKey: webHmacKey,
     sha256Hex,
     timers,

@@ -1,0 +1,73 @@
+import { expect, it } from "vitest";
+import { createGuardedFetch, createGuardedWebFetch } from "./guarded-fetch.ts";
+
+/** A fetch that redirects `/to?url=…`, and otherwise returns the URL and the headers that it got. */
+function setUp(allowPrivate: boolean | string[] = false) {
+  const requested: string[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const url = new URL(String(input));
+    requested.push(url.href);
+    const to = url.searchParams.get("url");
+    if (to !== null) return new Response("moved", { status: 307, headers: { location: to } });
+    return Response.json({
+      url: url.href,
+      headers: Object.fromEntries(new Headers(init?.headers)),
+    });
+  };
+  const limits = { method: "GET", headers: {}, maxResponseBytes: 1_000, timeoutMs: 1_000 };
+  const guarded = createGuardedFetch({ allowPrivate, fetch });
+  const web = createGuardedWebFetch({ allowPrivate, allowHttp: false, fetch });
+  return {
+    requested,
+    web,
+    guarded: (url: string, more: object = {}) => guarded({ ...limits, url, ...more }),
+  };
+}
+
+it.each([
+  "https://127.0.0.1/x",
+  "https://10.1.2.3/",
+  "https://[::1]/",
+  "https://[::ffff:192.168.0.1]/",
+  "https://0x7f000001/",
+  "https://localhost/",
+  "https://x.localhost./",
+  "https://169.254.169.254/latest",
+])("calls neither %s, nor a redirect to it", async (url) => {
+  const { guarded, web, requested } = setUp();
+  const refused = { code: "address_refused" };
+  await expect(guarded(url)).rejects.toMatchObject(refused);
+  await expect(web(url)).rejects.toMatchObject(refused);
+  const redirect = `https://example.com/to?url=${encodeURIComponent(url)}`;
+  await expect(guarded(redirect, { redirects: 3 })).rejects.toMatchObject(refused);
+  await expect(web(redirect)).rejects.toMatchObject(refused);
+  expect(new Set(requested)).toEqual(new Set([redirect]));
+});
+
+it("calls private addresses that the operator allows", async () => {
+  const { guarded } = setUp(["10.1.2.3"]);
+  expect((await guarded("https://10.1.2.3/")).status).toBe(200);
+  await expect(guarded("https://10.1.2.4/")).rejects.toMatchObject({ code: "address_refused" });
+});
+
+it("sends credentials to the first origin only, and limits redirects and the size", async () => {
+  const { guarded, web } = setUp();
+  const headers = { authorization: "Bearer x", accept: "text/plain" };
+  const elsewhere = "https://example.com/to?url=https%3A%2F%2Fother.example%2F";
+  const sent = await guarded(elsewhere, { headers, redirects: 1 });
+  expect(JSON.parse(new TextDecoder().decode(sent.body))).toMatchObject({
+    url: "https://other.example/",
+    headers: { accept: "text/plain" },
+  });
+  expect(new TextDecoder().decode(sent.body)).not.toContain("Bearer");
+  expect(await (await web(elsewhere, { headers })).text()).not.toContain("Bearer");
+  expect((await guarded(elsewhere)).status).toBe(307);
+  const twice = `https://example.com/to?url=${encodeURIComponent(elsewhere)}`;
+  await expect(guarded(twice, { redirects: 1 })).rejects.toMatchObject({
+    code: "too_many_redirects",
+  });
+  await expect(guarded("https://example.com/", { maxResponseBytes: 9 })).rejects.toMatchObject({
+    code: "too_large",
+  });
+  await expect(guarded("http://example.com/")).rejects.toMatchObject({ code: "invalid_url" });
+});
