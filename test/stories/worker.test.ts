@@ -1,12 +1,18 @@
 /** What differs on Cloudflare: several objects serve one client, and an idle object is evicted. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
 import { startApi } from "../support/api-client.ts";
 import { deliver } from "../support/deliver.ts";
 import { clients } from "../support/events-client.ts";
+import { fixedPort } from "../support/fixed-port.ts";
+import { edge, node } from "../support/flow-samples.ts";
 import type { HubProcess } from "../support/hub-process.ts";
 import { openSse } from "../support/sse.ts";
 import { MAX_WAIT_MS, WAIT } from "../support/timeouts.ts";
+import { startWorkerProcess } from "../support/worker-process.ts";
 
 /** Delivers a webhook of the installation of an account. */
 async function deliverOf(hub: HubProcess, account: number, id: string): Promise<void> {
@@ -14,7 +20,9 @@ async function deliverOf(hub: HubProcess, account: number, id: string): Promise<
     installation: { id: account },
     repository: { full_name: `account-${account}/x`, owner: { id: account, login: `a${account}` } },
   });
-  expect((await deliver(hub.url, { body, id })).status).toBe(202);
+  // workerd closes idle connections without a notice.
+  const headers = { connection: "close" };
+  expect((await deliver(hub.url, { body, id, headers })).status).toBe(202);
 }
 
 async function openSocket(hub: HubProcess, token: string) {
@@ -98,4 +106,42 @@ it("evicts an idle object with its sockets open, and sends them the next event",
   await deliverOf(hub, 3, "third");
   expect(await closed).toBe(4401);
   expect(repos()).toEqual(["account-1/x", "account-2/x"]);
+});
+
+it("continues a run after a kill by its alarm, without a request", async () => {
+  const called: string[] = [];
+  const outside = createServer((request, response) => {
+    called.push(request.url ?? "");
+    response.end("{}");
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void outside.close());
+  await once(outside, "listening");
+  const { port } = outside.address() as AddressInfo;
+  const {
+    hub,
+    env,
+    expect: call,
+  } = await startApi("workerd", {
+    PORT: await fixedPort(),
+    SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
+    SIGNALBOX_RUN_LEASE: "1",
+  });
+  await call(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
+  const flow = await call(201, "POST", "/api/apps/desk/flows", {
+    name: "Later",
+    nodes: [
+      node("event", "Event", { source: "github", type: "issues" }),
+      node("wait", "Wait", { seconds: 3 }),
+      node("call", "HttpRequest", { url: `http://127.0.0.1:${port}/later` }),
+    ],
+    edges: [edge("event", "wait"), edge("wait", "call")],
+  });
+  await call(200, "POST", `/api/flows/${flow.json.id}/publish`);
+  await deliverOf(hub, 1, "first");
+  await hub.stop("SIGKILL");
+  expect(called).toEqual([]);
+  const data = env.SIGNALBOX_DATA ?? "";
+  const restarted = await startWorkerProcess({ data, env });
+  onTestFinished(async () => void (await restarted.stop("SIGKILL")));
+  await expect.poll(() => called).toEqual(["/later"]);
 });
