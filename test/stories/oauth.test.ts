@@ -12,26 +12,19 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SECRET } from "../support/deliver.ts";
 import { fixedPort } from "../support/fixed-port.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 import { type OAuthBrowser, signInBrowser } from "../support/oauth-browser.ts";
 import { tempFolder } from "../support/temp-folder.ts";
+import { startWorkerProcess } from "../support/worker-process.ts";
 
 const TOKEN = "sbx_oauth_story_0123";
 const REDIRECT = "http://127.0.0.1:7777/callback";
 
-const data = mkdtempSync(join(tmpdir(), "signalbox-"));
 let hub: HubProcess;
 let browser: OAuthBrowser;
-beforeAll(async () => {
-  hub = await startHubProcess({ data, env: { SIGNALBOX_TOKEN: TOKEN } });
-  browser = await signInBrowser(hub.url, TOKEN);
-});
-afterAll(async () => {
-  await hub?.stop();
-  rmSync(data, { recursive: true, force: true });
-});
 
 type Saved<Name extends "clientInformation" | "tokens" | "discoveryState"> = Awaited<
   ReturnType<NonNullable<OAuthClientProvider[Name]>>
@@ -78,91 +71,107 @@ const connect = async (authProvider: OAuthClientProvider) => {
   return { transport, client, connected: client.connect(transport) };
 };
 
-it("the SDK's client registers, asks for consent, connects and refreshes", async () => {
-  const { provider, kept } = createProvider();
-  const { transport, connected } = await connect(provider);
-  await expect(connected).rejects.toThrow(UnauthorizedError);
-  expect(kept.opened[0]?.searchParams.get("resource")).toBe(`${new URL(hub.url).origin}/mcp`);
-  const answer = await browser.decide(kept.opened[0] ?? "");
-  const { searchParams } = new URL(answer.headers.get("location") ?? "");
-  expect(searchParams.get("state")).toBe("state-of-the-sdk");
-  await transport.finishAuth(searchParams);
-
-  const second = await connect(provider);
-  await second.connected;
-  const { tools } = await second.client.listTools();
-  expect(tools.map(({ name }) => name)).toContain("get_pending_status");
-  await second.client.close();
-
-  // The access token ends: the SDK refreshes without the browser.
-  const before = kept.tokens;
-  const client_id = kept.client?.client_id ?? "";
-  const revoked = await fetch(`${hub.url}/oauth/revoke`, {
-    method: "POST",
-    body: new URLSearchParams({ token: before?.access_token ?? "", client_id }),
-  });
-  expect(revoked.status).toBe(200);
-  await expect.poll(() => statusOf(before?.access_token, "/mcp")).toBe(401);
-  const third = await connect(provider);
-  await third.connected;
-  await third.client.close();
-  expect(kept.tokens?.refresh_token).not.toBe(before?.refresh_token);
-  expect(kept.opened).toHaveLength(1);
-
-  // The token is for /mcp only.
-  expect(await statusOf(kept.tokens?.access_token, "/pending-status")).toBe(401);
-  expect(await statusOf(TOKEN, "/pending-status")).toBe(200);
-});
-
 const statusOf = async (token: string | undefined, path: string) =>
   (await fetch(new URL(path, hub.url), { headers: { authorization: `Bearer ${token}` } })).status;
 
-it("a metadata document on a private address is not fetched", async () => {
-  const query = new URLSearchParams({
-    client_id: "https://127.0.0.1:1/client.json",
-    redirect_uri: REDIRECT,
-    response_type: "code",
-  });
-  const response = await browser.get(`/oauth/authorize?${query}`);
-  expect([response.status, response.headers.get("location")]).toEqual([400, null]);
-  expect(await response.text()).toContain("which the hub does not call");
-});
-
 const SUITE = fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/dist/index.js"));
 
-it("passes the authorization scenarios of the conformance suite", async () => {
-  const port = await fixedPort();
-  const registered = await fetch(`${hub.url}/oauth/register`, {
-    method: "POST",
-    body: JSON.stringify({ redirect_uris: ["http://127.0.0.1/callback"] }),
+describe.each([
+  ["Node", startHubProcess],
+  ["workerd", startWorkerProcess],
+] as const)("on %s", (_, start) => {
+  const data = mkdtempSync(join(tmpdir(), "signalbox-"));
+  beforeAll(async () => {
+    const env = { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET };
+    hub = await start({ data, env });
+    browser = await signInBrowser(hub.url, TOKEN);
   });
-  const { client_id } = (await registered.json()) as { client_id: string };
-  const folder = tempFolder();
-  const { origin } = new URL(hub.url);
-  const args = ["authorization", "--url", origin, "--client-id", client_id, "-o", folder];
-  const suite = spawn(
-    process.execPath,
-    [SUITE, ...args, "--resource", `${origin}/mcp`, "--port", port],
-    { cwd: folder, stdio: ["ignore", "pipe", "inherit"] },
-  );
-  const ended = once(suite, "exit");
-  let output = "";
-  for await (const line of createInterface(suite.stdout)) {
-    output += `${line}\n`;
-    if (!line.startsWith(`${origin}/oauth/authorize?`)) continue;
-    const answer = await browser.decide(line);
-    await fetch(answer.headers.get("location") ?? "");
-  }
-  await ended;
-  const checks = readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith("checks.json"))
-    .flatMap(
-      (file) =>
-        JSON.parse(readFileSync(join(folder, file), "utf8")) as { id: string; status: string }[],
+  afterAll(async () => {
+    await hub?.stop();
+    rmSync(data, { recursive: true, force: true });
+  });
+
+  it("the SDK's client registers, asks for consent, connects and refreshes", async () => {
+    const { provider, kept } = createProvider();
+    const { transport, connected } = await connect(provider);
+    await expect(connected).rejects.toThrow(UnauthorizedError);
+    expect(kept.opened[0]?.searchParams.get("resource")).toBe(`${new URL(hub.url).origin}/mcp`);
+    const answer = await browser.decide(kept.opened[0] ?? "");
+    const { searchParams } = new URL(answer.headers.get("location") ?? "");
+    expect(searchParams.get("state")).toBe("state-of-the-sdk");
+    await transport.finishAuth(searchParams);
+
+    const second = await connect(provider);
+    await second.connected;
+    const { tools } = await second.client.listTools();
+    expect(tools.map(({ name }) => name)).toContain("get_pending_status");
+    await second.client.close();
+
+    // The access token ends: the SDK refreshes without the browser.
+    const before = kept.tokens;
+    const client_id = kept.client?.client_id ?? "";
+    const revoked = await fetch(`${hub.url}/oauth/revoke`, {
+      method: "POST",
+      body: new URLSearchParams({ token: before?.access_token ?? "", client_id }),
+    });
+    expect(revoked.status).toBe(200);
+    await expect.poll(() => statusOf(before?.access_token, "/mcp")).toBe(401);
+    const third = await connect(provider);
+    await third.connected;
+    await third.client.close();
+    expect(kept.tokens?.refresh_token).not.toBe(before?.refresh_token);
+    expect(kept.opened).toHaveLength(1);
+
+    // The token is for /mcp only.
+    expect(await statusOf(kept.tokens?.access_token, "/pending-status")).toBe(401);
+    expect(await statusOf(TOKEN, "/pending-status")).toBe(200);
+  });
+
+  it("a metadata document on a private address is not fetched", async () => {
+    const query = new URLSearchParams({
+      client_id: "https://127.0.0.1:1/client.json",
+      redirect_uri: REDIRECT,
+      response_type: "code",
+    });
+    const response = await browser.get(`/oauth/authorize?${query}`);
+    expect([response.status, response.headers.get("location")]).toEqual([400, null]);
+    expect(await response.text()).toContain("which the hub does not call");
+  });
+
+  it("passes the authorization scenarios of the conformance suite", async () => {
+    const port = await fixedPort();
+    const registered = await fetch(`${hub.url}/oauth/register`, {
+      method: "POST",
+      body: JSON.stringify({ redirect_uris: ["http://127.0.0.1/callback"] }),
+    });
+    const { client_id } = (await registered.json()) as { client_id: string };
+    const folder = tempFolder();
+    const { origin } = new URL(hub.url);
+    const args = ["authorization", "--url", origin, "--client-id", client_id, "-o", folder];
+    const suite = spawn(
+      process.execPath,
+      [SUITE, ...args, "--resource", `${origin}/mcp`, "--port", port],
+      { cwd: folder, stdio: ["ignore", "pipe", "inherit"] },
     );
-  expect(checks.map(({ id, status }) => `${id}: ${status}`).toSorted(), output).toEqual([
-    "authorization-code-grant: SUCCESS",
-    "authorization-server-metadata-cimd: SUCCESS",
-    "authorization-server-metadata: SUCCESS",
-  ]);
+    const ended = once(suite, "exit");
+    let output = "";
+    for await (const line of createInterface(suite.stdout)) {
+      output += `${line}\n`;
+      if (!line.startsWith(`${origin}/oauth/authorize?`)) continue;
+      const answer = await browser.decide(line);
+      await fetch(answer.headers.get("location") ?? "");
+    }
+    await ended;
+    const checks = readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith("checks.json"))
+      .flatMap(
+        (file) =>
+          JSON.parse(readFileSync(join(folder, file), "utf8")) as { id: string; status: string }[],
+      );
+    expect(checks.map(({ id, status }) => `${id}: ${status}`).toSorted(), output).toEqual([
+      "authorization-code-grant: SUCCESS",
+      "authorization-server-metadata-cimd: SUCCESS",
+      "authorization-server-metadata: SUCCESS",
+    ]);
+  });
 });

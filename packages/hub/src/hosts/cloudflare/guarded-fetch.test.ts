@@ -62,6 +62,10 @@ it("sends credentials to the first origin only, and limits redirects and the siz
   expect(new TextDecoder().decode(sent.body)).not.toContain("Bearer");
   expect(await (await web(elsewhere, { headers })).text()).not.toContain("Bearer");
   expect((await guarded(elsewhere)).status).toBe(307);
+  expect((await web(elsewhere, { redirect: "manual" })).status).toBe(307);
+  await expect(web(elsewhere, { redirect: "error" })).rejects.toMatchObject({
+    code: "too_many_redirects",
+  });
   const twice = `https://example.com/to?url=${encodeURIComponent(elsewhere)}`;
   await expect(guarded(twice, { redirects: 1 })).rejects.toMatchObject({
     code: "too_many_redirects",

@@ -90,8 +90,10 @@ export function createGuardedWebFetch({
 }: GuardedFetchOptions & { allowHttp: boolean }): WebFetch {
   const checkHost = createCheckHost(allowPrivate);
   return async (input, init) => {
-    const given = new Request(input, init);
-    const { signal, redirect } = given;
+    const redirect = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
+    // workerd does not accept the value "error".
+    const given = new Request(input, { ...init, redirect: "manual" });
+    const { signal } = given;
     const body = given.body ? new Uint8Array(await given.arrayBuffer()) : undefined;
     let hop: Hop = {
       method: given.method,
