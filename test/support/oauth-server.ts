@@ -21,6 +21,8 @@ export interface OAuthServerOptions {
   registers?: boolean;
   /** Whether the URL of a metadata document is accepted as a client id. */
   cimd?: boolean;
+  /** Whether it offers device codes. The person enters them after `approveAfter` polls. */
+  device?: { approveAfter: number };
 }
 
 export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
@@ -29,6 +31,7 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
     expiresIn = 3_600,
     registers = true,
     cimd = false,
+    device,
   } = options;
   const clients = new Map<string, { redirect_uris: string[]; client_secret?: string }>();
   const codes = new Map<string, Code>();
@@ -65,6 +68,7 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
         client_id_metadata_document_supported: cimd,
         token_endpoint: `${origin}/token`,
         revocation_endpoint: `${origin}/revoke`,
+        ...(device && { device_authorization_endpoint: `${origin}/device` }),
         ...(registers && { registration_endpoint: `${origin}/register` }),
         response_types_supported: ["code"],
         grant_types_supported: ["authorization_code", "refresh_token"],
@@ -99,6 +103,14 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
       }
       return void response.writeHead(302, { location: to.href }).end();
     }
+    if (url.pathname === "/device" && device)
+      return json(200, {
+        device_code: "device-code",
+        user_code: "WDJB-MJHT",
+        verification_uri: `${origin}/enter`,
+        expires_in: 600,
+        interval: 0.01,
+      });
     if (url.pathname === "/revoke") {
       const token = new URLSearchParams(body).get("token") ?? "";
       revoked.push(token);
@@ -111,7 +123,7 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
     grants.push(form);
     await control.beforeToken();
     if (control.failWith) return json(400, control.failWith);
-    const problem = form.get("grant_type") === "refresh_token" ? refresh(form) : redeem(form);
+    const problem = problemOf(form);
     if (problem) return json(400, { error: problem });
     const access_token = `access-${randomUUID()}`;
     const refresh_token = `refresh-${randomUUID()}`;
@@ -121,6 +133,13 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
     return json(200, { access_token, refresh_token, token_type: "Bearer", expires_in: expiresIn });
   });
   const issuer = new URL(auth.url).origin;
+
+  function problemOf(form: URLSearchParams): string | undefined {
+    const grant = form.get("grant_type") ?? "";
+    if (grant === "refresh_token") return refresh(form);
+    if (!grant.endsWith(":device_code")) return redeem(form);
+    return grants.length > (device?.approveAfter ?? 0) ? undefined : "authorization_pending";
+  }
 
   function redeem(form: URLSearchParams): string | undefined {
     const code = codes.get(form.get("code") ?? "");

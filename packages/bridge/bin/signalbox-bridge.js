@@ -10,7 +10,7 @@ const built = new URL("../dist/run-bridge.js", import.meta.url);
 if (major < 22 || (major === 22 && minor < 15))
   refuse(`needs Node 22.15 or newer, this is ${process.versions.node}. ${newerNode()}`, 1);
 else if (!existsSync(built)) refuse("the package is not built: run `npm run build` first.", 2);
-else import(built.href).then(({ runBridge }) => runBridge());
+else import(built.href).then(({ runBridge }) => runBridge(process.argv.slice(2)));
 
 function newerNode() {
   const pinned = fileURLToPath(new URL("../../../node_modules/node/bin/node", import.meta.url));

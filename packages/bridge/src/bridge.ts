@@ -14,6 +14,7 @@ import { followEvents } from "./follow-events.ts";
 import { createHubClient, type HubClient } from "./hub-client.ts";
 import { HubError } from "./hub-error.ts";
 import { createLogChannel, type LogChannel } from "./log-channel.ts";
+import { openAccess } from "./open-access.ts";
 import { createSenderRule } from "./sender-rule.ts";
 import type { BridgeSettings } from "./settings.ts";
 import { createSettledClient, type SettledClient, type Timers } from "./settled-client.ts";
@@ -50,7 +51,9 @@ export interface BridgeOptions {
 export async function serveBridge(options: BridgeOptions): Promise<void> {
   const { settings, transport, warn } = options;
   const fetchOption = options.fetch ? { fetch: options.fetch } : {};
-  const hub = createHubClient({ url: settings.url, token: settings.token, ...fetchOption });
+  const stop = new AbortController();
+  const access = openAccess(settings, { ...fetchOption, warn, signal: stop.signal });
+  const hub = createHubClient({ url: settings.url, access, ...fetchOption });
   const server = new Server(
     { name: "signalbox", title: "Signalbox", version },
     {
@@ -63,7 +66,6 @@ export async function serveBridge(options: BridgeOptions): Promise<void> {
       instructions: TOOLS + (settings.channel ? CHANNEL : "") + UNTRUSTED,
     },
   );
-  const stop = new AbortController();
   const client = createSettledClient(stop.signal, options.timers);
   let channel: LogChannel | undefined;
   const closed = new Promise<void>((resolve) => {
@@ -104,7 +106,7 @@ export async function serveBridge(options: BridgeOptions): Promise<void> {
     });
     await followEvents({
       url,
-      token: settings.token,
+      access,
       position: opened.position,
       onOpen: opened.opened,
       onMessage: opened.take,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { fixedAccess } from "./access.ts";
 import { followEvents } from "./follow-events.ts";
 
 const stream = (text: string) =>
@@ -19,7 +20,7 @@ async function follow(...responses: (Response | Error)[]) {
   let position: string | undefined;
   await followEvents({
     url: "http://hub.example",
-    token: "t",
+    access: fixedAccess("http://hub", "t"),
     position: () => position,
     onOpen: (stream) => opened.push(stream),
     onMessage({ id, data }) {
@@ -122,7 +123,7 @@ describe("followEvents", () => {
     const warnings: string[] = [];
     await followEvents({
       url: "http://hub.example",
-      token: undefined,
+      access: fixedAccess("http://hub", "t"),
       position: () => undefined,
       onOpen: () => {},
       onMessage: () => {},

@@ -3,13 +3,14 @@
  * exponential backoff, and resumes after the last processed message.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Access, sendWithAccess } from "./access.ts";
 import { createBackoff } from "./backoff.ts";
-import { causeOf, rejectedToken } from "./hub-error.ts";
+import { causeOf } from "./hub-error.ts";
 import { createSseParser, type SseMessage } from "./sse-parser.ts";
 
 export interface FollowOptions {
   url: string;
-  token: string | undefined;
+  access: Access;
   /** The message after which the stream resumes; undefined: only new messages. */
   position(): string | undefined;
   /** `hubTime`: the hub's `Date` header, or else the local time. `resumed`: older messages may follow. */
@@ -29,9 +30,11 @@ export interface FollowOptions {
 }
 
 const REJECTED_RETRY_MS = 60_000;
+/** While the user signs in. */
+const PENDING_RETRY_MS = 2_000;
 
 export async function followEvents(options: FollowOptions): Promise<void> {
-  const { url, token, position, onOpen, onMessage, onBadPosition, signal } = options;
+  const { url, access, position, onOpen, onMessage, onBadPosition, signal } = options;
   const {
     fetch = globalThis.fetch,
     now = Date.now,
@@ -63,14 +66,16 @@ export async function followEvents(options: FollowOptions): Promise<void> {
     const onIdle = () => idle.abort(new Error("idle timeout"));
     let timer = setTimeout(onIdle, idleTimeoutMs);
     try {
-      const response = await fetch(`${url}/events`, {
-        headers: {
-          accept: "text/event-stream",
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-          ...(after === undefined ? {} : { "last-event-id": after }),
-        },
-        signal: AbortSignal.any([signal, idle.signal]),
-      });
+      const response = await sendWithAccess(access, (authorization) =>
+        fetch(`${url}/events`, {
+          headers: {
+            accept: "text/event-stream",
+            ...authorization,
+            ...(after === undefined ? {} : { "last-event-id": after }),
+          },
+          signal: AbortSignal.any([signal, idle.signal]),
+        }),
+      );
       const type = response.headers.get("content-type") ?? "";
       if (!response.ok || !response.body || !type.startsWith("text/event-stream")) {
         await response.body?.cancel();
@@ -100,9 +105,10 @@ export async function followEvents(options: FollowOptions): Promise<void> {
     if (status === 401 || status === 403) {
       warnOnce(
         status === 401
-          ? `${rejectedToken(url, token)} Events are not announced.`
+          ? `${access.advice()} Events are not announced.`
           : `the hub at ${url} does not allow this token to read the inbox (403). Create one with the scope inbox:read. Events are not announced.`,
       );
+      if (access.isPending()) return PENDING_RETRY_MS;
       return REJECTED_RETRY_MS / 2 + REJECTED_RETRY_MS * random();
     }
     if (status === 400 && after !== undefined) {

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { fixedAccess } from "./access.ts";
 import { createHubClient } from "./hub-client.ts";
 
 type Respond = (
@@ -38,7 +39,7 @@ async function start(respond: Respond) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const hub = createHubClient({
     url,
-    token: "t",
+    access: fixedAccess(url, "t"),
     fetch: async (input, init) => {
       const response = await fetch(input, init);
       received.emit(String(init?.body));
@@ -186,7 +187,7 @@ describe("createHubClient", () => {
     await new Promise((resolve) => closed.close(resolve));
     const hub = createHubClient({
       url,
-      token: "t",
+      access: fixedAccess(url, "t"),
       fetch: async (input, init) => {
         refused -= 1;
         return fetch(refused >= 0 ? `http://127.0.0.1:${port}` : input, init);

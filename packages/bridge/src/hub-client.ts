@@ -11,7 +11,8 @@ import {
   SdkErrorCode,
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
-import { causeOf, HubError, isNeverSent, rejectedToken } from "./hub-error.ts";
+import { type Access, sendWithAccess } from "./access.ts";
+import { causeOf, HubError, isNeverSent } from "./hub-error.ts";
 import { version } from "./version.ts";
 
 interface RequestOptions {
@@ -45,7 +46,7 @@ export interface HubClient {
 
 export interface HubClientOptions {
   url: string;
-  token: string | undefined;
+  access: Access;
   fetch?: typeof fetch;
 }
 
@@ -86,18 +87,13 @@ class HubTransport extends StreamableHTTPClientTransport {
 }
 
 export function createHubClient(options: HubClientOptions): HubClient {
-  const { url, token } = options;
-  const fetch = createCheckedFetch({ url, token, fetch: options.fetch ?? globalThis.fetch });
+  const { url, access } = options;
+  const fetch = createCheckedFetch({ url, access, fetch: options.fetch ?? globalThis.fetch });
   let session: Session | undefined;
 
   async function open(): Promise<Client> {
     const client = new Client({ name: "signalbox-bridge", version });
-    const transport = new HubTransport(new URL(`${url}/mcp`), {
-      fetch,
-      ...(token === undefined
-        ? {}
-        : { requestInit: { headers: { authorization: `Bearer ${token}` } } }),
-    });
+    const transport = new HubTransport(new URL(`${url}/mcp`), { fetch });
     try {
       await client.connect(transport, { timeout: CONNECT_MS });
     } catch (error) {
@@ -237,13 +233,17 @@ const notAHub = (url: string, what: string) =>
  */
 function createCheckedFetch({
   url,
-  token,
+  access,
   fetch,
 }: Required<HubClientOptions>): typeof globalThis.fetch {
   return async (input, init) => {
     let response: Response;
     try {
-      response = await fetch(input, init);
+      response = await sendWithAccess(access, (authorization) => {
+        const headers = new Headers(init?.headers);
+        for (const [name, value] of Object.entries(authorization)) headers.set(name, value);
+        return fetch(input, { ...init, headers });
+      });
     } catch (error) {
       if (init?.signal?.aborted || !isNeverSent(error)) throw error;
       throw new HubError(
@@ -260,7 +260,7 @@ function createCheckedFetch({
       await response.body?.cancel().catch(() => {});
       throw error;
     };
-    if (status === 401) return fail(new HubError("refused", rejectedToken(url, token)));
+    if (status === 401) return fail(new HubError("refused", access.advice()));
     if (status === 404)
       return fail(
         new Headers(init.headers).has("mcp-session-id")

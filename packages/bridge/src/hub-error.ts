@@ -14,16 +14,11 @@ export class HubError extends Error {
 }
 
 /**
- * The message for a hub that requires another token. Claude Code redacts what follows "token:" in an
+ * The message for a hub that rejects SIGNALBOX_TOKEN. Claude Code redacts what follows "token:" in an
  * error, so no message of the bridge may contain it.
  */
-export const rejectedToken = (url: string, token: string | undefined): string =>
-  token === undefined
-    ? `The hub at ${url} requires a token. ${TOKEN_HINT}`
-    : `The hub at ${url} rejects the token (401). ${TOKEN_HINT}`;
-
-const TOKEN_HINT =
-  "Set SIGNALBOX_TOKEN to a token of this hub. `npx signalbox token create NAME` creates one.";
+export const rejectedToken = (url: string): string =>
+  `The hub at ${url} rejects the token (401). Set SIGNALBOX_TOKEN to a token of this hub. \`npx signalbox token create NAME\` creates one.`;
 
 /** The message of `fetch` is always "fetch failed"; the reason is in its cause. */
 export function causeOf(error: unknown): string {

@@ -1,4 +1,4 @@
 /** The entry point of the bundle. */
 import { runBridge } from "./run-bridge.ts";
 
-await runBridge();
+await runBridge(process.argv.slice(2));

@@ -8,10 +8,11 @@ const url = { WEBHOOK_WORKER_URL: "http://127.0.0.1:4747" };
 
 describe("readSettings", () => {
   it("uses the local hub without any setting", () => {
-    expect(readSettings({ SIGNALBOX_DATA: tempFolder() }, "/home/mona")).toEqual({
+    expect(readSettings({ SIGNALBOX_DATA: tempFolder() }, "/home/mona", "linux")).toEqual({
       url: "http://127.0.0.1:4747",
       localHubFrom: "the default",
       token: undefined,
+      hasBrowser: false,
       channel: true,
       senders: undefined,
       stateFolder: "/home/mona/.signalbox/bridge",
@@ -20,25 +21,34 @@ describe("readSettings", () => {
   });
 
   it("reads the other settings", () => {
-    expect(
-      readSettings({
-        SIGNALBOX_URL: " https://hub.example/box/mcp/ ",
-        SIGNALBOX_TOKEN: "sbx_1",
-        WEBHOOK_CHANNEL: "0",
-        WEBHOOK_CHANNEL_SENDERS: "mona, *[bot],",
-        SIGNALBOX_BRIDGE_STATE: "/tmp/x",
-        SIGNALBOX_BRIDGE_REMIND_MINUTES: "0",
-      }),
-    ).toEqual({
+    const env = {
+      SIGNALBOX_URL: " https://hub.example/box/mcp/ ",
+      SIGNALBOX_TOKEN: "sbx_1",
+      WEBHOOK_CHANNEL: "0",
+      WEBHOOK_CHANNEL_SENDERS: "mona, *[bot],",
+      SIGNALBOX_BRIDGE_STATE: "/tmp/x",
+      SIGNALBOX_BRIDGE_REMIND_MINUTES: "0",
+    };
+    expect(readSettings(env, "/home/mona", "darwin")).toEqual({
       url: "https://hub.example/box",
       localHubFrom: undefined,
       token: "sbx_1",
+      hasBrowser: true,
       channel: false,
       senders: ["mona", "*[bot]"],
       stateFolder: "/tmp/x",
       remindMs: 0,
     });
   });
+
+  it.each([
+    [{}, "darwin", true],
+    [{}, "linux", false],
+    [{ DISPLAY: ":0" }, "linux", true],
+    [{ DISPLAY: ":0", SSH_CONNECTION: "10.0.0.1 22" }, "linux", false],
+  ])("finds a browser with %j on %s: %s", (env, platform, hasBrowser) =>
+    expect(readSettings({ ...url, ...env }, "/home/mona", platform)).toMatchObject({ hasBrowser }),
+  );
 
   it("prefers the bridge's own variable to the common one, and both to the running hub's file", () => {
     const data = tempFolder();

@@ -13,7 +13,10 @@ export interface BridgeSettings {
   url: string;
   /** Where the URL of the local hub was found; undefined if a setting names the hub. */
   localHubFrom: string | undefined;
+  /** Undefined: the user signs in. */
   token: string | undefined;
+  /** Whether the user has a browser on this machine; if not, the sign-in uses a code. */
+  hasBrowser: boolean;
   /** Whether events wake the agent. The tools are available in both cases. */
   channel: boolean;
   /** Globs of the senders whose events may wake the agent; undefined: all senders. */
@@ -25,10 +28,15 @@ export interface BridgeSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export function readSettings(env: Environment, home: string = homedir()): BridgeSettings {
+export function readSettings(
+  env: Environment,
+  home: string = homedir(),
+  platform: string = process.platform,
+): BridgeSettings {
   return {
     ...readHubUrl(env),
     token: readToken(given(env, "SIGNALBOX_TOKEN")),
+    hasBrowser: hasBrowser(env, platform),
     channel: readSwitch(env, "WEBHOOK_CHANNEL"),
     senders: readList(given(env, "WEBHOOK_CHANNEL_SENDERS")),
     stateFolder: given(env, "SIGNALBOX_BRIDGE_STATE") ?? join(home, ".signalbox", "bridge"),
@@ -70,6 +78,11 @@ function readToken(value: string | undefined): string | undefined {
       "SIGNALBOX_TOKEN contains invalid characters: a token consists of printable ASCII characters without spaces.",
     );
   return value;
+}
+
+function hasBrowser(env: Environment, platform: string): boolean {
+  if (given(env, "SSH_CONNECTION") !== undefined) return false;
+  return platform !== "linux" || ["DISPLAY", "WAYLAND_DISPLAY"].some((name) => given(env, name));
 }
 
 function readSwitch(env: Environment, name: string): boolean {

@@ -1,0 +1,26 @@
+import { type Access, fixedAccess } from "./access.ts";
+import type { BridgeSettings } from "./settings.ts";
+import { createSignIn } from "./sign-in.ts";
+import { createSignedInAccess } from "./signed-in-access.ts";
+import { createTokenFile } from "./token-file.ts";
+
+export interface OpenAccessOptions {
+  fetch?: typeof fetch;
+  warn: (message: string) => void;
+  signal: AbortSignal;
+}
+
+/** SIGNALBOX_TOKEN, else the tokens that the user signs in for. */
+export function openAccess(
+  { url, token, stateFolder, hasBrowser }: BridgeSettings,
+  { fetch = globalThis.fetch, warn, signal }: OpenAccessOptions,
+): Access {
+  if (token !== undefined) return fixedAccess(url, token);
+  return createSignedInAccess({
+    url,
+    file: createTokenFile(stateFolder, url),
+    fetch,
+    beginSignIn: createSignIn({ url, fetch, hasBrowser, signal }),
+    warn,
+  });
+}
