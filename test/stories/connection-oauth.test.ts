@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { ADMIN, startApi } from "../support/api-client.ts";
 import { createFlowMaker, returns } from "../support/flow-maker.ts";
+import { signInBrowser } from "../support/oauth-browser.ts";
 import { serveOAuthMcp } from "../support/oauth-server.ts";
 import { WAIT } from "../support/timeouts.ts";
 
@@ -75,4 +76,21 @@ it("acts for the person until the authorization ends, and shows no token", async
   const all = [...shown, api.hub.output()].join("\n");
   expect(server.issued.length).toBeGreaterThan(3);
   for (const secret of server.issued) expect(all.includes(secret), secret).toBe(false);
+});
+
+it("connects to another hub, by the consent of its operator", async () => {
+  const [api, other] = await Promise.all([
+    startApi("SQLite", { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" }),
+    startApi(),
+  ]);
+  const browser = await signInBrowser(other.hub.url, ADMIN);
+  const added = { name: "Hub", url: `${other.hub.url}/mcp`, auth: { type: "oauth" } };
+  const { json: connection } = await api.expect(201, "POST", "/api/connections", added);
+  const path = `/api/connections/${connection.id}/authorization`;
+  const { json: begun } = await api.expect(201, "POST", path);
+  const decided = await browser.decide(new URL(begun.url));
+  const { searchParams } = new URL(decided.headers.get("location") ?? "");
+  const { json } = await api.expect(200, "PUT", path, Object.fromEntries(searchParams));
+  expect(json).toMatchObject({ status: "ok", server: { name: "signalbox" } });
+  expect(json.tools).toContainEqual(expect.objectContaining({ name: "get_pending_status" }));
 });
