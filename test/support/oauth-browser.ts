@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 /** A signed-in browser, as far as the authorization server needs one. */
 export interface OAuthBrowser {
   get(url: string | URL): Promise<Response>;
@@ -36,5 +38,40 @@ export async function signInBrowser(hub: string, token: string): Promise<OAuthBr
         redirect: "manual",
       });
     },
+  };
+}
+
+const REDIRECT = "http://127.0.0.1/callback";
+const VERIFIER = "v".repeat(43);
+
+/** Registers a client that the browser's person allows to use the whole hub, and redeems its code. */
+export async function connectClient(
+  hub: string,
+  browser: OAuthBrowser,
+  client_name: string,
+): Promise<{ client_id: string; access_token: string; refresh_token: string }> {
+  const registered = await fetch(`${hub}/oauth/register`, {
+    method: "POST",
+    body: JSON.stringify({ client_name, redirect_uris: [REDIRECT] }),
+  });
+  const { client_id } = (await registered.json()) as { client_id: string };
+  const query = new URLSearchParams({
+    client_id,
+    response_type: "code",
+    redirect_uri: REDIRECT,
+    code_challenge: createHash("sha256").update(VERIFIER).digest("base64url"),
+    code_challenge_method: "S256",
+  });
+  const answer = await browser.decide(`/oauth/authorize?${query}`);
+  const code = new URL(answer.headers.get("location") ?? "").searchParams.get("code") ?? "";
+  const form = { grant_type: "authorization_code", client_id, code, code_verifier: VERIFIER };
+  const issued = await fetch(`${hub}/oauth/token`, {
+    method: "POST",
+    body: new URLSearchParams(form),
+  });
+  if (!issued.ok) throw new Error(`no tokens: ${issued.status} ${await issued.text()}`);
+  return {
+    client_id,
+    ...((await issued.json()) as { access_token: string; refresh_token: string }),
   };
 }

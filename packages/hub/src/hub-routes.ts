@@ -12,6 +12,7 @@ import { type GetHubInfo, hubInfoRoute } from "./api/hub-info.ts";
 import { addInboxRoutes } from "./api/inbox-routes.ts";
 import { managementRoutes } from "./api/management-routes.ts";
 import { parameterSchemas } from "./api/node-type-routes.ts";
+import { oauthGrantRoutes } from "./api/oauth-grant-routes.ts";
 import { addOAuthRoutes } from "./api/oauth-routes.ts";
 import { addOpenApiRoute } from "./api/openapi.ts";
 import { redeliveryRoutes } from "./api/redelivery-routes.ts";
@@ -194,6 +195,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       avatars: avatarsOf(options),
       now,
     }),
+    ...oauthGrantRoutes({ store, tokens: options.tokens, now }),
     hubInfoRoute(options.hubInfo),
   ];
 }

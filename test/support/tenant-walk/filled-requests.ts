@@ -26,6 +26,7 @@ export const pathIds: Record<string, (ids: Ids) => string> = {
   type: () => "issue.opened",
   source: ({ source }) => source,
   token: ({ token }) => token,
+  grant: ({ grant }) => grant,
   tenant: ({ tenant }) => tenant,
   name: ({ secret }) => secret,
 };

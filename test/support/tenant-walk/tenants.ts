@@ -1,6 +1,7 @@
 /** Tenants with one of everything that a hub stores. */
 import { expect } from "vitest";
 import { deliver } from "../deliver.ts";
+import { connectClient, signInBrowser } from "../oauth-browser.ts";
 import { MAX_WAIT_MS } from "../timeouts.ts";
 import { startReceiver } from "../webhook-receiver.ts";
 import { get, type HubRequest, rpc, rpcResult, send, type WalkedHub } from "./hub-client.ts";
@@ -26,6 +27,7 @@ export interface Ids {
   sourceKey: string;
   secret: string;
   token: string;
+  grant: string;
   mcpSession: string;
   task: string;
   /** The URL of an outbound webhook. */
@@ -152,6 +154,8 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
       delivery: { mode: "webhook", url: webhook, secret: receiver.secret },
     }),
   );
+  await connectClient(hub.url, await signInBrowser(hub.url, token), marker);
+  const [grant] = await list<{ id: string }>("/api/oauth/grants");
   return {
     token,
     marker,
@@ -174,6 +178,7 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
       sourceKey: new URL(source.url).pathname.split("/").at(-1) ?? "",
       secret,
       token: (await createToken("other")).id,
+      grant: grant?.id ?? "",
       mcpSession: initialized.headers.get("mcp-session-id") ?? "",
       task: task?.id ?? "",
       webhook,

@@ -59,6 +59,7 @@ export interface ConsentPage {
   /** Undefined: all. */
   tenants: readonly string[] | undefined;
   resource: string;
+  isWholeHub: boolean;
   /** Who is signed in. */
   as: string;
   /** Where the browser goes next; undefined if the client waits elsewhere. */
@@ -73,7 +74,7 @@ export function consentPage(given: ConsentPage): Response {
     ["App", clientHost ?? "registered itself; its name is not verified"],
     ...(redirect ? [["Returns to", redirect.description] as [string, string]] : []),
     ...(started ? [["Started", started.at] as [string, string]] : []),
-    ["For", given.resource],
+    ["For", given.isWholeHub ? `everything at ${given.resource}` : given.resource],
     ["Tenants", tenants === undefined ? "all" : tenants.join(", ")],
     ["You are", given.as],
   ];
@@ -118,7 +119,7 @@ export const reopenPage = (path: string): Response =>
     body: `<p><a href="${escapeHtml(path)}">Continue</a></p>`,
   });
 
-const LOGO = `<svg width="28" height="28" viewBox="0 0 26 26" aria-hidden="true" fill="none"><rect width="26" height="26" rx="6" fill="#18201c"/><path d="M4 18.5h18" stroke="#6d7b74" stroke-width="2"/><path d="M4 18.5h5.2c2 0 2.6-1 3.4-2.6l2-4.2c.8-1.7 1.6-2.7 3.6-2.7H22" stroke="#ffd977" stroke-width="2"/><circle cx="20.2" cy="5" r="2.1" fill="#3ddc91"/></svg>`;
+const LOGO = `<svg width="28" height="28" viewBox="0 0 26 26" aria-hidden="true" fill="none"><rect x=".5" y=".5" width="25" height="25" rx="6" class="head"/><path d="M4 18.5h18" stroke="#6d7b74" stroke-width="2"/><path d="M4 18.5h5.2c2 0 2.6-1 3.4-2.6l2-4.2c.8-1.7 1.6-2.7 3.6-2.7H22" stroke="#ffd977" stroke-width="2"/><circle cx="20.2" cy="5" r="2.1" fill="#3ddc91"/></svg>`;
 
 /** The colours are those of the web UI. */
 const STYLE = `
@@ -127,6 +128,7 @@ const STYLE = `
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--page);color:var(--ink);font:450 13.5px/20px "Archivo Variable",system-ui,sans-serif}
 main{width:480px;max-width:100%;background:var(--plate);border:1px solid var(--line);border-radius:6px;padding:24px;box-shadow:0 1px 2px rgb(0 0 0/.1),0 4px 14px rgb(0 0 0/.08)}
 header{display:flex;align-items:center;gap:12px;font-weight:600;color:var(--ink-2)}
+.head{fill:#18201c;stroke:light-dark(#18201c,#6a7a72)}
 h1{font-size:22px;line-height:28px;font-weight:660;margin:16px 0 12px;overflow-wrap:anywhere}
 h2{font-size:13.5px;margin:16px 0 4px}
 ul{margin:0;padding-left:20px}

@@ -6,6 +6,7 @@
 import type { Context, Hono } from "hono";
 import type { Seal } from "../lib/seal.ts";
 import type { OAuthClient, OAuthStore } from "../store/oauth-store.ts";
+import { isMcpServer } from "../tenants/audience.ts";
 import { allows, Denied } from "../tenants/authorizer.ts";
 import { type GrantedToken, scopesIn } from "../tenants/granted-scopes.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
@@ -78,6 +79,7 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
       scopes: consent.scopes,
       tenants: session.tenants.includes(EVERY_TENANT) ? undefined : session.tenants,
       resource: asked.resource,
+      isWholeHub: !isMcpServer(new URL(asked.resource).pathname),
       as: session.person === null ? "the operator of this hub" : session.name,
       redirect:
         redirect_uri === null

@@ -1,7 +1,8 @@
-/** Tokens, secrets of flows, what the hub stores, and the settings in force. */
+/** Tokens, connected apps, secrets of flows, what the hub stores, and the settings in force. */
 import { useLocation, useParams } from "wouter";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { Tabs } from "../ui/tabs.tsx";
+import { ConnectedApps } from "./connected-apps.tsx";
 import { InForce } from "./in-force.tsx";
 import { Secrets } from "./secrets.tsx";
 import { Storage } from "./storage.tsx";
@@ -9,6 +10,7 @@ import { Tokens } from "./tokens.tsx";
 
 const SECTIONS = [
   { value: "tokens", label: "Tokens", content: <Tokens /> },
+  { value: "apps", label: "Connected apps", content: <ConnectedApps /> },
   { value: "secrets", label: "Secrets of flows", content: <Secrets /> },
   { value: "storage", label: "Storage", content: <Storage /> },
   { value: "settings", label: "Settings in force", content: <InForce /> },

@@ -96,7 +96,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
       if (isSocketPath(path) && request.headers.get("upgrade")?.toLowerCase() === "websocket")
         return sockets.accept(request);
       if (isLivePath(path)) return serveSse(hub.live, request, onError);
-      return hub.app.fetch(request);
+      return hub.app.fetch(request, { peer: request.headers.get(CLIENT_ADDRESS) ?? "" });
     },
     onAlarm: timers.onAlarm,
     sockets,

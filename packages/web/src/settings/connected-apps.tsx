@@ -1,0 +1,88 @@
+/** The OAuth clients that were granted access, with their last use. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, path } from "../api/client.ts";
+import type { OAuthGrant, Page } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Button } from "../ui/button.tsx";
+import { Chip } from "../ui/chip.tsx";
+import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
+import { EmptyState } from "../ui/empty-state.tsx";
+import { ago, day } from "../ui/format.ts";
+import { Loaded } from "../ui/loaded.tsx";
+import { toasts } from "../ui/toast.tsx";
+
+const QUERY = ["oauth-grants"];
+
+export function ConnectedApps() {
+  const [revoking, setRevoking] = useState<OAuthGrant>();
+  const grants = useQuery({
+    queryKey: QUERY,
+    queryFn: () => api.get<Page<OAuthGrant>>("/api/oauth/grants"),
+    refetchInterval: 10_000,
+  });
+  return (
+    <section aria-label="Connected apps">
+      <p className="mb-4 text-ink-2">
+        Apps that you have allowed to use this hub. They renew their access by themselves.
+      </p>
+      <Loaded query={grants}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <EmptyState title="No app is connected">
+              Give an MCP client only the address of this hub: it asks for your consent here.
+            </EmptyState>
+          ) : (
+            <ul className="tile divide-y divide-line">
+              {items.map((grant) => (
+                <GrantRow key={grant.id} grant={grant} onRevoke={() => setRevoking(grant)} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+      {revoking && (
+        <ConfirmDialog
+          title={`Disconnect “${revoking.client_name}”?`}
+          description="Its requests are rejected at once. To connect it again, allow it again."
+          label="Disconnect"
+          act={() => api.delete(path`/api/oauth/grants/${revoking.id}`)}
+          onDone={() => {
+            void queryClient.invalidateQueries({ queryKey: QUERY });
+            toasts.add({ aspect: "green", title: `“${revoking.client_name}” was disconnected` });
+          }}
+          onClose={() => setRevoking(undefined)}
+        />
+      )}
+    </section>
+  );
+}
+
+const GrantRow = ({ grant, onRevoke }: { grant: OAuthGrant; onRevoke: () => void }) => (
+  <li className="grid grid-cols-[minmax(0,1fr)_minmax(0,1.4fr)_150px_auto] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-1">
+    <span className="min-w-0">
+      <b className="block truncate type-strong" title={grant.client_name}>
+        {grant.client_name}
+      </b>
+      <span className="block truncate type-meta text-ink-3" title={grant.resource}>
+        {grant.resource}, since {day(grant.created_at)}
+      </span>
+    </span>
+    <span className="flex flex-wrap gap-1">
+      {grant.scopes.map((scope) => (
+        <Chip key={scope}>{scope}</Chip>
+      ))}
+    </span>
+    <span className="type-meta text-ink-2">
+      {grant.last_used_at ? `used ${ago(grant.last_used_at)}` : "never used"}
+    </span>
+    <Button
+      size="small"
+      look="danger"
+      aria-label={`Disconnect ${grant.client_name}`}
+      onClick={onRevoke}
+    >
+      Disconnect
+    </Button>
+  </li>
+);

@@ -1,0 +1,81 @@
+/**
+ * The consent page in a browser: what depends on how browsers treat `SameSite`, `Origin` and
+ * `form-action` shows only there.
+ */
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { findBarriers, THEMES, useUi } from "./support/ui.ts";
+
+const ui = useUi();
+const VERIFIER = "v".repeat(43);
+
+/** A web app on another site: `localhost` is not `127.0.0.1`. */
+async function startApp(redirect: string) {
+  const registered = await fetch(`${ui.url()}/oauth/register`, {
+    method: "POST",
+    body: JSON.stringify({ client_name: "Web app", redirect_uris: [redirect] }),
+  });
+  const { client_id } = (await registered.json()) as { client_id: string };
+  let link = "";
+  const server = createServer((_, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(`<main><a href="${link}">Connect</a></main>`);
+  }).listen(0, "localhost");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const app = `http://localhost:${(server.address() as AddressInfo).port}`;
+  const query = new URLSearchParams({
+    client_id,
+    response_type: "code",
+    redirect_uri: redirect.replace("http://localhost", app),
+    state: "s1",
+    code_challenge: createHash("sha256").update(VERIFIER).digest("base64url"),
+    code_challenge_method: "S256",
+  });
+  link = `${ui.url()}/oauth/authorize?${query}`.replaceAll("&", "&amp;");
+  return { app, client_id };
+}
+
+it("another site gets a code after consent, and is disconnected in the settings", async () => {
+  const { app, client_id } = await startApp("http://localhost/callback");
+  const page = await ui.open("/oauth/device");
+  const expectNoBarriers = async () => {
+    for (const colorScheme of THEMES) {
+      await page.emulateMedia({ colorScheme });
+      expect(await findBarriers(page)).toEqual([]);
+    }
+  };
+  await expectNoBarriers();
+  await page.goto(app);
+  await page.getByRole("link", { name: "Connect" }).click();
+  await page.getByRole("heading", { name: "Allow Web app to use this hub?" }).waitFor();
+  await expectNoBarriers();
+  await page.getByRole("button", { name: "Allow" }).click();
+  await page.waitForURL(`${app}/callback?code=*`);
+  const { searchParams } = new URL(page.url());
+  expect([searchParams.get("state"), searchParams.get("iss")]).toEqual(["s1", ui.url()]);
+
+  const code = searchParams.get("code") ?? "";
+  const form = { grant_type: "authorization_code", client_id, code, code_verifier: VERIFIER };
+  const issued = await fetch(`${ui.url()}/oauth/token`, {
+    method: "POST",
+    body: new URLSearchParams(form),
+  });
+  const { access_token } = (await issued.json()) as { access_token: string };
+  const use = async () =>
+    (
+      await fetch(`${ui.url()}/pending-status`, {
+        headers: { authorization: `Bearer ${access_token}` },
+      })
+    ).status;
+  expect(await use()).toBe(200);
+  await page.goto(`${ui.url()}/settings/apps`);
+  await page.getByRole("button", { name: "Disconnect Web app" }).click();
+  expect(await findBarriers(page)).toEqual([]);
+  await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
+  await page.getByRole("heading", { name: "No app is connected" }).waitFor();
+  await expect.poll(use).toBe(401);
+});
