@@ -14,15 +14,16 @@ const INSTALLED = [
 /** `wrap` can name another program that starts the one that was found. */
 export async function launchChromium(wrap = (path: string) => path): Promise<Browser> {
   const installed = INSTALLED.find((path) => path !== undefined && existsSync(path));
-  if (installed)
-    return chromium.launch({
-      executablePath: wrap(installed),
-      // The sandbox of Chromium does not work for root, which tests in containers are.
-      args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
-    });
-  const { default: packaged } = await import("@sparticuz/chromium");
+  const path = installed ?? (await packagedPath());
   return chromium.launch({
-    executablePath: wrap(await packaged.executablePath()),
-    args: packaged.args.filter((arg) => arg !== "--disable-web-security"),
+    executablePath: wrap(path),
+    // The sandbox of Chromium does not work for root, which tests in containers are.
+    args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
   });
+}
+
+/** Its own arguments are for AWS Lambda: among others, one process, which ends with the first page. */
+async function packagedPath(): Promise<string> {
+  const { default: packaged } = await import("@sparticuz/chromium");
+  return packaged.executablePath();
 }
