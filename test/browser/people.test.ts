@@ -1,4 +1,3 @@
-import type { Page } from "playwright-core";
 import { afterAll, expect, it } from "vitest";
 import { startFakeGithub } from "../support/fake-github.ts";
 import { findBarriers, useUi } from "./support/ui.ts";
@@ -18,27 +17,23 @@ const ui = useUi({
   SIGNALBOX_MEMBERSHIP_RECHECK: "1",
 });
 
-/** Signs in from a page, and returns to it. */
-async function signIn(page: Page, login: string, path: string) {
-  github.setBrowserUser(login);
+/** Opens a page without a session, and signs in from there. */
+async function signIn(login: string, path: string, colorScheme: "light" | "dark" = "light") {
+  const page = await ui.open("/sign-in", { colorScheme });
   await page.context().clearCookies();
   await page.goto(`${ui.url()}${path}`);
   const button = page.getByRole("link", { name: "Sign in with GitHub" });
   await button.waitFor();
   expect(await findBarriers(page)).toEqual([]);
+  github.setBrowserUser(login);
   await button.click();
   await page.waitForURL(`**${path}`);
+  return { page, account: page.getByRole("button", { name: "Theme and session" }) };
 }
 
-// One test: the Chromium of the npm package runs as one process, and ends when a page is closed that has
-// left the hub.
-it("signs in with GitHub, and shows what the role of the person includes", async () => {
-  const page = await ui.open("/sign-in", { colorScheme: "dark" });
-  const account = page.getByRole("button", { name: "Theme and session" });
-
-  // A member sees the inbox and runs.
+it("shows a member the inbox and runs, until the membership ends", async () => {
   github.setMember("acme", "bob");
-  await signIn(page, "bob", "/runs?view=failed");
+  const { page, account } = await signIn("bob", "/runs?view=failed", "dark");
   await page.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
   const pages = page.getByRole("navigation", { name: "Main" }).getByRole("link");
@@ -57,7 +52,6 @@ it("signs in with GitHub, and shows what the role of the person includes", async
   await page.goto(`${ui.url()}/connect`);
   await page.getByText("claude mcp add").waitFor();
 
-  // The membership ends.
   github.removeMember("acme", "bob");
   await page.getByRole("heading", { name: "No inbox yet" }).waitFor();
   const install = page.getByRole("link", { name: "Install the App" });
@@ -67,9 +61,10 @@ it("signs in with GitHub, and shows what the role of the person includes", async
   github.setMember("acme", "bob");
   await page.getByRole("link", { name: "Check again" }).click();
   await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
+});
 
-  // An admin sees every page.
-  await signIn(page, "ada", "/flows");
+it("shows an admin every page, signs out, and says if GitHub denies the sign-in", async () => {
+  const { page, account } = await signIn("ada", "/flows");
   await page.getByRole("heading", { name: "Flows", level: 1 }).waitFor();
   await account.click();
   await page.getByRole("menuitem", { name: "ada admin" }).waitFor();
@@ -78,10 +73,11 @@ it("signs in with GitHub, and shows what the role of the person includes", async
   github.setBrowserUser(undefined);
   await page.getByRole("link", { name: "Sign in with GitHub" }).click();
   await page.getByRole("alert").getByText("the request was denied").waitFor();
+});
 
-  // A person of several tenants switches between them.
+it("lets a person of several tenants switch between them", async () => {
   const own = github.install("ada").account;
-  await signIn(page, "ada", "/inbox");
+  const { page, account } = await signIn("ada", "/inbox");
   await page.getByRole("heading", { name: "Choose a tenant" }).waitFor();
   await page.getByRole("button", { name: String(acme.id) }).click();
   await page.getByText(new RegExp(`^${acme.id} · `)).waitFor();
