@@ -460,12 +460,12 @@ describe("the bridge", () => {
     });
   });
 
-  it("does not use the token of the local hub, and names the command that creates one", async () => {
+  it("does not use the token of the local hub, and tells how to sign in", async () => {
     const data = tempFolder();
     await startHub(data);
     const env = { SIGNALBOX_DATA: data, SIGNALBOX_TOKEN: "" };
     const bridge = await startBridge("", tempFolder(), env);
-    await expect.poll(bridge.stderr).toContain("`npx signalbox token create NAME`");
+    await expect.poll(bridge.stderr).toContain("Sign in to the hub at");
     expect(await bridge.call("get_pending_status")).toMatchObject({ isError: true });
   });
 

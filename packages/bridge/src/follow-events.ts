@@ -102,13 +102,14 @@ export async function followEvents(options: FollowOptions): Promise<void> {
   }
 
   function onErrorStatus(status: number, after: string | undefined): number {
+    // The sign-in has reported what the user must do.
+    if (status === 401 && access.isPending()) return PENDING_RETRY_MS;
     if (status === 401 || status === 403) {
       warnOnce(
         status === 401
           ? `${access.advice()} Events are not announced.`
           : `the hub at ${url} does not allow this token to read the inbox (403). Create one with the scope inbox:read. Events are not announced.`,
       );
-      if (access.isPending()) return PENDING_RETRY_MS;
       return REJECTED_RETRY_MS / 2 + REJECTED_RETRY_MS * random();
     }
     if (status === 400 && after !== undefined) {
