@@ -17,7 +17,10 @@ const VOLATILE: readonly [RegExp, string][] = [
 ];
 
 /** The response as one text, in which the ids that were sent so far are replaced by their names. */
-export function comparable({ status, headers, text }: HubResponse, sent: readonly Ids[]): string {
+export function comparable(
+  { status, headers, text }: HubResponse,
+  sent: readonly Partial<Ids>[],
+): string {
   const kept = [...headers].filter(([name]) => !UNRELATED_HEADERS.includes(name));
   let all = [status, ...kept.map(([name, value]) => `${name}: ${value}`), text].join("\n");
   const byLength = sent

@@ -70,7 +70,7 @@ async function walkRequests(walk: Walk, requests: readonly WalkedRequest[]): Pro
   const { hub, victim, caller } = walk;
   const findings: string[] = [];
   // The caller's own flows can refer to ids that it has sent before.
-  const sent: Ids[] = [victim.ids, caller.ids];
+  const sent: Partial<Ids>[] = [victim.ids, caller.ids];
   const sentNames = new Set<keyof Ids>();
   const call = async ({ name, request }: WalkedRequest, ids: Ids) => {
     const response = await send(hub, caller.token, request(ids));
@@ -83,7 +83,7 @@ async function walkRequests(walk: Walk, requests: readonly WalkedRequest[]): Pro
     const variants = used.length > 1 ? [used, ...used.map((name) => [name])] : [used];
     for (const names of variants) {
       const unknown = unknownIds(walk);
-      sent.push(unknown);
+      sent.push(withIds({}, unknown, names));
       for (const name of names) sentNames.add(name);
       const foreign = withIds(caller.ids, victim.ids, names);
       const absent = withIds(caller.ids, unknown, names);
@@ -98,7 +98,11 @@ async function walkRequests(walk: Walk, requests: readonly WalkedRequest[]): Pro
   return findings;
 }
 
-const withIds = (own: Ids, others: Ids, names: readonly (keyof Ids)[]): Ids => ({
+const withIds = <Own extends Partial<Ids>>(
+  own: Own,
+  others: Ids,
+  names: readonly (keyof Ids)[],
+): Own => ({
   ...own,
   ...Object.fromEntries(names.map((name) => [name, others[name]])),
 });
