@@ -53,11 +53,11 @@ export interface TenantName {
   server: string;
 }
 
-/** Sends a webhook of the tenant's installation; returns its delivery id. */
+/** Sends a webhook of the tenant's installation; returns its delivery id, and the id of the event. */
 export async function sendEvent(
   hub: WalkedHub,
   { account, slug, marker }: Omit<TenantName, "server">,
-): Promise<string> {
+): Promise<{ delivery: string; event: string }> {
   const delivery = `${slug}-${crypto.randomUUID()}`;
   const body = {
     action: "opened",
@@ -66,19 +66,19 @@ export async function sendEvent(
     repository: { full_name: `${slug}/town`, owner: { id: account, login: slug } },
     sender: { login: marker },
   };
-  const { status } = await deliver(hub.url, {
+  const response = await deliver(hub.url, {
     body: JSON.stringify(body),
     id: delivery,
     secret: hub.githubSecret,
   });
-  expect(status).toBe(202);
-  return delivery;
+  expect(response.status).toBe(202);
+  return { delivery, event: ((await response.json()) as { id: string }).id };
 }
 
 export async function createTenant(hub: WalkedHub, name: TenantName): Promise<WalkedTenant> {
   const { account, slug, marker } = name;
   const tenant = String(account);
-  const delivery = await sendEvent(hub, name);
+  const { delivery, event } = await sendEvent(hub, name);
   const createToken = (label: string) =>
     get<{ id: string; token: string }>(hub, hub.admin, {
       method: "POST",
@@ -125,7 +125,6 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
   const automation = await call<{
     structuredContent: { id: string; triggers: { trigger_id: string }[] };
   }>(rpc("/mcp", "tools/call", automationCall(secret, marker, app)));
-  const [event] = await list<{ id: string }>("/api/events?limit=1&order=oldest");
   const subscriptionsOf = () =>
     list<{ id: string; state: string }>(`/api/connections/${connection.id}/subscriptions`);
   await expect
@@ -169,7 +168,7 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
       automation: automation.structuredContent.id,
       automationTrigger: automation.structuredContent.triggers[0]?.trigger_id ?? "",
       run: run.id,
-      event: event?.id ?? "",
+      event,
       repo: `${slug}/town`,
       delivery,
       connection: connection.id,

@@ -25,10 +25,10 @@ export async function walkStreams(walk: Walk): Promise<string[]> {
     })),
   );
   await sendEvent(hub, VICTIM);
-  const delivery = await sendEvent(hub, CALLER);
+  const { event } = await sendEvent(hub, CALLER);
   for (const { path, stream } of streams) {
     const text = () => JSON.stringify(stream.messages);
-    while (stream.response.ok && !text().includes(delivery) && !text().includes("town/issues"))
+    while (stream.response.ok && !text().includes(event))
       await new Promise((resolve) => setTimeout(resolve, 10));
     if (!stream.response.ok) findings.push(`GET ${path}: ${stream.response.status}`);
     const { headers } = stream.response;
