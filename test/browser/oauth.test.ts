@@ -39,6 +39,16 @@ async function startApp(redirect: string) {
   return { app, client_id };
 }
 
+it("a browser that has to sign in continues after that, also by a link in another tab", async () => {
+  const page = await ui.open("/oauth/device");
+  await page.context().clearCookies();
+  await page.goto(`${ui.url()}/oauth/device`);
+  await page.getByText("npx signalbox open").waitFor();
+  const other = await page.context().newPage();
+  await other.goto(await ui.link());
+  await page.getByRole("heading", { name: "Connect a device" }).waitFor();
+});
+
 it("another site gets a code after consent, and is disconnected in the settings", async () => {
   const { app, client_id } = await startApp("http://localhost/callback");
   const page = await ui.open("/oauth/device");

@@ -3,6 +3,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { expect, it, onTestFinished, vi } from "vitest";
 import { type Backend, startApi } from "../support/api-client.ts";
 import { type FakeGithub, startFakeGithub } from "../support/fake-github.ts";
+import { connectClient, createOAuthBrowser } from "../support/oauth-browser.ts";
 import { openSse } from "../support/sse.ts";
 import { WAIT } from "../support/timeouts.ts";
 
@@ -152,6 +153,11 @@ it.each<Backend>(["SQLite", "workerd"])(
     const events = await openSse(`${url}/events`, headers);
     const tab = await openSse(`${url}/api/live?tenant=${tenants.acme}`, headers);
     const kept = await openSse(`${url}/events`, ada.headers);
+    const client = await connectClient(url, createOAuthBrowser(url, headers.cookie), "Editor");
+    const bearer = { authorization: `Bearer ${client.access_token}` };
+    const statusOfClient = async () =>
+      (await fetch(`${url}/pending-events`, { headers: bearer })).status;
+    expect(await statusOfClient()).toBe(200);
     const agent = await carl.agent();
     const waiting = agent.call("wait_for_event", { type: "push", timeout_seconds: 55 });
     await send("acme", "while carl is a member");
@@ -173,6 +179,7 @@ it.each<Backend>(["SQLite", "workerd"])(
     ).toBe(true);
     await expect(agent.call("get_pending_status")).rejects.toThrow();
     expect((await carl.call("GET", "/pending-events")).status).toBe(403);
+    expect(await statusOfClient()).toBe(403);
     expect((await carl.call("GET", "/api/session")).json).toMatchObject({
       tenants: [],
       person: { login: "carl", roles: {} },

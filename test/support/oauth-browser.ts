@@ -22,6 +22,12 @@ export async function signInBrowser(hub: string, token: string): Promise<OAuthBr
   });
   const cookie = session.headers.get("set-cookie")?.split(";")[0];
   if (!cookie) throw new Error(`the sign-in failed: ${session.status} ${await session.text()}`);
+  return createOAuthBrowser(hub, cookie);
+}
+
+/** A browser with the cookie of a session. */
+export function createOAuthBrowser(hub: string, cookie: string): OAuthBrowser {
+  const { origin } = new URL(hub);
   const get = (page: string | URL) =>
     fetch(new URL(page, hub), { headers: { cookie }, redirect: "manual" });
   return {

@@ -121,10 +121,10 @@ it("opens a session of the person, and continues at the page of before", async (
   const { begin, authorize, request, call } = setup();
   const { location, cookie, pair } = await begin("?return_to=%2Finbox%3Ftype%3Dissues");
   const { searchParams } = new URL(location);
-  expect(searchParams.get("redirect_uri")).toBe(`${ORIGIN}/auth/github/callback`);
+  expect(searchParams.get("redirect_uri")).toBe(`${ORIGIN}/oauth/callback`);
   expect(searchParams.get("code_challenge_method")).toBe("S256");
   expect(cookie).toMatch(
-    /^signalbox_github_4747=v1\.\S+; Max-Age=600; Path=\/auth\/github; HttpOnly; SameSite=Lax$/,
+    /^signalbox_github_4747=v1\.\S+; Max-Age=600; Path=\/oauth\/callback; HttpOnly; SameSite=Lax$/,
   );
   expect(decodeURIComponent(cookie)).not.toContain(searchParams.get("state"));
   const { response, text, cookies } = await request(await authorize(location), { cookie: pair });
@@ -145,7 +145,7 @@ it("sets cookies for HTTPS only if that is the public URL", async () => {
   const { begin } = setup({ publicUrl: "https://hub.example/" });
   const { location, cookie } = await begin();
   const { searchParams } = new URL(location);
-  expect(searchParams.get("redirect_uri")).toBe("https://hub.example/auth/github/callback");
+  expect(searchParams.get("redirect_uri")).toBe("https://hub.example/oauth/callback");
   expect(cookie).toMatch(/^signalbox_github=.*; Secure$/);
 });
 

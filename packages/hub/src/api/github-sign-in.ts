@@ -1,6 +1,6 @@
 /**
  * Sign-in with GitHub: `/auth/github` sends the browser to GitHub, which sends it back to
- * `/auth/github/callback`. That opens a session of the person, and returns to the page of before.
+ * `/oauth/callback`. That opens a session of the person, and returns to the page of before.
  */
 import type { Hono } from "hono";
 import { z } from "zod";
@@ -21,7 +21,8 @@ import { sessionCookie, setSession } from "./session-cookie.ts";
 import { createNonce, pageHeaders, STATIC_POLICY } from "./web-ui.ts";
 
 const PATH = "/auth/github";
-const CALLBACK = `${PATH}/callback`;
+/** As in the earlier Worker, so that its GitHub App needs no change. */
+const CALLBACK = "/oauth/callback";
 const COOKIE = "signalbox_github";
 
 export interface GithubSignIn {
@@ -64,7 +65,7 @@ export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
     writeCookie(request.headers, COOKIE, value, {
       // GitHub's page sends the browser back: with `Strict`, the cookie would be missing.
       sameSite: "Lax",
-      path: PATH,
+      path: CALLBACK,
       maxAgeMs,
       isHttps: baseUrl(request, publicUrl).startsWith("https:"),
     });

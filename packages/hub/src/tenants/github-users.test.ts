@@ -4,7 +4,7 @@ import { createGithubUsers, type GithubUsers } from "./github-users.ts";
 import { beginSignIn, PENDING_MS, resumeSignIn } from "./pending-sign-in.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
-const CALLBACK = "http://127.0.0.1:9/auth/github/callback";
+const CALLBACK = "http://127.0.0.1:9/oauth/callback";
 const seal = { seal: async (text: string) => text, unseal: async (text: string) => text };
 
 let fake: FakeGithub;

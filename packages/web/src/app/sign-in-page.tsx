@@ -2,7 +2,7 @@
  * Sign-in with GitHub, if it is set up, or by the link that the server prints: its code is used up at
  * once and leaves the address.
  */
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { isOutage } from "../api/problem.ts";
@@ -21,6 +21,7 @@ const readCode = () => new URLSearchParams(location.hash.slice(1)).get("code");
 
 /** Pages that the hub renders: they are not part of this app. */
 const PAGES_OF_HUB = /^\/oauth\//;
+const CHECK_MS = 2_000;
 
 /** Why a sign-in with GitHub failed, by the code that the hub puts into the address. */
 const PROBLEMS: Record<string, string> = {
@@ -41,8 +42,7 @@ export function SignInPage() {
     mutationFn: signIn,
     onSuccess: async () => {
       await queryClient.resetQueries({ queryKey: sessionQuery.queryKey });
-      if (PAGES_OF_HUB.test(returnTo)) location.replace(returnTo);
-      else navigate(returnTo, { replace: true });
+      if (!PAGES_OF_HUB.test(returnTo)) navigate(returnTo, { replace: true });
     },
   });
   useEffect(() => {
@@ -57,6 +57,13 @@ export function SignInPage() {
     window.addEventListener("hashchange", start);
     return () => window.removeEventListener("hashchange", start);
   }, [mutate]);
+  // A person may follow the printed link in another tab.
+  const isForHub = PAGES_OF_HUB.test(returnTo);
+  const session = useQuery({ ...sessionQuery, refetchInterval: isForHub && CHECK_MS });
+  const isSignedIn = session.data !== null && session.data !== undefined;
+  useEffect(() => {
+    if (isForHub && isSignedIn) location.replace(returnTo);
+  }, [isForHub, isSignedIn, returnTo]);
   const isBusy = isIdle ? hadCode : !isError;
   const methods = useSignInMethods(!isBusy);
   const problem = PROBLEMS[new URLSearchParams(location.search).get("problem") ?? ""];
