@@ -77,6 +77,21 @@ it("shows what is stored and how long, and why that is not known", async () => {
   await page.getByText("Events ever received").waitFor();
 });
 
+it("changes how long the tenant keeps events", async () => {
+  const page = await ui.open("/settings/storage");
+  const limits = page.getByRole("region", { name: "Limits of this tenant" });
+  await limits.getByText("3 days (the hub’s setting)").waitFor();
+  await limits.getByRole("button", { name: "Change the limits" }).click();
+  const dialog = page.getByRole("dialog");
+  const days = dialog.getByRole("textbox", { name: "Days to keep processed events" });
+  await days.fill("4");
+  await dialog.getByRole("button", { name: "Store" }).click();
+  await dialog.getByText("must be at most 3").waitFor();
+  await days.fill("2");
+  await page.keyboard.press("Enter");
+  await limits.getByText("2 days", { exact: true }).waitFor();
+});
+
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
   const page = await ui.open("/settings", { colorScheme, reducedMotion: "reduce" });
   for (const name of ["Tokens", "Secrets of flows", "Storage", "Settings in force"]) {

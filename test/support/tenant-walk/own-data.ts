@@ -15,8 +15,7 @@ export async function dump(
     const filled = request(ids);
     const path = LISTS.includes(name) ? filled.path.replace(/\?.*/, "") : filled.path;
     const { text } = await send(hub, token, { ...filled, path });
-    // The time of an export, and of the last use of a token.
-    dumped.set(name, text.replaceAll(/"(last_used_at|at)":("[^"]*"|null)/g, '"$1":…'));
+    dumped.set(name, text.replaceAll(TIMES, '"$1":…'));
   }
   const sessions = await send(
     hub,
@@ -40,6 +39,9 @@ export const missingIds = ({ ids }: WalkedTenant, dumped: Map<string, string>): 
       : [],
   );
 };
+
+/** The time of an export, of the last use of a token, and of a webhook to a subscriber. */
+const TIMES = /"(last_used_at|delivered_at|at)":("[^"]*"|null)/g;
 
 /** Revokes the token too. */
 const DELETES_ALL = "DELETE /api/tenants/{tenant}";

@@ -41,7 +41,7 @@ const settingsView = z.object({
   max_bytes: count.nullable().describe("The maximum size of the stored payloads."),
 });
 
-const tenantDetails = tenantView.extend({
+export const tenantDetails = tenantView.extend({
   events: z.int().describe("The number of events ever received."),
   bytes: z.int().describe("The size of the stored payloads."),
   deleting: z.boolean().describe("Whether its data is being deleted."),

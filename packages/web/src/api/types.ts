@@ -22,7 +22,7 @@ import type { settingView } from "../../../hub/src/api/settings-routes.ts";
 import type { kindView, refusalView, typeView } from "../../../hub/src/api/source-kind-routes.ts";
 import type { sourceView, withSecret } from "../../../hub/src/api/source-routes.ts";
 import type { statsView } from "../../../hub/src/api/stats-routes.ts";
-import type { tenantView } from "../../../hub/src/api/tenant-routes.ts";
+import type { tenantDetails, tenantView } from "../../../hub/src/api/tenant-routes.ts";
 import type { sentView } from "../../../hub/src/api/test-event-routes.ts";
 import type { createdToken, tokenView } from "../../../hub/src/api/token-routes.ts";
 import type { toolNameView } from "../../../hub/src/api/tool-name-routes.ts";
@@ -79,6 +79,8 @@ export type Subscription = z.output<typeof subscriptionView>;
 export type OfferedTrigger = z.output<typeof offeredTrigger>;
 
 export type Tenant = z.output<typeof tenantView>;
+/** A tenant with its limits. */
+export type TenantDetails = z.output<typeof tenantDetails>;
 export type Session = z.output<typeof sessionView>;
 export type SignInMethods = z.output<typeof signInMethodsView>;
 export type Token = z.output<typeof tokenView>;

@@ -8,20 +8,24 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { ago, bytes, count } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
 import { settingsQuery } from "./in-force.tsx";
+import { TenantLimits } from "./tenant-limits.tsx";
 
 export function Storage() {
   const stats = useQuery(statsQuery);
   return (
-    <Loaded query={stats} rows={4} height={36}>
-      {({ events }) => <Stored events={events} />}
-    </Loaded>
+    <>
+      <Loaded query={stats} rows={4} height={36}>
+        {({ events }) => <Stored events={events} />}
+      </Loaded>
+      <TenantLimits />
+    </>
   );
 }
 
 function Stored({ events }: { events: Stats["events"] }) {
   const { data: session } = useSession();
   const settings = useQuery(settingsQuery);
-  const { total, pending, bytes: size, quota } = events;
+  const { total, pending, bytes: size } = events;
   const kept =
     settings.data?.items.filter(({ variable }) => variable.startsWith("SIGNALBOX_KEEP")) ?? [];
   const rows: [string, ReactNode][] = [
@@ -31,7 +35,6 @@ function Stored({ events }: { events: Stats["events"] }) {
     ["Events ever received", count(total)],
     ["Waiting events", count(pending)],
     ["Size of stored payloads", bytes(size)],
-    ["Quota of waiting events", quota === null ? "none" : count(quota)],
     ...kept.map(({ variable, value, help }): [string, ReactNode] => [
       help,
       <span key={variable}>

@@ -1,0 +1,139 @@
+/** How long events of this tenant are kept, and what bounds them. */
+import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, path } from "../api/client.ts";
+import { chosenTenant } from "../api/tenant.ts";
+import type { TenantDetails } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { useSession } from "../app/session.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+import { Field, TextInput } from "../ui/field.tsx";
+import { bytes, count, plural } from "../ui/format.ts";
+import { Loaded } from "../ui/loaded.tsx";
+import { toasts } from "../ui/toast.tsx";
+
+type Settings = TenantDetails["settings"];
+
+const days = (value: number) => plural(value, "day");
+
+const LIMITS: {
+  name: keyof Settings;
+  label: string;
+  show: (value: number) => string;
+  /** Only operators may change it. */
+  isOperators?: true;
+}[] = [
+  { name: "processed_days", label: "Days to keep processed events", show: days },
+  { name: "pending_days", label: "Days to keep waiting events", show: days },
+  { name: "max_bytes", label: "Maximum bytes of payloads", show: bytes, isOperators: true },
+  { name: "quota", label: "Quota of waiting events", show: count, isOperators: true },
+];
+
+const tenantQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["tenant", id],
+    queryFn: () => api.get<TenantDetails>(path`/api/tenants/${id}`),
+  });
+
+export function TenantLimits() {
+  const { data: session } = useSession();
+  const id = chosenTenant() ?? session?.tenant ?? "local";
+  const tenant = useQuery(tenantQuery(id));
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <section aria-label="Limits of this tenant">
+      <Loaded query={tenant} rows={4} height={36}>
+        {({ settings, in_force }) => (
+          <>
+            <div className="mb-2 flex items-center justify-between gap-4">
+              <h2 className="type-h2">Limits of this tenant</h2>
+              <Button onClick={() => setOpen(true)}>Change the limits</Button>
+            </div>
+            <dl className="tile mb-4 divide-y divide-line">
+              {LIMITS.map(({ name, label, show }) => {
+                const value = in_force[name];
+                return (
+                  <div
+                    key={name}
+                    className="grid grid-cols-[minmax(0,1fr)_minmax(0,1fr)] gap-4 px-4 py-2"
+                  >
+                    <dt className="text-ink-2">{label}</dt>
+                    <dd>
+                      {value === null ? "none" : show(value)}
+                      {settings[name] === null && (
+                        <span className="text-ink-3"> (the hub’s setting)</span>
+                      )}
+                    </dd>
+                  </div>
+                );
+              })}
+            </dl>
+            {isOpen && <LimitsDialog id={id} settings={settings} onClose={() => setOpen(false)} />}
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function LimitsDialog({
+  id,
+  settings,
+  onClose,
+}: {
+  id: string;
+  settings: Settings;
+  onClose: () => void;
+}) {
+  const { data: session } = useSession();
+  const [texts, setTexts] = useState<Partial<Record<keyof Settings, string>>>({});
+  // A session without a list of tenants is for all of them, as is that of a hub with one tenant.
+  const isOperator = session?.tenants.length === 0 || session?.hub.tenancy === "single";
+  const save = useMutation({
+    mutationFn: () => {
+      const change = Object.entries(texts).map(([name, text]) => [
+        name,
+        text.trim() === "" ? null : Number(text),
+      ]);
+      return api.patch<TenantDetails>(path`/api/tenants/${id}`, Object.fromEntries(change));
+    },
+    onSuccess: (tenant) => {
+      queryClient.setQueryData(tenantQuery(id).queryKey, tenant);
+      toasts.add({ aspect: "green", title: "The limits are stored" });
+      onClose();
+    },
+  });
+  return (
+    <Dialog open onClose={onClose} title="Limits of this tenant">
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate();
+        }}
+      >
+        {LIMITS.filter((limit) => isOperator || !limit.isOperators).map(({ name, label }) => (
+          <Field key={name} label={label} hint="Empty: the hub’s setting applies.">
+            {(control) => (
+              <TextInput
+                {...control}
+                inputMode="decimal"
+                value={texts[name] ?? settings[name]?.toString() ?? ""}
+                onChange={(event) => setTexts({ ...texts, [name]: event.target.value })}
+              />
+            )}
+          </Field>
+        ))}
+        {save.error && <ErrorState compact error={save.error} />}
+        <div className="flex justify-end gap-2">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={save.isPending}>
+            Store
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

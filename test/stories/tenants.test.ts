@@ -1,0 +1,95 @@
+/** Tenants of a GitHub App, from their first webhook to their deletion, on both hosts. */
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { startApi } from "../support/api-client.ts";
+import { deliver } from "../support/deliver.ts";
+import { startFakeGithub } from "../support/fake-github.ts";
+import { runCli } from "../support/hub-process.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+it.for(["SQLite", "workerd"] as const)(
+  "an account becomes a tenant, is exported, and is deleted, on %s",
+  async (backend) => {
+    const github = await startFakeGithub();
+    onTestFinished(github.close);
+    github.addOrganization("acme", { id: 100 });
+    const { id } = github.install("acme");
+    const api = await startApi(backend, { SIGNALBOX_TENANCY: "github", ...github.env });
+    const env = { ...api.env, SIGNALBOX_TENANCY: "github" };
+    const run = (...args: string[]) => runCli(["tenant", ...args], { env });
+    const send = async (body: object, type = "issues") => {
+      const secret = github.env.GITHUB_WEBHOOK_SECRET as string;
+      const sent = await deliver(api.hub.url, { type, secret, body: JSON.stringify(body) });
+      return [sent.status, ((await sent.json()) as { code?: string }).code];
+    };
+    const opened = { action: "opened", installation: { id } };
+
+    // The payloads name no owner: the hub asks GitHub, once for all of them.
+    expect(await Promise.all([send(opened), send(opened), send(opened)])).toEqual(
+      Array.from({ length: 3 }, () => [202, undefined]),
+    );
+    const lookUps = () => github.requests.filter((one) => one.startsWith("GET /app/installations"));
+    expect(lookUps()).toEqual([`GET /app/installations/${id}`]);
+    expect(await send({ action: "opened", installation: { id: 9 } })).toEqual([
+      404,
+      "unknown_tenant",
+    ]);
+    const installation = { id, account: { id: 100, login: "acme" } };
+    const suspended = "2026-11-17T10:00:00Z";
+    await send(
+      {
+        action: "suspend",
+        installation: { ...installation, updated_at: suspended, suspended_at: suspended },
+      },
+      "installation",
+    );
+    github.suspendInstallation(id);
+    // A replica, or an object, caches an installation for a minute.
+    expect([202, 403]).toContain((await send(opened))[0]);
+    await send(
+      {
+        action: "unsuspend",
+        installation: { ...installation, updated_at: "2026-11-17T10:01:00Z", suspended_at: null },
+      },
+      "installation",
+    );
+    github.suspendInstallation(id, false);
+    const { json: changed } = await api.expect(200, "PATCH", "/api/tenants/100", { quota: 50 });
+    expect(changed).toMatchObject({ name: "acme", in_force: { quota: 50 } });
+
+    const file = join(tempFolder(), "acme.ndjson");
+    expect((await run("export", "100", "--output", file)).stderr).toBe("");
+    const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
+    const exported = lines.map((line) => JSON.parse(line) as { kind: string; body?: string });
+    expect(exported.filter(({ kind }) => kind === "event").length).toBe(changed.events);
+    expect(exported.find(({ kind }) => kind === "event")?.body).toBe(JSON.stringify(opened));
+    expect(exported.at(-1)?.kind).toBe("end");
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+
+    const token = await api.token("--tenant", "100");
+    const stream = await fetch(`${api.hub.url}/events`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const streamEnd = stream.text();
+    expect(await run("delete", "100")).toMatchObject({ code: 2 });
+    expect(JSON.parse((await run("delete", "100", "--yes", "--json")).stdout)).toMatchObject({
+      id: "100",
+      deleted: true,
+    });
+    await streamEnd;
+    await api.expect(401, "GET", "/pending-status", undefined, { token });
+    expect(await send(opened)).toEqual([404, "unknown_tenant"]);
+    expect(JSON.parse((await run("list", "--json")).stdout)).toEqual([]);
+
+    // Installed again, the account is a tenant again, without its former data.
+    const again = github.install("acme");
+    expect(await send({ action: "opened", installation: { id: again.id } })).toEqual([
+      202,
+      undefined,
+    ]);
+    const { json: events } = await api.expect(200, "GET", "/api/events?tenant=100");
+    expect(events.items).toHaveLength(1);
+    expect(events.items[0].seq).toBe(changed.events + 1);
+  },
+);
