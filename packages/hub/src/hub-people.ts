@@ -26,13 +26,14 @@ export function createHubPeople(options: HubPeopleOptions): HubPeople | undefine
   const { store, ports, settings, seal, onError } = options;
   const { client, url, apiUrl } = settings.github;
   if (!client || settings.tenancy !== "github") return undefined;
-  const { now } = ports.timers;
+  const { now, after } = ports.timers;
   const github = createGithubUsers({ url, apiUrl, client, fetch: ports.fetch, now });
   const people = createPeople({
     store,
     github,
     seal,
     now,
+    after,
     recheckMs: settings.membershipRecheckMs,
     keepMs: KEEP_MS,
     log: ports.log,

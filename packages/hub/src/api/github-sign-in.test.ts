@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { type FakeGithub, startFakeGithub } from "../../../../test/support/fake-github.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { systemTimers } from "../hosts/node/system-timers.ts";
 import { createIds } from "../lib/ids.ts";
 import { createSeal } from "../lib/seal.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
@@ -52,6 +53,7 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
     github,
     seal,
     now,
+    after: systemTimers.after,
     recheckMs: 2 * MINUTE,
     keepMs: 60 * MINUTE,
     log,

@@ -39,4 +39,6 @@ export interface PeopleStore {
    * False if `sealed` is no longer the stored value.
    */
   endPerson(id: string, sealed: string, at: number): Promise<boolean>;
+  /** Removes people without valid tokens whom GitHub last confirmed before this time. Returns their number. */
+  sweepPeople(checkedBefore: number, limit: number): Promise<number>;
 }

@@ -47,6 +47,7 @@ function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_00
         return 0;
       },
       sweepOAuth: async () => 0,
+      sweepPeople: async () => 0,
       listDeletions: async () => ["acme", "umbrella"],
       async continueDeletion(tenant) {
         continued.push(tenant);

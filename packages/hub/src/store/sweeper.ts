@@ -10,6 +10,8 @@ import type { Retention, Store, TenantSweep } from "./store.ts";
 
 const BATCH = 500;
 const DAY_MS = 24 * 3_600_000;
+/** How long a person is kept after the last token has ended: as long as a session lasts. */
+const KEEP_PEOPLE_MS = 30 * DAY_MS;
 const REASONS = ["processed", "expired", "overflow"] as const;
 
 export type SweepReason = (typeof REASONS)[number];
@@ -25,6 +27,7 @@ export interface SweeperOptions {
     | "sweepFlows"
     | "sweepSessions"
     | "sweepOAuth"
+    | "sweepPeople"
     | "noteSweep"
     | "lastSweep"
   >;
@@ -90,6 +93,8 @@ export function startSweeper({
           await yieldToEventLoop();
       for (const sweepBatch of [store.sweepSessions, store.sweepOAuth])
         while (!stopped && (await sweepBatch(now(), BATCH)) > 0) await yieldToEventLoop();
+      while (!stopped && (await store.sweepPeople(now() - KEEP_PEOPLE_MS, BATCH)) > 0)
+        await yieldToEventLoop();
       // A crash can have interrupted a deletion.
       for (const tenant of await store.listDeletions(BATCH))
         while (!stopped && !(await store.continueDeletion(tenant, BATCH))) await yieldToEventLoop();

@@ -6,6 +6,7 @@
  */
 import type { Log } from "../lib/log.ts";
 import type { Seal } from "../lib/seal.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { PeopleStore, Person } from "../store/people-store.ts";
 import type { GithubPerson, GithubUsers, UserAnswer, UserTokens } from "./github-users.ts";
 
@@ -14,6 +15,7 @@ export interface PeopleOptions {
   github: Pick<GithubUsers, "identify" | "refreshTokens">;
   seal: Seal;
   now: () => number;
+  after: Timers["after"];
   recheckMs: number;
   keepMs: number;
   log: Pick<Log, "warn" | "info">;
@@ -33,11 +35,14 @@ export interface People {
 
 /** Longer than a check takes. After a failed check, the next one starts when the lease has ended. */
 const LEASE_MS = 30_000;
+/** How often and how long the check of another process is awaited. */
+const POLL_MS = 250;
+const MAX_WAIT_MS = 5_000;
 /** An access token is refreshed before it expires: the requests of a check take some time. */
 const EXPIRY_MARGIN_MS = 60_000;
 
 export function createPeople(options: PeopleOptions): People {
-  const { store, github, seal, now, recheckMs, keepMs, log, onError } = options;
+  const { store, github, seal, now, after, recheckMs, keepMs, log, onError } = options;
   const checks = new Map<string, Promise<Person | undefined>>();
 
   /** A time in the future is not recent either: the clock has been set back. */
@@ -55,8 +60,8 @@ export function createPeople(options: PeopleOptions): People {
 
   async function runCheck(id: string): Promise<Person | undefined> {
     const leased = await store.leasePerson(id, now(), now() + LEASE_MS);
-    // Another process checks the person, or has failed to recently.
-    if (leased?.sealed) {
+    if (!leased) return awaitOther(id);
+    if (leased.sealed) {
       const { sealed, answer } = await confirm({ ...leased, sealed: leased.sealed });
       if (answer.outcome === "ok")
         await store.putPerson({ ...answer.value, sealed, checked_at: now() }, sealed);
@@ -70,6 +75,18 @@ export function createPeople(options: PeopleOptions): People {
         log.warn({ person: id, reason: answer.message }, "cannot confirm memberships at GitHub");
     }
     return store.getPerson(id);
+  }
+
+  /**
+   * Another process checks the person, or has failed to recently. Memberships that are too old are
+   * awaited for a moment: a page sends requests to several processes at the same time.
+   */
+  async function awaitOther(id: string): Promise<Person | undefined> {
+    for (let waited = 0; ; waited += POLL_MS) {
+      const person = await store.getPerson(id);
+      if (!person?.sealed || isYounger(person, keepMs) || waited >= MAX_WAIT_MS) return person;
+      await new Promise<void>((resolve) => after(POLL_MS, resolve));
+    }
   }
 
   /** Also returns the tokens that are stored after it. */

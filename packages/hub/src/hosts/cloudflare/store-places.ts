@@ -22,7 +22,7 @@ export const PLACES = {
   putOAuthClient: "registry", getOAuthClient: "registry", createOAuthGrant: "registry", getOAuthGrant: "registry",
   findPendingGrant: "registry", decideOAuthGrant: "registry", redeemOAuthGrant: "registry", findGrantByFamily: "registry",
   rotateOAuthGrant: "registry", revokeOAuthGrant: "registry", listOAuthGrants: "registry", sweepOAuth: "registry",
-  putPerson: "registry", getPerson: "registry", leasePerson: "registry", endPerson: "registry",
+  putPerson: "registry", getPerson: "registry", leasePerson: "registry", endPerson: "registry", sweepPeople: "registry",
   requestSweep: "registry", leaseSweep: "registry", recordAttempts: "registry", dueRedeliveries: "registry",
   changeRedelivery: "registry", finishSweep: "registry", getSweep: "registry", listRedeliveries: "registry",
   countRedeliveries: "registry",

@@ -61,6 +61,36 @@ export function peopleContract(it: It): void {
     expect(await store.leasePerson("github:8", START, START + 10)).toBeUndefined();
   });
 
+  it("are removed when they have no valid token for some time", async ({ store, sql }) => {
+    const put = async (id: string, checked_at: number, expires_at?: number | null) => {
+      await store.putPerson({ ...ada, id, checked_at });
+      if (expires_at === undefined) return;
+      await store.putToken({
+        id: `token of ${id}`,
+        person: id,
+        name: id,
+        hash: `hash of ${id}`,
+        scopes: ["admin"],
+        tenants: ["*"],
+        created_at: START,
+        expires_at,
+      });
+    };
+    await put("never expires", START, null);
+    await put("valid", START, START + 11);
+    await put("seen", START + 10);
+    await put("expired", START, START + 10);
+    await put("revoked", START + 1, null);
+    await store.revokeToken("token of revoked", START + 1);
+    expect(await store.sweepPeople(START + 10, 1)).toBe(1);
+    expect(await store.sweepPeople(START + 10, 10)).toBe(1);
+    expect(await store.sweepPeople(START + 10, 10)).toBe(0);
+    const left = ["never expires", "seen", "valid"];
+    expect((await sql("SELECT id FROM people ORDER BY id")).map(({ id }) => id)).toEqual(left);
+    const rows = await sql("SELECT DISTINCT person FROM memberships ORDER BY person");
+    expect(rows.map(({ person }) => person)).toEqual(left);
+  });
+
   it("end with their tokens and sessions, and can sign in again", async ({ store }) => {
     await store.putPerson(ada);
     const token = (id: string, person: string | null) =>

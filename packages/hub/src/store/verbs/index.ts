@@ -92,7 +92,7 @@ import {
   rotateOAuthGrant,
   sweepOAuth,
 } from "./oauth.ts";
-import { endPerson, getPerson, leasePerson, putPerson } from "./people.ts";
+import { endPerson, getPerson, leasePerson, putPerson, sweepPeople } from "./people.ts";
 import { prepareRun, queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
   countPending,
@@ -314,6 +314,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   getPerson: reads(getPerson),
   leasePerson: writes(leasePerson),
   endPerson: writes(endPerson),
+  sweepPeople: writes(sweepPeople),
   putSource: writes(putSource),
   findSource: reads(findSource),
   listSources: reads(listSources),

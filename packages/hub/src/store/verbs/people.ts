@@ -69,5 +69,19 @@ export function* endPerson(id: string, sealed: string, at: number): Verb<boolean
   return true;
 }
 
+export function* sweepPeople(checkedBefore: number, limit: number): Verb<number> {
+  // The time is compared again in the row to be deleted: the person may be signing in.
+  const removed = yield* query<{ id: string }>(
+    "DELETE FROM people WHERE checked_at < ? AND id IN (SELECT id FROM people WHERE checked_at < ? " +
+      "AND NOT EXISTS (SELECT 1 FROM tokens WHERE person = people.id AND revoked_at IS NULL " +
+      "AND (expires_at IS NULL OR expires_at > ?)) " +
+      "AND NOT EXISTS (SELECT 1 FROM oauth_grants WHERE person = people.id AND status IN ('approved', 'active')) " +
+      "ORDER BY checked_at LIMIT ?) RETURNING id",
+    [checkedBefore, checkedBefore, checkedBefore, limit],
+  );
+  for (const { id } of removed) yield* removeMemberships(id);
+  return removed.length;
+}
+
 const removeMemberships = (person: string): Verb<unknown> =>
   query("DELETE FROM memberships WHERE person = ?", [person]);
