@@ -43,7 +43,7 @@ async function open() {
     const connection = await store.getConnection("acme", id);
     return { ...connection, sealed: JSON.parse(connection?.sealed ?? "{}") };
   };
-  return { change, found };
+  return { store, registry, id, change, found };
 }
 
 test("a rename does not undo a concurrent change of the URL", async () => {
@@ -80,4 +80,18 @@ test("credentials for the former URL are not sent to the new one", async () => {
     field: "url",
   });
   expect(await found()).toMatchObject({ target: { url }, sealed: {} });
+});
+
+test("other OAuth credentials delete the tokens that a person has granted, the same ones keep them", async () => {
+  const { store, registry, id } = await open();
+  const oauth = (scope: string) => ({ auth: { type: "oauth" as const, scope } });
+  await registry.change("acme", id, oauth("read"));
+  const change = async (fields: ChangedConnectionFields) => {
+    await store.saveGrant("acme", id, { sealed: "tokens", error: null }, START);
+    await registry.change("acme", id, fields);
+    return (await store.getGrant("acme", id))?.sealed;
+  };
+  expect(await change({ headers: { "x-key": "new" }, ...oauth("read") })).toBe("tokens");
+  expect(await change(oauth("read write"))).toBeNull();
+  expect(await change({ auth: null })).toBeNull();
 });

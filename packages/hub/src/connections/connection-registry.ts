@@ -16,10 +16,13 @@ import {
   targetOf,
 } from "./connection-fields.ts";
 import { connectionId } from "./connection-id.ts";
-import { sealCredentials, unsealCredentials } from "./credentials.ts";
+import { sealCredentials, signInOf, unsealCredentials } from "./credentials.ts";
 
 export interface ConnectionRegistryOptions {
-  store: Pick<Store, "createConnection" | "updateConnection" | "getConnection" | "touchConnection">;
+  store: Pick<
+    Store,
+    "createConnection" | "updateConnection" | "getConnection" | "touchConnection" | "saveGrant"
+  >;
   seal: Seal;
   timers: Pick<Timers, "now" | "after">;
   /** Whether the operator allows programs on the hub's machine (SIGNALBOX_ALLOW_COMMANDS). */
@@ -96,7 +99,7 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
   async function merge(
     found: Connection,
     { name, ...rest }: ChangedConnectionFields,
-  ): Promise<Parameters<Store["updateConnection"]>[2]> {
+  ): Promise<Parameters<Store["updateConnection"]>[2] & { endsGrant?: boolean }> {
     const target = changedTarget(found.target, rest);
     const isSame = JSON.stringify(target) === JSON.stringify(found.target);
     if (!isSame) assertAllowed(target);
@@ -105,7 +108,11 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
     if (isSame && !hasCredentials) return renamed;
     const stored = await unsealCredentials(found.sealed, seal);
     const credentials = changedCredentials({ from: found.target, to: target }, stored, rest);
-    return { ...renamed, target, ...(await sealCredentials(credentials, seal)) };
+    // Tokens that a person has granted are for these credentials only.
+    const endsGrant =
+      signInOf(stored) !== undefined &&
+      JSON.stringify(signInOf(stored)) !== JSON.stringify(signInOf(credentials));
+    return { ...renamed, target, ...(await sealCredentials(credentials, seal)), endsGrant };
   }
 
   return {
@@ -141,9 +148,11 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
       const first = await find(tenant, id);
       for (let found = first; ; found = await find(tenant, id)) {
         assertSameOrigin(first, found, fields);
-        const change = { ...(await merge(found, fields)), ifRevision: found.revision };
-        const changed = await store.updateConnection(tenant, id, change, now());
+        const { endsGrant, ...change } = await merge(found, fields);
+        const ifRevision = found.revision;
+        const changed = await store.updateConnection(tenant, id, { ...change, ifRevision }, now());
         if (changed === "changed") continue; // by a concurrent request
+        if (endsGrant) await store.saveGrant(tenant, id, { sealed: null, error: null }, now());
         if (changed?.revision === found.revision) return changed;
         return checked(found, found.checked_at, signal);
       }
