@@ -16,6 +16,7 @@ import { assertSafe } from "../hub-settings.ts";
 import { createAlarmTimers } from "./alarm-timers.ts";
 import type { Bindings } from "./bindings.ts";
 import { createGuardedFetch, createGuardedWebFetch } from "./guarded-fetch.ts";
+import { keepAlive } from "./keep-alive.ts";
 import { pathOf } from "./live-request.ts";
 import { createConsoleLog } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
@@ -96,7 +97,8 @@ export async function startObjectHub(options: ObjectHubOptions) {
       if (isSocketPath(path) && request.headers.get("upgrade")?.toLowerCase() === "websocket")
         return sockets.accept(request);
       if (isLivePath(path)) return serveSse(hub.live, request, onError);
-      return hub.app.fetch(request, { peer: request.headers.get(CLIENT_ADDRESS) ?? "" });
+      const peer = request.headers.get(CLIENT_ADDRESS) ?? "";
+      return keepAlive(await hub.app.fetch(request, { peer }), request.signal);
     },
     onAlarm: timers.onAlarm,
     sockets,
