@@ -86,7 +86,7 @@ it("changes how long the tenant keeps events", async () => {
   const days = dialog.getByRole("textbox", { name: "Days to keep processed events" });
   await days.fill("4");
   await dialog.getByRole("button", { name: "Store" }).click();
-  await dialog.getByText("must be at most 3").waitFor();
+  await dialog.getByText("must be at most 3").first().waitFor();
   await days.fill("2");
   await page.keyboard.press("Enter");
   await limits.getByText("2 days", { exact: true }).waitFor();
