@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { ADMIN, startApi } from "../support/api-client.ts";
 import { createFlowMaker, returns } from "../support/flow-maker.ts";
+import { runCli } from "../support/hub-process.ts";
 import { signInBrowser } from "../support/oauth-browser.ts";
 import { serveOAuthMcp } from "../support/oauth-server.ts";
 import { WAIT } from "../support/timeouts.ts";
@@ -34,6 +35,11 @@ it("acts for the person until the authorization ends, and shows no token", async
     error: expect.stringContaining("choose Authorize"),
     credentials: { auth: { type: "oauth", grant: "authorization_code" } },
   });
+  const byCommand = await runCli(["connection", "add", "mine", server.url, "--oauth"], {
+    env: { SIGNALBOX_DATA: api.env.SIGNALBOX_DATA ?? "" },
+  });
+  expect(byCommand.stdout).toMatch(/mine-\w+ .*choose Authorize.*npx signalbox open/s);
+
   const authorize = async () => {
     const { url } = await call(201, "POST", `/${id}/authorization`);
     const { params } = await server.consent(url);
