@@ -13,6 +13,7 @@ import {
   START,
   sampleEvent,
 } from "../store/contract/sample.ts";
+import type { Role } from "../store/people-store.ts";
 import type { NewEvent, NewSubscription, Store } from "../store/store.ts";
 import { createFeed } from "../stream/feed.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
@@ -358,6 +359,24 @@ describe("a subscription", () => {
     deliver("first", clock);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["gap", "kept"]);
+  });
+
+  it("ends when the person of its token loses access to a tenant", async () => {
+    const { store, calls, deliver } = setup();
+    const clock = createClock();
+    await subscribe(store);
+    const roles = new Map<string, Role>([["acme", "member"]]);
+    const getToken = async (id: string) => {
+      const token = await store.getToken(id);
+      return token && { ...token, person: "github:7", roles };
+    };
+    deliver("first", clock, { tokens: { getToken } });
+    await appendEvents(store, [event("a")]);
+    await clock.advance(0);
+    roles.delete("acme");
+    await appendEvents(store, [event("b")]);
+    await clock.advance(SECOND);
+    expect(sent(calls)).toEqual(["a", "terminated"]);
   });
 
   it("ends with a terminated message when it expires or its token is no longer valid", async () => {

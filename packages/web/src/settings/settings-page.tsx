@@ -1,5 +1,6 @@
 /** Tokens, connected apps, secrets of flows, what the hub stores, and the settings in force. */
 import { useLocation, useParams } from "wouter";
+import { useSession } from "../app/session.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { Tabs } from "../ui/tabs.tsx";
 import { ConnectedApps } from "./connected-apps.tsx";
@@ -20,7 +21,10 @@ export default function SettingsPage() {
   usePageTitle("Settings");
   const { section } = useParams<{ section?: string }>();
   const [, navigate] = useLocation();
-  const value = SECTIONS.some((each) => each.value === section) ? (section as string) : "tokens";
+  const { data: session } = useSession();
+  // The settings of the hub are for its operator.
+  const sections = SECTIONS.filter(({ value }) => value !== "settings" || !session?.person);
+  const value = sections.some((each) => each.value === section) ? (section as string) : "tokens";
   return (
     <div className="flex h-full min-h-0 flex-col">
       <header className="flex-none px-5 pt-[14px] pb-2">
@@ -31,7 +35,7 @@ export default function SettingsPage() {
         className="px-5"
         value={value}
         onChange={(next) => navigate(`/settings/${next}`, { replace: true })}
-        tabs={SECTIONS.map(({ content, ...tab }) => ({
+        tabs={sections.map(({ content, ...tab }) => ({
           ...tab,
           content: <div className="mx-auto max-w-[1080px] px-5 py-6">{content}</div>,
         }))}
