@@ -13,9 +13,9 @@ import {
 } from "../../api/live-streams.ts";
 import { type Allowance, createAllowance } from "../../lib/allowance.ts";
 import { SOCKET_LIMITS } from "../../lib/limits.ts";
-import type { Timers } from "../../lib/timers.ts";
 import type { Store } from "../../store/store.ts";
 import { type MessageEncoder, socketEncoder } from "../../stream/message-encoder.ts";
+import type { AlarmTimers } from "./alarm-timers.ts";
 import { liveRequest } from "./live-request.ts";
 
 declare const WebSocketPair: SocketPair;
@@ -24,12 +24,14 @@ export interface SocketsOptions {
   state: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets">;
   live: LiveStreams;
   store: Pick<Store, "subscribe">;
-  timers: Pick<Timers, "now" | "monotonic" | "after">;
+  timers: Pick<AlarmTimers, "now" | "monotonic" | "after" | "wakeAt">;
   onError: (error: unknown) => void;
 }
 
 /** How long a socket is followed after the last message. */
 const FOLLOW_MS = 2_000;
+/** How often the tokens of idle sockets are checked. It wakes the object. */
+const RECHECK_MS = 5 * 60_000;
 const FAILED = 1011;
 const POLICY_VIOLATION = 1008;
 
@@ -91,10 +93,28 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
     stopWhenIdle();
   };
 
-  const unsubscribe = store.subscribe(({ topic }) => {
-    if (topic !== "events" && topic !== "gap") return;
+  const resumeAll = () => {
     for (const socket of state.getWebSockets()) void follow(socket, true);
+  };
+  const unsubscribe = store.subscribe(({ topic }) => {
+    if (topic === "events" || topic === "gap") resumeAll();
   });
+  let isRecheckSet = false;
+  const scheduleRecheck = () => {
+    if (isRecheckSet) return;
+    isRecheckSet = true;
+    timers.wakeAt(timers.now() + RECHECK_MS);
+    timers.after(RECHECK_MS, () => {
+      isRecheckSet = false;
+      recheck();
+    });
+  };
+  const recheck = () => {
+    if (state.getWebSockets().length === 0) return;
+    resumeAll();
+    scheduleRecheck();
+  };
+  recheck(); // the object may have been woken for this
 
   return {
     async accept(request: Request): Promise<Response> {
@@ -107,6 +127,7 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
       state.acceptWebSocket(socket);
       socket.serializeAttachment(subscription);
       await follow(socket, false);
+      scheduleRecheck();
       // `webSocket` is an extension of workerd.
       return new Response(null, { status: 101, webSocket: client } as ResponseInit);
     },

@@ -1,0 +1,87 @@
+import type { HibernatableSocket } from "cloudflare:workers";
+import { expect, it } from "vitest";
+import type { LiveConnection, LiveStreams } from "../../api/live-streams.ts";
+import { createTestTimers } from "../../lib/test-timers.ts";
+import type { Notice } from "../../store/sql.ts";
+import { createSockets } from "./sockets.ts";
+
+function setUp() {
+  const timers = createTestTimers();
+  const alarms: number[] = [];
+  const resumed: LiveConnection[] = [];
+  let isValid = true;
+  let notify: (notice: Notice) => void = () => {};
+  const closed: number[] = [];
+  let attachment: unknown = { after: new Map([["acme", 7]]) };
+  const socket: HibernatableSocket = {
+    send() {},
+    close: (code = 0) => void closed.push(code),
+    serializeAttachment(value) {
+      attachment = value;
+    },
+    deserializeAttachment: () => attachment,
+  };
+  const live = {
+    async resume(_, connection) {
+      if (!isValid) return connection.close(4401, "");
+      resumed.push(connection);
+      connection.onClose(() => resumed.splice(resumed.indexOf(connection), 1));
+    },
+  } as Partial<LiveStreams> as LiveStreams;
+  createSockets({
+    state: { acceptWebSocket() {}, getWebSockets: () => [socket] },
+    live,
+    store: {
+      subscribe(listener) {
+        notify = listener;
+        return () => {};
+      },
+    },
+    timers: { ...timers, wakeAt: (time) => alarms.push(time) },
+    onError(error) {
+      throw error;
+    },
+  });
+  return {
+    timers,
+    alarms,
+    resumed,
+    closed,
+    attachment: () => attachment,
+    notify: () => notify({ topic: "events", tenant: "acme", seq: 1 }),
+    invalidate() {
+      isValid = false;
+    },
+  };
+}
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+it("follows a socket for a short time after an event, and saves its cursor", async () => {
+  const { timers, resumed, notify, attachment } = setUp();
+  await settled();
+  timers.advance(2_000);
+  expect(resumed).toHaveLength(0);
+  notify();
+  notify();
+  await settled();
+  expect(resumed).toHaveLength(1);
+  const cursor = new Map([["acme", 9]]);
+  expect(resumed[0]?.encoder.connected("log", cursor, ["acme"])).toBe("");
+  resumed[0]?.encoder.heartbeat(1, cursor, ["acme"]);
+  expect(attachment()).toEqual({ after: cursor });
+  timers.advance(2_000);
+  expect(resumed).toHaveLength(0);
+});
+
+it("checks the tokens of idle sockets every five minutes, by an alarm", async () => {
+  const { timers, alarms, invalidate, closed } = setUp();
+  await settled();
+  expect(alarms).toEqual([timers.now() + 300_000]);
+  timers.advance(2_000);
+  invalidate();
+  timers.advance(298_000);
+  await settled();
+  expect(closed).toEqual([4401]);
+  expect(alarms).toHaveLength(2);
+});
