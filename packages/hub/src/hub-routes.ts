@@ -186,7 +186,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
         settings.github.app !== undefined && settings.github.redeliverEveryMs !== undefined,
     }),
     ...settingsRoutes(settings.inForce ?? [], options.tokens),
-    ...statsRoutes(store, now),
+    ...statsRoutes(store, now, settings.quota),
     ...sessionRoutes({
       sessions: options.sessions,
       store,

@@ -32,7 +32,7 @@ const services = new Proxy(results, {
 }) as never;
 const routesOfFlows = flowRoutes({ flows: services, store: services });
 const routesOfRuns = runRoutes({} as never);
-const routesOfStats = statsRoutes({} as never, Date.now);
+const routesOfStats = statsRoutes({} as never, Date.now, null);
 const { paths } = openApi({
   routes: [...routesOfFlows, ...routesOfRuns, ...routesOfStats],
   version: "1",

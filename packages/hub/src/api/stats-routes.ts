@@ -20,7 +20,7 @@ export const statsView = z.object({
     pending_by_type: z.record(z.string(), count),
     latest_pending_at: z.iso.datetime().nullable(),
     bytes: count.describe("The size of the stored payloads."),
-    quota: count.nullable(),
+    quota: count.nullable().describe("The quota that applies to the tenant; null: none."),
   }),
   // Not a record: its JSON Schema would require properties that it does not declare.
   runs: z
@@ -39,6 +39,7 @@ export function statsRoutes(
     "getTenant" | "pendingStatus" | "countRuns" | "countReceived" | "countRunSlots" | "listRunTimes"
   >,
   now: () => number,
+  defaultQuota: number | null,
 ): Route[] {
   const cache = new BoundedMap<string, { until: number; series: Promise<Series> }>(CACHED_SERIES);
   const seriesOf = (tenant: string, window: Window): Promise<Series> => {
@@ -80,7 +81,7 @@ export function statsRoutes(
               pending_by_type: status.types,
               latest_pending_at: isoOrNull(status.latest_received_at),
               bytes: counters?.bytes ?? 0,
-              quota: counters?.quota ?? null,
+              quota: counters?.quota ?? defaultQuota,
             },
             runs,
             ...(series && { series }),
