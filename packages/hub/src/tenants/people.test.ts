@@ -19,8 +19,11 @@ const ADA: GithubPerson = {
 const UNAVAILABLE = { outcome: "unavailable", message: "GitHub returned 503" } as const;
 const REJECTED = { outcome: "rejected", message: "Bad credentials" } as const;
 
-/** A GitHub with one person, whose refresh tokens work once. */
-function setup() {
+/**
+ * A GitHub with one person, whose refresh tokens work once. `pollMs`: the time between two looks for the
+ * check of another process.
+ */
+function setup({ pollMs = 0 } = {}) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   let now = START;
@@ -54,7 +57,7 @@ function setup() {
       seal: createSeal(new Uint8Array(32).fill(key)),
       now: () => now,
       after(_, work) {
-        setImmediate(work);
+        setTimeout(work, pollMs);
         return () => {};
       },
       recheckMs: 2 * MINUTE,
@@ -116,7 +119,8 @@ it("asks GitHub again at most every 30 seconds after a failure", async () => {
 });
 
 it("refreshes expired tokens in one of several processes", async () => {
-  const { people, start, github, advance } = setup();
+  // A check takes milliseconds, and 20 looks on a busy machine up to two seconds.
+  const { people, start, github, advance } = setup({ pollMs: 100 });
   await people.signIn(github.tokens());
   const replicas = [people, start(), start()];
   for (const generation of [1, 2, 3]) {
