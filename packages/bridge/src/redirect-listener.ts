@@ -37,7 +37,9 @@ export async function listenForRedirect({ state, signal }: { state: string; sign
                 ...headers,
               })
               .end(text);
-          const { pathname, searchParams } = new URL(request.url ?? "/", url);
+          const requested = URL.parse(request.url ?? "/", url);
+          if (!requested) return answer(400, "The address is malformed.");
+          const { pathname, searchParams } = requested;
           if (request.method !== "GET") return answer(405, "Use GET.");
           if (pathname === "/") return answer(302, "", { location: page });
           if (pathname !== "/callback") return answer(404, "Not found.");
