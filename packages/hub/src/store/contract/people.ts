@@ -37,6 +37,15 @@ export function peopleContract(it: It): void {
     expect(await again.getPerson("github:8")).toMatchObject({ login: "bob", memberships: [] });
   });
 
+  it("are no members of a deleted tenant, also if GitHub confirms it later", async ({ store }) => {
+    await store.putTenant({ id: "100", at: START });
+    await store.putPerson(ada);
+    await store.startDeletion("100", START);
+    await store.putPerson({ ...ada, checked_at: START + 1 });
+    const { memberships } = (await store.getPerson("github:7")) ?? {};
+    expect(memberships).toEqual([{ tenant: "7", role: "member" }]);
+  });
+
   it("are not changed by a check of replaced tokens", async ({ store }) => {
     expect(await store.putPerson(ada, "sealed 1")).toBe(false);
     expect(await store.getPerson("github:7")).toBeUndefined();

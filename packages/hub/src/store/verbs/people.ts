@@ -31,8 +31,11 @@ export function* putPerson(person: Person, ifSealed?: string): Verb<boolean> {
 export function* getPerson(id: string): Verb<Person | undefined> {
   // One statement: a person is never read with the memberships of another commit.
   const rows = yield* query<Omit<Person, "memberships"> & Partial<Membership>>(
-    "SELECT id, login, name, avatar, sealed, checked_at, tenant_id AS tenant, role FROM people " +
-      "LEFT JOIN memberships ON person = id WHERE id = ? ORDER BY tenant_id",
+    "SELECT people.id, login, people.name, avatar, sealed, checked_at, tenant_id AS tenant, role FROM people " +
+      // GitHub still reports the memberships of a tenant whose data was deleted here.
+      "LEFT JOIN memberships ON person = people.id AND NOT EXISTS " +
+      "(SELECT 1 FROM tenants WHERE tenants.id = memberships.tenant_id AND deleted_at IS NOT NULL) " +
+      "WHERE people.id = ? ORDER BY tenant_id",
     [id],
   );
   if (!rows[0]) return undefined;

@@ -50,7 +50,7 @@ export function* startDeletion(dialect: Dialect, tenant: string, at: number): Ve
   );
   if (started.length === 0) return false;
   yield* execute("DELETE FROM memberships WHERE tenant_id = ?", [tenant]);
-  yield* withdrawTokens(tenant);
+  yield* withdrawTokens(dialect, tenant);
   yield* withdrawGrants(dialect, tenant);
   yield* execute(
     "UPDATE tokens SET revoked_at = ? WHERE revoked_at IS NULL " +
@@ -65,10 +65,10 @@ export function* startDeletion(dialect: Dialect, tenant: string, at: number): Ve
 }
 
 /** Tokens for several tenants stay valid for the others. */
-function* withdrawTokens(tenant: string): Verb<void> {
+function* withdrawTokens({ forUpdate }: Dialect, tenant: string): Verb<void> {
   const shared = yield* query<{ id: string; tenants: string }>(
     "SELECT id, tenants FROM tokens WHERE tenants <> ? " +
-      "AND id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)",
+      `AND id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?) ORDER BY id${forUpdate}`,
     [JSON.stringify([tenant]), tenant],
   );
   for (const { id, tenants } of shared) {
@@ -80,9 +80,9 @@ function* withdrawTokens(tenant: string): Verb<void> {
 }
 
 /** A grant would issue new tokens for the tenant. */
-function* withdrawGrants({ indexOf }: Dialect, tenant: string): Verb<void> {
+function* withdrawGrants({ indexOf, forUpdate }: Dialect, tenant: string): Verb<void> {
   const shared = yield* query<{ id: string; tenants: string }>(
-    `SELECT id, tenants FROM oauth_grants WHERE ${indexOf}(tenants, ?) > 0 AND tenants <> ?`,
+    `SELECT id, tenants FROM oauth_grants WHERE ${indexOf}(tenants, ?) > 0 AND tenants <> ? ORDER BY id${forUpdate}`,
     [JSON.stringify(tenant), JSON.stringify([tenant])],
   );
   for (const { id, tenants } of shared)
