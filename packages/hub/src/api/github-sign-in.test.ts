@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { type FakeGithub, startFakeGithub } from "../../../../test/support/fake-github.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { systemTimers } from "../hosts/node/system-timers.ts";
+import { sha256Hex } from "../lib/hmac.ts";
 import { createIds } from "../lib/ids.ts";
 import { createSeal } from "../lib/seal.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
@@ -258,16 +259,51 @@ it("lists and revokes the own sessions, but not those of other people", async ()
   ).toBe(204);
 });
 
-it("creates links whose sessions are limited to the person", async () => {
-  const { signIn, call, request } = setup();
-  const { session } = await signIn("bob");
-  const link = (await call(session, "POST", "/api/session/links")).json.url as string;
-  const body = { code: link.split("#code=")[1] };
-  const { cookies } = await request("/api/session", { method: "POST", body });
-  expect((await call(pairOf(cookies[0] ?? ""), "GET", "/api/session")).json).toMatchObject({
+it("shows nothing of other tenants after the sign-out, while the session is still cached", async () => {
+  const { store, signIn, call } = setup();
+  await store.putTenant({ id: "999", at: Date.now() });
+  const { session } = await signIn("ada");
+  const listed = async () => (await call(session, "GET", "/api/tenants")).json.items;
+  expect(await listed()).not.toContainEqual(expect.objectContaining({ id: "999" }));
+  expect((await call(session, "DELETE", "/api/session")).response.status).toBe(204);
+  expect(await listed()).toEqual([]);
+});
+
+it("lets no OAuth client create or revoke tokens, which would outlive its grant", async () => {
+  const { store, signIn, request } = setup();
+  await signIn("ada");
+  await store.putToken({
+    id: "client",
+    kind: "oauth",
+    name: "client",
+    hash: await sha256Hex("sbo_client"),
+    scopes: ["admin"],
     tenants: [acme],
-    person: { login: "bob", roles: { [acme]: "member" } },
+    person: null,
+    resource: ORIGIN,
+    created_at: Date.now(),
+    expires_at: null,
   });
+  const headers = { authorization: "Bearer sbo_client" };
+  const body = { name: "agent", scopes: ["inbox:read"] };
+  for (const answer of [
+    await request("/api/tokens", { method: "POST", headers, body }),
+    await request("/api/tokens/client", { method: "DELETE", headers }),
+  ])
+    expect(answer.json).toMatchObject({
+      status: 403,
+      detail: expect.stringContaining("of an OAuth client manages no tokens"),
+    });
+});
+
+it("creates no links, which would sign others in as the person", async () => {
+  const { signIn, call } = setup();
+  const { session } = await signIn("bob");
+  const { response, json } = await call(session, "POST", "/api/session/links");
+  expect([response.status, json.detail]).toEqual([
+    403,
+    expect.stringContaining("sign in with GitHub"),
+  ]);
 });
 
 it("offers GitHub only if it is set up", async () => {

@@ -150,6 +150,13 @@ export function sessionRoutes({
             "token",
             "of an OAuth client creates no sign-in links",
           );
+        // A link signs in whoever opens it: a stranger with a GitHub account could sign others in as himself.
+        if (token.person !== null)
+          throw new RequestError(
+            "forbidden",
+            "token",
+            "of a person creates no sign-in links: sign in with GitHub",
+          );
         const isStored = (await store.getToken(token.id)) !== undefined;
         const code = await sessions.createCode(grantOf(token, isStored));
         return {

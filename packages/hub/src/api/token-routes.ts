@@ -75,6 +75,13 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       caller !== undefined && allows({ scopes: scopesIn(caller, tenant) }, "admin");
     return (tenants: readonly string[]) => tenants.every(isAdmin);
   };
+  /** The revocation of a grant must end all that its client can do: it manages no other tokens. */
+  const assertNoOAuthClient = async ({
+    access,
+  }: Pick<RouteRequest<unknown, unknown>, "access">) => {
+    if ((await tokens.getToken(access.token))?.kind === "oauth")
+      throw new RequestError("forbidden", "token", "of an OAuth client manages no tokens");
+  };
   /** Tokens and sessions of the person who is the caller, whatever their tenants. */
   const isOwn = ({ access }: Pick<RouteRequest<unknown, unknown>, "access">, token: Token) =>
     token.person !== null && token.person === access.person;
@@ -125,6 +132,7 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       body: newToken,
       response: { status: 201, schema: createdToken },
       async handle({ access, tenant, body }) {
+        await assertNoOAuthClient({ access });
         const tenants = body.tenants ?? [tenant];
         if (!(await includesTenants({ access }))(tenants))
           throw new RequestError(
@@ -161,6 +169,7 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       everyTenant: true,
       response: { status: 204 },
       async handle({ access, param }) {
+        await assertNoOAuthClient({ access });
         const token = await store.getToken(param("token"));
         const isAllowed =
           token && (isOwn({ access }, token) || (await includesTenants({ access }))(token.tenants));

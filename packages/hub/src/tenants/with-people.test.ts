@@ -78,5 +78,10 @@ it("gives it no tenant if the person has ended or is unconfirmed, or nobody can 
 
 it("does not change tokens without a person, and asks for no person of a revoked token", async () => {
   expect(await lookUp({ person: null })).toMatchObject({ tenants: ["*"], waits: [] });
-  expect(await lookUp({ revoked_at: 1 })).toMatchObject({ revoked_at: 1, waits: [] });
+  expect(await lookUp({ revoked_at: 1 })).toMatchObject({
+    revoked_at: 1,
+    tenants: [],
+    roles: new Map(),
+    waits: [],
+  });
 });

@@ -13,7 +13,9 @@ export function withPeople(
     token: GrantedToken | undefined,
     options: { wait: boolean },
   ): Promise<GrantedToken | undefined> => {
-    if (!token || token.person === null || token.revoked_at !== null) return token;
+    if (!token || token.person === null) return token;
+    // `*` of a person must not look like `*` of an operator: the authorizer caches a token for a second.
+    if (token.revoked_at !== null) return { ...token, tenants: [], roles: new Map() };
     const person = (await people?.find(token.person, options)) ?? "ended";
     if (person === "unconfirmed") return { ...token, tenants: [], roles: person };
     // `*` of a person means all tenants of the person.
