@@ -408,6 +408,8 @@ it.each([
   [{ redirect_uris: ["http://example.com/callback"] }, "invalid_redirect_uri"],
   [{ redirect_uris: ["https://example.com/#x"] }, "invalid_redirect_uri"],
   [{ redirect_uris: ["javascript:alert(1)"] }, "invalid_redirect_uri"],
+  [{ redirect_uris: [" javascript:alert(1)"] }, "invalid_redirect_uri"],
+  [{ redirect_uris: ["java\tscript:alert(1)"] }, "invalid_redirect_uri"],
   [{ redirect_uris: ["callback"] }, "invalid_redirect_uri"],
   [{ redirect_uris: "https://example.com" }, "invalid_client_metadata"],
   [{ client_name: "x".repeat(201) }, "invalid_client_metadata"],

@@ -19,7 +19,10 @@ export function redirectUriError(uri: string): string | undefined {
   if (url.username !== "" || url.password !== "") return "must have no user name";
   if (url.protocol === "http:" && !isLoopbackRedirect(url))
     return "must be https, or http on a loopback address";
-  return BROWSER_SCHEMES.test(uri) ? `must not have the scheme ${url.protocol}` : undefined;
+  if (/\s/.test(uri)) return "must have no whitespace";
+  return BROWSER_SCHEMES.test(url.protocol)
+    ? `must not have the scheme ${url.protocol}`
+    : undefined;
 }
 
 export function isRegisteredRedirect(registered: readonly string[], uri: string): boolean {
