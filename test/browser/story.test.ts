@@ -46,7 +46,8 @@ async function addByKeyboard(page: Page, type: string): Promise<void> {
 async function rename(page: Page, from: string, to: string): Promise<void> {
   const name = panel(page, from).getByRole("textbox", { name: "Name", exact: true });
   await name.fill(to);
-  await name.press("Enter");
+  // The panel may have its new name already.
+  await page.keyboard.press("Enter");
   await panel(page, to).waitFor();
 }
 
