@@ -150,7 +150,7 @@ export function sessionRoutes({
             "token",
             "of an OAuth client creates no sign-in links",
           );
-        // A link signs in whoever opens it: a stranger with a GitHub account could sign others in as himself.
+        // Otherwise any GitHub user could send a link that signs its recipient in as the sender.
         if (token.person !== null)
           throw new RequestError(
             "forbidden",
