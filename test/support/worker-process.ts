@@ -20,16 +20,18 @@ const CLASSES = {
   WEBHOOK_MCP_AGENT: "WebhookMcpAgent",
 };
 
-const MODULES = ["index.js", "quickjs.wasm"].map((name) => `${HUB}dist/worker/${name}`);
+export const WORKER_MODULES = ["index.js", "quickjs.wasm"].map(
+  (name) => `${HUB}dist/worker/${name}`,
+);
 
 interface WorkerProcessOptions extends HubProcessOptions {
-  /** The files of another Worker, and its classes by binding. */
+  /** The files of another Worker, its entry first, and its classes by binding. */
   modules?: readonly string[];
   classes?: Record<string, string>;
 }
 
 export async function startWorkerProcess(options: WorkerProcessOptions): Promise<HubProcess> {
-  const { data, env = {}, modules = MODULES, classes = CLASSES } = options;
+  const { data, env = {}, modules = WORKER_MODULES, classes = CLASSES } = options;
   const storage = join(data, "objects");
   mkdirSync(storage, { recursive: true });
   const config = join(data, "worker.capnp");

@@ -52,9 +52,9 @@ function createLookUp<Value>(
   const cache = new BoundedMap<string, { value: Value; until: number }>(10_000);
   return async (env: Bindings, key: string): Promise<Value | undefined> => {
     const cached = cache.get(key);
-    if (cached && cached.until > Date.now()) return cached.value;
+    if (cached && cached.until > performance.now()) return cached.value;
     const value = await find(env, key);
-    if (value !== undefined) cache.set(key, { value, until: Date.now() + cacheMs });
+    if (value !== undefined) cache.set(key, { value, until: performance.now() + cacheMs });
     return value;
   };
 }
