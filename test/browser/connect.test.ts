@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
+import { connectClient, createOAuthBrowser } from "../support/oauth-browser.ts";
 import { setUpFlows } from "./support/sample-desk.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
@@ -25,6 +26,20 @@ it("gives a configuration that works when pasted, and says when the agent has ca
   await page.getByText(/^It called (just now|\d+ s ago)\.$/).waitFor();
   await page.clock.fastForward("05:00");
   await page.getByText("It called 5 min ago.").waitFor();
+});
+
+it("names clients that sign in first, and says when one has called", async () => {
+  const page = await ui.open("/connect");
+  expect(await page.locator("pre").textContent()).toBe(
+    `claude mcp add --transport http signalbox ${ui.url()}/mcp`,
+  );
+  await page.getByText("Then enter /mcp in Claude Code and sign in.").waitFor();
+  await page.getByRole("tab", { name: "Plain HTTP" }).click();
+  await page.getByText("This needs a token: create one below").waitFor();
+  const [cookie] = await page.context().cookies();
+  const browser = createOAuthBrowser(ui.url(), `${cookie?.name}=${cookie?.value}`);
+  await connectClient(ui.url(), browser, "Claude Code");
+  await page.getByText(/^It called (just now|\d+ s ago)\.$/).waitFor();
 });
 
 it("says why the apps are missing", async () => {

@@ -69,7 +69,7 @@ export function homePage(page: HomePage, nonce = ""): string {
       <pre>npx signalbox send github issues --action opened</pre></li>
     <li>Follow the events: <code>npx signalbox events --follow</code>.</li>
     <li>Point a GitHub webhook at the address above: content type <code>application/json</code>, and the secret that you set as <code>GITHUB_WEBHOOK_SECRET</code>.</li>
-    <li>Connect an agent: <code>npx signalbox token create laptop</code>, then point an MCP client at <code>${escapeHtml(page.url)}/mcp</code>.</li>
+    <li>Connect an agent: point an MCP client at <code>${escapeHtml(page.url)}/mcp</code>. Without OAuth it needs a token: <code>npx signalbox token create laptop</code>.</li>
     <li>Monitor the hub: <a href="/readyz">/readyz</a>, <a href="/healthz">/healthz</a>, <a href="/metrics">/metrics</a>.</li>
   </ol></section>
 </main>

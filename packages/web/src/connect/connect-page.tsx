@@ -1,34 +1,28 @@
 /** Connects an agent: what to paste where, a token, and whether it has called. */
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { api } from "../api/client.ts";
 import { toProblem } from "../api/problem.ts";
-import type { CreatedToken, Page, Token } from "../api/types.ts";
+import type { CreatedToken } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useIsAdmin, useSession } from "../app/session.ts";
 import { usePageTitle } from "../app/use-page-title.ts";
 import { useApps } from "../flows/use-apps.ts";
-import { useNow } from "../runs/use-now.ts";
 import { Button } from "../ui/button.tsx";
 import { CommandLine } from "../ui/command-line.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, SelectInput } from "../ui/field.tsx";
-import { ago } from "../ui/format.ts";
-import { SignalHead } from "../ui/signal-head.tsx";
 import { Tabs } from "../ui/tabs.tsx";
-import { Track } from "../ui/track.tsx";
+import { CallState } from "./call-state.tsx";
 import { CLIENTS } from "./snippets.ts";
 
 const INBOX = "";
-/** A call is shown soon after it was made. */
-const POLL_MS = 2_000;
-const PLACEHOLDER = "YOUR_TOKEN";
 
 export default function ConnectPage() {
   usePageTitle("Connect an agent");
-  return useIsAdmin() ? <ConnectWithToken /> : <ConnectBySignIn />;
+  return useIsAdmin() ? <ConnectAnyClient /> : <ConnectBySignIn />;
 }
 
 /** Members create no tokens: their agents sign in by the browser. */
@@ -40,14 +34,14 @@ function ConnectBySignIn() {
       title="Connect an agent"
       command={`claude mcp add --transport http signalbox ${url}`}
     >
-      Add this address to an agent that supports OAuth. It opens this hub in your browser, where you
-      allow it. The agent then gets your inbox: tools to list, read, wait for, claim and replay
-      events.
+      Add this address to an agent that supports OAuth. In Claude Code, enter /mcp afterwards. It
+      opens this hub in your browser, where you allow it. The agent then gets your inbox: tools to
+      list, read, wait for, claim and replay events.
     </EmptyState>
   );
 }
 
-function ConnectWithToken() {
+function ConnectAnyClient() {
   const { data: session } = useSession();
   const apps = useApps();
   const [app, setApp] = useState(INBOX);
@@ -63,7 +57,7 @@ function ConnectWithToken() {
   const server = {
     name: app === INBOX ? "signalbox" : app,
     url: app === INBOX ? base : `${base}/${app}`,
-    token: create.data?.token ?? PLACEHOLDER,
+    token: create.data?.token,
   };
   return (
     <div className="flex h-full min-h-0 flex-col">
@@ -72,7 +66,7 @@ function ConnectWithToken() {
       </header>
       <div className="min-h-0 flex-1 overflow-y-auto px-5 py-6">
         <div className="mx-auto flex max-w-[760px] flex-col gap-6">
-          <Called created={create.data} />
+          <CallState created={create.data} />
           <section className="tile flex flex-col gap-5 p-5 shadow-tile">
             <Field
               label="What the agent gets"
@@ -98,28 +92,12 @@ function ConnectWithToken() {
                 </SelectInput>
               )}
             </Field>
-            <div className="flex items-center gap-3">
-              <Button
-                look={create.data ? "plain" : "primary"}
-                icon={KeyRound}
-                busy={create.isPending}
-                onClick={() => create.mutate()}
-              >
-                {create.data ? "Create another token" : "Create a token"}
-              </Button>
-              <p className="type-meta text-ink-2">
-                {create.data
-                  ? "The token is in the text below. It is shown only now: copy it before you leave this page."
-                  : "It may read and change the inbox, and call flows. Or use a token that you have."}
-              </p>
-            </div>
-            {create.error && <ErrorState compact error={create.error} />}
             <Tabs
               label="Client"
               className="mb-4"
               value={client}
               onChange={setClient}
-              tabs={CLIENTS.map(({ id, name, where, snippet }) => ({
+              tabs={CLIENTS.map(({ id, name, where, signIn, snippet }) => ({
                 value: id,
                 label: name,
                 content: (
@@ -128,10 +106,32 @@ function ConnectWithToken() {
                     <CommandLine label={`Copy the configuration of ${name}`}>
                       {snippet(server)}
                     </CommandLine>
+                    {!create.data && (
+                      <p className="type-meta text-ink-2">
+                        {signIn ??
+                          "This needs a token: create one below, or use one that you have."}
+                      </p>
+                    )}
                   </div>
                 ),
               }))}
             />
+            <div className="flex items-center gap-3">
+              <Button
+                look="plain"
+                icon={KeyRound}
+                busy={create.isPending}
+                onClick={() => create.mutate()}
+              >
+                {create.data ? "Create another token" : "Create a token"}
+              </Button>
+              <p className="type-meta text-ink-2">
+                {create.data
+                  ? "The token is in the text above. It is shown only now: copy it before you leave this page."
+                  : "For clients without OAuth or without a browser. It may read and change the inbox, and call flows."}
+              </p>
+            </div>
+            {create.error && <ErrorState compact error={create.error} />}
           </section>
           <p className="type-meta text-ink-3">
             A command-line agent for each event, with retries:{" "}
@@ -140,56 +140,5 @@ function ConnectWithToken() {
         </div>
       </div>
     </div>
-  );
-}
-
-/** Whether the agent has called: the new token if there is one, else the newest use of any. */
-function Called({ created }: { created: CreatedToken | undefined }) {
-  const now = useNow(true);
-  const { data } = useQuery({
-    queryKey: ["tokens"],
-    queryFn: () => api.get<Page<Token>>("/api/tokens"),
-    refetchInterval: POLL_MS,
-  });
-  const used = (data?.items ?? [])
-    .filter(({ id, last_used_at }) => last_used_at !== null && (!created || id === created.id))
-    .toSorted((a, b) => (b.last_used_at ?? "").localeCompare(a.last_used_at ?? ""))[0];
-  const isUsed = created !== undefined && used !== undefined;
-  return (
-    <section aria-label="State of the connection" className="flex flex-col gap-4">
-      <Track
-        label="Steps to connect"
-        stations={[
-          { key: "token", name: "Create a token", state: created ? "done" : "now" },
-          {
-            key: "paste",
-            name: "Paste the configuration",
-            state: isUsed ? "done" : created ? "now" : "next",
-          },
-          { key: "call", name: "It calls", state: isUsed ? "done" : "next" },
-        ]}
-      />
-      <p className="flex items-center gap-3">
-        <SignalHead
-          aspect={isUsed ? "green" : created ? "lunar" : "none"}
-          label={isUsed ? "connected" : created ? "waiting" : "no token yet"}
-        />
-        {isUsed ? (
-          <b className="font-semibold">It called {ago(used.last_used_at ?? "", now)}.</b>
-        ) : (
-          <span className="text-ink-2">
-            {created
-              ? "Waiting for the first call with the new token…"
-              : used?.last_used_at
-                ? `“${used.name}” called ${ago(used.last_used_at, now)}.`
-                : "No agent has called yet."}
-          </span>
-        )}
-      </p>
-      {/* Without the time, which would be announced every second. */}
-      <p className="sr-only" role="status">
-        {isUsed ? "The agent has called." : ""}
-      </p>
-    </section>
   );
 }

@@ -24,3 +24,17 @@ it("allows plain HTTP for a hub on another machine only", () => {
     "--allow-http",
   );
 });
+
+it.each(CLIENTS.filter(({ signIn }) => signIn !== undefined).map(({ id }) => id))(
+  "has no token for %s, which signs in",
+  (id) => {
+    const text = snippetOf(id, { token: undefined });
+    expect(text).toContain(server.url);
+    expect(text).not.toMatch(/authorization|token|undefined/i);
+    if (id !== "claude-code") expect(() => JSON.parse(text)).not.toThrow();
+  },
+);
+
+it("has a placeholder for the token of a client that cannot sign in", () => {
+  expect(snippetOf("http", { token: undefined })).toContain("Bearer YOUR_TOKEN");
+});

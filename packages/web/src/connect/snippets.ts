@@ -2,7 +2,8 @@
 interface Server {
   name: string;
   url: string;
-  token: string;
+  /** Undefined: the client signs in with OAuth. */
+  token: string | undefined;
 }
 
 export interface Client {
@@ -10,11 +11,16 @@ export interface Client {
   name: string;
   /** Where the snippet belongs. */
   where: string;
+  /** How the client signs in if the snippet has no token. Undefined: it cannot. */
+  signIn?: string;
   snippet: (server: Server) => string;
 }
 
 const json = (value: unknown) => JSON.stringify(value, null, 2);
+const PLACEHOLDER = "YOUR_TOKEN";
 const bearer = (token: string) => `Bearer ${token}`;
+const headers = (token: string | undefined) =>
+  token === undefined ? {} : { headers: { Authorization: bearer(token) } };
 /** For a POSIX shell. */
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 const isLocal = (url: string) => /^http:\/\/(127\.0\.0\.1|localhost)[:/]/.test(url);
@@ -24,14 +30,16 @@ export const CLIENTS: readonly Client[] = [
     id: "claude-code",
     name: "Claude Code",
     where: "Run it in the folder of your project.",
+    signIn: "Then enter /mcp in Claude Code and sign in.",
     snippet: ({ name, url, token }) =>
-      `claude mcp add --transport http ${name} ${url} --header ${quote(`Authorization: ${bearer(token)}`)}`,
+      `claude mcp add --transport http ${name} ${url}${token === undefined ? "" : ` --header ${quote(`Authorization: ${bearer(token)}`)}`}`,
   },
   {
     id: "claude-desktop",
     name: "Claude Desktop",
     where:
       "Settings → Developer → Edit config: claude_desktop_config.json. It starts a proxy with npx.",
+    signIn: "The proxy opens your browser when Claude Desktop starts.",
     snippet: ({ name, url, token }) =>
       json({
         mcpServers: {
@@ -41,12 +49,11 @@ export const CLIENTS: readonly Client[] = [
               "-y",
               "mcp-remote",
               url,
-              "--header",
               // biome-ignore lint/suspicious/noTemplateCurlyInString: the client replaces it
-              "Authorization:${AUTH_HEADER}",
+              ...(token === undefined ? [] : ["--header", "Authorization:${AUTH_HEADER}"]),
               ...(url.startsWith("https:") || isLocal(url) ? [] : ["--allow-http"]),
             ],
-            env: { AUTH_HEADER: bearer(token) },
+            ...(token !== undefined && { env: { AUTH_HEADER: bearer(token) } }),
           },
         },
       }),
@@ -55,23 +62,22 @@ export const CLIENTS: readonly Client[] = [
     id: "cursor",
     name: "Cursor",
     where: "~/.cursor/mcp.json, or .cursor/mcp.json in the project.",
-    snippet: ({ name, url, token }) =>
-      json({ mcpServers: { [name]: { url, headers: { Authorization: bearer(token) } } } }),
+    signIn: "Cursor asks you to sign in when it connects.",
+    snippet: ({ name, url, token }) => json({ mcpServers: { [name]: { url, ...headers(token) } } }),
   },
   {
     id: "vscode",
     name: "VS Code",
     where: ".vscode/mcp.json in the project.",
+    signIn: "VS Code asks you to sign in when it starts the server.",
     snippet: ({ name, url, token }) =>
-      json({
-        servers: { [name]: { type: "http", url, headers: { Authorization: bearer(token) } } },
-      }),
+      json({ servers: { [name]: { type: "http", url, ...headers(token) } } }),
   },
   {
     id: "http",
     name: "Plain HTTP",
     where: "Lists the tools. Any HTTP client can call them.",
-    snippet: ({ url, token }) =>
+    snippet: ({ url, token = PLACEHOLDER }) =>
       [
         `curl -sS ${url} \\`,
         `  -H ${quote(`Authorization: ${bearer(token)}`)} \\`,

@@ -35,6 +35,12 @@ describe("the banner", () => {
     expect(text).toMatch(/<token>.*signalbox token create/s);
   });
 
+  it("names the clients that sign in by browser before those with a token", () => {
+    expect(bannerOf({})).toMatch(
+      /claude mcp add --transport http signalbox http:\/\/127\.0\.0\.1:4747\/mcp\n.*Bearer <token>/s,
+    );
+  });
+
   it("prints commands that find this hub from another terminal", () => {
     expect(bannerOf({})).toContain("npx signalbox send github issues --action opened\n");
     const elsewhere = bannerOf({ SIGNALBOX_DATA: "/var/lib/my hub" });
