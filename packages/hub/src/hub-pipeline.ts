@@ -95,7 +95,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
     monotonic: timers.monotonic,
   });
   const limitRate = () =>
-    createRateLimit({ failuresPerSecond: settings.rateLimit, now: timers.monotonic });
+    createRateLimit({ failuresPerWindow: settings.rateLimit, now: timers.monotonic });
   const pipeline = createPipeline({
     matcher,
     commit: counted,

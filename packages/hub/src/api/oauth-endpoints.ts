@@ -1,5 +1,7 @@
 /** The OAuth endpoints that clients call: registration, tokens, revocation and device codes. */
+import type { Json } from "@signalbox/rules/json.ts";
 import type { Context, Hono } from "hono";
+import { messageWithField, RequestError } from "../lib/request-error.ts";
 import type { OAuthStore } from "../store/oauth-store.ts";
 import type { Clients } from "../tenants/oauth/clients.ts";
 import { startDevice } from "../tenants/oauth/device.ts";
@@ -7,10 +9,11 @@ import { type Form, readForm, required } from "../tenants/oauth/form.ts";
 import { OAuthError } from "../tenants/oauth/oauth-error.ts";
 import type { createTokenEndpoint } from "../tenants/oauth/token-endpoint.ts";
 import { baseUrl } from "./authorize-request.ts";
-import { readJson, TOO_LARGE } from "./read-json.ts";
+import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
 import { readText } from "./read-text.ts";
 
-const MAX_BYTES = 65_536;
+const MAX_FORM_BYTES = 65_536;
+const MAX_REGISTRATION_BYTES = 8_192;
 /** Tokens must not stay in caches (RFC 6749, section 5.1). */
 const NO_STORE = { "cache-control": "no-store", pragma: "no-cache" };
 
@@ -35,13 +38,7 @@ export function addOAuthEndpoints(app: Hono, options: OAuthEndpoints): void {
     });
 
   post("/oauth/register", async (c) => {
-    const metadata = await readJson(c.req.raw.body, MAX_BYTES).catch(() => TOO_LARGE);
-    if (metadata === TOO_LARGE)
-      throw new OAuthError(
-        "invalid_client_metadata",
-        `The body must be JSON, up to ${MAX_BYTES} bytes.`,
-      );
-    const client = await clients.register(metadata);
+    const client = await clients.register(await registrationOf(c));
     const response = {
       client_id: client.id,
       client_id_issued_at: Math.floor(client.created_at / 1000),
@@ -73,6 +70,17 @@ export function addOAuthEndpoints(app: Hono, options: OAuthEndpoints): void {
   });
 }
 
+/** The client's metadata (RFC 7591). */
+async function registrationOf(c: Context): Promise<Json> {
+  const invalid = (description: string) => new OAuthError("invalid_client_metadata", description);
+  const body = await readJson(c.req.raw.body, MAX_REGISTRATION_BYTES).catch((error: unknown) => {
+    throw error instanceof RequestError ? invalid(messageWithField(error)) : error;
+  });
+  if (body !== TOO_LARGE) return body;
+  const fields = "client_name, redirect_uris and grant_types";
+  throw invalid(`${tooLargeMessage(MAX_REGISTRATION_BYTES)} The hub needs only ${fields}.`);
+}
+
 /** The parameters in the body of a request. */
 export async function formOf(c: Context): Promise<Form> {
   const type = c.req.header("content-type") ?? "";
@@ -81,7 +89,7 @@ export async function formOf(c: Context): Promise<Form> {
       "invalid_request",
       "Send the parameters as application/x-www-form-urlencoded.",
     );
-  const body = await readText(c.req.raw.body, MAX_BYTES);
+  const body = await readText(c.req.raw.body, MAX_FORM_BYTES);
   if (body === TOO_LARGE) throw new OAuthError("invalid_request", "The body is too large.");
   return readForm(new URLSearchParams(body));
 }
@@ -89,6 +97,10 @@ export async function formOf(c: Context): Promise<Form> {
 /** Other errors are rethrown. */
 function oauthErrorResponse(thrown: unknown): Response {
   if (!(thrown instanceof OAuthError)) throw thrown;
-  const { error, status, message } = thrown;
-  return Response.json({ error, error_description: message }, { status, headers: NO_STORE });
+  const { error, status, message, retryAfterMs } = thrown;
+  const headers = {
+    ...NO_STORE,
+    ...(retryAfterMs !== undefined && { "retry-after": `${Math.ceil(retryAfterMs / 1_000)}` }),
+  };
+  return Response.json({ error, error_description: message }, { status, headers });
 }

@@ -24,9 +24,10 @@ const MINUTE = 60 * SECOND;
 interface Options {
   fetch?: WebFetch;
   rateLimit?: number;
+  maxUnusedClients?: number;
 }
 
-async function setup({ fetch = unexpected, rateLimit = 0 }: Options = {}) {
+async function setup({ fetch = unexpected, rateLimit = 0, maxUnusedClients }: Options = {}) {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   let at = Date.UTC(2026, 10, 15);
@@ -47,6 +48,7 @@ async function setup({ fetch = unexpected, rateLimit = 0 }: Options = {}) {
     publicUrl: HUB,
     proxy: undefined,
     rateLimit,
+    maxUnusedClients,
   });
   for (const path of ["/mcp", "/mcp/:app", "/events"])
     app.get(path, async (c) => {
@@ -78,7 +80,11 @@ async function setup({ fetch = unexpected, rateLimit = 0 }: Options = {}) {
       method: "POST",
       body: JSON.stringify({ client_name: "Editor", redirect_uris: [REDIRECT], ...metadata }),
     });
-    return { status: response.status, ...((await response.json()) as { client_id: string }) };
+    return {
+      status: response.status,
+      retryAfter: response.headers.get("retry-after"),
+      ...((await response.json()) as { client_id: string; error_description?: string }),
+    };
   };
 
   /** A browser that is signed in. */
@@ -412,10 +418,50 @@ it.each([
   [{ redirect_uris: ["java\tscript:alert(1)"] }, "invalid_redirect_uri"],
   [{ redirect_uris: ["callback"] }, "invalid_redirect_uri"],
   [{ redirect_uris: "https://example.com" }, "invalid_client_metadata"],
-  [{ client_name: "x".repeat(201) }, "invalid_client_metadata"],
 ])("does not register %j", async (metadata, error) => {
   const { register } = await setup();
   expect(await register(metadata)).toMatchObject({ status: 400, error });
+});
+
+it.each([
+  [{ client_name: "x".repeat(101) }, "client_name: must have at most 100 characters"],
+  [{ client_name: "Editor\u202e" }, "client_name: must have no control characters"],
+  [{ client_name: "a\0b" }, "client_name: must not contain the character U+0000"],
+  [{ redirect_uris: Array(11).fill(REDIRECT) }, "redirect_uris: must have at most 10 entries"],
+  [
+    { redirect_uris: [REDIRECT, `https://example.com/${"x".repeat(500)}`] },
+    "redirect_uris[1]: must have at most 500 characters",
+  ],
+  [{ grant_types: ["x".repeat(101)] }, "grant_types[0]: must have at most 100 characters"],
+  [{ grant_types: "authorization_code" }, "grant_types: must be an array of strings"],
+  [{ logo_uri: "x".repeat(8_192) }, "The body exceeds the limit of 8192 bytes."],
+])("names the field of a registration that exceeds a limit: %#", async (metadata, message) => {
+  const { register } = await setup();
+  expect(await register(metadata)).toMatchObject({
+    status: 400,
+    error: "invalid_client_metadata",
+    error_description: expect.stringContaining(message),
+  });
+});
+
+it("removes the oldest unused clients beyond the maximum, but none that may be signing in", async () => {
+  const { getCode, register, advance, store } = await setup({ maxUnusedClients: 3 });
+  const { client_id: used, redeem } = await getCode();
+  const registered: string[] = [];
+  for (let nth = 0; nth < 3; nth += 1) {
+    registered.push((await register()).client_id);
+    advance(MINUTE / 3);
+  }
+  expect(await register()).toMatchObject({
+    status: 503,
+    error: "temporarily_unavailable",
+    retryAfter: "540",
+  });
+  expect((await redeem()).json.error).toBe("invalid_grant"); // the code has expired; the client has not
+  advance(9 * MINUTE + 1);
+  expect((await register()).status).toBe(201);
+  const kept = await Promise.all([used, ...registered].map((id) => store.getOAuthClient(id)));
+  expect(kept.map((client) => client?.id)).toEqual([used, undefined, ...registered.slice(1)]);
 });
 
 it("asks a browser without a session to sign in, and returns to the request", async () => {
@@ -645,6 +691,26 @@ it("limits the requests of one address", async () => {
   expect(statuses.filter((status) => status === 429)).toHaveLength(2);
   advance(2 * SECOND);
   expect((await post("/oauth/token", {})).status).toBe(400);
+});
+
+it("limits the registrations and device codes of one address per minute", async () => {
+  const { register, post, advance } = await setup({ rateLimit: 100 });
+  const statuses: number[] = [];
+  for (let nth = 0; nth < 11; nth += 1) {
+    statuses.push((await register()).status);
+    advance(SECOND);
+  }
+  expect(statuses).toEqual([...Array(10).fill(201), 429]);
+  expect(await register()).toMatchObject({ status: 429, error: "slow_down", retryAfter: "60" });
+  // The other limits are separate.
+  for (let nth = 0; nth < 10; nth += 1) {
+    expect((await post("/oauth/device_authorization", {})).status).toBe(401);
+    advance(SECOND);
+  }
+  expect((await post("/oauth/device_authorization", {})).status).toBe(429);
+  expect((await post("/oauth/token", {})).status).toBe(400);
+  advance(2 * MINUTE);
+  expect((await register()).status).toBe(201);
 });
 
 it("refuses repeated parameters, and bodies that are no form", async () => {

@@ -14,6 +14,9 @@ import { addressOf } from "./peer-address.ts";
 
 /** A bridge polls every two seconds; a person opens few pages. */
 const REQUESTS_PER_SECOND = 10;
+/** Each of these requests stores a row without the consent of a person. A client sends one per sign-in. */
+const STORING_PATHS = ["/oauth/register", "/oauth/device_authorization"];
+const STORED_PER_MINUTE = 10;
 
 export interface OAuthRoutes
   extends Pick<OAuthPages, "authorizeRequest" | "tokens" | "seal" | "newId" | "publicUrl"> {
@@ -24,27 +27,40 @@ export interface OAuthRoutes
   proxy: TrustedProxy | undefined;
   /** 0: no limit. */
   rateLimit: number;
+  maxUnusedClients?: number | undefined;
 }
 
 export function addOAuthRoutes(app: Hono, options: OAuthRoutes): void {
   const { store, fetch, timers, newId, publicUrl, proxy } = options;
   const { now } = timers;
-  const limit = createRateLimit({
-    failuresPerSecond: options.rateLimit === 0 ? 0 : REQUESTS_PER_SECOND,
-    now: timers.monotonic,
-  });
-  app.use("/oauth/*", async (c, next) => {
-    const address = addressOf(c, proxy);
-    if (limit.admit(address) !== "admitted")
-      return Response.json(
-        { error: "slow_down", error_description: "Too many requests from this address." },
-        { status: 429, headers: { "retry-after": "1" } },
-      );
-    limit.fail(address);
-    return next();
-  });
+  const limitRequests = (path: string, requests: number, seconds: number) => {
+    const limit = createRateLimit({
+      failuresPerWindow: options.rateLimit === 0 ? 0 : requests,
+      windowMs: seconds * 1_000,
+      now: timers.monotonic,
+    });
+    const error_description = `Too many requests from this address: the limit is ${requests} per ${seconds === 1 ? "second" : `${seconds} seconds`}. Try again later.`;
+    app.use(path, async (c, next) => {
+      const address = addressOf(c, proxy);
+      if (limit.admit(address) !== "admitted")
+        return Response.json(
+          { error: "slow_down", error_description },
+          { status: 429, headers: { "retry-after": String(seconds) } },
+        );
+      limit.fail(address);
+      return next();
+    });
+  };
+  limitRequests("/oauth/*", REQUESTS_PER_SECOND, 1);
+  for (const path of STORING_PATHS) limitRequests(path, STORED_PER_MINUTE, 60);
   addOAuthMetadata(app, publicUrl);
-  const clients = createClients({ store, fetch, timers, newId });
+  const clients = createClients({
+    store,
+    fetch,
+    timers,
+    newId,
+    maxUnused: options.maxUnusedClients,
+  });
   const tokens = createTokenEndpoint({ store, newId, now });
   addOAuthEndpoints(app, { clients, tokens, store, newId, now, publicUrl });
   addOAuthPages(app, { ...options, clients, now });

@@ -371,8 +371,8 @@ describe("secrets", () => {
 });
 
 describe("the rate limit", () => {
-  const limited = (failuresPerSecond: number, given: Given = {}) =>
-    ingest({ rateLimit: createRateLimit({ failuresPerSecond, now: () => now }), ...given });
+  const limited = (failuresPerWindow: number, given: Given = {}) =>
+    ingest({ rateLimit: createRateLimit({ failuresPerWindow, now: () => now }), ...given });
   const reasons = async (received: ReturnType<ReturnType<typeof ingest>>[]) =>
     (await Promise.all(received)).map((one) => ("reason" in one ? one.reason : one.outcome));
 

@@ -7,8 +7,8 @@ const clock = (start = 1_000_000) => {
   return { now: () => at, advance: (ms: number) => (at += ms) };
 };
 
-const limiter = (failuresPerSecond: number, now: () => number, maxClients?: number) =>
-  createRateLimit({ failuresPerSecond, now, ...(maxClients ? { maxClients } : {}) });
+const limiter = (failuresPerWindow: number, now: () => number, maxClients?: number) =>
+  createRateLimit({ failuresPerWindow, now, ...(maxClients ? { maxClients } : {}) });
 
 /** Sends a request that fails, unless a limit was reached before. */
 function attempt(limit: RateLimit, address: string) {

@@ -1,5 +1,5 @@
 /**
- * Two limits per client and second. The failure limit counts only requests that are rejected before or
+ * Two limits per client and window. The failure limit counts only requests that are rejected before or
  * by the signature check: those of strangers. A client can be shared by many senders, such as a proxy
  * or GitHub. So a client at its failure limit is only suspect: its signed requests are still verified.
  * The much higher limit of all requests bounds that work. Both are sliding windows: the count of the
@@ -22,16 +22,16 @@ export interface RateLimit {
 }
 
 export interface RateLimitOptions {
-  /** The number of failures that one client may cause per second; 0 = no limits. */
-  failuresPerSecond: number;
+  /** The number of failures that one client may cause per window; 0 = no limits. */
+  failuresPerWindow: number;
+  /** By default, one second. */
+  windowMs?: number;
   now: () => number;
   maxClients?: number;
 }
 
 /** The ratio of the two limits. */
 export const REQUESTS_PER_FAILURE = 100;
-
-const WINDOW_MS = 1000;
 
 interface Client {
   /** The start of the current window. */
@@ -48,25 +48,25 @@ export const UNLIMITED: RateLimit = {
 };
 
 export function createRateLimit(options: RateLimitOptions): RateLimit {
-  const { failuresPerSecond, now, maxClients = 20_000 } = options;
-  if (failuresPerSecond === 0) return UNLIMITED;
+  const { failuresPerWindow, windowMs = 1_000, now, maxClients = 20_000 } = options;
+  if (failuresPerWindow === 0) return UNLIMITED;
   const clients = new BoundedMap<string, Client>(maxClients);
   const limits = {
-    requests: failuresPerSecond * REQUESTS_PER_FAILURE,
-    failures: failuresPerSecond,
+    requests: failuresPerWindow * REQUESTS_PER_FAILURE,
+    failures: failuresPerWindow,
   };
 
   function clientAt(address: string, at: number): Client {
     const name = clientOf(address);
     const client = clients.get(name);
-    if (!client || at - client.start >= 2 * WINDOW_MS || at < client.start) {
+    if (!client || at - client.start >= 2 * windowMs || at < client.start) {
       const former = { requests: 0, failures: 0 };
       const created = { start: at, requests: 0, failures: 0, former };
       clients.set(name, created);
       return created;
     }
-    if (at - client.start >= WINDOW_MS) {
-      client.start += WINDOW_MS;
+    if (at - client.start >= windowMs) {
+      client.start += windowMs;
       client.former.requests = client.requests;
       client.former.failures = client.failures;
       client.requests = 0;
@@ -77,7 +77,7 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
   }
 
   function exceeds(client: Client, limit: keyof typeof limits, at: number): boolean {
-    const weight = 1 - (at - client.start) / WINDOW_MS;
+    const weight = 1 - (at - client.start) / windowMs;
     return client.former[limit] * weight + client[limit] >= limits[limit];
   }
 

@@ -780,6 +780,14 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX oauth_grants_tenants ON oauth_grants (tenants)",
     ],
   },
+  {
+    // 1: the client has registered itself, and no person has approved a grant of it.
+    name: "unused OAuth clients",
+    statements: [
+      "ALTER TABLE oauth_clients ADD COLUMN unused SMALLINT NOT NULL DEFAULT 0",
+      "CREATE INDEX oauth_clients_unused ON oauth_clients (created_at) WHERE unused = 1",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

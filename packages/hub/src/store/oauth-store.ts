@@ -111,9 +111,21 @@ export type RotationResult =
   /** `reused`: a former refresh token was presented; the grant is now revoked. */
   | { outcome: "invalid" | "reused" };
 
+export interface RegistrationLimit {
+  /** How many clients may have registered themselves without a grant that a person has approved. */
+  maxUnused: number;
+  /** At the maximum, the oldest unused client is removed if it was created before this time. */
+  removableBefore: number;
+}
+
+/** `full`: all unused clients are recent, and `oldest` is the first creation time. */
+export type RegistrationResult = { outcome: "registered" } | { outcome: "full"; oldest: number };
+
 export interface OAuthStore {
-  /** Creates or replaces a client. */
+  /** Creates or replaces a client with a metadata document. */
   putOAuthClient(client: OAuthClient): Promise<void>;
+  /** Creates a client that has registered itself. */
+  registerOAuthClient(client: OAuthClient, limit: RegistrationLimit): Promise<RegistrationResult>;
   getOAuthClient(id: string): Promise<OAuthClient | undefined>;
   /** False if a grant with this id, code or user code exists; it is not changed. */
   createOAuthGrant(grant: NewOAuthGrant): Promise<boolean>;

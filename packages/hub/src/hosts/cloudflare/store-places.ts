@@ -19,6 +19,7 @@ export const PLACES = {
   revokeToken: "registry", countChildren: "registry", touchTokens: "registry", sweepSessions: "registry",
   putSource: "registry", findSource: "registry", listSources: "registry", deleteSource: "registry",
   addSourceSecret: "registry", expireSourceSecret: "registry",
+  registerOAuthClient: "registry",
   putOAuthClient: "registry", getOAuthClient: "registry", createOAuthGrant: "registry", getOAuthGrant: "registry",
   findPendingGrant: "registry", decideOAuthGrant: "registry", redeemOAuthGrant: "registry", findGrantByFamily: "registry",
   rotateOAuthGrant: "registry", revokeOAuthGrant: "registry", listOAuthGrants: "registry", sweepOAuth: "registry",

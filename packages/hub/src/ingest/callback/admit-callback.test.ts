@@ -222,7 +222,7 @@ describe("rejections, in the order of the checks", () => {
 });
 
 describe("limits", () => {
-  const limit = () => createRateLimit({ failuresPerSecond: 2, now: () => 1_000 });
+  const limit = () => createRateLimit({ failuresPerWindow: 2, now: () => 1_000 });
 
   it("of failures per address: valid tokens are still accepted", async () => {
     const { send } = setUp({ rateLimit: limit() });

@@ -88,6 +88,46 @@ export function oauthContract(it: It): void {
     expect(await (await reopen()).getOAuthClient("client 1")).toEqual(changed);
   });
 
+  it("removes the oldest unused registrations beyond the maximum, except recent ones", async ({
+    store,
+  }) => {
+    const register = (nth: number, minute: number) =>
+      store.registerOAuthClient(
+        client({ id: `client ${nth}`, created_at: START + minute * MINUTE }),
+        {
+          maxUnused: 3,
+          removableBefore: START + (minute - 10) * MINUTE,
+        },
+      );
+    const isKept = async (nth: number) => Boolean(await store.getOAuthClient(`client ${nth}`));
+    await store.putOAuthClient(client({ id: "https://app.example/client.json" }));
+    // A pending grant needs no person: the client stays unused.
+    for (const nth of [1, 2, 3, 4]) {
+      expect(await register(nth, nth)).toEqual({ outcome: "registered" });
+      const grant = { id: `grant ${nth}`, client_id: `client ${nth}`, code_hash: `${nth}` };
+      if (nth !== 2) await store.createOAuthGrant(newGrant({ ...grant, status: "pending" }));
+      else await store.createOAuthGrant(newGrant(grant));
+    }
+    expect(await register(5, 5)).toEqual({ outcome: "full", oldest: START + MINUTE });
+    expect(await store.getOAuthClient("client 5")).toBeUndefined();
+    expect(await register(5, 11)).toEqual({ outcome: "full", oldest: START + MINUTE });
+    expect(await register(5, 12)).toEqual({ outcome: "registered" });
+    expect(await Promise.all([1, 2, 3, 4, 5].map(isKept))).toEqual([false, true, true, true, true]);
+
+    // The approval of a pending grant makes its client used.
+    const approved = { status: "approved" as const, scopes: [], tenants: [], person: null };
+    expect(await store.decideOAuthGrant("grant 3", { ...approved, parent: null }, START)).toBe(
+      true,
+    );
+    expect(await store.decideOAuthGrant("grant 4", { status: "denied" }, START)).toBe(true);
+    expect(await register(6, 20)).toEqual({ outcome: "registered" });
+    expect(await register(7, 21)).toEqual({ outcome: "registered" });
+    expect(await Promise.all([2, 3, 4, 5, 6, 7].map(isKept))).toEqual([
+      ...[true, true, false, true, true, true],
+    ]);
+    expect(await store.getOAuthClient("https://app.example/client.json")).toBeDefined();
+  });
+
   it("creates a grant once per id, code and user code", async ({ store }) => {
     expect(await store.createOAuthGrant(newGrant({ user_code: "ABCD" }))).toBe(true);
     for (const other of [

@@ -83,15 +83,14 @@ import {
   decideOAuthGrant,
   findGrantByFamily,
   findPendingGrant,
-  getOAuthClient,
   getOAuthGrant,
   listOAuthGrants,
-  putOAuthClient,
   redeemOAuthGrant,
   revokeOAuthGrant,
   rotateOAuthGrant,
   sweepOAuth,
 } from "./oauth.ts";
+import { getOAuthClient, putOAuthClient, registerOAuthClient } from "./oauth-clients.ts";
 import { endPerson, getPerson, leasePerson, putPerson, sweepPeople } from "./people.ts";
 import { prepareRun, queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
@@ -299,6 +298,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   touchTokens: writes((ids, at) => touchTokens(dialect, ids, at)),
   sweepSessions: writes(sweepSessions),
   putOAuthClient: writes(putOAuthClient),
+  registerOAuthClient: writes((client, limit) => registerOAuthClient(dialect, client, limit)),
   getOAuthClient: reads(getOAuthClient),
   createOAuthGrant: writes(createOAuthGrant),
   getOAuthGrant: reads(getOAuthGrant),

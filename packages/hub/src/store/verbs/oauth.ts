@@ -1,9 +1,8 @@
-/** Clients and grants of the OAuth authorization server; see oauth-store.ts. */
+/** Grants of the OAuth authorization server; see oauth-store.ts. */
 import type {
   Decision,
   NewAccessToken,
   NewOAuthGrant,
-  OAuthClient,
   OAuthGrant,
   Redemption,
   RedemptionResult,
@@ -12,37 +11,8 @@ import type {
 } from "../oauth-store.ts";
 import { type Dialect, execute, first, query, type Verb } from "../sql.ts";
 import type { Scope } from "../store.ts";
+import { markUsed } from "./oauth-clients.ts";
 import { getToken, putToken, revokeChildren } from "./tokens.ts";
-
-const CLIENT_COLUMNS = "id, name, redirect_uris, grant_types, created_at, expires_at";
-
-export function* putOAuthClient(client: OAuthClient): Verb<void> {
-  const { id, name, redirect_uris, grant_types, created_at, expires_at } = client;
-  yield* execute(
-    `INSERT INTO oauth_clients (${CLIENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ` +
-      "ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris, " +
-      "grant_types = excluded.grant_types, expires_at = excluded.expires_at",
-    [id, name, JSON.stringify(redirect_uris), JSON.stringify(grant_types), created_at, expires_at],
-  );
-}
-
-interface ClientRow extends Omit<OAuthClient, "redirect_uris" | "grant_types"> {
-  redirect_uris: string;
-  grant_types: string;
-}
-
-export function* getOAuthClient(id: string): Verb<OAuthClient | undefined> {
-  const row = yield* first<ClientRow>(`SELECT ${CLIENT_COLUMNS} FROM oauth_clients WHERE id = ?`, [
-    id,
-  ]);
-  return (
-    row && {
-      ...row,
-      redirect_uris: JSON.parse(row.redirect_uris) as string[],
-      grant_types: JSON.parse(row.grant_types) as string[],
-    }
-  );
-}
 
 const GRANT_COLUMNS = [
   "id",
@@ -104,6 +74,7 @@ export function* createOAuthGrant(grant: NewOAuthGrant): Verb<boolean> {
     `INSERT INTO oauth_grants (${columns}) VALUES (${columns.map(() => "?")}) ON CONFLICT DO NOTHING RETURNING id`,
     columns.map((column) => values[column as keyof typeof values]),
   );
+  if (rows.length > 0 && grant.status === "approved") yield* markUsed(grant.client_id);
   return rows.length > 0;
 }
 
@@ -133,11 +104,12 @@ export function* decideOAuthGrant(id: string, decision: Decision, now: number): 
             decision.parent,
           ],
         ];
-  const rows = yield* query(
-    `UPDATE oauth_grants SET ${set} WHERE id = ? AND status = 'pending' AND expires_at > ? RETURNING id`,
+  const row = yield* first<GrantRow>(
+    `UPDATE oauth_grants SET ${set} WHERE id = ? AND status = 'pending' AND expires_at > ? RETURNING client_id`,
     [...params, id, now],
   );
-  return rows.length > 0;
+  if (row && decision.status === "approved") yield* markUsed(row.client_id);
+  return row !== undefined;
 }
 
 export function* redeemOAuthGrant(

@@ -1,45 +1,37 @@
 /** The OAuth clients: registered by themselves (RFC 7591), or described by a metadata document. */
-import { z } from "zod";
 import type { Timers } from "../../lib/timers.ts";
 import type { WebFetch } from "../../lib/web-fetch.ts";
 import type { OAuthClient, OAuthStore } from "../../store/oauth-store.ts";
 import { fetchClientDocument, isDocumentUrl } from "./client-document.ts";
 import { OAuthError, unknownClient } from "./oauth-error.ts";
-import { redirectUriError } from "./redirect-uris.ts";
+import { readRegistration } from "./registration.ts";
 
 const HOUR_MS = 3_600_000;
 /** A client that has no grant is removed after this time. */
 const UNUSED_MS = 24 * HOUR_MS;
+/** Beyond this number, registrations remove the oldest clients without a grant. */
+const MAX_UNUSED = 10_000;
+/** A person may be signing in: a client is not removed within this time. */
+const SIGN_IN_MS = 10 * 60_000;
 const DOCUMENT_MS = HOUR_MS;
 
-const list = z.array(z.string().max(2_000)).max(20);
-
-const registration = z.object({
-  client_name: z.string().trim().max(200).optional(),
-  redirect_uris: list.default([]),
-  grant_types: list.default(["authorization_code", "refresh_token"]),
-});
-
 export interface ClientsOptions {
-  store: Pick<OAuthStore, "putOAuthClient" | "getOAuthClient">;
+  store: Pick<OAuthStore, "putOAuthClient" | "registerOAuthClient" | "getOAuthClient">;
   /** Must refuse private addresses. */
   fetch: WebFetch;
   timers: Pick<Timers, "now" | "after">;
   newId: () => string;
+  maxUnused?: number | undefined;
 }
 
 export type Clients = ReturnType<typeof createClients>;
 
-export function createClients({ store, fetch, timers, newId }: ClientsOptions) {
+export function createClients(options: ClientsOptions) {
+  const { store, fetch, timers, newId, maxUnused = MAX_UNUSED } = options;
   const { now } = timers;
   return {
     async register(metadata: unknown): Promise<OAuthClient> {
-      const { data, error } = registration.safeParse(metadata);
-      if (!data) throw new OAuthError("invalid_client_metadata", z.prettifyError(error));
-      const wrong = data.redirect_uris.map(redirectUriError).find(Boolean);
-      if (wrong !== undefined) throw new OAuthError("invalid_redirect_uri", wrong);
-      if (data.grant_types.includes("authorization_code") && data.redirect_uris.length === 0)
-        throw new OAuthError("invalid_redirect_uri", "redirect_uris: must not be empty");
+      const data = readRegistration(metadata);
       const client: OAuthClient = {
         id: newId(),
         name: data.client_name || "an unnamed client",
@@ -48,7 +40,15 @@ export function createClients({ store, fetch, timers, newId }: ClientsOptions) {
         created_at: now(),
         expires_at: now() + UNUSED_MS,
       };
-      await store.putOAuthClient(client);
+      const removableBefore = now() - SIGN_IN_MS;
+      const registered = await store.registerOAuthClient(client, { maxUnused, removableBefore });
+      if (registered.outcome === "full")
+        throw new OAuthError(
+          "temporarily_unavailable",
+          "Too many clients have registered themselves recently. Try again later, or use a client ID metadata document.",
+          503,
+          Math.max(registered.oldest - removableBefore, 1_000),
+        );
       return client;
     },
 

@@ -1,12 +1,17 @@
+type Status = 400 | 401 | 503;
+
 /** An error of an OAuth endpoint: the code that the RFCs define, and a description for developers. */
 export class OAuthError extends Error {
   readonly error: string;
-  readonly status: 400 | 401;
+  readonly status: Status;
+  /** When the client should repeat the request. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(error: string, description: string, status: 400 | 401 = 400) {
+  constructor(error: string, description: string, status: Status = 400, retryAfterMs?: number) {
     super(description);
     this.error = error;
     this.status = status;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -1,0 +1,69 @@
+/**
+ * Clients of the OAuth authorization server; see oauth-store.ts. A client that has registered itself is
+ * `unused` until a person approves a grant of it: anonymous requests create such rows, so their number
+ * is limited.
+ */
+import type { OAuthClient, RegistrationLimit, RegistrationResult } from "../oauth-store.ts";
+import { type Dialect, execute, first, query, type Value, type Verb } from "../sql.ts";
+
+const COLUMNS = "id, name, redirect_uris, grant_types, created_at, expires_at";
+
+const values = (client: OAuthClient): Value[] => {
+  const { id, name, redirect_uris, grant_types, created_at, expires_at } = client;
+  const lists = [JSON.stringify(redirect_uris), JSON.stringify(grant_types)];
+  return [id, name, ...lists, created_at, expires_at];
+};
+
+export function* putOAuthClient(client: OAuthClient): Verb<void> {
+  yield* execute(
+    `INSERT INTO oauth_clients (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ` +
+      "ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris, " +
+      "grant_types = excluded.grant_types, expires_at = excluded.expires_at",
+    values(client),
+  );
+}
+
+/** Concurrent registrations on PostgreSQL can exceed the limit by their number. */
+export function* registerOAuthClient(
+  { skipLocked }: Dialect,
+  client: OAuthClient,
+  { maxUnused, removableBefore }: RegistrationLimit,
+): Verb<RegistrationResult> {
+  const unused = yield* first<{ count: number; oldest: number }>(
+    "SELECT count(*) AS count, min(created_at) AS oldest FROM oauth_clients WHERE unused = 1",
+  );
+  const excess = Number(unused?.count) + 1 - maxUnused;
+  if (excess > 0) {
+    // The outer condition is for a client that becomes used in another transaction.
+    const removed = yield* query(
+      "DELETE FROM oauth_clients WHERE unused = 1 AND id IN (SELECT id FROM oauth_clients " +
+        `WHERE unused = 1 AND created_at < ? ORDER BY created_at LIMIT ?${skipLocked}) RETURNING id`,
+      [removableBefore, excess],
+    );
+    if (removed.length === 0) return { outcome: "full", oldest: Number(unused?.oldest) };
+  }
+  yield* execute(
+    `INSERT INTO oauth_clients (${COLUMNS}, unused) VALUES (?, ?, ?, ?, ?, ?, 1)`,
+    values(client),
+  );
+  return { outcome: "registered" };
+}
+
+export const markUsed = (id: string): Verb<void> =>
+  execute("UPDATE oauth_clients SET unused = 0 WHERE id = ? AND unused = 1", [id]);
+
+interface ClientRow extends Omit<OAuthClient, "redirect_uris" | "grant_types"> {
+  redirect_uris: string;
+  grant_types: string;
+}
+
+export function* getOAuthClient(id: string): Verb<OAuthClient | undefined> {
+  const row = yield* first<ClientRow>(`SELECT ${COLUMNS} FROM oauth_clients WHERE id = ?`, [id]);
+  return (
+    row && {
+      ...row,
+      redirect_uris: JSON.parse(row.redirect_uris) as string[],
+      grant_types: JSON.parse(row.grant_types) as string[],
+    }
+  );
+}
