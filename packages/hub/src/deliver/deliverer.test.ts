@@ -16,6 +16,7 @@ import {
 import type { Role } from "../store/people-store.ts";
 import type { NewEvent, NewSubscription, Store } from "../store/store.ts";
 import { createFeed } from "../stream/feed.ts";
+import type { GrantedToken } from "../tenants/granted-scopes.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
 import type { PostWebhook } from "./post-webhook.ts";
 
@@ -377,6 +378,72 @@ describe("a subscription", () => {
     await appendEvents(store, [event("b")]);
     await clock.advance(SECOND);
     expect(sent(calls)).toEqual(["a", "terminated"]);
+  });
+
+  it("pauses while GitHub does not confirm the person of its token, and loses nothing", async () => {
+    const { store, calls, respond, deliver } = setup();
+    const clock = createClock();
+    await subscribe(store, { expires_at: START + 900 * SECOND });
+    const confirmed: NonNullable<GrantedToken["roles"]> = new Map([["acme", "member"]]);
+    let roles: NonNullable<GrantedToken["roles"]> = confirmed;
+    let lookups = 0;
+    const getToken = async (id: string) => {
+      lookups += 1;
+      const token = await store.getToken(id);
+      const tenants = roles === "unconfirmed" ? [] : ["acme"];
+      return token && { ...token, person: "github:7", tenants, roles };
+    };
+    deliver("first", clock, { tokens: { getToken }, retryPeriodMs: 300 * SECOND });
+    respond("https://a.example/", () => 500);
+    await appendEvents(store, [event("a")]);
+    await clock.advance(0);
+    roles = "unconfirmed";
+    respond("https://a.example/", () => 200);
+    await appendEvents(store, [event("b"), event("c")]);
+    await clock.advance(60 * SECOND);
+    expect(sent(calls)).toEqual(["a"]);
+    lookups = 0;
+    // Longer than the retry period, but no event is skipped.
+    await clock.advance(600 * SECOND);
+    expect(lookups).toBeLessThan(100);
+    expect(sent(calls)).toEqual(["a"]);
+    roles = confirmed;
+    respond("https://a.example/", () => (calls.length === 2 ? 500 : 200));
+    await clock.advance(120 * SECOND);
+    expect(sent(calls)).toEqual(["a", "a", "a", "b", "c"]);
+
+    // The expiry waits for the confirmation too: the client cannot refresh the subscription before.
+    roles = "unconfirmed";
+    await clock.advance(600 * SECOND);
+    expect(calls).toHaveLength(5);
+    roles = confirmed;
+    await clock.advance(60 * SECOND);
+    expect(calls.slice(5).map(({ message }) => message)).toMatchObject([
+      { type: "terminated", reason: "expired" },
+    ]);
+  });
+
+  it("ends while it is paused if its token is revoked or has expired", async () => {
+    for (const end of ["revoked_at", "expires_at"] as const) {
+      const { store, calls, deliver } = setup();
+      const clock = createClock();
+      await subscribe(store);
+      let ended = {};
+      const getToken = async (id: string) => {
+        const token = await store.getToken(id);
+        const unconfirmed = { person: "github:7", tenants: [], roles: "unconfirmed" as const };
+        return token && { ...token, ...unconfirmed, ...ended };
+      };
+      deliver("first", clock, { tokens: { getToken } });
+      await appendEvents(store, [event("a")]);
+      await clock.advance(60 * SECOND);
+      expect(calls).toEqual([]);
+      ended = { [end]: START + 60 * SECOND };
+      await clock.advance(60 * SECOND);
+      expect(calls.map(({ message }) => message)).toMatchObject([
+        { type: "terminated", reason: "forbidden" },
+      ]);
+    }
   });
 
   it("ends with a terminated message when it expires or its token is no longer valid", async () => {

@@ -11,7 +11,7 @@ import type { Semaphore } from "../lib/semaphore.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { DeliveryProgress, EventRow, Store, Subscription } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
-import { grants } from "../tenants/authorizer.ts";
+import { grants, isActive } from "../tenants/authorizer.ts";
 import type { GrantedToken } from "../tenants/granted-scopes.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import { matchesFilter, toEventFilter } from "./event-filter.ts";
@@ -46,7 +46,7 @@ export interface DeliveryContext {
 }
 
 export interface Delivery {
-  /** Terminates the subscription if it has expired or its token is no longer valid. */
+  /** Terminates the subscription if it has expired or its token is no longer valid; see `isUnconfirmed`. */
   check(): Promise<void>;
   /** Saves the position after events that do not match: retention may remove them without a gap. */
   savePosition(): Promise<void>;
@@ -60,6 +60,8 @@ const MAX_QUEUED = 16;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 15 * 60_000;
 const MAX_STORE_RETRY_MS = 30_000;
+/** How often a paused subscription is checked; see `isUnconfirmed`. */
+const UNCONFIRMED_MS = 30_000;
 
 interface QueuedEvent {
   event: EventRow;
@@ -158,12 +160,16 @@ export async function openDelivery(
     halt();
   };
 
-  /** Reads the subscription; undefined if it has ended or another process has leased it. */
+  /**
+   * Reads the subscription; undefined if it has ended or another process has leased it. `unconfirmed`:
+   * nothing may be delivered now.
+   */
   const refresh = async () => {
     const found = await store.findSubscription(id);
     const token = await context.tokens.getToken(principal);
     if (ended) return undefined;
     if (found?.leased_by !== context.by) return void halt();
+    if (isUnconfirmed(token, now())) return "unconfirmed";
     const ending = endingOf(found, token, now());
     if (!ending) return found;
     return void (await terminate(found, ending));
@@ -218,6 +224,11 @@ export async function openDelivery(
     const subscription = await refresh();
     const [next] = queue;
     if (!subscription || !next || ended) return;
+    if (subscription === "unconfirmed") {
+      pause = { since: instant(context), ms: UNCONFIRMED_MS };
+      progress.failing_since = null; // the pause is not part of the retry period
+      return;
+    }
     const sent = await sendNext(subscription, next);
     if (abort.signal.aborted && sent.result === "failed") return;
     switch (sent.result) {
@@ -321,6 +332,14 @@ export async function openDelivery(
 }
 
 type Ending = Omit<Extract<Envelope, { type: "terminated" }>, "type">;
+
+/**
+ * Whether GitHub has not confirmed the memberships of the token's person for too long. Access may be
+ * gone or not, so the subscription is paused: it stays at its position, and does not expire, since its
+ * client cannot refresh it.
+ */
+const isUnconfirmed = (token: GrantedToken | undefined, now: number): boolean =>
+  token?.roles === "unconfirmed" && isActive(token, now);
 
 /** Why the subscription ends; undefined if it continues. */
 function endingOf(

@@ -223,6 +223,10 @@ export function narrowTo(access: Access, scope: Scope): Access | undefined {
   return tenants.length === 0 ? undefined : { ...rest, scopes: ["admin"], tenants };
 }
 
+/** Whether the token is neither revoked nor expired. */
+export const isActive = ({ revoked_at, expires_at }: GrantedToken, now: number): boolean =>
+  revoked_at === null && (expires_at === null || expires_at > now);
+
 /** Whether the token is valid and grants these scopes on these tenants. */
 export const grants = (
   token: GrantedToken | undefined,
@@ -230,8 +234,7 @@ export const grants = (
   now: number,
 ): boolean =>
   token !== undefined &&
-  token.revoked_at === null &&
-  (token.expires_at === null || token.expires_at > now) &&
+  isActive(token, now) &&
   scopes.every((scope) => allows(token, scope)) &&
   tenants.every((tenant) => {
     const granted = scopesIn(token, tenant);
