@@ -46,7 +46,7 @@ export async function startApi(
   backend: Backend = "SQLite",
   extraEnv: Record<string, string> = {},
 ): Promise<Api> {
-  const data = tempFolder();
+  const { SIGNALBOX_DATA: data = tempFolder() } = extraEnv;
   const env: Record<string, string> = {
     GITHUB_WEBHOOK_SECRET: SECRET,
     SIGNALBOX_TOKEN: ADMIN,
@@ -76,7 +76,7 @@ export async function startApi(
       ...(sent !== undefined && { body: sent }),
     });
     const text = await response.text();
-    const isJson = /json/.test(response.headers.get("content-type") ?? "");
+    const isJson = /\bjson/.test(response.headers.get("content-type") ?? "");
     return {
       status: response.status,
       json: isJson ? JSON.parse(text) : undefined,

@@ -80,12 +80,20 @@ const withToken = (token: string) => ({
 /** A stream is a request that lasts until one side ends it. */
 const LONG = { timeout: 60 * 60_000 };
 
-export async function connectSdk2({ url }: HubProcess, token = ADMIN): Promise<Connected> {
+export async function connectSdk2(
+  { url }: HubProcess,
+  token = ADMIN,
+  query = "",
+): Promise<Connected> {
   const client = new Client(
     { name: "story", version: "1" },
     { versionNegotiation: { mode: "auto" } },
   );
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), withToken(token)));
+  const transport = new StreamableHTTPClientTransport(
+    new URL(`${url}/mcp${query}`),
+    withToken(token),
+  );
+  await client.connect(transport);
   expect(client.getNegotiatedProtocolVersion()).toBe("2026-07-28");
   return recordNotifications(client, (method, params, options) =>
     client.request({ method, params } as never, anything, { ...LONG, ...options }),

@@ -50,9 +50,9 @@ export const tenantTables: readonly TenantTable[] = [
   {
     name: "subscriptions",
     kind: "subscription",
-    where:
-      "tenants = ? AND principal IN (SELECT token_id FROM token_tenants WHERE tenant_id IN (?, '*'))",
-    params: (tenant) => [JSON.stringify([tenant]), tenant],
+    // Without a condition on the tokens: a host with an object per tenant has them in the registry.
+    where: "tenants = ?",
+    params: (tenant) => [JSON.stringify([tenant])],
     key: ["id"],
     exported: ["id", "name", "arguments", "url", "last_error", "delivered_at", "expires_at", ...at],
     json: ["arguments"],

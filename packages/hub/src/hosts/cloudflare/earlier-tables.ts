@@ -1,6 +1,6 @@
 /**
  * An earlier Worker had classes with the same names, and tables whose names the hub uses too. Its tables
- * are set aside as `earlier_…`, and its events are migrated. Nothing is deleted.
+ * are set aside as `earlier_…`, and its events are migrated. They are deleted with their tenant.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { sanitizeSummary } from "../../ingest/sanitize-summary.ts";
@@ -34,6 +34,27 @@ export function setAsideEarlierTables(storage: ObjectStorage): void {
   });
 }
 
+const earlierTables = (storage: ObjectStorage): string[] =>
+  namesOf(storage, "table").filter((name) => name.startsWith(PREFIX) || name === MIGRATED);
+
+/** Deletes the tables of an earlier Worker, in an object of one tenant. */
+export function dropEarlierTables(storage: ObjectStorage): void {
+  for (const table of earlierTables(storage)) storage.sql.exec(`DROP TABLE "${table}"`);
+}
+
+/** Deletes the rows of a tenant, in the registry: its earlier tables have the id of the account. */
+export function deleteEarlierRows(storage: ObjectStorage, tenant: string): void {
+  for (const table of earlierTables(storage))
+    if (columnsOf(storage, table).includes("account_id"))
+      storage.sql.exec(`DELETE FROM "${table}" WHERE CAST(account_id AS TEXT) = ?`, tenant);
+}
+
+const columnsOf = ({ sql }: ObjectStorage, table: string): string[] =>
+  sql
+    .exec("SELECT name FROM pragma_table_info(?)", table)
+    .toArray()
+    .map(({ name }) => String(name));
+
 interface EarlierEvent {
   id: string;
   type: string;
@@ -54,9 +75,8 @@ export async function migrateEarlierEvents(
   tenant: string,
   now: number,
 ): Promise<number> {
-  const columns = storage.sql.exec("SELECT name FROM pragma_table_info(?)", EVENTS).toArray();
-  const names = columns.map(({ name }) => name);
-  if (!COLUMNS.every((column) => names.includes(column))) return 0;
+  const columns = columnsOf(storage, EVENTS);
+  if (!COLUMNS.every((column) => columns.includes(column))) return 0;
   let count = 0;
   for (;;) {
     const rows = storage.sql

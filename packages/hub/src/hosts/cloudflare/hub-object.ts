@@ -28,7 +28,7 @@ export abstract class HubObject extends DurableObject<Bindings> {
     });
   }
 
-  /** Called before the hub starts. */
+  /** Called before the hub starts. May replace verbs of `own`. */
   protected async prepare(): Promise<void> {}
 
   protected abstract compose(own: Store): {

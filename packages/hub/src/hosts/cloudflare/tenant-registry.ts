@@ -2,6 +2,7 @@ import type { Store } from "../../store/store.ts";
 import { EVERY_TENANT } from "../../tenants/tokens.ts";
 import { storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
+import { deleteEarlierRows } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
 
@@ -10,6 +11,17 @@ import { connectStore } from "./remote-store.ts";
  * that concern no single tenant, and the first webhook of an installation.
  */
 export class TenantRegistry extends HubObject {
+  protected override async prepare(): Promise<void> {
+    const { own } = this;
+    this.own = {
+      ...own,
+      startDeletion: (tenant, at) => {
+        deleteEarlierRows(this.ctx.storage, tenant);
+        return own.startDeletion(tenant, at);
+      },
+    };
+  }
+
   protected override compose(own: Store) {
     const storeOf = (tenant: string) => connectStore(() => storeObject(this.env, tenant));
     return { store: composeStore({ own, registry: own, storeOf }), hasRegistry: true };

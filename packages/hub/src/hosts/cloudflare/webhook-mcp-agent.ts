@@ -3,6 +3,7 @@ import type { Notice } from "../../store/sql.ts";
 import type { Store } from "../../store/store.ts";
 import { registryObject, storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
+import { dropEarlierTables } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
 
@@ -27,6 +28,11 @@ export class WebhookMcpAgent extends HubObject {
   override fetch(request: Request): Promise<Response> {
     this.#isUsed = true;
     return super.fetch(request);
+  }
+
+  /** Called by the store of the tenant, when its data is deleted. */
+  async deleteEarlierTables(): Promise<void> {
+    dropEarlierTables(this.ctx.storage);
   }
 
   /** Called by a store. False if this object was evicted, and no client waits for events. */

@@ -4,7 +4,7 @@ import type { Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { agentObject, type Bindings, registryObject, storeObject } from "./bindings.ts";
 import { composeStore } from "./compose-store.ts";
-import { migrateEarlierEvents } from "./earlier-tables.ts";
+import { dropEarlierTables, migrateEarlierEvents } from "./earlier-tables.ts";
 import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
 import { readWorkerSettings } from "./settings.ts";
@@ -23,7 +23,20 @@ export class WebhookStore extends HubObject {
   }
 
   protected override async prepare(): Promise<void> {
-    await migrateEarlierEvents(this.ctx.storage, this.own, this.#tenant, Date.now());
+    const { own } = this;
+    await migrateEarlierEvents(this.ctx.storage, own, this.#tenant, Date.now());
+    this.own = {
+      ...own,
+      continueDeletion: async (tenant, limit) => {
+        if ((await own.getTenant(tenant))?.deleting) await this.#deleteEarlierTables();
+        return own.continueDeletion(tenant, limit);
+      },
+    };
+  }
+
+  async #deleteEarlierTables(): Promise<void> {
+    dropEarlierTables(this.ctx.storage);
+    await agentObject(this.env, this.#tenant).deleteEarlierTables();
   }
 
   get #tenant(): string {

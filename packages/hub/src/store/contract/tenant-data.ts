@@ -157,6 +157,25 @@ export function tenantDataContract(it: It): void {
     expect(await countRows(subject, "umbrella")).toEqual(before);
   });
 
+  it("deletes subscriptions whose tokens are elsewhere, or valid for all tenants", async (subject) => {
+    const { store, sql } = subject;
+    await fill(subject, "acme");
+    await fill(subject, "umbrella");
+    await sql("DELETE FROM tokens RETURNING 1 AS one");
+    await sql("DELETE FROM token_tenants RETURNING 1 AS one");
+    expect(
+      await store.exportRows({ tenant: "acme", table: "subscriptions", limit: 9 }),
+    ).toMatchObject({
+      rows: [{ id: "subscriptions-acme" }],
+    });
+    await store.startDeletion("acme", START);
+    await deleteAll(store, 100);
+    for (const table of ["subscriptions", "callback_verifications"])
+      expect(await sql(`SELECT principal FROM ${table}`)).toEqual([
+        { principal: "tokens-umbrella" },
+      ]);
+  });
+
   it("exports the rows of one tenant in pages", async (subject) => {
     const { store, sql } = subject;
     await fill(subject, "acme");

@@ -136,6 +136,10 @@ function* deleteRows(
 }
 
 function* finishDeletion(tenant: string): Verb<void> {
+  yield* execute(
+    "DELETE FROM callback_verifications WHERE NOT EXISTS (SELECT 1 FROM subscriptions " +
+      "WHERE principal = callback_verifications.principal AND url = callback_verifications.url)",
+  );
   // The account may have installed the App again during the deletion.
   const installed = yield* first(
     "SELECT id FROM installations WHERE tenant_id = ? AND removed_at IS NULL",
