@@ -82,6 +82,17 @@ it.for(["SQLite", "workerd"] as const)(
     expect(await send(opened)).toEqual([404, "unknown_tenant"]);
     expect(JSON.parse((await run("list", "--json")).stdout)).toEqual([]);
 
+    // What was stored after the deletion is deleted by another one.
+    const late = await api.token("--tenant", "100");
+    await api.expect(200, "GET", "/pending-status", undefined, { token: late });
+    expect(await run("delete", "100", "--yes")).toMatchObject({ code: 0 });
+    await expect
+      .poll(
+        async () => (await api.call("GET", "/pending-status", undefined, { token: late })).status,
+      )
+      .toBe(401);
+    expect(await run("delete", "100", "--yes")).toMatchObject({ code: 1 });
+
     // Installed again, the account is a tenant again, without its former data.
     const again = github.install("acme");
     expect(await send({ action: "opened", installation: { id: again.id } })).toEqual([

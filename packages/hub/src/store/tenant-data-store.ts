@@ -23,7 +23,7 @@ export interface TenantDataStore {
   exportRows(page: ExportPage): Promise<ExportedRows>;
   /**
    * Revokes the tenant's tokens, and removes its memberships and its installations. From the commit on, the tenant accepts
-   * no events. False if the tenant does not exist.
+   * no events. Also continues the deletion of a tenant of which rows are left. False if the tenant does not exist.
    */
   startDeletion(tenant: string, at: number): Promise<boolean>;
   /**

@@ -164,8 +164,7 @@ const exportAll: Action = async (hub, flags, id) => {
 };
 
 const remove: Action = async (hub, flags, id) => {
-  const { name } = await hub.request<TenantDetails>("GET", pathOf(id));
-  if (!flags.yes) await confirm(id, name);
+  if (!flags.yes) await confirm(id, await findName(hub, id));
   await hub.request("DELETE", pathOf(id));
   const isRevoked = await untilGone(hub, id);
   if (flags.json) return print(JSON.stringify({ id, deleted: !isRevoked, deleting: isRevoked }));
@@ -175,6 +174,16 @@ const remove: Action = async (hub, flags, id) => {
       : `${green("✓")} deleted tenant ${id}`,
   );
 };
+
+/** Null also for a deleted tenant, of which rows can be left. */
+async function findName(hub: HubClient, id: string): Promise<string | null> {
+  try {
+    return (await hub.request<TenantDetails>("GET", pathOf(id))).name;
+  } catch (error) {
+    if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
+    return null;
+  }
+}
 
 async function confirm(id: string, name: string | null): Promise<void> {
   if (!process.stdin.isTTY)

@@ -262,6 +262,24 @@ export function tenantDataContract(it: It): void {
     expect(await store.getPayload("acme", 1)).toBeUndefined();
   });
 
+  it("continues the deletion of a deleted tenant of which rows are left", async (subject) => {
+    const { store, sql } = subject;
+    await fill(subject, "acme");
+    await fill(subject, "umbrella");
+    await store.startDeletion("acme", START);
+    await deleteAll(store, 100);
+    expect(await store.startDeletion("acme", START + 1)).toBe(false);
+    await sql(
+      "INSERT INTO secrets (tenant_id, name, sealed, created_at, updated_at) VALUES ('acme', 'a', 'b', 1, 1) RETURNING 1 AS one",
+    );
+    expect(await store.startDeletion("acme", START + 2)).toBe(true);
+    expect(await store.listDeletions(9)).toEqual(["acme"]);
+    await deleteAll(store, 100);
+    expect(await store.getTenant("acme")).toBeUndefined();
+    expect(await sql("SELECT tenant_id FROM secrets")).toEqual([{ tenant_id: "umbrella" }]);
+    expect(await store.startDeletion("acme", START + 3)).toBe(false);
+  });
+
   it("keeps a tenant that was installed again during its deletion", async ({ store }) => {
     await appendEvents(store, [sampleEvent()]);
     await store.startDeletion("acme", START);

@@ -43,9 +43,10 @@ function findTable(name: string, isOwned: boolean): TenantTable | OwnedTable {
 
 export function* startDeletion(dialect: Dialect, tenant: string, at: number): Verb<boolean> {
   yield* lockTenants(dialect, [tenant]);
+  const isDeletable = (yield* hasRows(tenant)) ? "" : "AND (deleted_at IS NULL OR deleting = 1)";
   const started = yield* query(
     "UPDATE tenants SET deleting = 1, deleted_at = coalesce(deleted_at, ?) " +
-      "WHERE id = ? AND (deleted_at IS NULL OR deleting = 1) RETURNING id",
+      `WHERE id = ? ${isDeletable} RETURNING id`,
     [at, tenant],
   );
   if (started.length === 0) return false;
@@ -62,6 +63,16 @@ export function* startDeletion(dialect: Dialect, tenant: string, at: number): Ve
     [at, tenant],
   );
   return true;
+}
+
+/** A deleted tenant has rows if a deletion was interrupted, or if something was stored after it. */
+function* hasRows(tenant: string): Verb<boolean> {
+  for (const table of tenantTables) {
+    const { name, where = OF_TENANT } = table;
+    const select = `SELECT 1 AS one FROM ${name} WHERE ${where} LIMIT 1`;
+    if (yield* first(select, paramsOf(table, tenant))) return true;
+  }
+  return false;
 }
 
 /** Tokens for several tenants stay valid for the others. */
