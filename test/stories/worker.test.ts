@@ -20,9 +20,7 @@ async function deliverOf(hub: HubProcess, account: number, id: string): Promise<
     installation: { id: account },
     repository: { full_name: `account-${account}/x`, owner: { id: account, login: `a${account}` } },
   });
-  // workerd closes idle connections without a notice.
-  const headers = { connection: "close" };
-  expect((await deliver(hub.url, { body, id, headers })).status).toBe(202);
+  expect((await deliver(hub.url, { body, id })).status).toBe(202);
 }
 
 async function openSocket(hub: HubProcess, token: string) {

@@ -67,8 +67,6 @@ export async function startApi(
     const response = await fetch(`${hub.url}${path}`, {
       method,
       headers: {
-        // workerd closes idle connections without a notice.
-        ...(backend === "workerd" && { connection: "close" }),
         authorization: `Bearer ${token}`,
         ...(sent !== undefined && { "content-type": "application/json" }),
         ...headers,

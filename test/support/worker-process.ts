@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { closeConnectionsTo } from "./close-connections.ts";
 import { fixedPort } from "./fixed-port.ts";
 import type { HubProcess, HubProcessOptions } from "./hub-process.ts";
 import { MAX_WAIT_MS } from "./timeouts.ts";
@@ -60,12 +61,15 @@ export async function startWorkerProcess(options: WorkerProcessOptions): Promise
     });
     child.stdio[3]?.once("data", () => clearTimeout(timer));
   });
+  const url = `http://127.0.0.1:${await port}`;
+  closeConnectionsTo(url);
   return {
-    url: `http://127.0.0.1:${await port}`,
+    url,
     pid: child.pid as number,
     output: () => output,
     exited: ended,
-    async stop(signal = "SIGTERM") {
+    // After SIGTERM, workerd waits until all streams have ended.
+    async stop(signal = "SIGKILL") {
       child.kill(signal);
       return ended;
     },

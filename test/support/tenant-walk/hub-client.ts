@@ -30,8 +30,6 @@ export async function send(
   const response = await fetch(`${url}${path}`, {
     method,
     headers: {
-      // workerd closes idle connections without a notice, and this request may not be repeated.
-      connection: "close",
       authorization: `Bearer ${token}`,
       ...(body !== undefined && { "content-type": "application/json" }),
       ...headers,
