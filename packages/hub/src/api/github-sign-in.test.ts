@@ -96,8 +96,8 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
     const json = text.startsWith("{") ? JSON.parse(text) : undefined;
     return { response, text, json, cookies: response.headers.getSetCookie() };
   };
-  const begin = async (query = "") => {
-    const { response, cookies } = await request(`/auth/github${query}`);
+  const begin = async (query = "", session = "") => {
+    const { response, cookies } = await request(`/auth/github${query}`, { cookie: session });
     const [cookie = ""] = cookies;
     return { location: response.headers.get("location") ?? "", cookie, pair: pairOf(cookie) };
   };
@@ -190,12 +190,40 @@ it("reports why a sign-in failed, without a text of the URL", async () => {
 });
 
 it("ends the former session of the browser", async () => {
-  const { begin, authorize, request, signIn, call } = setup();
+  const { begin, authorize, request, signIn, call, advance } = setup();
   const { session } = await signIn("ada");
-  const { location, pair } = await begin();
+  const { session: other } = await signIn("ada");
+  const statusOf = async (cookie: string) => {
+    advance(2_000); // the authorizer caches tokens
+    return (await call(cookie, "GET", "/api/session")).response.status;
+  };
+  const { location, cookie, pair } = await begin("", session);
+  expect(decodeURIComponent(cookie)).not.toContain(session.split("=")[1]);
+  fake.setBrowserUser(undefined);
+  await request(await authorize(location), { cookie: pair });
+  expect(await statusOf(session)).toBe(200); // the sign-in was denied
   fake.setBrowserUser("bob");
-  await request(await authorize(location), { cookie: `${pair}; ${session}` });
-  expect((await call(session, "GET", "/api/session")).response.status).toBe(401);
+  // The session's cookie is `SameSite=Strict`: browsers do not send it with a navigation from GitHub.
+  const { response } = await request(await authorize(location), { cookie: pair });
+  expect(response.status).toBe(200);
+  expect(await statusOf(session)).toBe(401);
+
+  // If GitHub Enterprise is on the same site as the hub, they do.
+  const second = await begin();
+  await request(await authorize(second.location), { cookie: `${second.pair}; ${other}` });
+  expect(await statusOf(other)).toBe(401);
+});
+
+it("opens the start of a sign-in again if it comes from another site, without the cookie", async () => {
+  const { request } = setup();
+  const path = "/auth/github?return_to=%2Finbox";
+  const headers = { "sec-fetch-site": "cross-site" };
+  const first = await request(path, { headers });
+  expect([first.response.status, first.cookies]).toEqual([200, []]);
+  const reopened = "/auth/github?return_to=%2Finbox&reopened=1";
+  expect(first.text.replaceAll("&#38;", "&")).toContain(`content="0; url=${reopened}"`);
+  const second = await request(reopened, { headers });
+  expect(second.response.status).toBe(302);
 });
 
 it("shows a person without a tenant the session, and nothing else", async () => {

@@ -1,6 +1,7 @@
 /**
  * Sign-in with GitHub: `/auth/github` sends the browser to GitHub, which sends it back to
- * `/oauth/callback`. That opens a session of the person, and returns to the page of before.
+ * `/oauth/callback`. That ends the browser's former session, opens a session of the person, and returns
+ * to the page of before.
  */
 import type { Hono } from "hono";
 import { z } from "zod";
@@ -14,6 +15,7 @@ import { baseUrl } from "./authorize-request.ts";
 import { readCookie, writeCookie } from "./cookie.ts";
 import { escapeHtml } from "./home.ts";
 import type { HostCheck } from "./host-check.ts";
+import { reopenPage } from "./oauth-html.ts";
 import { deniedResponse } from "./problem-response.ts";
 import { returnPath } from "./return-path.ts";
 import type { RouteDescription } from "./route.ts";
@@ -24,6 +26,8 @@ const PATH = "/auth/github";
 /** As in the earlier Worker, so that its GitHub App needs no change. */
 const CALLBACK = "/oauth/callback";
 const COOKIE = "signalbox_github";
+/** Set when the path is opened again, so that it is opened only twice. */
+const REOPENED = "reopened";
 
 export interface GithubSignIn {
   /** Undefined if people cannot sign in with GitHub. */
@@ -72,7 +76,19 @@ export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
 
   app.get(PATH, async (c) => {
     const request = c.req.raw;
-    const begun = await beginSignIn(seal, returnPath(c.req.query("return_to")), now());
+    const { pathname, searchParams } = new URL(request.url);
+    if (c.req.header("sec-fetch-site") === "cross-site" && !searchParams.has(REOPENED)) {
+      searchParams.set(REOPENED, "1");
+      return reopenPage(`${pathname}?${searchParams}`);
+    }
+    const begun = await beginSignIn(
+      seal,
+      {
+        returnTo: returnPath(searchParams.get("return_to")),
+        formerSession: sessionCookie(request.headers),
+      },
+      now(),
+    );
     const redirectUri = `${baseUrl(request, publicUrl)}${CALLBACK}`;
     return redirect(github.authorizeUrl({ ...begun, redirectUri }), [
       cookie(request, begun.cookie, PENDING_MS),
@@ -94,8 +110,9 @@ export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
       log.warn({ reason: person.message }, "a sign-in with GitHub failed");
       return fail(person.outcome);
     }
-    const former = sessionCookie(request.headers);
-    if (former !== undefined) await sessions.end(former);
+    // GitHub's navigation brings the session's cookie only if GitHub is on the same site as the hub.
+    const former = [pending.formerSession, sessionCookie(request.headers)];
+    for (const secret of new Set(former)) if (secret !== undefined) await sessions.end(secret);
     const session = await sessions.openFor(person.value);
     const isHttps = base.startsWith("https:");
     return continueAt(pending.returnTo, [

@@ -31,7 +31,7 @@ const createUsers = (secret = fake.app.clientSecret) =>
 async function authorize(login: string) {
   fake.setBrowserUser(login);
   onTestFinished(() => fake.setBrowserUser(undefined));
-  const begun = await beginSignIn(seal, "/", NOW);
+  const begun = await beginSignIn(seal, { returnTo: "/" }, NOW);
   const url = users.authorizeUrl({ ...begun, redirectUri: CALLBACK });
   const response = await fetch(url, { redirect: "manual" });
   const { searchParams } = new URL(response.headers.get("location") ?? "");
@@ -117,8 +117,8 @@ it("reads all pages of organizations and installations", async () => {
 });
 
 it("resumes a sign-in only in the browser that began it, with its state and in time", async () => {
-  const one = await beginSignIn(seal, "/inbox", NOW);
-  const other = await beginSignIn(seal, "/", NOW);
+  const one = await beginSignIn(seal, { returnTo: "/inbox" }, NOW);
+  const other = await beginSignIn(seal, { returnTo: "/" }, NOW);
   const { cookie, state } = one;
   expect(await resumeSignIn(seal, cookie, state, NOW)).toMatchObject({ returnTo: "/inbox" });
   expect(await resumeSignIn(seal, undefined, state, NOW)).toBeUndefined();

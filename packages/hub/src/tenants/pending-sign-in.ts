@@ -1,7 +1,7 @@
 /**
  * A sign-in at GitHub that has begun in one browser. Its state and its PKCE verifier are in a sealed
- * cookie of that browser: a response that another browser has requested is rejected, so nobody can be
- * signed in as somebody else by a link.
+ * cookie of that browser: a response that another browser has requested is rejected, so no link can sign
+ * a browser in as another person.
  */
 import { z } from "zod";
 import { equalBytes, toBase64, utf8 } from "../lib/hmac.ts";
@@ -16,16 +16,23 @@ const pendingSchema = z.object({
   state: z.string().min(40),
   verifier: z.string().min(43),
   returnTo: z.string(),
+  /** The secret of the session that the browser had at the start. */
+  formerSession: z.string().optional(),
   until: z.number(),
 });
 export type PendingSignIn = z.infer<typeof pendingSchema>;
 
-export async function beginSignIn(seal: Pick<Seal, "seal">, returnTo: string, now: number) {
+export async function beginSignIn(
+  seal: Pick<Seal, "seal">,
+  { returnTo, formerSession }: Pick<PendingSignIn, "returnTo" | "formerSession">,
+  now: number,
+) {
   const pending: PendingSignIn = {
     kind: "github sign-in",
     state: randomSecret(""),
     verifier: randomSecret(""),
     returnTo,
+    formerSession,
     until: now + PENDING_MS,
   };
   const { state, verifier } = pending;
