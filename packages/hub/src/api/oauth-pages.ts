@@ -6,6 +6,7 @@
 import type { Context, Hono } from "hono";
 import type { Seal } from "../lib/seal.ts";
 import type { OAuthClient, OAuthStore } from "../store/oauth-store.ts";
+import type { PeopleStore } from "../store/people-store.ts";
 import { isMcpServer } from "../tenants/audience.ts";
 import { allows, Denied } from "../tenants/authorizer.ts";
 import { type GrantedToken, scopesIn } from "../tenants/granted-scopes.ts";
@@ -29,7 +30,8 @@ export interface OAuthPages {
   authorizeRequest: AuthorizeRequest;
   tokens: Pick<TokenLookup, "getToken">;
   clients: Clients;
-  store: Pick<OAuthStore, "createOAuthGrant" | "decideOAuthGrant" | "findPendingGrant">;
+  store: Pick<OAuthStore, "createOAuthGrant" | "decideOAuthGrant" | "findPendingGrant"> &
+    Pick<PeopleStore, "getPerson">;
   seal: Seal;
   newId: () => string;
   now: () => number;
@@ -54,6 +56,12 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
       return messagePage("Open this page in a browser", "A token cannot consent.", 403);
     return session;
   }
+
+  const nameOf = async ({ person: id }: GrantedToken): Promise<string> => {
+    if (id === null) return "the operator of this hub";
+    const person = await store.getPerson(id);
+    return person ? `${person.login} on GitHub` : id;
+  };
 
   const ask = async (
     session: GrantedToken,
@@ -80,7 +88,7 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
       tenants: session.tenants.includes(EVERY_TENANT) ? undefined : session.tenants,
       resource: asked.resource,
       isWholeHub: !isMcpServer(new URL(asked.resource).pathname),
-      as: session.person === null ? "the operator of this hub" : session.name,
+      as: await nameOf(session),
       redirect:
         redirect_uri === null
           ? undefined

@@ -8,6 +8,7 @@ import { openSqlite } from "../store/backends/sqlite.ts";
 import { createAuthorizer, Denied } from "../tenants/authorizer.ts";
 import { challengeOf } from "../tenants/oauth/pkce.ts";
 import { createSessions, type Grant, OPERATOR } from "../tenants/sessions.ts";
+import { withPeople } from "../tenants/with-people.ts";
 import { createAuthorizeRequest } from "./authorize-request.ts";
 import { createHostCheck } from "./host-check.ts";
 import { addOAuthRoutes } from "./oauth-routes.ts";
@@ -33,13 +34,14 @@ async function setup({ fetch = unexpected, rateLimit = 0, maxUnusedClients }: Op
   let at = Date.UTC(2026, 10, 15);
   const now = () => at;
   const newId = createIds();
-  const authorizer = createAuthorizer({ store, now, everyTenant: ["local"] });
+  const tokens = withPeople(store, { find: async (id) => (await store.getPerson(id)) ?? "ended" });
+  const authorizer = createAuthorizer({ store: tokens, now, everyTenant: ["local"] });
   const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl: HUB });
   const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl: HUB });
   const app = new Hono();
   addOAuthRoutes(app, {
     authorizeRequest,
-    tokens: store,
+    tokens,
     store,
     seal: createSeal(new Uint8Array(32)),
     fetch,
@@ -55,7 +57,7 @@ async function setup({ fetch = unexpected, rateLimit = 0, maxUnusedClients }: Op
       const access = await authorizeRequest(c.req.raw, { scope: "inbox:read" });
       return access instanceof Denied ? deniedResponse(access) : c.json(access);
     });
-  const sessions = createSessions({ store, tokens: store, newId, now });
+  const sessions = createSessions({ store, tokens, newId, now });
 
   const send = async (path: string, init: RequestInit = {}) =>
     app.fetch(
@@ -494,6 +496,18 @@ it("shows whom a person allows what, on a page that cannot be framed", async () 
   expect(response.headers.get("referrer-policy")).toBe("same-origin");
 });
 
+it("shows the GitHub login of the person who is signed in", async () => {
+  const { register, signIn, authorizeUrl, store } = await setup();
+  await store.putPerson({
+    ...{ id: "github:7", login: "ada-lovelace", name: "Ada", avatar: null, sealed: "x" },
+    checked_at: 0,
+    memberships: [{ tenant: "local", role: "admin" }],
+  });
+  const browser = await signIn({ ...OPERATOR, person: "github:7" });
+  const html = await (await browser.get(await authorizeUrl((await register()).client_id))).text();
+  expect(html).toContain("<dt>You are</dt><dd>ada-lovelace on GitHub</dd>");
+});
+
 it("accepts a decision only from its own page, once, and from the session that saw it", async () => {
   const { register, signIn, authorizeUrl, send } = await setup();
   const { client_id } = await register();
@@ -505,7 +519,7 @@ it("accepts a decision only from its own page, once, and from the session that s
     const { status, headers } = await response;
     return status >= 400 && headers.get("location") === null;
   };
-  // Another site; a page without an origin; another person; nobody; no consent at all.
+  // Another site; a page without an origin; another person; no session; no consent at all.
   expect(await isRefused(browser.submit("/oauth/authorize", form, "https://evil.example"))).toBe(
     true,
   );
