@@ -108,6 +108,24 @@ export const userCodePage = (problem?: string): Response =>
 export const messagePage = (title: string, text: string, status = 200): Response =>
   page({ title, body: `<p>${escapeHtml(text)}</p>`, status });
 
+export const CANNOT_ANSWER = "The request cannot be answered";
+
+interface ReturnPage {
+  text: string;
+  /** Where the link leads. */
+  description: string;
+  href: string;
+}
+
+/** An error that the client gets if the person follows the link. */
+export const returnPage = ({ text, description, href }: ReturnPage): Response =>
+  page({
+    title: CANNOT_ANSWER,
+    status: 400,
+    body: `<p>${escapeHtml(text)}</p>
+<p>The program that sent you here has made an error. If you trust it, return to <a href="${escapeHtml(href)}">${escapeHtml(description)}</a>. Otherwise close this page.</p>`,
+  });
+
 /**
  * Opens the same page again. The browser has come from another site, so it has not sent the session's
  * cookie, which is `SameSite=Strict`; with a navigation of the hub's own page it does.

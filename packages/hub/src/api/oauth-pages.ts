@@ -1,7 +1,9 @@
 /**
  * The authorization endpoint and the page for device codes. Every client needs the consent of a
  * signed-in person, every time. The form is accepted from the hub's own page only: its origin is
- * checked, and the question in it is sealed for the session that saw it.
+ * checked, and the question in it is sealed for the session that saw it. The hub trusts no client: any
+ * program can register one. So it redirects to a client only after a click of the person (RFC 9700,
+ * section 4.11.2).
  */
 import type { Context, Hono } from "hono";
 import type { Seal } from "../lib/seal.ts";
@@ -11,7 +13,7 @@ import { isMcpServer } from "../tenants/audience.ts";
 import { allows, Denied } from "../tenants/authorizer.ts";
 import { type GrantedToken, scopesIn } from "../tenants/granted-scopes.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
-import { RedirectedError, readAuthorization } from "../tenants/oauth/authorization-request.ts";
+import { ReturnedError, readAuthorization } from "../tenants/oauth/authorization-request.ts";
 import { isDocumentUrl } from "../tenants/oauth/client-document.ts";
 import type { Clients } from "../tenants/oauth/clients.ts";
 import { type Consent, openConsent, sealConsent } from "../tenants/oauth/consent.ts";
@@ -23,7 +25,14 @@ import { describeRedirect } from "../tenants/oauth/redirect-uris.ts";
 import { EVERY_TENANT } from "../tenants/tokens.ts";
 import { type AuthorizeRequest, baseUrl } from "./authorize-request.ts";
 import { formOf } from "./oauth-endpoints.ts";
-import { consentPage, messagePage, reopenPage, userCodePage } from "./oauth-html.ts";
+import {
+  CANNOT_ANSWER,
+  consentPage,
+  messagePage,
+  reopenPage,
+  returnPage,
+  userCodePage,
+} from "./oauth-html.ts";
 import { deniedResponse } from "./problem-response.ts";
 
 export interface OAuthPages {
@@ -108,10 +117,14 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
       const started = request.flow === "poll" ? startedBy(client) : undefined;
       return await ask(session, client, { ...request, id: newId() }, started);
     } catch (error) {
-      if (!(error instanceof RedirectedError)) return errorPage(error);
+      if (!(error instanceof ReturnedError)) return errorPage(error);
       const { redirectUri: redirect_uri, state, code, message } = error;
       const params = { error: code, error_description: message };
-      return seeOther(redirectTo({ redirect_uri, state }, hub, params));
+      return returnPage({
+        text: `${message} (${code})`,
+        description: describeRedirect(redirect_uri),
+        href: redirectTo({ redirect_uri, state }, hub, params),
+      });
     }
   });
 
@@ -191,7 +204,7 @@ const seeOther = (location: string): Response =>
 /** Other errors are rethrown. */
 function errorPage(error: unknown): Response {
   if (!(error instanceof OAuthError)) throw error;
-  return messagePage("The request cannot be answered", `${error.message} (${error.error})`, 400);
+  return messagePage(CANNOT_ANSWER, `${error.message} (${error.error})`, 400);
 }
 
 /** The source expression of a redirect URI for `form-action`. */

@@ -354,8 +354,13 @@ it("grants at most what the session may do, and ends with its token", async () =
   expect(await use(json.access_token)).toBe(401);
 });
 
-it("redirects with an error if only other parameters are wrong", async () => {
-  const { register, signIn, authorizeUrl } = await setup();
+/** The address of the link in a page. */
+const linkIn = (html: string) =>
+  new URL((/<a href="([^"]+)"/.exec(html)?.[1] ?? "").replaceAll("&#38;", "&"));
+
+it("does not redirect with an error before a click, since any program can register a client", async () => {
+  const fetch: WebFetch = async () => Response.json(document);
+  const { register, signIn, authorizeUrl } = await setup({ fetch });
   const { client_id } = await register();
   const browser = await signIn();
   for (const [given, error] of [
@@ -365,18 +370,28 @@ it("redirects with an error if only other parameters are wrong", async () => {
     [{ scope: "everything" }, "invalid_scope"],
     [{ resource: "https://other.example/mcp" }, "invalid_target"],
     [{ resource: `${HUB}/mcp#x` }, "invalid_target"],
-  ] as const) {
-    const response = await browser.get(await authorizeUrl(client_id, given));
-    const location = new URL(response.headers.get("location") ?? "");
-    expect(location.origin + location.pathname).toBe(REDIRECT);
-    const { searchParams } = location;
-    expect(["error", "state", "iss"].map((name) => searchParams.get(name))).toEqual([
-      error,
-      "s1",
-      HUB,
-    ]);
-  }
-  const denied = await browser.decide(await authorizeUrl(client_id), "deny");
+  ] as const)
+    for (const id of [client_id, CLIENT_URL]) {
+      const response = await browser.get(await authorizeUrl(id, given));
+      expect([response.status, response.headers.get("location")]).toEqual([400, null]);
+      const html = await response.text();
+      expect(html).not.toContain('http-equiv="refresh"');
+      expect(html).toContain("a program on this computer (127.0.0.1:7777)</a>");
+      const { origin, pathname, searchParams } = linkIn(html);
+      expect(origin + pathname).toBe(REDIRECT);
+      expect(["error", "state", "iss"].map((name) => searchParams.get(name))).toEqual([
+        error,
+        "s1",
+        HUB,
+      ]);
+    }
+});
+
+it("redirects with an error if the person denies the request", async () => {
+  const { register, signIn, authorizeUrl } = await setup();
+  const { client_id } = await register();
+  const denied = await (await signIn()).decide(await authorizeUrl(client_id), "deny");
+  expect(denied.status).toBe(303);
   expect(denied.headers.get("location")).toMatch(/\?error=access_denied&state=s1&iss=/);
 });
 

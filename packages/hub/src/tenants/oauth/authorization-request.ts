@@ -26,8 +26,8 @@ export interface AuthorizationRequest {
   challenge: string | null;
 }
 
-/** An error that is sent to the client: its redirect URI is valid. */
-export class RedirectedError extends Error {
+/** An error that may be returned to the client after a click: its redirect URI is valid. */
+export class ReturnedError extends Error {
   readonly redirectUri: string;
   readonly state: string | undefined;
   readonly code: string;
@@ -40,7 +40,7 @@ export class RedirectedError extends Error {
   }
 }
 
-/** Throws an `OAuthError` if the browser must not be redirected, else a `RedirectedError`. */
+/** Throws a `ReturnedError` if the redirect URI is registered, else an `OAuthError`. */
 export function readAuthorization(
   form: Form,
   client: Pick<OAuthClient, "redirect_uris" | "grant_types">,
@@ -54,7 +54,7 @@ export function readAuthorization(
   try {
     return { flow: "code", redirect_uri: redirectUri, ...codeRequest(form, hub) };
   } catch (error) {
-    throw error instanceof OAuthError ? new RedirectedError(redirectUri, form.state, error) : error;
+    throw error instanceof OAuthError ? new ReturnedError(redirectUri, form.state, error) : error;
   }
 }
 
