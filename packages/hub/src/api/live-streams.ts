@@ -11,7 +11,7 @@ import { RETRY_AFTER_S } from "../store/storage-unavailable.ts";
 import type { Store } from "../store/store.ts";
 import type { Feed, Filter, Follower } from "../stream/feed.ts";
 import { type MessageEncoder, streamLogId } from "../stream/message-encoder.ts";
-import { type Access, allows, Denied } from "../tenants/authorizer.ts";
+import { type Access, allows, Denied, roleHint } from "../tenants/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { DENIED_TITLES } from "./problem-response.ts";
@@ -310,7 +310,7 @@ function tabOf(
       403,
       "insufficient_scope",
       DENIED_TITLES[403],
-      "Runs need the scope runs:read, and flows the scope admin.",
+      `Runs need the scope runs:read, and flows the scope admin.${roleHint(access)}`,
     );
   return { tenant, topics, readsRuns, isAdmin };
 }

@@ -19,7 +19,7 @@ import {
   TERMINAL_STATUSES,
 } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import { allows } from "../tenants/authorizer.ts";
+import { allows, roleHint } from "../tenants/authorizer.ts";
 import { type StreamSlots, TOO_MANY_STREAMS } from "../tenants/stream-slots.ts";
 import { nodeTestBody, pinsSchema } from "./draft-run-schema.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -135,7 +135,11 @@ function startRoute(options: RunRoutes): Route {
       const waits = query.wait === "1";
       if (query.draft === "1") {
         if (!isAdmin)
-          throw new RequestError("forbidden", "draft", "runs of drafts need the scope admin");
+          throw new RequestError(
+            "forbidden",
+            "draft",
+            `Runs of drafts need the scope admin.${roleHint(access)}`,
+          );
         const started = await drafts.start({ ...request, event, pins, by: access.name });
         return respond(options, tenant, started, { waits, isAdmin, signal });
       }

@@ -16,7 +16,7 @@ import type { BodyLimits } from "../lib/limits.ts";
 import { messageWithField, RequestError } from "../lib/request-error.ts";
 import type { Explainer } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
-import { type Access, type Authorizer, narrowTo } from "../tenants/authorizer.ts";
+import { type Access, type Authorizer, narrowTo, roleHint } from "../tenants/authorizer.ts";
 import { errorResult } from "./app-results.ts";
 import { batchOf } from "./batch.ts";
 import { addEventsDraft } from "./events/add-events-draft.ts";
@@ -185,7 +185,9 @@ export function createInboxServer({
   async function call(tool: Tool, args: unknown, context: ToolContext): Promise<CallToolResult> {
     const access = narrowTo(context.access, tool.scope);
     if (!access)
-      return errorResult(`The token lacks the scope ${tool.scope}, which ${tool.name} requires.`);
+      return errorResult(
+        `The token lacks the scope ${tool.scope}, which ${tool.name} requires.${roleHint(context.access)}`,
+      );
     try {
       // A copy would evaluate the getter `signal`.
       const narrowed = access === context.access ? context : { ...context, access };

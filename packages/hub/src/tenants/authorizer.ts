@@ -7,11 +7,11 @@ import { bearerToken } from "../lib/bearer-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
 import type { Scope } from "../store/store.ts";
-import { allows, commonScopes, type GrantedToken, scopesIn } from "./granted-scopes.ts";
+import { allows, commonScopes, type GrantedToken, roleHint, scopesIn } from "./granted-scopes.ts";
 import type { TokenLookup } from "./local-token.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
-export { allows } from "./granted-scopes.ts";
+export { allows, roleHint } from "./granted-scopes.ts";
 
 /** What a token may do. */
 export interface Access {
@@ -269,10 +269,10 @@ function noTenantMessage({ person }: GrantedToken, tenant: string | undefined): 
     : "No account of yours has installed the GitHub App of this hub, nor an organization of which you are a member.";
 }
 
-const lacksScopeMessage = ({ person }: GrantedToken, scope: Scope): string =>
-  person === null
+const lacksScopeMessage = (token: GrantedToken, scope: Scope): string =>
+  token.person === null
     ? `The token lacks the scope ${scope}.`
-    : `The scope ${scope} is missing: it needs a token with this scope, and a role that includes it. Admins of the organization have all scopes.`;
+    : `The scope ${scope} is missing: it needs a token with this scope, and a role that includes it.${roleHint(token)}`;
 
 const UNCONFIRMED = new Denied(
   503,

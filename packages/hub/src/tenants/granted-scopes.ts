@@ -22,6 +22,10 @@ const MEMBER_SCOPES: readonly Scope[] = ["inbox:read", "inbox:write", "flows:cal
 export const allows = ({ scopes }: { scopes: readonly Scope[] }, scope: Scope): boolean =>
   scopes.includes(scope) || scopes.includes("admin");
 
+/** Ends the message about a missing scope: a person gets it by a role, not by another token. */
+export const roleHint = ({ person = null }: { person?: string | null | undefined }): string =>
+  person === null ? "" : " Admins of the organization have all scopes.";
+
 /** Empty if the token has no access to the tenant. */
 export function scopesIn(token: GrantedToken, tenant: string): readonly Scope[] {
   const isNamed = token.tenants.includes(tenant);
