@@ -3,6 +3,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { expect, it, onTestFinished, vi } from "vitest";
 import { type Backend, startApi } from "../support/api-client.ts";
 import { type FakeGithub, startFakeGithub } from "../support/fake-github.ts";
+import { signInWithGithub } from "../support/github-sign-in.ts";
 import { connectClient, createOAuthBrowser } from "../support/oauth-browser.ts";
 import { openSse } from "../support/sse.ts";
 import { WAIT } from "../support/timeouts.ts";
@@ -24,24 +25,8 @@ async function start(backend: Backend) {
   return { github, url: hub.url };
 }
 
-/** A browser: follows the redirects of the sign-in with its cookies. */
 async function signIn(url: string, github: FakeGithub, login: string) {
-  github.setBrowserUser(login);
-  const jar = new Map<string, string>();
-  const visit = async (target: string) => {
-    const headers = { cookie: [...jar].map((pair) => pair.join("=")).join("; ") };
-    const response = await fetch(target, { headers, redirect: "manual" });
-    for (const cookie of response.headers.getSetCookie()) {
-      const [name = "", value = ""] = cookie.split(";")[0]?.split(/=(.*)/s) ?? [];
-      jar.set(name, value);
-    }
-    return response;
-  };
-  let response = await visit(`${url}/auth/github?return_to=/inbox`);
-  while (response.status === 302) response = await visit(response.headers.get("location") ?? "");
-  expect(await response.text()).toContain("url=/inbox");
-  const [name, secret] = [...jar].find(([name]) => name.startsWith("signalbox_session")) ?? [];
-  const headers = { cookie: `${name}=${secret}`, origin: url };
+  const headers = await signInWithGithub(url, github, login);
   return {
     headers,
     async call(method: string, path: string, body?: unknown) {

@@ -50,11 +50,15 @@ export function createOAuthBrowser(hub: string, cookie: string): OAuthBrowser {
 const REDIRECT = "http://127.0.0.1/callback";
 const VERIFIER = "v".repeat(43);
 
-/** Registers a client that the browser's person allows to use the whole hub, and redeems its code. */
+/**
+ * Registers a client that the browser's person allows to use the whole hub, and redeems its code. Without
+ * a scope, it gets what an agent needs.
+ */
 export async function connectClient(
   hub: string,
   browser: OAuthBrowser,
   client_name: string,
+  scope?: string,
 ): Promise<{ client_id: string; access_token: string; refresh_token: string }> {
   const registered = await fetch(`${hub}/oauth/register`, {
     method: "POST",
@@ -67,6 +71,7 @@ export async function connectClient(
     redirect_uri: REDIRECT,
     code_challenge: createHash("sha256").update(VERIFIER).digest("base64url"),
     code_challenge_method: "S256",
+    ...(scope !== undefined && { scope }),
   });
   const answer = await browser.decide(`/oauth/authorize?${query}`);
   const code = new URL(answer.headers.get("location") ?? "").searchParams.get("code") ?? "";

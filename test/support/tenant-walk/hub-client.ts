@@ -22,15 +22,21 @@ export interface HubResponse {
   text: string;
 }
 
+/** A token, or the headers of a session. */
+export type Credential = string | Record<string, string>;
+
+export const headersOf = (credential: Credential): Record<string, string> =>
+  typeof credential === "string" ? { authorization: `Bearer ${credential}` } : credential;
+
 export async function send(
   { url }: Pick<WalkedHub, "url">,
-  token: string,
+  credential: Credential,
   { method, path, body, headers }: HubRequest,
 ): Promise<HubResponse> {
   const response = await fetch(`${url}${path}`, {
     method,
     headers: {
-      authorization: `Bearer ${token}`,
+      ...headersOf(credential),
       ...(body !== undefined && { "content-type": "application/json" }),
       ...headers,
     },
@@ -43,10 +49,10 @@ export async function send(
 /** Like `send`, for the preparation of a walk: returns the JSON of a response with a 2xx status. */
 export async function get<Result>(
   hub: Pick<WalkedHub, "url">,
-  token: string,
+  credential: Credential,
   request: HubRequest,
 ): Promise<Result> {
-  const { status, text } = await send(hub, token, request);
+  const { status, text } = await send(hub, credential, request);
   if (status >= 300) throw new Error(`${request.method} ${request.path}: ${status} ${text}`);
   return (text === "" ? undefined : JSON.parse(text)) as Result;
 }
@@ -89,6 +95,10 @@ export const taskRpc = (
       "mcp-name": "taskId" in params ? params.taskId : params.name,
     },
   );
+
+/** Whether a response to a request of this path is an error. MCP servers report errors with the status 200. */
+export const isFailed = (path: string, { status, text }: HubResponse): boolean =>
+  status >= 400 || (path.startsWith("/mcp") && /"isError":true|"error":\{"code"/.test(text));
 
 /** The result in a response of an MCP server, which is JSON or a stream with one message. */
 export function rpcResult<Result>({ text }: HubResponse): Result {

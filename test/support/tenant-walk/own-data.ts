@@ -1,6 +1,6 @@
 /** A tenant's requests with its own token and ids. */
 import { byLength, idsIn, type WalkedRequest } from "./generate.ts";
-import { rpc, send, type WalkedHub } from "./hub-client.ts";
+import { type Credential, isFailed, rpc, send, type WalkedHub } from "./hub-client.ts";
 import type { WalkedTenant } from "./tenants.ts";
 
 /** What the victim reads with its own token, by route. */
@@ -53,6 +53,7 @@ export async function walkOwnIds(
   hub: WalkedHub,
   { ids, token }: WalkedTenant,
   requests: readonly WalkedRequest[],
+  credential: Credential = token,
 ): Promise<string[]> {
   const findings: string[] = [];
   const destroys = ({ name }: WalkedRequest) =>
@@ -70,12 +71,9 @@ export async function walkOwnIds(
   for (const request of ordered) {
     if (idsIn(request, ids).length === 0) continue;
     const sent = request.request(ids);
-    const { status, text } = await send(hub, token, sent);
-    // The MCP servers report errors with the status 200.
-    const isFailed = sent.path.startsWith("/mcp")
-      ? /"isError":true|"error":\{"code"/.test(text)
-      : status >= 400 && status !== 409;
-    if (isFailed && !CONFLICT.test(text))
+    const response = await send(hub, credential, sent);
+    const { status, text } = response;
+    if (isFailed(sent.path, response) && status !== 409 && !CONFLICT.test(text))
       findings.push(`${request.name} with own ids: ${status} ${text.slice(0, 400)}`);
   }
   return findings;

@@ -4,7 +4,15 @@ import { deliver } from "../deliver.ts";
 import { connectClient, signInBrowser } from "../oauth-browser.ts";
 import { MAX_WAIT_MS } from "../timeouts.ts";
 import { startReceiver } from "../webhook-receiver.ts";
-import { get, type HubRequest, rpc, rpcResult, send, type WalkedHub } from "./hub-client.ts";
+import {
+  type Credential,
+  get,
+  type HubRequest,
+  rpc,
+  rpcResult,
+  send,
+  type WalkedHub,
+} from "./hub-client.ts";
 
 /** The ids of a tenant, and other text by which the hub looks something up. */
 export interface Ids {
@@ -35,6 +43,7 @@ export interface Ids {
 }
 
 export interface WalkedTenant {
+  name: Omit<TenantName, "server">;
   ids: Ids;
   /** A token of the tenant with the scope `admin`. */
   token: string;
@@ -131,15 +140,7 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
     .poll(async () => (await subscriptionsOf())[0]?.state, { timeout: MAX_WAIT_MS })
     .toBe("active");
   const [subscription] = await subscriptionsOf();
-  const initialized = await send(
-    hub,
-    token,
-    rpc("/mcp", "initialize", {
-      protocolVersion: "2025-06-18",
-      capabilities: {},
-      clientInfo: { name: marker, version: "1" },
-    }),
-  );
+  const mcpSession = await openMcpSession(hub, token, marker);
   await call(
     rpc(`/mcp/${app}`, "tools/call", { name: `${slug}_tool`, arguments: { text: marker } }),
   );
@@ -156,6 +157,7 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
   await connectClient(hub.url, await signInBrowser(hub.url, token), marker);
   const [grant] = await list<{ id: string }>("/api/oauth/grants");
   return {
+    name,
     token,
     marker,
     installation: account * 10,
@@ -178,11 +180,26 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
       secret,
       token: (await createToken("other")).id,
       grant: grant?.id ?? "",
-      mcpSession: initialized.headers.get("mcp-session-id") ?? "",
+      mcpSession,
       task: task?.id ?? "",
       webhook,
     },
   };
+}
+
+/** Returns the id of a session of an earlier version of MCP. */
+export async function openMcpSession(
+  hub: WalkedHub,
+  credential: Credential,
+  client: string,
+): Promise<string> {
+  const initialize = rpc("/mcp", "initialize", {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: client, version: "1" },
+  });
+  const { headers } = await send(hub, credential, initialize);
+  return headers.get("mcp-session-id") ?? "";
 }
 
 /** A flow that a tool and an event of the connection start. */

@@ -1,15 +1,22 @@
 /** The tenants of a walk, and what its parts have in common. */
-import type { HubResponse, WalkedHub } from "./hub-client.ts";
+import type { Credential, HubResponse, WalkedHub } from "./hub-client.ts";
 import { type Ids, neverUsed, type WalkedTenant } from "./tenants.ts";
 
 export const VICTIM = { account: 710_001, slug: "walrus", marker: "tusk7391" };
 export const CALLER = { account: 710_002, slug: "beaver", marker: "dam48212" };
+/** The tenants of the people who walk. */
+export const OF_SESSION = { account: 710_004, slug: "gopher", marker: "hole6204" };
+export const OF_CLIENT = { account: 710_005, slug: "badger", marker: "sett8315" };
 export const CONTROL = { account: 710_003, slug: "marten", marker: "den59143" };
 
 export interface Walk {
   hub: WalkedHub;
   victim: WalkedTenant;
   caller: WalkedTenant;
+  /** Of the caller: a token, or the session or the OAuth token of a person. */
+  credential: Credential;
+  /** False to send requests only with all ids foreign, not also with one at a time. */
+  oneByOne: boolean;
 }
 
 /** Ids like the victim's that no tenant has. */

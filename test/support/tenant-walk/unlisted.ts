@@ -2,13 +2,13 @@
 import { deliver } from "../deliver.ts";
 import { openSse } from "../sse.ts";
 import { comparable, difference } from "./compare.ts";
-import { get, type HubResponse, send } from "./hub-client.ts";
+import { get, type HubResponse, headersOf, send } from "./hub-client.ts";
 import { type Ids, sendEvent } from "./tenants.ts";
-import { CALLER, leaks, unknownIds, VICTIM, type Walk } from "./the-walk.ts";
+import { leaks, unknownIds, VICTIM, type Walk } from "./the-walk.ts";
 
 /** Streams stay open: while they are, both tenants get an event, and only that of the caller arrives. */
 export async function walkStreams(walk: Walk): Promise<string[]> {
-  const { hub, victim, caller } = walk;
+  const { hub, victim, caller, credential } = walk;
   const unknown = unknownIds(walk);
   const findings: string[] = [];
   const paths = (ids: Ids) => [
@@ -17,15 +17,14 @@ export async function walkStreams(walk: Walk): Promise<string[]> {
     "/api/live?topics=events,changes&after=0",
     `/api/live?topics=events,changes,runs:${ids.run},flows:${ids.flow}`,
   ];
-  const authorization = { authorization: `Bearer ${caller.token}` };
   const streams = await Promise.all(
     [...paths(victim.ids), ...paths(unknown)].map(async (path) => ({
       path,
-      stream: await openSse(`${hub.url}${path}`, authorization),
+      stream: await openSse(`${hub.url}${path}`, headersOf(credential)),
     })),
   );
   await sendEvent(hub, VICTIM);
-  const { event } = await sendEvent(hub, CALLER);
+  const { event } = await sendEvent(hub, caller.name);
   for (const { path, stream } of streams) {
     const text = () => JSON.stringify(stream.messages);
     while (stream.response.ok && !text().includes(event))
