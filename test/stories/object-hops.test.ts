@@ -37,8 +37,7 @@ async function startCounting() {
   const send = (path: string, init: RequestInit = {}) =>
     fetch(`${worker.url}${path}`, {
       ...init,
-      // workerd closes idle connections without a notice.
-      headers: { connection: "close", authorization: `Bearer ${ADMIN}`, ...init.headers },
+      headers: { authorization: `Bearer ${ADMIN}`, ...init.headers },
     });
   const takeCalls = async () => (await (await send("/test/calls")).json()) as string[];
   return {
@@ -50,8 +49,7 @@ async function startCounting() {
         installation: { id: 7 },
         repository: { full_name: "acme/x", owner: { id: 100, login: "acme" } },
       });
-      const headers = { connection: "close" };
-      const sent = await deliver(worker.url, { path, body, secret, id: randomUUID(), headers });
+      const sent = await deliver(worker.url, { path, body, secret, id: randomUUID() });
       expect(sent.status, await sent.text()).toBe(202);
       return takeCalls();
     },
