@@ -70,6 +70,21 @@ it("acts for the person until the authorization ends, and shows no token", async
   const signedOut = await call(200, "DELETE", `/${id}/authorization`);
   expect(signedOut.status).toBe("needs_authorization");
 
+  // A deleted connection first removes its trigger from the server, then revokes its tokens.
+  await authorize();
+  await vi.waitFor(async () => {
+    const { items } = await call(200, "GET", `/${id}/subscriptions`);
+    expect(items).toMatchObject([{ state: "active" }]);
+  }, WAIT);
+  const held = [...server.refreshTokens].filter(([, { isUsed }]) => !isUsed).map(([one]) => one);
+  let last: unknown;
+  server.control.beforeRevocation = async () => {
+    last = configured.at(-1);
+  };
+  await call(204, "DELETE", `/${id}`);
+  await vi.waitFor(() => expect(held).toContain(server.revoked.at(-1)), WAIT);
+  expect(last).toMatchObject({ type: "storm", enabled: false });
+
   const { json: client } = await api.expect(200, "GET", "/oauth/client.json");
   expect(client).toMatchObject({
     client_id: `${api.hub.url}/oauth/client.json`,

@@ -46,6 +46,9 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
     failWith: undefined as { error: string; error_description?: string } | undefined,
     /** Waits before it answers a token request. */
     beforeToken: async () => {},
+    /** Waits before it answers a revocation, with this status. */
+    beforeRevocation: async () => {},
+    revocationStatus: 200,
     /** The `iss` of the next authorization responses. */
     iss: undefined as string | undefined,
     deny: false,
@@ -113,6 +116,8 @@ export async function serveOAuthMcp(options: OAuthServerOptions = {}) {
       });
     if (url.pathname === "/revoke") {
       const token = new URLSearchParams(body).get("token") ?? "";
+      await control.beforeRevocation();
+      if (control.revocationStatus !== 200) return json(control.revocationStatus, { token });
       revoked.push(token);
       refreshTokens.delete(token);
       return json(200, {});

@@ -6,6 +6,7 @@ import { unsealCredentials } from "./connections/credentials.ts";
 import { createIdentity } from "./connections/identity.ts";
 import { createKeeper, type Keeper } from "./connections/keeper.ts";
 import type { OAuthTokens } from "./connections/oauth-token.ts";
+import { createRevokeRemoved, type RevokeRemoved } from "./connections/revoke-removed.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { TRIGGER_CALLBACK } from "./ingest/receive-request.ts";
 import { BoundedMap } from "./lib/bounded-map.ts";
@@ -62,7 +63,8 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
   });
 }
 
-export interface KeepOptions extends Pick<HubConnectionsOptions, "store" | "ports" | "settings"> {
+export interface KeepOptions
+  extends Pick<HubConnectionsOptions, "store" | "ports" | "settings" | "seal"> {
   connections: Connections;
   /** Stores the events of polls. */
   append: Append;
@@ -73,7 +75,7 @@ export interface KeepOptions extends Pick<HubConnectionsOptions, "store" | "port
 
 /** Called when the hub listens: from now on, servers may send callbacks. */
 export function keepConnections(options: KeepOptions): Keeper {
-  const { store, ports, settings, connections, append, publicUrl, newId, onError } = options;
+  const { store, ports, settings, seal, connections, append, publicUrl, newId, onError } = options;
   const { callbackTenant } = settings;
   return createKeeper({
     store,
@@ -85,6 +87,20 @@ export function keepConnections(options: KeepOptions): Keeper {
     timers: ports.timers,
     leaseMs: settings.runLeaseMs,
     log: ports.log,
+    revokeRemoved: createHubRevocations({ store, ports, seal }),
     onError,
   });
 }
+
+export const createHubRevocations = ({
+  store,
+  ports,
+  seal,
+}: Pick<HubConnectionsOptions, "store" | "ports" | "seal">): RevokeRemoved =>
+  createRevokeRemoved({
+    store,
+    seal,
+    fetch: ports.guardedWebFetch,
+    timers: ports.timers,
+    log: ports.log,
+  });

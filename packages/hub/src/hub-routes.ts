@@ -32,6 +32,7 @@ import { CHECK_WAIT_MS } from "./connections/connection-registry.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { createHubAgents } from "./hub-agents.ts";
+import { createHubRevocations } from "./hub-connections.ts";
 import type { HubPeople } from "./hub-people.ts";
 import type { SendTestEvent } from "./ingest/callback/send-test-event.ts";
 import type { Refusals } from "./ingest/refusals.ts";
@@ -163,7 +164,9 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
           seal,
           fetch: ports.guardedWebFetch,
           timers: ports.timers,
+          log: ports.log,
         }),
+        revokeRemoved: createHubRevocations({ store, ports, seal }),
       },
     }),
     ...runRoutes({

@@ -208,6 +208,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         store,
         ports,
         settings,
+        seal,
         connections,
         append: pipeline.append,
         publicUrl,

@@ -54,6 +54,7 @@ function open({ check = OK, allowCommands = false, waitMs = 30_000, callTool }: 
     store,
     registry,
     connections: callTool && { callTool },
+    revokeRemoved: undefined,
     now: Date.now,
   });
   const access = { token: "t", name: "t", scopes: ["admin" as const] };

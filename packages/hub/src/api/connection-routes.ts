@@ -4,6 +4,7 @@ import { ConnectionError, type ConnectionErrorCode } from "../connections/connec
 import { changedConnectionFields, newConnectionFields } from "../connections/connection-fields.ts";
 import type { ConnectionRegistry } from "../connections/connection-registry.ts";
 import type { Connections } from "../connections/connections.ts";
+import type { RevokeRemoved } from "../connections/revoke-removed.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Connection, TriggerSubscription } from "../store/connection-store.ts";
 import type { Store } from "../store/store.ts";
@@ -133,6 +134,8 @@ export interface ConnectionRoutes {
   registry: ConnectionRegistry;
   /** Undefined if no hub runs: a command uses the routes on the database. */
   connections: Pick<Connections, "callTool"> | undefined;
+  /** The same. */
+  revokeRemoved: RevokeRemoved | undefined;
   now: () => number;
 }
 
@@ -162,7 +165,7 @@ export const detailsOf =
     };
   };
 
-function manageRoutes({ store, registry, now }: ConnectionRoutes): Route[] {
+function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes): Route[] {
   const details = detailsOf(store);
   return [
     defineRoute({
@@ -220,13 +223,14 @@ function manageRoutes({ store, registry, now }: ConnectionRoutes): Route[] {
       method: "delete",
       path: "/api/connections/:connection",
       summary:
-        "Delete a connection. Its subscriptions are removed from the server in the background; its events are kept",
+        "Delete a connection. Its subscriptions are removed from the server in the background, and then its OAuth tokens are revoked; its events are kept",
       tag,
       scope,
       response: { status: 204 },
       async handle({ tenant, param }) {
-        const { id } = await registry.find(tenant, param("connection"));
-        await store.deleteConnection(tenant, id, now());
+        const connection = await registry.find(tenant, param("connection"));
+        const remove = () => store.deleteConnection(tenant, connection.id, now());
+        await (revokeRemoved ? revokeRemoved(connection, remove) : remove());
         return { status: 204 };
       },
     }),

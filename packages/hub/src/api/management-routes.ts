@@ -10,6 +10,7 @@ import {
   createConnectionRegistry,
 } from "../connections/connection-registry.ts";
 import type { Connections } from "../connections/connections.ts";
+import type { RevokeRemoved } from "../connections/revoke-removed.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Store } from "../store/store.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
@@ -44,12 +45,14 @@ export interface ManagementOptions {
     calls: Pick<Connections, "callTool"> | undefined;
     /** The same. */
     authorizations: Authorizations | undefined;
+    /** The same: then tokens of deleted connections are not revoked. */
+    revokeRemoved: RevokeRemoved | undefined;
   };
 }
 
 export function managementRoutes(options: ManagementOptions): Route[] {
   const { store, tokens, registry, evaluate, seal, newId, now, tenancy, publicUrl } = options;
-  const { calls, authorizations, ...checks } = options.connections;
+  const { calls, authorizations, revokeRemoved, ...checks } = options.connections;
   const connections = createConnectionRegistry({ store, seal, ...checks });
   const flows = createFlows({ store, registry, evaluate, newId, now });
   return [
@@ -58,7 +61,13 @@ export function managementRoutes(options: ManagementOptions): Route[] {
     ...flowRoutes({ flows, store }),
     ...importRoutes(createAppImports({ store, registry, flows, tenancy, newId, now })),
     ...secretRoutes({ store, seal, findUses: createFindSecretUses(store, registry), now }),
-    ...connectionRoutes({ store, registry: connections, connections: calls, now }),
+    ...connectionRoutes({
+      store,
+      registry: connections,
+      connections: calls,
+      revokeRemoved,
+      now,
+    }),
     ...authorizationRoutes({
       registry: connections,
       authorizations,

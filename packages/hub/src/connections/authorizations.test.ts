@@ -13,8 +13,10 @@ import { WAIT } from "../../../../test/support/timeouts.ts";
 import { createGuardedWebFetch } from "../hosts/node/guarded-web-fetch.ts";
 import { createTestTimers } from "../lib/test-timers.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
+import { publishTriggers } from "../store/contract/connection-sample.ts";
 import { createAuthorizations } from "./authorizations.ts";
 import type { Credentials } from "./credentials.ts";
+import { createRevokeRemoved } from "./revoke-removed.ts";
 
 const call = { tool: "echo", arguments: {} };
 const HUB = "http://127.0.0.1:4747";
@@ -29,7 +31,10 @@ async function open(
   onTestFinished(() => store.close());
   const timers = createTestTimers(Date.now());
   const fetch = createGuardedWebFetch({ allowPrivate: ["127.0.0.1"], allowHttp: true });
-  const authorizations = createAuthorizations({ store, seal, fetch, timers });
+  const warnings: unknown[] = [];
+  const log = { warn: (...line: unknown[]) => void warnings.push(line) };
+  const options = { store, seal, fetch, timers, log };
+  const authorizations = createAuthorizations(options);
   const connection = await newConnection(server.url, { auth });
   await store.createConnection(connection, timers.now());
   /** One replica of the hub. */
@@ -53,6 +58,11 @@ async function open(
     consent,
     authorize,
     grant: () => store.getGrant("local", connection.id),
+    warnings,
+    remove: () =>
+      createRevokeRemoved(options)(connection, () =>
+        store.deleteConnection("local", connection.id, timers.now()),
+      ),
   };
 }
 
@@ -172,6 +182,60 @@ it("signs out: the tokens are deleted and revoked", async () => {
   expect(server.revoked).toEqual(refresh);
   expect(await grant()).toMatchObject({ sealed: null, error: null });
   expect(await failure(callTool(other))).toMatchObject({ code: "needs_authorization" });
+});
+
+it("revokes the tokens of a removed connection", async () => {
+  const { server, authorize, grant, remove, warnings } = await open();
+  await authorize();
+  const refresh = [...server.refreshTokens.keys()];
+  server.control.beforeRevocation = async () => expect(await grant()).toBeUndefined();
+  expect(await remove()).toBe(true);
+  expect(server.revoked).toEqual(refresh);
+  expect(warnings).toEqual([]);
+});
+
+it("keeps the tokens of a deleted connection until its subscriptions are removed", async () => {
+  const { server, store, connection, authorize, grant, remove } = await open();
+  await authorize();
+  await publishTriggers(store, [{ node_id: "a", source: connection.id }], { tenant: "local" });
+  expect(await remove()).toBe(true);
+  expect(server.revoked).toEqual([]);
+  expect(await grant()).toMatchObject({ sealed: expect.any(String) });
+});
+
+const failures: Record<string, (opened: Awaited<ReturnType<typeof open>>) => Promise<void>> = {
+  async "answered 503"({ server }) {
+    server.control.revocationStatus = 503;
+  },
+  async "did not answer within 10 s"({ server, timers }) {
+    server.control.beforeRevocation = async () => {
+      timers.advance(10_000);
+      await new Promise(() => {});
+    };
+  },
+  async "private address"({ store, grant, connection }) {
+    const found = JSON.parse(await seal.unseal((await grant())?.sealed ?? ""));
+    found.metadata.revocation_endpoint = "http://10.0.0.1/revoke";
+    const sealed = await seal.seal(JSON.stringify(found));
+    await store.saveGrant("local", connection.id, { sealed, error: null }, 0);
+  },
+};
+
+it.each(Object.keys(failures))("removes a connection if the revocation fails: %s", async (why) => {
+  const opened = await open();
+  await opened.authorize();
+  await failures[why]?.(opened);
+  expect(await opened.remove()).toBe(true);
+  expect(await opened.grant()).toBeUndefined();
+  expect(opened.server.revoked).toEqual([]);
+  expect(opened.warnings).toEqual([
+    [
+      { connection: opened.connection.id, tenant: "local" },
+      expect.stringMatching(`^the tokens were not revoked: .*${why}`),
+    ],
+  ]);
+  for (const secret of opened.server.issued)
+    expect(JSON.stringify(opened.warnings)).not.toContain(secret);
 });
 
 it("uses no token for another URL or client", async () => {

@@ -3,19 +3,18 @@ import { sha256Hex } from "../lib/hmac.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { WebFetch } from "../lib/web-fetch.ts";
 import type { Connection } from "../store/connection-store.ts";
 import type { GrantStore } from "../store/grant-store.ts";
 import { randomSecret } from "../tenants/tokens.ts";
 import { withAuthorizationFetch } from "./authorization-fetch.ts";
 import { type OAuthSignIn, signInOf, unsealCredentials } from "./credentials.ts";
-import { type Grant, isFlowFor, type PendingFlow, unsealFlow } from "./grant.ts";
+import { isFlowFor, type PendingFlow, unsealFlow } from "./grant.ts";
 import type { AuthorizationResponse } from "./oauth-flow.ts";
+import { type RevocationOptions, revokeTokens } from "./revoke-removed.ts";
 
-export interface AuthorizationsOptions {
+export interface AuthorizationsOptions extends RevocationOptions {
   store: GrantStore;
   seal: Seal;
-  fetch: WebFetch;
   timers: Pick<Timers, "now" | "after">;
 }
 
@@ -98,14 +97,7 @@ export function createAuthorizations(options: AuthorizationsOptions) {
       await signInAt(connection, seal);
       const found = await store.getGrant(tenant, id);
       await store.saveGrant(tenant, id, { sealed: null, error: null }, now());
-      if (found?.sealed == null) return;
-      try {
-        const grant = await unsealFlow<Grant>(found.sealed, seal);
-        const { revokeGrant } = await import("./oauth-flow.ts");
-        await withAuthorizationFetch(options, (fetch) => revokeGrant(grant, fetch));
-      } catch {
-        // The hub has no tokens any more; they expire at the authorization server.
-      }
+      if (found?.sealed != null) await revokeTokens(options, connection, found.sealed);
     },
   };
 }

@@ -151,6 +151,7 @@ async function openHistory(store: Store, model: ServerModel) {
       callbackUrl: "http://hub.example/api/trigger-callback",
     },
     log: { info() {}, warn() {}, error() {} },
+    revokeRemoved: (_, remove) => remove(),
     store: {
       stageCallbackToken: (token) =>
         operate(() => {

@@ -42,6 +42,7 @@ async function openWith(
     append: () => Promise.reject(new Error("nothing is polled")),
     newId: createIds(),
     log: { info() {}, warn() {}, error() {} },
+    revokeRemoved: (_, remove) => remove(),
     onError: (error) => errors.push(error),
     connections: {
       disconnect() {},

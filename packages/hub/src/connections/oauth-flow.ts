@@ -187,8 +187,13 @@ export async function revokeGrant(grant: Grant, fetch: WebFetch): Promise<void> 
     form.set("client_id", client.client_id);
     if (client.client_secret !== undefined) form.set("client_secret", client.client_secret);
   }
-  const response = await fetch(endpoint, { method: "POST", headers, body: form });
-  await response.body?.cancel();
+  try {
+    const response = await fetch(endpoint, { method: "POST", headers, body: form });
+    await response.body?.cancel();
+    if (!response.ok) throw new Error(`The authorization server answered ${response.status}`);
+  } catch (error) {
+    throw flowError(error, grant.auth, [tokens.access, refresh, client.client_secret]);
+  }
 }
 
 const paramsOf = ({ metadata, client, resource }: OAuthFlow, fetch: WebFetch) => ({

@@ -55,6 +55,7 @@ async function open() {
       append: () => Promise.reject(new Error("nothing is polled")),
       newId: createIds(),
       log: { info() {}, warn() {}, error() {} },
+      revokeRemoved: (_, remove) => remove(),
       connections: {
         disconnect() {},
         request: () => Promise.reject(new Error("nothing is polled")),

@@ -13,6 +13,7 @@ import { ConnectionError } from "./connection-error.ts";
 import type { Connections } from "./connections.ts";
 import { type PollDueOptions, pollDue } from "./poll-due.ts";
 import { LeaseLost, type ReconcileOptions, reconcile } from "./reconcile.ts";
+import type { RevokeRemoved } from "./revoke-removed.ts";
 import { retryMs, unsettled } from "./settle.ts";
 import { stopFormer } from "./stop-former.ts";
 
@@ -21,6 +22,7 @@ export interface VisitOptions
     Pick<PollDueOptions, "append" | "newId"> {
   store: ReconcileOptions["store"] & Pick<ConnectionStore, "finishConnection">;
   connections: Pick<Connections, "callTool" | "request" | "loadOffers" | "disconnect">;
+  revokeRemoved: RevokeRemoved;
   log: Log;
 }
 
@@ -43,7 +45,9 @@ export function createVisit(options: VisitOptions): Visit {
     subscriptions: readonly SubscriptionResult[] = [],
   ): Promise<void> => {
     const { id, revision } = connection;
-    await store.finishConnection(by, { id, revision, ...result }, subscriptions, context.now());
+    const save = () =>
+      store.finishConnection(by, { id, revision, ...result }, subscriptions, context.now());
+    await (connection.deleted ? options.revokeRemoved(connection, save) : save());
   };
 
   /** Retries with backoff. After the recovery, all subscriptions are configured again. */

@@ -62,6 +62,7 @@ export async function serveInProcess(
       waitMs: 0,
       calls: undefined,
       authorizations: undefined,
+      revokeRemoved: undefined,
     },
   });
   mountRoutes(app, routes, createAuthorizeRequest({ authorizer, checkHost: () => undefined }));
