@@ -9,6 +9,7 @@ import {
   send,
   startFixture,
 } from "../support/events-client.ts";
+import { hosts } from "../support/hosts.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { WAIT } from "../support/timeouts.ts";
 import { newSecret, type Receiver, startReceiver } from "../support/webhook-receiver.ts";
@@ -28,86 +29,271 @@ const expectReceived = (receiver: Receiver, ids: unknown[]) =>
 const expectAllReceived = (receiver: Receiver, ids: unknown[]) =>
   vi.waitFor(() => expect([...new Set(receiver.events())]).toEqual(ids), WAIT);
 
-it.each(clients)(
-  "%s subscribes: the endpoint is verified and gets events in order until it unsubscribes",
-  async (_, connect) => {
-    const fixture = await startFixture();
-    const client = await connect(fixture.hub);
-    const [receiver, witness] = [await startReceiver(), await startReceiver()];
-    await send(fixture);
-    const created = await subscribe(client, receiver, { arguments: { action: "opened" } });
-    expect(created).toMatchObject({
-      id: expect.stringMatching(/^sub_/),
-      refreshBefore: expect.stringMatching(/Z$/),
-      cursor: expect.stringMatching(/^1@/),
-      truncated: false,
-      deliveryStatus: { state: "ok" },
-    });
-    expect(receiver.requests.map(({ id, body }) => [id.slice(0, 17), body.type])).toEqual([
-      ["msg_verification_", "verification"],
-    ]);
+describe.each(hosts)("on %s", (host) => {
+  it.each(clients)(
+    "%s subscribes: the endpoint is verified and gets events in order until it unsubscribes",
+    async (_, connect) => {
+      const fixture = await startFixture(host);
+      const client = await connect(fixture.hub);
+      const [receiver, witness] = [await startReceiver(), await startReceiver()];
+      await send(fixture);
+      const created = await subscribe(client, receiver, { arguments: { action: "opened" } });
+      expect(created).toMatchObject({
+        id: expect.stringMatching(/^sub_/),
+        refreshBefore: expect.stringMatching(/Z$/),
+        cursor: expect.stringMatching(/^1@/),
+        truncated: false,
+        deliveryStatus: { state: "ok" },
+      });
+      expect(receiver.requests.map(({ id, body }) => [id.slice(0, 17), body.type])).toEqual([
+        ["msg_verification_", "verification"],
+      ]);
 
+      const first = await send(fixture);
+      await send(fixture, { action: "closed" });
+      const second = await send(fixture);
+      await expectReceived(receiver, [first, second]);
+      expect(receiver.received[1]).toMatchObject({
+        id: second,
+        subscription: created.id,
+        signatures: 1,
+        body: {
+          eventId: second,
+          name: "github.issues",
+          cursor: expect.stringMatching(/^4@/),
+          data: { seq: 4, repo: "octo/town", payload: issueOpened },
+        },
+      });
+
+      // A repeated request refreshes the subscription: it keeps its cursor, and there is no challenge.
+      await vi.waitFor(async () => {
+        const again = await subscribe(client, receiver, {
+          arguments: { action: "opened" },
+          cursor: "0",
+        });
+        // The cursor is stored after the response of the receiver.
+        expect(again).toMatchObject({ id: created.id, cursor: expect.stringMatching(/^4@/) });
+      }, WAIT);
+      await subscribe(client, witness);
+      const third = await send(fixture);
+      await expectReceived(receiver, [first, second, third]);
+
+      const { delivery, name } = subscription(receiver);
+      const unsubscription = {
+        name,
+        arguments: { action: "opened" },
+        delivery: { url: delivery.url },
+      };
+      expect(await client.request("events/unsubscribe", unsubscription)).toBeDefined();
+      const fourth = await send(fixture);
+      await expectReceived(witness, [third, fourth]);
+      expect(receiver.events()).toEqual([first, second, third]);
+      expect(receiver.requests.filter(({ body }) => body.type === "verification")).toHaveLength(1);
+      expect(await errorOf(client.request("events/unsubscribe", unsubscription))).toMatchObject({
+        code: -32011,
+        data: { kind: "subscription" },
+      });
+    },
+  );
+
+  it("a subscription loses no event when the hub is killed, and continues after the restart", async () => {
+    const fixture = await startFixture(host);
+    const receiver = await startReceiver();
+    await subscribe(await connectSdk2(fixture.hub), receiver);
+    const ids = [await send(fixture)];
+    await expectReceived(receiver, ids);
+    receiver.respond = (_, response) => void response.writeHead(503).end();
+    for (let count = 0; count < 5; count += 1) ids.push(await send(fixture));
+    await vi.waitFor(() => expect(receiver.requests.length).toBeGreaterThan(2), WAIT);
+    await fixture.restart();
+    ids.push(await send(fixture));
+    receiver.respond = (_, response) => void response.writeHead(200).end();
+    await expectAllReceived(receiver, ids);
+  });
+
+  it("a subscription loses no event while the receiver is down, and repeats events with the same id", async () => {
+    const fixture = await startFixture(host);
+    const receiver = await startReceiver();
+    const client = await connectSdk2(fixture.hub);
+    await subscribe(client, receiver);
+    await receiver.stop();
+    const [first, second] = [await send(fixture), await send(fixture)];
+    await vi.waitFor(async () => {
+      const { deliveryStatus } = await subscribe(client, receiver);
+      expect(deliveryStatus).toMatchObject({ state: "failing", lastError: expect.any(String) });
+    }, WAIT);
+    const restarted = await startReceiver(receiver.port, receiver.secret);
+    restarted.respond = ({ body }, response) =>
+      void response
+        .writeHead(
+          restarted.requests.filter(({ id }) => id === body.eventId).length > 1 ? 200 : 500,
+        )
+        .end();
+    await expectReceived(restarted, [first, second]);
+    expect(restarted.requests.map(({ id }) => id)).toEqual([first, first, second, second]);
+    await vi.waitFor(async () => {
+      const { deliveryStatus } = await subscribe(client, restarted);
+      expect(deliveryStatus).toMatchObject({ state: "ok", failedAttempts: 0, lastError: null });
+    }, WAIT);
+  });
+
+  it("the hub signs with both secrets after a rotation", async () => {
+    const fixture = await startFixture(host);
+    const receiver = await startReceiver();
+    const client = await connectSdk2(fixture.hub);
+    const { id } = await subscribe(client, receiver);
+    const rotated = { ...receiver, secret: newSecret() };
+    expect(await client.request("events/subscribe", subscription(rotated))).toMatchObject({ id });
     const first = await send(fixture);
-    await send(fixture, { action: "closed" });
+    await expectReceived(receiver, [first]);
+    receiver.secret = rotated.secret;
     const second = await send(fixture);
     await expectReceived(receiver, [first, second]);
-    expect(receiver.received[1]).toMatchObject({
-      id: second,
-      subscription: created.id,
-      signatures: 1,
-      body: {
-        eventId: second,
-        name: "github.issues",
-        cursor: expect.stringMatching(/^4@/),
-        data: { seq: 4, repo: "octo/town", payload: issueOpened },
-      },
-    });
+    expect(receiver.received.map(({ signatures }) => signatures)).toEqual([2, 2]);
+  });
 
-    // A repeated request refreshes the subscription: it keeps its cursor, and there is no challenge.
-    const again = await subscribe(client, receiver, {
-      arguments: { action: "opened" },
-      cursor: "0",
+  it("the hub sends `terminated` when the token is revoked, and nothing after it", async () => {
+    const fixture = await startFixture(host);
+    const { id, token } = await fixture.token();
+    const [receiver, witness] = [await startReceiver(), await startReceiver()];
+    await subscribe(await connectSdk2(fixture.hub, token), receiver);
+    await subscribe(await connectSdk2(fixture.hub), witness);
+    await fixture.revoke(id);
+    const first = await send(fixture);
+    await expectReceived(witness, [first]);
+    await expectReceived(receiver, ["terminated"]);
+    expect(receiver.received[0]).toMatchObject({
+      id: expect.stringMatching(/^msg_terminated_/),
+      body: { type: "terminated", reason: "forbidden" },
     });
-    expect(again).toMatchObject({ id: created.id, cursor: expect.stringMatching(/^4@/) });
+    await expectReceived(witness, [first, await send(fixture)]);
+    expect(receiver.events()).toEqual(["terminated"]);
+  });
+
+  it("a subscription skips an event after 413, with a gap message, and ends after 410", async () => {
+    const fixture = await startFixture(host);
+    const [receiver, witness] = [await startReceiver(), await startReceiver()];
+    const client = await connectSdk2(fixture.hub);
+    await subscribe(client, receiver);
     await subscribe(client, witness);
-    const third = await send(fixture);
-    await expectReceived(receiver, [first, second, third]);
-
-    const { delivery, name } = subscription(receiver);
-    const unsubscription = {
-      name,
-      arguments: { action: "opened" },
-      delivery: { url: delivery.url },
-    };
-    expect(await client.request("events/unsubscribe", unsubscription)).toBeDefined();
-    const fourth = await send(fixture);
-    await expectReceived(witness, [third, fourth]);
-    expect(receiver.events()).toEqual([first, second, third]);
-    expect(receiver.requests.filter(({ body }) => body.type === "verification")).toHaveLength(1);
-    expect(await errorOf(client.request("events/unsubscribe", unsubscription))).toMatchObject({
-      code: -32011,
-      data: { kind: "subscription" },
+    receiver.respond = (_, response) => void response.writeHead(413).end();
+    await send(fixture);
+    await vi.waitFor(() => expect(receiver.requests).toHaveLength(2), WAIT);
+    receiver.respond = (_, response) => void response.writeHead(200).end();
+    const second = await send(fixture);
+    await expectReceived(receiver, ["gap", second]);
+    expect(receiver.received[0]).toMatchObject({
+      body: { type: "gap", cursor: expect.stringMatching(/^1@/) },
     });
-  },
-);
+    receiver.respond = (_, response) => void response.writeHead(410).end();
+    await send(fixture);
+    await vi.waitFor(
+      () => expect(receiver.requests.filter(({ body }) => body.eventId)).toHaveLength(3),
+      WAIT,
+    );
+    await send(fixture);
+    await vi.waitFor(() => expect(witness.received).toHaveLength(4), WAIT);
+    expect(receiver.requests.filter(({ body }) => body.eventId)).toHaveLength(3);
+  });
 
-it("a subscription loses no event when the hub is killed, and continues after the restart", async () => {
-  const fixture = await startFixture();
-  const receiver = await startReceiver();
-  await subscribe(await connectSdk2(fixture.hub), receiver);
-  const ids = [await send(fixture)];
-  await expectReceived(receiver, ids);
-  receiver.respond = (_, response) => void response.writeHead(503).end();
-  for (let count = 0; count < 5; count += 1) ids.push(await send(fixture));
-  await vi.waitFor(() => expect(receiver.requests.length).toBeGreaterThan(2), WAIT);
-  await fixture.restart();
-  ids.push(await send(fixture));
-  receiver.respond = (_, response) => void response.writeHead(200).end();
-  await expectAllReceived(receiver, ids);
+  describe("a subscription is rejected", () => {
+    it("for an invalid or forbidden URL, secret, mode, name or ttl", async () => {
+      const fixture = await startFixture(host);
+      const client = await connectSdk2(fixture.hub);
+      const attempt = (url: string, more: object = {}) =>
+        errorOf(
+          client.request("events/subscribe", subscription({ url, secret: newSecret() }, more)),
+        );
+      for (const url of [
+        "https://169.254.169.254/latest/meta-data",
+        "http://10.0.0.1/",
+        "https://[::1]/",
+        "https://127.0.0.2/",
+        "https://0x7f.2/",
+        "http://192.168.1.1:8080/",
+        "ftp://example.com/",
+        "https://user:pass@example.com/",
+        "javascript:alert(1)",
+        "no url",
+      ])
+        expect([url, await attempt(url)]).toMatchObject([
+          url,
+          { code: -32602, message: expect.stringMatching(/delivery\.url: ./) },
+        ]);
+      const delivery = { mode: "webhook", url: "https://example.com/" };
+      expect(
+        await attempt("", { delivery: { ...delivery, secret: "whsec_dG9vIHNob3J0" } }),
+      ).toMatchObject({
+        code: -32602,
+        message: expect.stringMatching(/delivery\.secret: .*24 to 64/),
+      });
+      expect(
+        await attempt("", { delivery: { ...delivery, secret: newSecret(), mode: "email" } }),
+      ).toMatchObject({ code: -32014, data: { feature: "delivery.mode" } });
+      expect(await attempt("https://example.com/", { name: "github.nothing" })).toMatchObject({
+        code: -32011,
+      });
+      expect(await attempt("https://example.com/", { ttlMs: 0 })).toMatchObject({
+        code: -32602,
+        message: expect.stringMatching(/ttlMs: /),
+      });
+    });
+
+    it("with the reason if the endpoint fails the verification", async () => {
+      const fixture = await startFixture(host);
+      const client = await connectSdk2(fixture.hub);
+      const [receiver, other] = [await startReceiver(), await startReceiver()];
+      const attempt = async (url = receiver.url) => {
+        const { code, message, data } = await errorOf(
+          client.request("events/subscribe", subscription({ url, secret: receiver.secret })),
+        );
+        return { code, data, namesField: message.includes("delivery.url: ") };
+      };
+      const failed = (reason: string) => ({ code: -32015, data: { reason }, namesField: true });
+      receiver.echo = () => JSON.stringify({ challenge: "something else" });
+      expect(await attempt()).toEqual(failed("challenge_failed"));
+      const { secret } = receiver;
+      receiver.secret = newSecret(); // the receiver returns 401 for a signature with the former secret
+      expect(
+        await errorOf(
+          client.request("events/subscribe", subscription({ url: receiver.url, secret })),
+        ),
+      ).toMatchObject({ code: -32015, data: { reason: "http_4xx" } });
+      await other.stop();
+      expect(await attempt(other.url)).toEqual(failed("connection_refused"));
+    });
+
+    it("with `tls_error` if the endpoint does not support TLS", async ({ skip }) => {
+      skip(host === "workerd", "workerd does not distinguish TLS errors from failed connections");
+      const fixture = await startFixture(host);
+      const client = await connectSdk2(fixture.hub);
+      const receiver = await startReceiver();
+      const url = receiver.url.replace("http:", "https:");
+      expect(
+        await errorOf(client.request("events/subscribe", subscription({ ...receiver, url }))),
+      ).toMatchObject({ code: -32015, data: { reason: "tls_error" } });
+    });
+
+    it("without https or a public address, unless the operator allows it", async () => {
+      const fixture = await startFixture(host, { SIGNALBOX_ALLOW_PRIVATE: "" });
+      const client = await connectSdk2(fixture.hub);
+      const receiver = await startReceiver();
+      for (const [url, message] of [
+        [receiver.url, /https/],
+        [receiver.url.replace("http:", "https:"), /SIGNALBOX_ALLOW_PRIVATE/],
+      ] as const)
+        expect(
+          await errorOf(client.request("events/subscribe", subscription({ ...receiver, url }))),
+        ).toMatchObject({ code: -32602, message: expect.stringMatching(message) });
+      expect(receiver.requests).toEqual([]);
+    });
+  });
 });
 
 it("a subscription continues on another replica if the replica that delivers is killed", async () => {
-  const fixture = await startFixture({ DATABASE_URL: await createDatabase(inject("postgresUrl")) });
+  const fixture = await startFixture("Node", {
+    DATABASE_URL: await createDatabase(inject("postgresUrl")),
+  });
   const other = await fixture.replica();
   const receiver = await startReceiver();
   await subscribe(await connectSdk2(fixture.hub), receiver);
@@ -116,168 +302,4 @@ it("a subscription continues on another replica if the replica that delivers is 
   await fixture.hub.stop("SIGKILL");
   ids.push(await send({ hub: other }));
   await expectAllReceived(receiver, ids);
-});
-
-it("a subscription loses no event while the receiver is down, and repeats events with the same id", async () => {
-  const fixture = await startFixture();
-  const receiver = await startReceiver();
-  const client = await connectSdk2(fixture.hub);
-  await subscribe(client, receiver);
-  await receiver.stop();
-  const [first, second] = [await send(fixture), await send(fixture)];
-  await vi.waitFor(async () => {
-    const { deliveryStatus } = await subscribe(client, receiver);
-    expect(deliveryStatus).toMatchObject({ state: "failing", lastError: expect.any(String) });
-  }, WAIT);
-  const restarted = await startReceiver(receiver.port, receiver.secret);
-  restarted.respond = ({ body }, response) =>
-    void response
-      .writeHead(restarted.requests.filter(({ id }) => id === body.eventId).length > 1 ? 200 : 500)
-      .end();
-  await expectReceived(restarted, [first, second]);
-  expect(restarted.requests.map(({ id }) => id)).toEqual([first, first, second, second]);
-  await vi.waitFor(async () => {
-    const { deliveryStatus } = await subscribe(client, restarted);
-    expect(deliveryStatus).toMatchObject({ state: "ok", failedAttempts: 0, lastError: null });
-  }, WAIT);
-});
-
-it("the hub signs with both secrets after a rotation", async () => {
-  const fixture = await startFixture();
-  const receiver = await startReceiver();
-  const client = await connectSdk2(fixture.hub);
-  const { id } = await subscribe(client, receiver);
-  const rotated = { ...receiver, secret: newSecret() };
-  expect(await client.request("events/subscribe", subscription(rotated))).toMatchObject({ id });
-  const first = await send(fixture);
-  await expectReceived(receiver, [first]);
-  receiver.secret = rotated.secret;
-  const second = await send(fixture);
-  await expectReceived(receiver, [first, second]);
-  expect(receiver.received.map(({ signatures }) => signatures)).toEqual([2, 2]);
-});
-
-it("the hub sends `terminated` when the token is revoked, and nothing after it", async () => {
-  const fixture = await startFixture();
-  const { id, token } = await fixture.token();
-  const [receiver, witness] = [await startReceiver(), await startReceiver()];
-  await subscribe(await connectSdk2(fixture.hub, token), receiver);
-  await subscribe(await connectSdk2(fixture.hub), witness);
-  await fixture.revoke(id);
-  const first = await send(fixture);
-  await expectReceived(witness, [first]);
-  await expectReceived(receiver, ["terminated"]);
-  expect(receiver.received[0]).toMatchObject({
-    id: expect.stringMatching(/^msg_terminated_/),
-    body: { type: "terminated", reason: "forbidden" },
-  });
-  await expectReceived(witness, [first, await send(fixture)]);
-  expect(receiver.events()).toEqual(["terminated"]);
-});
-
-it("a subscription skips an event after 413, with a gap message, and ends after 410", async () => {
-  const fixture = await startFixture();
-  const [receiver, witness] = [await startReceiver(), await startReceiver()];
-  const client = await connectSdk2(fixture.hub);
-  await subscribe(client, receiver);
-  await subscribe(client, witness);
-  receiver.respond = (_, response) => void response.writeHead(413).end();
-  await send(fixture);
-  await vi.waitFor(() => expect(receiver.requests).toHaveLength(2), WAIT);
-  receiver.respond = (_, response) => void response.writeHead(200).end();
-  const second = await send(fixture);
-  await expectReceived(receiver, ["gap", second]);
-  expect(receiver.received[0]).toMatchObject({
-    body: { type: "gap", cursor: expect.stringMatching(/^1@/) },
-  });
-  receiver.respond = (_, response) => void response.writeHead(410).end();
-  await send(fixture);
-  await vi.waitFor(
-    () => expect(receiver.requests.filter(({ body }) => body.eventId)).toHaveLength(3),
-    WAIT,
-  );
-  await send(fixture);
-  await vi.waitFor(() => expect(witness.received).toHaveLength(4), WAIT);
-  expect(receiver.requests.filter(({ body }) => body.eventId)).toHaveLength(3);
-});
-
-describe("a subscription is rejected", () => {
-  it("for an invalid or forbidden URL, secret, mode, name or ttl", async () => {
-    const fixture = await startFixture();
-    const client = await connectSdk2(fixture.hub);
-    const attempt = (url: string, more: object = {}) =>
-      errorOf(client.request("events/subscribe", subscription({ url, secret: newSecret() }, more)));
-    for (const url of [
-      "https://169.254.169.254/latest/meta-data",
-      "http://10.0.0.1/",
-      "https://[::1]/",
-      "https://127.0.0.2/",
-      "https://0x7f.2/",
-      "http://192.168.1.1:8080/",
-      "ftp://example.com/",
-      "https://user:pass@example.com/",
-      "javascript:alert(1)",
-      "no url",
-    ])
-      expect([url, await attempt(url)]).toMatchObject([
-        url,
-        { code: -32602, message: expect.stringMatching(/delivery\.url: ./) },
-      ]);
-    const delivery = { mode: "webhook", url: "https://example.com/" };
-    expect(
-      await attempt("", { delivery: { ...delivery, secret: "whsec_dG9vIHNob3J0" } }),
-    ).toMatchObject({
-      code: -32602,
-      message: expect.stringMatching(/delivery\.secret: .*24 to 64/),
-    });
-    expect(
-      await attempt("", { delivery: { ...delivery, secret: newSecret(), mode: "email" } }),
-    ).toMatchObject({ code: -32014, data: { feature: "delivery.mode" } });
-    expect(await attempt("https://example.com/", { name: "github.nothing" })).toMatchObject({
-      code: -32011,
-    });
-    expect(await attempt("https://example.com/", { ttlMs: 0 })).toMatchObject({
-      code: -32602,
-      message: expect.stringMatching(/ttlMs: /),
-    });
-  });
-
-  it("with the reason if the endpoint fails the verification", async () => {
-    const fixture = await startFixture();
-    const client = await connectSdk2(fixture.hub);
-    const [receiver, other] = [await startReceiver(), await startReceiver()];
-    const attempt = async (url = receiver.url) => {
-      const { code, message, data } = await errorOf(
-        client.request("events/subscribe", subscription({ url, secret: receiver.secret })),
-      );
-      return { code, data, namesField: message.includes("delivery.url: ") };
-    };
-    const failed = (reason: string) => ({ code: -32015, data: { reason }, namesField: true });
-    receiver.echo = () => JSON.stringify({ challenge: "something else" });
-    expect(await attempt()).toEqual(failed("challenge_failed"));
-    const { secret } = receiver;
-    receiver.secret = newSecret(); // the receiver returns 401 for a signature with the former secret
-    expect(
-      await errorOf(
-        client.request("events/subscribe", subscription({ url: receiver.url, secret })),
-      ),
-    ).toMatchObject({ code: -32015, data: { reason: "http_4xx" } });
-    await other.stop();
-    expect(await attempt(other.url)).toEqual(failed("connection_refused"));
-    expect(await attempt(receiver.url.replace("http:", "https:"))).toEqual(failed("tls_error"));
-  });
-
-  it("without https or a public address, unless the operator allows it", async () => {
-    const fixture = await startFixture({ SIGNALBOX_ALLOW_PRIVATE: "" });
-    const client = await connectSdk2(fixture.hub);
-    const receiver = await startReceiver();
-    for (const [url, message] of [
-      [receiver.url, /https/],
-      [receiver.url.replace("http:", "https:"), /SIGNALBOX_ALLOW_PRIVATE/],
-    ] as const)
-      expect(
-        await errorOf(client.request("events/subscribe", subscription({ ...receiver, url }))),
-      ).toMatchObject({ code: -32602, message: expect.stringMatching(message) });
-    expect(receiver.requests).toEqual([]);
-  });
 });

@@ -6,13 +6,13 @@ import { StreamableHTTPClientTransport as Sdk1Transport } from "@modelcontextpro
 import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, onTestFinished } from "vitest";
 import { deliver, issueOpened, SECRET } from "./deliver.ts";
-import { createTokenByCli, type HubProcess, runCli, startHubProcess } from "./hub-process.ts";
+import { commandSettings, type Host, startOn } from "./hosts.ts";
+import { createTokenByCli, type HubProcess, runCli } from "./hub-process.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export const ADMIN = "the-admin-of-this-story";
 
 export interface Fixture {
-  data: string;
   hub: HubProcess;
   restart(): Promise<void>;
   /** Starts another hub on the same data. */
@@ -21,31 +21,36 @@ export interface Fixture {
   revoke(id: string): Promise<void>;
 }
 
-export async function startFixture(env: Record<string, string> = {}): Promise<Fixture> {
+export async function startFixture(
+  host: Host,
+  more: Record<string, string> = {},
+): Promise<Fixture> {
   const data = tempFolder();
-  const settings = {
+  const env = {
     GITHUB_WEBHOOK_SECRET: SECRET,
     SIGNALBOX_TOKEN: ADMIN,
-    SIGNALBOX_DATA: data,
     SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
-    ...env,
+    ...more,
   };
   const start = async () => {
-    const started = await startHubProcess({ data, env: settings });
+    const started = await startOn(host, { data, env });
     onTestFinished(async () => void (await started.stop()));
     return started;
   };
+  const settings = () => ({
+    ...env,
+    ...commandSettings(host, fixture.hub, { data, token: ADMIN }),
+  });
   const fixture: Fixture = {
-    data,
     hub: await start(),
     replica: start,
     async restart() {
       await fixture.hub.stop("SIGKILL");
       fixture.hub = await start();
     },
-    token: (...args) => createTokenByCli(settings, ...args),
+    token: (...args) => createTokenByCli(settings(), ...args),
     async revoke(id) {
-      await runCli(["token", "revoke", id], { env: settings });
+      await runCli(["token", "revoke", id], { env: settings() });
     },
   };
   return fixture;
