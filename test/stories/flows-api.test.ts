@@ -3,10 +3,11 @@ import { describe, expect, it } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { edge, greeting, intent, node } from "../support/flow-samples.ts";
 
-const backends: Backend[] = ["SQLite", "PostgreSQL"];
+const hosts: Backend[] = ["SQLite", "workerd"];
+const backends: Backend[] = [...hosts, "PostgreSQL"];
 
-async function startWithApp(backend?: Backend, env?: Record<string, string>): Promise<Api> {
-  const api = await startApi(backend, env);
+async function startWithApp(backend: Backend): Promise<Api> {
+  const api = await startApi(backend);
   await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
   return api;
 }
@@ -16,9 +17,9 @@ const toolsOf = ({ exposedTools }: { exposedTools: { name: string }[] }) =>
   exposedTools.map(({ name }) => name);
 const codesOf = (findings: { code: string }[]) => findings.map(({ code }) => code);
 
-describe("apps", () => {
+describe.each(hosts)("apps, on %s", (backend) => {
   it("are created, listed in pages, changed, and deleted with their flows", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     for (const slug of ["b", "a", "c"])
       await api.expect(201, "POST", "/api/apps", { slug, name: slug.toUpperCase() });
     const again = await api.expect(409, "POST", "/api/apps", { slug: "a", name: "Again" });
@@ -49,7 +50,7 @@ describe("apps", () => {
   });
 
   it("get a slug from their name if none is given", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const create = async (name: string) =>
       (await api.expect(201, "POST", "/api/apps", { name })).json.slug;
     expect(await create("Help Desk")).toBe("help-desk");
@@ -62,9 +63,9 @@ describe("apps", () => {
   });
 });
 
-describe("a flow", () => {
+describe.each(hosts)("a flow, on %s", (backend) => {
   it("is created node by node, published and run", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const made = await api.expect(201, "POST", "/api/apps/desk/flows", { name: "Weather" });
     expect(made.json).toMatchObject({ hasTriggers: false, exposedTools: [], version: null });
     expect(made.json.warnings).toEqual([
@@ -119,7 +120,7 @@ describe("a flow", () => {
   });
 
   it("is listed in pages, without its graph", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const made: string[] = [];
     for (let nth = 0; nth < 3; nth++) made.push((await make(api, greeting)).id);
     const first = (await api.expect(200, "GET", "/api/apps/desk/flows?limit=2")).json;
@@ -136,7 +137,7 @@ describe("a flow", () => {
   });
 
   it("has a warning and no tools if all its triggers are disabled", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const flow = await make(api, {
       name: "Off",
       nodes: [intent("One", { isActive: false }), intent("Two", { isActive: false })],
@@ -149,7 +150,7 @@ describe("a flow", () => {
   });
 
   it("with errors is not published, and the response contains each error", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const flow = await make(api, {
       name: "Unfinished",
       nodes: [
@@ -180,7 +181,7 @@ describe("a flow", () => {
   });
 
   it("with code that cannot be parsed is saved with an error on its line, and is not published", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const flow = (code: string) => ({
       name: "Count",
       nodes: [intent("Count"), node("code", "Code", { code, timeoutMs: 2000 })],
@@ -207,7 +208,7 @@ describe("a flow", () => {
   });
 
   it("cannot have a cycle, even as a draft; the error names the nodes of the cycle", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const nodes = [intent("Start"), node("A", "Merge"), node("B", "Merge")];
     const edges = [edge("intent Start", "A"), edge("A", "B"), edge("B", "A")];
     const rejected = await api.expect(400, "POST", "/api/apps/desk/flows", {
@@ -225,7 +226,7 @@ describe("a flow", () => {
   });
 
   it("is changed partly by PATCH, and completely by PUT", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const flow = await make(api, { ...greeting, description: "Says hello" });
     const base = `/api/flows/${flow.id}`;
     const patched = (await api.expect(200, "PATCH", base, { name: "Hello" })).json;
@@ -239,7 +240,7 @@ describe("a flow", () => {
   });
 
   it("merges the parameters of a node by PATCH, and replaces them by PUT", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const parameters = { parameters: [{ name: "who" }], isActive: false };
     const flow = await make(api, { name: "Flow", nodes: [intent("Ask", parameters)] });
     const path = `/api/flows/${flow.id}/nodes/intent%20Ask`;
@@ -260,7 +261,7 @@ describe("a flow", () => {
   });
 
   it("has a name of up to 300 characters, as its nodes and its app have", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const name = "n".repeat(300);
     await api.expect(201, "POST", "/api/apps", { slug: "long", name });
     const flow = await make(api, { name, nodes: [intent(name.slice(0, 90))] }, "long");
@@ -281,7 +282,7 @@ describe("a flow", () => {
   });
 
   it("is rejected for an edge to a missing node, which the error quotes", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const { nodes } = greeting;
     const rejected = await api.expect(400, "POST", "/api/apps/desk/flows", {
       name: "Lost",
@@ -307,7 +308,7 @@ describe("a flow", () => {
   });
 
   it("keeps its versions, and can be rolled back to one of them", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const flow = await make(api, greeting);
     const base = `/api/flows/${flow.id}`;
     await api.expect(200, "POST", `${base}/publish`, { note: "Hello" });
@@ -344,7 +345,7 @@ describe("a flow", () => {
   });
 
   it("returns 409 with the current revision if If-Match has an older revision", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     const flow = await make(api, greeting);
     const base = `/api/flows/${flow.id}`;
     const first = await api.expect(200, "GET", base);
@@ -381,7 +382,7 @@ describe("a flow", () => {
   });
 
   it("is exported to a file and imported again, also from legacy formats", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     await api.expect(201, "POST", "/api/apps", { slug: "other", name: "Other" });
     const flow = await make(api, greeting);
     const file = await api.expect(200, "GET", `/api/flows/${flow.id}/export`);
@@ -471,9 +472,9 @@ describe("a flow", () => {
   });
 });
 
-describe("tool names", () => {
+describe.each(hosts)("tool names, on %s", (backend) => {
   it("are derived from the node's name, and get the lowest free number if taken", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     await api.expect(201, "POST", "/api/apps", { slug: "other", name: "Other" });
     const one = await make(api, { name: "1", nodes: [intent("Get Weather Data")] });
     const two = await make(api, { name: "2", nodes: [intent("Get weather  data!")] });
@@ -505,7 +506,7 @@ describe("tool names", () => {
   });
 
   it("are rejected with 409 if taken, and with 400 if invalid or without a description", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     await make(api, greeting);
     const other = await make(api, { name: "Other", nodes: [intent("Other")] });
     const base = `/api/flows/${other.id}`;
@@ -552,7 +553,7 @@ describe("tool names", () => {
   });
 
   it("change with the name of the node, like all references to it", async () => {
-    const api = await startWithApp();
+    const api = await startWithApp(backend);
     await make(api, { name: "Taken", nodes: [intent("Question")] });
     const flow = await make(api, {
       name: "Chain",
@@ -588,26 +589,26 @@ describe("tool names", () => {
     });
     expect(toolsOf(twin.json)).toEqual(["question_2", "question_3"]);
   });
+});
 
-  it.each(backends)("are unique for 50 concurrent creations, on %s", async (backend) => {
-    const api = await startWithApp(backend);
-    const made = await Promise.all(
-      Array.from({ length: 50 }, () =>
-        api.expect(201, "POST", "/api/apps/desk/flows", { name: "Race", nodes: [intent("Go")] }),
-      ),
-    );
-    const names = made.flatMap(({ json }) => toolsOf(json));
-    const wanted = ["go", ...Array.from({ length: 49 }, (_, nth) => `go_${nth + 2}`)];
-    expect(names.toSorted()).toEqual(wanted.toSorted());
-    const [first] = made;
-    const base = `/api/flows/${first?.json.id}`;
-    await Promise.all(
-      Array.from({ length: 20 }, (_, nth) =>
-        api.expect(201, "POST", `${base}/nodes`, { ...intent("Go"), id: `n${nth}` }),
-      ),
-    );
-    const after = (await api.expect(200, "GET", base)).json;
-    expect(new Set(toolsOf(after)).size).toBe(21);
-    expect(new Set(after.nodes.map(({ slug }: { slug: string }) => slug)).size).toBe(21);
-  });
+it.each(backends)("tool names are unique for 50 concurrent creations, on %s", async (backend) => {
+  const api = await startWithApp(backend);
+  const made = await Promise.all(
+    Array.from({ length: 50 }, () =>
+      api.expect(201, "POST", "/api/apps/desk/flows", { name: "Race", nodes: [intent("Go")] }),
+    ),
+  );
+  const names = made.flatMap(({ json }) => toolsOf(json));
+  const wanted = ["go", ...Array.from({ length: 49 }, (_, nth) => `go_${nth + 2}`)];
+  expect(names.toSorted()).toEqual(wanted.toSorted());
+  const [first] = made;
+  const base = `/api/flows/${first?.json.id}`;
+  await Promise.all(
+    Array.from({ length: 20 }, (_, nth) =>
+      api.expect(201, "POST", `${base}/nodes`, { ...intent("Go"), id: `n${nth}` }),
+    ),
+  );
+  const after = (await api.expect(200, "GET", base)).json;
+  expect(new Set(toolsOf(after)).size).toBe(21);
+  expect(new Set(after.nodes.map(({ slug }: { slug: string }) => slug)).size).toBe(21);
 });
