@@ -4,27 +4,37 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { newest } from "../support/app-clients.ts";
+import { SECRET } from "../support/deliver.ts";
 import { createFlowMaker, intent, type Node, returns } from "../support/flow-maker.ts";
-import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
+import { type Host, hosts, startOn } from "../support/hosts.ts";
+import type { HubProcess } from "../support/hub-process.ts";
 import { serveSdk2, type Tools } from "../support/mcp-servers.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
 const TOKEN = "sbx_of_the_story_of_called_tools";
-const env = { SIGNALBOX_TOKEN: TOKEN, SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" };
+const env = {
+  SIGNALBOX_TOKEN: TOKEN,
+  SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
+  GITHUB_WEBHOOK_SECRET: SECRET,
+};
 const KEY = "signalbox/idempotency-key";
 
 let hub: HubProcess;
 let make: ReturnType<typeof createFlowMaker>;
-const data = mkdtempSync(join(tmpdir(), "signalbox-tools-"));
-beforeAll(async () => {
-  hub = await startHubProcess({ data, env });
-  make = createFlowMaker(hub.url, TOKEN);
-});
-afterAll(async () => {
-  await hub.stop();
-  rmSync(data, { recursive: true, force: true });
-});
+
+/** Starts one hub for all tests of a host. */
+function useHub(host: Host): void {
+  const data = mkdtempSync(join(tmpdir(), "signalbox-tools-"));
+  beforeAll(async () => {
+    hub = await startOn(host, { data, env });
+    make = createFlowMaker(hub.url, TOKEN);
+  });
+  afterAll(async () => {
+    await hub.stop();
+    rmSync(data, { recursive: true, force: true });
+  });
+}
 
 const outputSchema = {
   type: "object",
@@ -104,7 +114,9 @@ const stepsOf = async (run: unknown) =>
     ({ node_id }) => node_id === "call",
   );
 
-describe("a tool of a connection", () => {
+describe.each(hosts)("a tool of a connection, on %s", (host) => {
+  useHub(host);
+
   it("is called with its arguments and a key, and its progress reaches the caller", async () => {
     const calls: unknown[] = [];
     const reported = Promise.withResolvers<void>();
@@ -169,7 +181,15 @@ describe("a tool of a connection", () => {
     const { url, app } = await publish(connection);
     const client = await newest(url, TOKEN);
     const calling = new AbortController();
-    const call = client.call("ask", { city: "Bern" }, { signal: calling.signal });
+    const call = client.call(
+      "ask",
+      { city: "Bern" },
+      {
+        signal: calling.signal,
+        // workerd notices a disconnect only if the response has begun, with progress.
+        ...(host === "workerd" && { onprogress() {} }),
+      },
+    );
     call.catch(() => {});
     await begun.promise;
     calling.abort();
@@ -181,7 +201,7 @@ describe("a tool of a connection", () => {
 
   it("is called again with the same key when the hub was killed during the call", async () => {
     const folder = tempFolder();
-    const first = await startHubProcess({ data: folder, env });
+    const first = await startOn(host, { data: folder, env });
     const firstMaker = createFlowMaker(first.url, TOKEN);
     const keys: unknown[] = [];
     const begun = Promise.withResolvers<void>();
@@ -197,7 +217,7 @@ describe("a tool of a connection", () => {
     });
     await begun.promise;
     await first.stop("SIGKILL");
-    const second = await startHubProcess({ data: folder, env });
+    const second = await startOn(host, { data: folder, env });
     onTestFinished(async () => void (await second.stop()));
     const secondMaker = createFlowMaker(second.url, TOKEN);
     await vi.waitFor(async () => {
