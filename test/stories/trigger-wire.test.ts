@@ -224,9 +224,9 @@ describe("callbacks of the stand-in server", () => {
   });
 });
 
-describe("the hub", () => {
+describe.each(["SQLite", "workerd"] as const)("the hub, on %s", (backend) => {
   it("answers an event above 1 MiB with 413, and keeps accepting others", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: "issue.opened" }]);
     await story.untilStates({ a: "active" });
     const large = { n: 1, text: "x".repeat(1024 * 1024) };
@@ -237,7 +237,7 @@ describe("the hub", () => {
   });
 
   it("accepts params that lost their enum and description by `.optional()`", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     const path = `/api/connections/${story.connection}/triggers`;
     const { items } = await story.call<{ items: { inputSchema: object }[] }>("GET", path);
     expect(items[0]?.inputSchema).toMatchObject({ properties: { label: { type: "string" } } });
@@ -248,7 +248,7 @@ describe("the hub", () => {
   });
 
   it("names the connection in x-mesh-token, and sends params as strings, without conditions", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     await story.publish([
       {
         id: "a",
@@ -269,7 +269,7 @@ describe("the hub", () => {
   });
 
   it("configures a type that the server does not list", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: "unlisted", params: { any: "thing" } }]);
     await story.untilStates({ a: "active" });
     expect((await story.server.state()).calls[0]?.arguments.params).toEqual({ any: "thing" });
@@ -278,7 +278,7 @@ describe("the hub", () => {
   });
 
   it("sends the params on which all triggers of a type agree, since the server keeps one set", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     const trigger = { type: "issue.opened", params: { repo: "hub" } };
     await story.publish([{ id: "a", ...trigger }]);
     await story.untilStates({ a: "active" });
@@ -292,7 +292,7 @@ describe("the hub", () => {
   });
 
   it("stores an event that nothing subscribed to, and starts no run", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     await story.publish([{ id: "a", type: "issue.opened" }]);
     await story.untilStates({ a: "active" });
     expect(await story.server.notify("never.subscribed", { n: 1 })).toMatchObject([
@@ -310,7 +310,7 @@ describe("the hub", () => {
   });
 
   it("disables a type only when its last trigger goes, and then sends no token", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     const [a, b] = [
       { id: "a", type: "issue.opened" },
       { id: "b", type: "issue.opened" },
