@@ -18,6 +18,7 @@ import {
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { createSemaphore } from "../lib/semaphore.ts";
+import { startDeadline } from "./deadline.ts";
 import { createFairQueue } from "./fair-queue.ts";
 import { throughJson } from "./serialize.ts";
 
@@ -28,6 +29,8 @@ export interface SandboxWorker {
   post(evaluation: SerializedEvaluation): void;
   /** An idle worker does not keep the hub's process alive. */
   setIdle(isIdle: boolean): void;
+  /** Its CPU time since its start, or undefined if the host cannot measure it. */
+  cpuMs(): number | undefined;
   terminate(): Promise<unknown>;
 }
 
@@ -130,19 +133,20 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       return terminated;
     };
     // Called when the worker is ready, so its startup does not count against the time limit.
-    const startDeadline = ({ evaluation: { language, timeoutMs }, onStart }: Job) => {
+    const begin = ({ evaluation: { language, timeoutMs }, onStart }: Job) => {
       onStart();
-      const expire = () =>
-        discard(({ resolve }) => resolve({ log: [], ...timeLimitExceeded(timeoutMs) }));
-      cancelDeadline = after(timeoutMs + (language === "javascript" ? graceMs : 0), () => {
-        // If the event loop was blocked, the result may have arrived but is not yet read.
-        cancelDeadline = after(0, expire);
+      cancelDeadline = startDeadline({
+        limitMs: timeoutMs + (language === "javascript" ? graceMs : 0),
+        after,
+        cpuMs: worker.cpuMs,
+        onExpire: () =>
+          discard(({ resolve }) => resolve({ log: [], ...timeLimitExceeded(timeoutMs) })),
       });
     };
     const worker = startWorker({
       onReady() {
         isReady = true;
-        if (job) startDeadline(job);
+        if (job) begin(job);
       },
       onResult(result) {
         if (isDiscarded) return;
@@ -162,7 +166,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
     const slot: Slot = {
       run(next) {
         job = next;
-        if (isReady) startDeadline(next);
+        if (isReady) begin(next);
         worker.setIdle(false);
         worker.post(next.evaluation);
       },

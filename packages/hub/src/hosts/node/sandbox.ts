@@ -4,6 +4,7 @@
  * docs/decisions/0009-code-in-processes.md.
  */
 import { fork } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { memoryLimitExceeded, type SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
@@ -80,6 +81,7 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
   return {
     post: (evaluation) => void sendInPieces(child, evaluation),
     setIdle,
+    cpuMs: () => readCpuMs(child.pid),
     terminate() {
       // The hub's process stays alive until the exit, which the caller awaits.
       setIdle(false);
@@ -87,4 +89,17 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
       return exited;
     },
   };
+}
+
+const MS_PER_TICK = 10;
+
+/** From `/proc`, which only Linux has. See proc_pid_stat(5): fields 14 and 15, after the name in parentheses. */
+function readCpuMs(pid: number | undefined): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const [user, system] = stat.slice(stat.lastIndexOf(")") + 2).split(" ").slice(11, 13);
+    return (Number(user) + Number(system)) * MS_PER_TICK;
+  } catch {
+    return undefined;
+  }
 }
