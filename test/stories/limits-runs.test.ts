@@ -144,10 +144,14 @@ async function openStore(backend: Backend) {
   const databaseUrl = await createDatabase(inject("postgresUrl"));
   const env: Record<string, string> = {
     SIGNALBOX_DATA: data,
+    // The sample runs ended long ago, and retention would delete them during a long test.
+    SIGNALBOX_KEEP_RUNS_DAYS: "36500",
     ...(backend === "PostgreSQL" && { DATABASE_URL: databaseUrl }),
   };
   const store =
-    backend === "SQLite" ? openSqlite(`${data}/signalbox.db`) : await openPostgres(databaseUrl);
+    backend === "SQLite"
+      ? openSqlite(`${data}/signalbox.db`)
+      : await openPostgres(databaseUrl, { idleTimeoutMs: MAX_WAIT_MS });
   return { store, env };
 }
 

@@ -31,7 +31,8 @@ async function inSqlite(body: (store: Store) => Promise<void>): Promise<void> {
 
 runnerContract("SQLite", inSqlite);
 runnerContract("PostgreSQL", async (body) => {
-  const store = await openPostgres(await createDatabase(inject("postgresUrl")));
+  const url = await createDatabase(inject("postgresUrl"));
+  const store = await openPostgres(url, { idleTimeoutMs: 60_000 });
   await body(store).finally(() => store.close());
 });
 
@@ -337,7 +338,7 @@ describe("a runner", () => {
     const { store } = failing(f, (step) => isB(step) && step.status === "running");
     const run = make();
     await f.store.queueRuns([run]);
-    f.openRunner({ store, leaseMs: 3_000 });
+    f.openRunner({ store, leaseMs: 30_000 });
     await expect.poll(() => f.errors).toEqual([new Error("no connection")]);
     await f.store.cancelRun(TENANT, run.id, Date.now());
     await expect.poll(() => f.status(run.id)).toBe("cancelled");

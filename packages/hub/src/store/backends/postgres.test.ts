@@ -14,6 +14,9 @@ import { createGroupCommit } from "../group-commit.ts";
 import type { Notice, Row } from "../sql.ts";
 import { openPostgres } from "./postgres.ts";
 
+/** On a busy machine, this process may need seconds to send the values of a transaction. */
+const OPTIONS = { idleTimeoutMs: 60_000 };
+
 let url: string;
 let admin: pg.Client;
 
@@ -36,11 +39,11 @@ async function truncateTables(): Promise<void> {
 
 storeContract("PostgreSQL", async () => {
   await truncateTables();
-  const stores = [await openPostgres(url)];
+  const stores = [await openPostgres(url, OPTIONS)];
   const notices: Notice[] = [];
   stores[0]?.subscribe((notice) => notices.push(notice));
   const reopen = async () => {
-    stores.push(await openPostgres(url));
+    stores.push(await openPostgres(url, OPTIONS));
     return nth(stores, -1);
   };
   return {

@@ -32,8 +32,13 @@ export interface PostgresOptions {
   poolSize?: number;
   /** A statement fails after this time, and its connection is closed. */
   queryTimeoutMs?: number;
-  /** Must be shorter than `IDLE_MS`: else a frozen replica's waiting transactions hold locks next. */
+  /** Must be shorter than `idleTimeoutMs`: else a frozen replica's waiting transactions hold locks next. */
   lockTimeoutMs?: number;
+  /**
+   * A replica that freezes in a transaction holds locks. The server ends its transaction after this
+   * time, so that the other replicas wait about a second.
+   */
+  idleTimeoutMs?: number;
   /** How often a transaction is tried that the server ends because of a lock or a conflict. */
   maxAttempts?: number;
   /** Called with errors of connections that no call waits for. */
@@ -43,12 +48,6 @@ export interface PostgresOptions {
   /** Injected by benchmarks that measure reads without the cache. */
   cache?: StoreCache;
 }
-
-/**
- * A replica that freezes in a transaction holds locks. The server ends its transaction after this
- * time, so that the other replicas wait about a second.
- */
-const IDLE_MS = 1_000;
 
 /**
  * A migration of a large table takes long, and the replicas that start wait for it. It waits for locks
@@ -62,6 +61,7 @@ export async function openPostgres(
     poolSize = 10,
     queryTimeoutMs = 30_000,
     lockTimeoutMs = 500,
+    idleTimeoutMs = 1_000,
     maxAttempts = 8,
     onError = () => {},
     outages = { failed() {}, succeeded() {} },
@@ -98,7 +98,7 @@ export async function openPostgres(
     pool.on("remove", (client) => clients.delete(client));
     return pool;
   };
-  const pool = openPool({ max: poolSize, idleMs: IDLE_MS, lockMs: lockTimeoutMs });
+  const pool = openPool({ max: poolSize, idleMs: idleTimeoutMs, lockMs: lockTimeoutMs });
   const listeners = createListeners();
   const commitListeners = createListeners();
   const pinging = createPing(connection);
