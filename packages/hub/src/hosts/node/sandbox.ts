@@ -97,7 +97,10 @@ const MS_PER_TICK = 10;
 function readCpuMs(pid: number | undefined): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const [user, system] = stat.slice(stat.lastIndexOf(")") + 2).split(" ").slice(11, 13);
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(")") + 2)
+      .split(" ")
+      .slice(11, 13);
     return (Number(user) + Number(system)) * MS_PER_TICK;
   } catch {
     return undefined;
