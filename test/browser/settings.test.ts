@@ -34,6 +34,18 @@ it("says which tokens have expired", async () => {
   await row.getByText("expired just now").waitFor();
 });
 
+it("loads the older tokens when they are wanted", async () => {
+  await ui.call("POST", "/api/tokens", { name: "the older one" });
+  for (let nth = 0; nth < 100; nth += 1)
+    await ui.call("POST", "/api/tokens", { name: `token ${nth}` });
+  const page = await ui.open("/settings");
+  await page.getByText("token 99", { exact: true }).waitFor();
+  const older = page.getByText("the older one", { exact: true });
+  expect(await older.count()).toBe(0);
+  await page.getByRole("button", { name: "Load more tokens" }).click();
+  await older.waitFor();
+});
+
 it("stores, replaces and deletes a secret, and reports what is wrong with one", async () => {
   const page = await ui.open("/settings/secrets");
   await page.getByRole("button", { name: "Add a secret" }).click();

@@ -324,6 +324,49 @@ it("lets no OAuth client create or revoke tokens, which would outlive its grant"
     });
 });
 
+it("lists tokens in pages, with cursors of visible tokens only", async () => {
+  const { signIn, call, request, store } = setup();
+  const ada = (await signIn("ada")).session;
+  const bob = (await signIn("bob")).session;
+  const named = { hash: "x", scopes: ["admin" as const], created_at: 0, expires_at: null };
+  const secret = "sbx_of_the_operator";
+  const hash = await sha256Hex(secret);
+  for (const [id, tenants] of [
+    ["t1", [acme]],
+    ["t2", ["*"]],
+    ["t3", [acme, umbrella]],
+    ["t4", [acme]],
+    ["t5", [umbrella]],
+  ] as const)
+    await store.putToken({
+      ...{ ...named, id, name: id, tenants: [...tenants] },
+      hash: id === "t2" ? hash : id,
+    });
+  /** The ids of each page. */
+  const pages = async (path: string, init: Parameters<typeof request>[1]) => {
+    const all: string[][] = [];
+    for (let cursor: string | null = ""; cursor !== null && all.length < 9; ) {
+      const next: string = cursor === "" ? "" : `&cursor=${cursor}`;
+      const { json } = await request(`/api/tokens?${path}${next}`, init);
+      all.push(json.items.map(({ id }: { id: string }) => id));
+      cursor = json.next_cursor;
+      if (cursor !== null) expect(cursor).toBe(`token:${all.at(-1)?.at(-1)}`);
+    }
+    return all;
+  };
+  const operator = { headers: { authorization: `Bearer ${secret}` } };
+  expect(await pages("tenant=*&limit=2", operator)).toEqual([["t5", "t4"], ["t3", "t2"], ["t1"]]);
+  expect(await pages(`tenant=${acme}&limit=2`, operator)).toEqual([["t4", "t3"], ["t2", "t1"], []]);
+  // Ada is admin of acme only: she does not see t3.
+  expect(await pages(`tenant=${acme}&limit=1`, { cookie: ada })).toEqual([["t4"], ["t1"], []]);
+  const sessions = await pages(`tenant=${acme}&kind=session&limit=1`, { cookie: ada });
+  const own = (await call(ada, "GET", "/api/session")).json.id;
+  expect(sessions).toEqual([[own], []]);
+  expect((await call(bob, "GET", `/api/tokens?tenant=${acme}`)).response.status).toBe(403);
+  const wrong = await request("/api/tokens?tenant=*&cursor=grant:t1", operator);
+  expect(wrong.json).toMatchObject({ status: 400, errors: [{ path: "cursor" }] });
+});
+
 it("creates no links, which would sign others in as the person", async () => {
   const { signIn, call } = setup();
   const { session } = await signIn("bob");

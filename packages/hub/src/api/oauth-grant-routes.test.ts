@@ -23,17 +23,26 @@ const grant = (id: string, person: string | null, tenants: string[]): OAuthGrant
 });
 
 const GRANTS = [
-  grant("of the operator", null, ["*"]),
-  grant("of acme", null, ["acme"]),
-  grant("of Ada", "github:1", ["acme"]),
-  grant("of Bob", "github:2", ["acme", "umbrella"]),
+  grant("of-the-operator", null, ["*"]),
+  grant("of-acme", null, ["acme"]),
+  grant("of-Bob", "github:2", ["acme", "umbrella"]),
+  grant("of-Ada", "github:1", ["acme"]),
 ];
+
+interface Listed {
+  items: { id: string }[];
+  next_cursor: string | null;
+}
 
 function setup(token: Partial<Token>) {
   const revoked: string[] = [];
   const [list, revoke] = oauthGrantRoutes({
     store: {
-      listOAuthGrants: async () => GRANTS,
+      listOAuthGrants: async ({ person, before, limit }) =>
+        GRANTS.filter((one) => person === undefined || one.person === person)
+          .filter(({ id }) => before === undefined || id < before)
+          .slice(0, limit),
+      getOAuthGrant: async (id) => GRANTS.find((one) => one.id === id),
       revokeOAuthGrant: async (id) => revoked.push(id) > 0,
     },
     tokens: {
@@ -45,11 +54,11 @@ function setup(token: Partial<Token>) {
   const request = { access: { token: "t" } };
   return {
     revoked,
-    async listed() {
-      const result = await list?.handle(request as never);
-      const { items } = (result as { json: { items: { id: string }[] } }).json;
+    async listed(query: { limit: number; cursor?: string } = { limit: 20 }) {
+      const result = await list?.handle({ ...request, query } as never);
+      const { items, next_cursor } = (result as { json: Listed }).json;
       expect(JSON.stringify(items)).not.toContain("secret");
-      return items.map(({ id }) => id);
+      return { ids: items.map(({ id }) => id), next_cursor };
     },
     revoke: (id: string) => revoke?.handle({ ...request, param: () => id } as never),
   };
@@ -57,15 +66,23 @@ function setup(token: Partial<Token>) {
 
 it.each<[string, Partial<Token>, string[]]>([
   ["the operator", {}, GRANTS.map(({ id }) => id)],
-  ["an admin of one tenant", { tenants: ["acme"] }, ["of acme", "of Ada"]],
+  ["an admin of one tenant", { tenants: ["acme"] }, ["of-acme", "of-Ada"]],
   ["a token without admin", { scopes: ["inbox:read"] }, []],
-  ["a person", { person: "github:1" }, ["of Ada"]],
+  ["a person", { person: "github:1" }, ["of-Ada"]],
   ["an OAuth client of a person", { person: "github:1", kind: "oauth" }, []],
 ])("shows %s only their grants, which they can revoke", async (_, token, visible) => {
   const { listed, revoke, revoked } = setup(token);
-  expect(await listed()).toEqual(visible);
+  expect(await listed()).toEqual({ ids: visible, next_cursor: null });
   for (const { id } of GRANTS)
     if (visible.includes(id)) await revoke(id);
     else await expect(revoke(id)).rejects.toThrow(RequestError);
   expect(revoked).toEqual(visible);
+});
+
+it("lists grants in pages, whose cursors name visible grants only", async () => {
+  const { listed } = setup({ tenants: ["acme"] });
+  expect(await listed({ limit: 1 })).toEqual({ ids: ["of-acme"], next_cursor: "grant:of-acme" });
+  const second = await listed({ limit: 1, cursor: "of-acme" });
+  expect(second).toEqual({ ids: ["of-Ada"], next_cursor: "grant:of-Ada" });
+  expect(await listed({ limit: 1, cursor: "of-Ada" })).toEqual({ ids: [], next_cursor: null });
 });

@@ -10,9 +10,11 @@ import { type Access, allows } from "../tenants/authorizer.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import { EVERY_TENANT, scopes } from "../tenants/tokens.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { iso, isoOrNull } from "./views.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts";
+import { visiblePage } from "./visible-page.ts";
 
 const tag = "tokens";
+const cursors = cursorFor("grant");
 const at = z.iso.datetime();
 
 export const oauthGrantView = z.object({
@@ -41,24 +43,32 @@ const viewGrant = (grant: OAuthGrant): z.input<typeof oauthGrantView> => ({
   expires_at: iso(grant.expires_at),
 });
 
+/** Which grants a caller may see and revoke. */
+interface Visibility {
+  /** Only grants of this person are visible. */
+  person?: string;
+  isVisible: (grant: OAuthGrant) => boolean;
+}
+
 export interface OAuthGrantRoutes {
-  store: Pick<OAuthStore, "listOAuthGrants" | "revokeOAuthGrant">;
+  store: Pick<OAuthStore, "getOAuthGrant" | "listOAuthGrants" | "revokeOAuthGrant">;
   tokens: Pick<TokenLookup, "getToken">;
   now: () => number;
 }
 
 export function oauthGrantRoutes({ store, tokens, now }: OAuthGrantRoutes): Route[] {
-  const visibleTo = async (access: Access): Promise<OAuthGrant[]> => {
-    const token = await tokens.getToken(access.token);
+  /** Undefined if the caller may see none. */
+  const visibilityTo = async ({ token: id }: Access): Promise<Visibility | undefined> => {
+    const token = await tokens.getToken(id);
     // An OAuth client must not manage the other clients of its person.
-    if (!token || token.kind === "oauth") return [];
+    if (!token || token.kind === "oauth") return undefined;
     const { person, tenants } = token;
-    const isVisible = (grant: OAuthGrant) =>
-      person === null
-        ? allows(token, "admin") &&
-          (tenants.includes(EVERY_TENANT) || grant.tenants.every((one) => tenants.includes(one)))
-        : grant.person === person;
-    return (await store.listOAuthGrants(now())).filter(isVisible);
+    if (person !== null) return { person, isVisible: (grant) => grant.person === person };
+    if (!allows(token, "admin")) return undefined;
+    const isForAll = tenants.includes(EVERY_TENANT);
+    return {
+      isVisible: (grant) => isForAll || grant.tenants.every((one) => tenants.includes(one)),
+    };
   };
 
   return [
@@ -69,8 +79,19 @@ export function oauthGrantRoutes({ store, tokens, now }: OAuthGrantRoutes): Rout
       tag,
       scope: "any",
       isShared: true,
-      response: { status: 200, schema: z.object({ items: z.array(oauthGrantView) }) },
-      handle: async ({ access }) => ({ json: { items: (await visibleTo(access)).map(viewGrant) } }),
+      query: z.strictObject({ limit: limitQuery, cursor: cursors.query }),
+      response: { status: 200, schema: pageOf(oauthGrantView) },
+      async handle({ access, query: { limit, cursor } }) {
+        const visibility = await visibilityTo(access);
+        if (!visibility) return { json: { items: [], next_cursor: null } };
+        const { person, isVisible } = visibility;
+        const grants = await visiblePage(
+          { limit, before: cursor },
+          (list) => store.listOAuthGrants({ ...list, person, now: now() }),
+          isVisible,
+        );
+        return { json: page(grants, limit, ({ id }) => cursors.of(id), viewGrant) };
+      },
     }),
     defineRoute({
       method: "delete",
@@ -82,7 +103,8 @@ export function oauthGrantRoutes({ store, tokens, now }: OAuthGrantRoutes): Rout
       response: { status: 204 },
       async handle({ access, param }) {
         const id = param("grant");
-        const isKnown = (await visibleTo(access)).some((grant) => grant.id === id);
+        const grant = await store.getOAuthGrant(id);
+        const isKnown = grant && (await visibilityTo(access))?.isVisible(grant);
         if (!isKnown || !(await store.revokeOAuthGrant(id, now())))
           throw new RequestError("not_found", "grant", "There is no grant with this id.");
         return { status: 204 };

@@ -90,8 +90,8 @@ describe("signing in", () => {
       hub: { url: ORIGIN, tenancy: "single" },
     });
     const stored = JSON.stringify([
-      await store.listTokens("session"),
-      await store.listTokens("sign_in"),
+      await store.listTokens({ kind: "session", limit: 100 }),
+      await store.listTokens({ kind: "sign_in", limit: 100 }),
     ]);
     expect(stored).not.toContain(cookie.split("=")[1]);
     expect(stored).not.toContain(code);
@@ -256,7 +256,11 @@ describe("a link of a token", () => {
     expect((await link()).status).toBe(403);
     const late = await sessions.createCode({ scopes, tenants, parent: "t", person: null });
     expect((await signIn(late)).status).toBe(401);
-    expect((await store.listTokens("session")).every((one) => one.revoked_at !== null)).toBe(true);
+    expect(
+      (await store.listTokens({ kind: "session", limit: 100 })).every(
+        (one) => one.revoked_at !== null,
+      ),
+    ).toBe(true);
   });
 
   it("is one of at most 1,000 links and sessions of a token", async () => {

@@ -1,7 +1,7 @@
 /** Access tokens. A caller may see and revoke the tokens whose tenants its own token includes. */
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
-import type { Scope, Store, Token } from "../store/store.ts";
+import type { Scope, Store, Token, TokenList } from "../store/store.ts";
 import { allows, scopesIn } from "../tenants/granted-scopes.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import {
@@ -14,9 +14,11 @@ import {
   unknownTenantError,
 } from "../tenants/tokens.ts";
 import { defineRoute, type Route, type RouteRequest } from "./route.ts";
-import { iso, isoOrNull } from "./views.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts";
+import { visiblePage } from "./visible-page.ts";
 
 const tag = "tokens";
+const cursors = cursorFor("token");
 const scope = "admin" as const;
 const DAY_MS = 24 * 3_600_000;
 
@@ -58,6 +60,12 @@ const newToken = z.strictObject({
     .describe("The lifetime in days; without it, the token does not expire."),
 });
 
+/** Of several lists, without duplicates. */
+const newestOf = (tokens: readonly Token[], limit: number): Token[] =>
+  [...new Map(tokens.map((token) => [token.id, token])).values()]
+    .toSorted((one, other) => (one.id < other.id ? 1 : -1))
+    .slice(0, limit);
+
 export interface TokenRoutes {
   store: Pick<Store, "getToken" | "listTokens" | "putToken" | "revokeToken">;
   /** For the token of the caller. */
@@ -90,11 +98,14 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
     defineRoute({
       method: "get",
       path: "/api/tokens",
-      summary: "List the tokens with access to this tenant; with ?tenant=*, of all tenants",
+      summary:
+        "List the tokens with access to this tenant, newest first; with ?tenant=*, of all tenants",
       tag,
       scope,
       everyTenant: true,
       query: z.strictObject({
+        limit: limitQuery,
+        cursor: cursors.query,
         kind: z
           .enum(["token", "session"], "must be token or session")
           .default("token")
@@ -102,24 +113,25 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
             "`session`: the browsers that are signed in, which can be revoked like tokens.",
           ),
       }),
-      response: { status: 200, schema: z.object({ items: z.array(tokenView) }) },
-      async handle({ access, tenant, query: { kind } }) {
+      response: { status: 200, schema: pageOf(tokenView) },
+      async handle({ access, tenant, query: { kind, limit, cursor } }) {
         const includes = await includesTenants({ access });
-        const listed =
-          tenant === EVERY_TENANT
-            ? [await store.listTokens(kind)]
-            : await Promise.all([
-                store.listTokens(kind, tenant),
-                // Only an operator sees the tokens of operators. A person sees the own ones.
-                includes([EVERY_TENANT]) || access.person !== undefined
-                  ? store.listTokens(kind, EVERY_TENANT)
-                  : [],
-              ]);
-        const byId = new Map(listed.flat().map((token) => [token.id, token]));
-        const items = [...byId.values()]
-          .filter((token) => includes(token.tenants) || isOwn({ access }, token))
-          .toSorted((one, other) => one.created_at - other.created_at);
-        return { json: { items: items.map(viewToken) } };
+        const { person } = access;
+        const isOperator = includes([EVERY_TENANT]);
+        const read = async (list: TokenList): Promise<Token[]> => {
+          if (tenant === EVERY_TENANT) return store.listTokens(list);
+          const ofTenant = await store.listTokens({ ...list, tenant });
+          // Only an operator sees the tokens of operators. A person sees the own ones.
+          if (!isOperator && person === undefined) return ofTenant;
+          const ofAll = { ...list, tenant: EVERY_TENANT, person: isOperator ? undefined : person };
+          return newestOf([...ofTenant, ...(await store.listTokens(ofAll))], list.limit);
+        };
+        const listed = await visiblePage(
+          { limit, before: cursor },
+          (list) => read({ ...list, kind }),
+          (token) => includes(token.tenants) || isOwn({ access }, token),
+        );
+        return { json: page(listed, limit, ({ id }) => cursors.of(id), viewToken) };
       },
     }),
     defineRoute({

@@ -224,7 +224,9 @@ export function page<Item, View>(
 }
 
 /** Opaque cursors of a list, which are valid for that list only. */
-export const cursorFor = (list: "app" | "flow" | "run" | "step" | "connection" | "tenant") => ({
+export const cursorFor = (
+  list: "app" | "flow" | "run" | "step" | "connection" | "tenant" | "token" | "grant",
+) => ({
   of: (key: string): string => `${list}:${key}`,
   query: z
     .string()

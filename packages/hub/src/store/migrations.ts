@@ -788,6 +788,16 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX oauth_clients_unused ON oauth_clients (created_at) WHERE unused = 1",
     ],
   },
+  {
+    name: "pages of tokens and OAuth grants",
+    statements: [
+      "CREATE INDEX tokens_kind ON tokens (kind, id)",
+      "DROP INDEX tokens_person",
+      "CREATE INDEX tokens_person ON tokens (person, kind, id) WHERE person IS NOT NULL",
+      "CREATE INDEX oauth_grants_active ON oauth_grants (id) WHERE status = 'active'",
+      "CREATE INDEX oauth_grants_person ON oauth_grants (person, id) WHERE person IS NOT NULL",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

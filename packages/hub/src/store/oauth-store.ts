@@ -121,6 +121,16 @@ export interface RegistrationLimit {
 /** `full`: all unused clients are recent, and `oldest` is the first creation time. */
 export type RegistrationResult = { outcome: "registered" } | { outcome: "full"; oldest: number };
 
+/** Which grants are listed. */
+export interface GrantList {
+  now: number;
+  /** Only grants of this person. */
+  person?: string | undefined;
+  /** Only grants whose id sorts before this one: the last id of the previous page. */
+  before?: string | undefined;
+  limit: number;
+}
+
 export interface OAuthStore {
   /** Creates or replaces a client with a metadata document. */
   putOAuthClient(client: OAuthClient): Promise<void>;
@@ -141,8 +151,8 @@ export interface OAuthStore {
   rotateOAuthGrant(rotation: Rotation): Promise<RotationResult>;
   /** Also revokes its access tokens. False if the grant does not exist or is not active. */
   revokeOAuthGrant(id: string, at: number): Promise<boolean>;
-  /** The active grants, the newest first. */
-  listOAuthGrants(now: number): Promise<OAuthGrant[]>;
+  /** The active grants, sorted by id, descending: the newest first. */
+  listOAuthGrants(list: GrantList): Promise<OAuthGrant[]>;
   /** Removes expired grants, and expired clients without grants. Returns their number. */
   sweepOAuth(expiredBefore: number, limit: number): Promise<number>;
 }

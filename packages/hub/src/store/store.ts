@@ -278,7 +278,20 @@ export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "runs:read" | 
  * `oauth`: an access token of an OAuth client, whose parent is its grant. Only `token` and `oauth` are
  * accepted as bearer tokens.
  */
-export type TokenKind = "token" | "sign_in" | "session" | "oauth";
+type TokenKind = "token" | "sign_in" | "session" | "oauth";
+
+/** Which tokens are listed. */
+export interface TokenList {
+  /** By default, `token`. */
+  kind?: TokenKind | undefined;
+  /** Only tokens that name this tenant, which may be `*`. */
+  tenant?: string | undefined;
+  /** Only tokens of this person. */
+  person?: string | undefined;
+  /** Only tokens whose id sorts before this one: the last id of the previous page. */
+  before?: string | undefined;
+  limit: number;
+}
 
 export interface Token {
   id: string;
@@ -444,8 +457,8 @@ export interface TenantStore {
   replaceTokens(prefix: string, token: NewStoredToken | undefined, at: number): Promise<void>;
   findToken(hash: string): Promise<Token | undefined>;
   getToken(id: string): Promise<Token | undefined>;
-  /** The oldest first; of the kind `token` by default. With `tenant`, only those that name it. */
-  listTokens(kind?: TokenKind, tenant?: string): Promise<Token[]>;
+  /** Sorted by id, descending: the newest first. */
+  listTokens(list: TokenList): Promise<Token[]>;
   /**
    * Also revokes the sessions that the token created. False if the token does not exist or is already
    * revoked, so that of several concurrent calls one succeeds.

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
 import type { CreatedToken, OAuthGrant, Page, Token } from "../api/types.ts";
+import { PAGE_SIZE } from "../app/use-paged-list.ts";
 import { useNow } from "../runs/use-now.ts";
 import { ago } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
@@ -54,25 +55,28 @@ export function CallState({ created }: { created: CreatedToken | undefined }) {
   );
 }
 
-/** Tokens and OAuth clients, and the OAuth clients that were allowed since the page was opened. */
+/**
+ * The newest tokens and OAuth clients, and the OAuth clients that were allowed since the page was opened:
+ * their ids sort after the newest one of before.
+ */
 function useCallers(): Record<"tokens" | "grants" | "newGrants", readonly Caller[]> {
   const { data: tokens } = useQuery({
-    queryKey: ["tokens"],
-    queryFn: () => api.get<Page<Token>>("/api/tokens"),
+    queryKey: ["tokens", "newest"],
+    queryFn: () => api.get<Page<Token>>("/api/tokens", { limit: PAGE_SIZE }),
     refetchInterval: POLL_MS,
   });
   const { data: grants } = useQuery({
-    queryKey: ["oauth-grants"],
-    queryFn: () => api.get<Page<OAuthGrant>>("/api/oauth/grants"),
+    queryKey: ["oauth-grants", "newest"],
+    queryFn: () => api.get<Page<OAuthGrant>>("/api/oauth/grants", { limit: PAGE_SIZE }),
     refetchInterval: POLL_MS,
   });
-  const [earlier, setEarlier] = useState<ReadonlySet<string>>();
-  if (grants && !earlier) setEarlier(new Set(grants.items.map(({ id }) => id)));
+  const [newestBefore, setNewestBefore] = useState<string>();
+  if (grants && newestBefore === undefined) setNewestBefore(grants.items[0]?.id ?? "");
   const clients = (grants?.items ?? []).map((grant) => ({ ...grant, name: grant.client_name }));
   return {
     tokens: tokens?.items ?? [],
     grants: clients,
-    newGrants: earlier ? clients.filter(({ id }) => !earlier.has(id)) : [],
+    newGrants: newestBefore === undefined ? [] : clients.filter(({ id }) => id > newestBefore),
   };
 }
 

@@ -1,14 +1,15 @@
 /** The OAuth clients that were granted access, with their last use. */
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { OAuthGrant, Page } from "../api/types.ts";
+import type { OAuthGrant } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
+import { usePages } from "../app/use-pages.ts";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { ConfirmDialog } from "../ui/confirm-dialog.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ago, day } from "../ui/format.ts";
+import { LoadMore } from "../ui/load-more.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
@@ -16,18 +17,14 @@ const QUERY = ["oauth-grants"];
 
 export function ConnectedApps() {
   const [revoking, setRevoking] = useState<OAuthGrant>();
-  const grants = useQuery({
-    queryKey: QUERY,
-    queryFn: () => api.get<Page<OAuthGrant>>("/api/oauth/grants"),
-    refetchInterval: 10_000,
-  });
+  const grants = usePages<OAuthGrant>(QUERY, "/api/oauth/grants");
   return (
     <section aria-label="Connected apps">
       <p className="mb-4 text-ink-2">
         Apps that you have allowed to use this hub. They renew their access by themselves.
       </p>
       <Loaded query={grants}>
-        {({ items }) =>
+        {(items) =>
           items.length === 0 ? (
             <EmptyState title="No app is connected">
               Give an MCP client only the address of this hub: it asks for your consent here.
@@ -41,6 +38,7 @@ export function ConnectedApps() {
           )
         }
       </Loaded>
+      <LoadMore list={grants} what="apps" />
       {revoking && (
         <ConfirmDialog
           title={`Disconnect “${revoking.client_name}”?`}

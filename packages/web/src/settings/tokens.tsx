@@ -1,10 +1,11 @@
 /** Access tokens with their last use. */
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
-import type { CreatedToken, Page, Token } from "../api/types.ts";
+import type { CreatedToken, Token } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
+import { usePages } from "../app/use-pages.ts";
 import { Button } from "../ui/button.tsx";
 import { Checkbox } from "../ui/checkbox.tsx";
 import { Chip } from "../ui/chip.tsx";
@@ -15,6 +16,7 @@ import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { ago, day } from "../ui/format.ts";
+import { LoadMore } from "../ui/load-more.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { toasts } from "../ui/toast.tsx";
 
@@ -22,13 +24,9 @@ const SCOPES = ["inbox:read", "inbox:write", "flows:call", "runs:read", "admin"]
 
 export function Tokens() {
   const [layer, setLayer] = useState<"create" | Token>();
-  const tokens = useQuery({
-    queryKey: ["tokens"],
-    queryFn: () => api.get<Page<Token>>("/api/tokens"),
-    refetchInterval: 10_000,
-  });
+  const tokens = usePages<Token>(["tokens"], "/api/tokens");
   const close = () => setLayer(undefined);
-  const active = tokens.data?.items.filter(({ revoked_at }) => revoked_at === null) ?? [];
+  const active = tokens.data?.filter(({ revoked_at }) => revoked_at === null) ?? [];
   return (
     <section aria-label="Tokens">
       <div className="mb-4 flex items-center justify-between gap-4">
@@ -42,7 +40,9 @@ export function Tokens() {
       <Loaded query={tokens}>
         {() =>
           active.length === 0 ? (
-            <EmptyState title="No token yet" command="npx signalbox token create NAME" />
+            !tokens.hasNextPage && (
+              <EmptyState title="No token yet" command="npx signalbox token create NAME" />
+            )
           ) : (
             <ul className="tile divide-y divide-line">
               {active.map((token) => (
@@ -52,6 +52,7 @@ export function Tokens() {
           )
         }
       </Loaded>
+      <LoadMore list={tokens} what="tokens" />
       {layer === "create" && <CreateDialog onClose={close} />}
       {typeof layer === "object" && (
         <ConfirmDialog

@@ -4,6 +4,7 @@ import { snakeCase, uniqueName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import type { AppFile } from "../../legacy/read-flow-file.ts";
 import { loadSettings } from "../node/load-settings.ts";
+import { allPages } from "./all-pages.ts";
 import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { importAndReport, readApps, readJsonFile } from "./import-flows.ts";
@@ -12,7 +13,6 @@ import { ownerTenant } from "./tenant-flag.ts";
 import { withHub } from "./with-hub.ts";
 
 const APP_FILE = "app.json";
-const PAGE = 100;
 
 export const flows: Command = {
   name: "flows",
@@ -176,17 +176,4 @@ async function flowsOf(hub: HubClient, app: string): Promise<FlowView[]> {
   for (const { id } of await allPages<{ id: string }>(hub, `/api/apps/${app}/flows`))
     flows.push(await hub.request("GET", `/api/flows/${encodeURIComponent(id)}`));
   return flows;
-}
-
-async function allPages<Item>(hub: HubClient, path: string): Promise<Item[]> {
-  const all: Item[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: { items: Item[]; next_cursor: string | null } = await hub.request("GET", path, {
-      query: { limit: PAGE, cursor: cursor ?? undefined },
-    });
-    all.push(...page.items);
-    cursor = page.next_cursor;
-  } while (cursor !== null);
-  return all;
 }

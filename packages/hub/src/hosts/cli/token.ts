@@ -10,6 +10,7 @@ import {
 } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
+import { allPages } from "./all-pages.ts";
 import {
   assertNoMoreArguments,
   type Command,
@@ -116,7 +117,7 @@ const ofAllTenants: WithHubOptions["tenantIn"] = (tenancy) => tenancy && EVERY_T
 
 const list: Action = (settings, _, flags) =>
   withHub(settings, { create: false, tenantIn: ofAllTenants }, async (hub) => {
-    const { items } = await hub.request<{ items: TokenView[] }>("GET", "/api/tokens");
+    const items = (await allPages<TokenView>(hub, "/api/tokens")).toReversed();
     if (flags.json) return print(JSON.stringify(items.map(withNumbers)));
     if (items.length === 0)
       return print(

@@ -1,5 +1,11 @@
 import { expect } from "vitest";
-import type { NewOAuthGrant, OAuthClient, Redemption, Rotation } from "../oauth-store.ts";
+import type {
+  GrantList,
+  NewOAuthGrant,
+  OAuthClient,
+  Redemption,
+  Rotation,
+} from "../oauth-store.ts";
 import type { Store } from "../store.ts";
 import { DAY, SECOND, START } from "./sample.ts";
 import type { It } from "./subject.ts";
@@ -75,7 +81,7 @@ const rotation = (presented: number, given: Partial<Rotation> = {}): Rotation =>
 
 /** Whether the access tokens of the grant are valid. */
 const tokensOf = async (store: Store, grant = "grant 1") =>
-  (await store.listTokens("oauth"))
+  (await store.listTokens({ kind: "oauth", limit: 100 }))
     .filter(({ parent }) => parent === grant)
     .map(({ revoked_at }) => (revoked_at === null ? "valid" : "revoked"));
 
@@ -319,18 +325,36 @@ export function oauthContract(it: It): void {
 
   it("lists active grants with their last use, until they are revoked", async ({ store }) => {
     await store.createOAuthGrant(newGrant());
-    expect(await store.listOAuthGrants(START)).toEqual([]);
+    expect(await store.listOAuthGrants({ now: START, limit: 10 })).toEqual([]);
     const { access, ...rest } = redemption();
     await store.redeemOAuthGrant({ access, ...rest });
     await store.touchTokens([access.id], START + MINUTE);
-    expect(await store.listOAuthGrants(START)).toMatchObject([
+    expect(await store.listOAuthGrants({ now: START, limit: 10 })).toMatchObject([
       { id: "grant 1", client_name: "Editor", last_used_at: START + MINUTE },
     ]);
-    expect(await store.listOAuthGrants(START + 30 * DAY)).toEqual([]);
+    expect(await store.listOAuthGrants({ now: START + 30 * DAY, limit: 10 })).toEqual([]);
     expect(await store.revokeOAuthGrant("grant 1", START)).toBe(true);
     expect(await store.revokeOAuthGrant("grant 1", START)).toBe(false);
-    expect(await store.listOAuthGrants(START)).toEqual([]);
+    expect(await store.listOAuthGrants({ now: START, limit: 10 })).toEqual([]);
     expect(await tokensOf(store)).toEqual(["revoked"]);
+  });
+
+  it("lists grants in pages, the last id first", async ({ store }) => {
+    for (const nth of [2, 1, 4, 3]) {
+      const id = `grant ${nth}`;
+      const person = nth === 3 ? "github:8" : "github:7";
+      await store.createOAuthGrant(newGrant({ id, person, code_hash: id }));
+      const secrets = { code_hash: id, family_hash: `family ${nth}` };
+      await store.redeemOAuthGrant(redemption(secrets));
+    }
+    const ids = async (list: Partial<GrantList>) =>
+      (await store.listOAuthGrants({ now: START, limit: 2, ...list })).map(({ id }) => id);
+    expect(await ids({})).toEqual(["grant 4", "grant 3"]);
+    expect(await ids({ before: "grant 3" })).toEqual(["grant 2", "grant 1"]);
+    expect(await ids({ before: "grant 1" })).toEqual([]);
+    expect(await ids({ person: "github:7" })).toEqual(["grant 4", "grant 2"]);
+    expect(await ids({ person: "github:7", before: "grant 2" })).toEqual(["grant 1"]);
+    expect(await ids({ person: "github:9" })).toEqual([]);
   });
 
   it("removes expired grants, and expired clients without grants", async ({ store }) => {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { InstallationUpdate, Token } from "../store.ts";
+import type { InstallationUpdate, Token, TokenList } from "../store.ts";
 import { appendEvents, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -208,20 +208,24 @@ export function registryContract(it: It): void {
     });
     await store.putToken(oauth);
     expect(await store.findToken("hash of a")).toEqual({ ...oauth, revoked_at: null });
-    expect(await store.listTokens("oauth")).toEqual([{ ...oauth, revoked_at: null }]);
+    expect(await store.listTokens({ kind: "oauth", limit: 100 })).toEqual([
+      { ...oauth, revoked_at: null },
+    ]);
   });
 
   it("rejects a second token with the same id or hash", async ({ store }) => {
     expect(await store.putToken(token("a"))).toBe(true);
     expect(await store.putToken(token("b", { hash: "hash of a", scopes: ["admin"] }))).toBe(false);
     expect(await store.putToken(token("a", { hash: "other", scopes: ["admin"] }))).toBe(false);
-    expect(await store.listTokens()).toEqual([{ ...token("a"), revoked_at: null }]);
+    expect(await store.listTokens({ limit: 100 })).toEqual([{ ...token("a"), revoked_at: null }]);
   });
 
   it("replaces the tokens with a prefix, and restores a revoked token", async ({ store }) => {
     await store.putToken(token("mine"));
     const states = async () =>
-      Object.fromEntries((await store.listTokens()).map(({ id, revoked_at }) => [id, revoked_at]));
+      Object.fromEntries(
+        (await store.listTokens({ limit: 100 })).map(({ id, revoked_at }) => [id, revoked_at]),
+      );
     await store.replaceTokens("env-", token("env-1"), START);
     await store.replaceTokens("env-", token("env-2"), START + 1);
     expect(await states()).toEqual({ mine: null, "env-1": START + 1, "env-2": null });
@@ -235,10 +239,32 @@ export function registryContract(it: It): void {
     expect(Object.keys(await states()).sort()).toEqual(["env-1", "env-2", "env-3"]);
   });
 
-  it("lists tokens by age, and revokes a token once", async ({ store }) => {
+  it("lists tokens in pages, the last id first", async ({ store }) => {
+    for (const id of ["c", "a", "e", "b", "d"]) await store.putToken(token(id));
+    const ada = { kind: "session" as const, person: "github:7", tenants: ["*"] };
+    for (const id of ["s1", "s3"]) await store.putToken(token(id, ada));
+    await store.putToken(token("s2", { ...ada, person: "github:8" }));
+    await store.putToken(token("s4", { ...ada, tenants: ["acme"] }));
+    const ids = async (list: TokenList) => (await store.listTokens(list)).map(({ id }) => id);
+    expect(await ids({ limit: 2 })).toEqual(["e", "d"]);
+    expect(await ids({ limit: 2, before: "d" })).toEqual(["c", "b"]);
+    expect(await ids({ limit: 2, before: "b" })).toEqual(["a"]);
+    expect(await ids({ limit: 2, before: "a" })).toEqual([]);
+    const everywhere = { kind: "session", tenant: "*" } as const;
+    expect(await ids({ ...everywhere, limit: 2 })).toEqual(["s3", "s2"]);
+    expect(await ids({ ...everywhere, limit: 2, before: "s2" })).toEqual(["s1"]);
+    expect(await ids({ ...everywhere, person: "github:7", limit: 9 })).toEqual(["s3", "s1"]);
+    expect(await ids({ ...everywhere, person: "github:7", limit: 9, before: "s3" })).toEqual([
+      "s1",
+    ]);
+    expect(await ids({ kind: "session", person: "github:7", limit: 9 })).toEqual([
+      ...["s4", "s3", "s1"],
+    ]);
+  });
+
+  it("revokes a token once", async ({ store }) => {
     await store.putToken(token("young", { created_at: START + 5 }));
     await store.putToken(token("old", { tenants: [], scopes: ["admin"] }));
-    expect((await store.listTokens()).map(({ id }) => id)).toEqual(["old", "young"]);
     expect(await store.revokeToken("old", START + 6)).toBe(true);
     expect(await store.revokeToken("old", START + 7)).toBe(false);
     expect(await store.revokeToken("no such", START + 7)).toBe(false);
@@ -261,7 +287,8 @@ export function registryContract(it: It): void {
     await store.putToken(token("a"));
     await store.putToken(token("code", { kind: "sign_in", expires_at: START + 1 }));
     await store.putToken(token("tab", { kind: "session", parent: "a", expires_at: START + 2 }));
-    const ids = async (kind?: Token["kind"]) => (await store.listTokens(kind)).map(({ id }) => id);
+    const ids = async (kind?: Token["kind"]) =>
+      (await store.listTokens({ kind, limit: 100 })).map(({ id }) => id);
     expect([await ids(), await ids("sign_in"), await ids("session")]).toEqual([
       ["a"],
       ["code"],
@@ -277,13 +304,13 @@ export function registryContract(it: It): void {
     }
     await store.putToken(token("tab", { kind: "session" }));
     const revoked = async () =>
-      (await store.listTokens("session")).flatMap(({ id, revoked_at }) =>
+      (await store.listTokens({ kind: "session", limit: 100 })).flatMap(({ id, revoked_at }) =>
         revoked_at === null ? [] : [id],
       );
     await store.revokeToken("mine", START + 1);
     expect(await revoked()).toEqual(["tab of mine"]);
     await store.replaceTokens("env-", undefined, START + 2);
-    expect(await revoked()).toEqual(["tab of env-1", "tab of mine"]);
+    expect(await revoked()).toEqual(["tab of mine", "tab of env-1"]);
   });
 
   it("counts the codes and sessions of a token", async ({ store }) => {
@@ -304,8 +331,8 @@ export function registryContract(it: It): void {
     await store.putToken(token("a", { tenants: ["globex"] }));
     await store.putToken(token("d", { hash: "hash of a", tenants: ["globex"] }));
     const listed = async (tenant: string, kind?: "session") =>
-      (await store.listTokens(kind, tenant)).map(({ id }) => id);
-    expect(await listed("umbrella")).toEqual(["a", "b"]);
+      (await store.listTokens({ kind, tenant, limit: 100 })).map(({ id }) => id);
+    expect(await listed("umbrella")).toEqual(["b", "a"]);
     expect(await listed("umbrella", "session")).toEqual(["s"]);
     expect(await listed("*")).toEqual(["c"]);
     expect(await listed("globex")).toEqual([]);
@@ -329,7 +356,7 @@ export function registryContract(it: It): void {
     expect(await store.sweepSessions(START + 2, 10)).toBe(1);
     expect(await store.sweepSessions(START + 2, 10)).toBe(0);
     const kinds = ["token", "sign_in", "session"] as const;
-    const left = await Promise.all(kinds.map((kind) => store.listTokens(kind)));
+    const left = await Promise.all(kinds.map((kind) => store.listTokens({ kind, limit: 100 })));
     expect(left.flat().map(({ id }) => id)).toEqual(["a", "new"]);
   });
 
@@ -338,8 +365,8 @@ export function registryContract(it: It): void {
     await store.touchTokens(["a", "b", "no such"], START + 5);
     await store.touchTokens(["b"], START + 4);
     await store.touchTokens([], START + 6);
-    const used = (await store.listTokens()).map(({ last_used_at }) => last_used_at);
-    expect(used).toEqual([START + 5, START + 5, null]);
+    const used = (await store.listTokens({ limit: 100 })).map(({ last_used_at }) => last_used_at);
+    expect(used).toEqual([null, START + 5, START + 5]);
   });
 
   it("accepts repeated checks that the database is writable", async ({ store }) => {

@@ -223,7 +223,7 @@ export function tenantDataContract(it: It): void {
     ]);
     expect(await store.getToken("one")).toMatchObject({ revoked_at: START + 1 });
     expect(await store.getToken("two")).toMatchObject({ revoked_at: null, tenants: ["umbrella"] });
-    expect(await store.listTokens("token", "acme")).toMatchObject([{ id: "one" }]);
+    expect(await store.listTokens({ tenant: "acme", limit: 100 })).toMatchObject([{ id: "one" }]);
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: START + 1 });
     await deleteAll(store, 100);
     expect(await store.getToken("one")).toBeUndefined();

@@ -1,6 +1,7 @@
 /** Grants of the OAuth authorization server; see oauth-store.ts. */
 import type {
   Decision,
+  GrantList,
   NewAccessToken,
   NewOAuthGrant,
   OAuthGrant,
@@ -9,7 +10,7 @@ import type {
   Rotation,
   RotationResult,
 } from "../oauth-store.ts";
-import { type Dialect, execute, first, query, type Verb } from "../sql.ts";
+import { type Dialect, execute, first, query, type Value, type Verb } from "../sql.ts";
 import type { Scope } from "../store.ts";
 import { markUsed } from "./oauth-clients.ts";
 import { getToken, putToken, revokeChildren } from "./tokens.ts";
@@ -222,13 +223,16 @@ export function* revokeOAuthGrant(id: string, at: number): Verb<boolean> {
   return rows.length > 0;
 }
 
-export function* listOAuthGrants(now: number): Verb<OAuthGrant[]> {
+export function* listOAuthGrants({ now, person, before, limit }: GrantList): Verb<OAuthGrant[]> {
   const used =
     "(SELECT max(last_used_at) FROM tokens WHERE tokens.parent = oauth_grants.id) AS token_used_at";
+  const conditions: [string, Value][] = [["expires_at > ?", now]];
+  if (person !== undefined) conditions.push(["person = ?", person]);
+  if (before !== undefined) conditions.push(["id < ?", before]);
   const rows = yield* query<GrantRow & { token_used_at: number | null }>(
-    `SELECT ${GRANT_COLUMNS.join(", ")}, ${used} FROM oauth_grants ` +
-      "WHERE status = 'active' AND expires_at > ? ORDER BY created_at DESC, id",
-    [now],
+    `SELECT ${GRANT_COLUMNS.join(", ")}, ${used} FROM oauth_grants WHERE status = 'active' ` +
+      `AND ${conditions.map(([sql]) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
+    [...conditions.map(([, value]) => value), limit],
   );
   return rows.map(({ token_used_at, ...row }) => ({
     ...toGrant(row),

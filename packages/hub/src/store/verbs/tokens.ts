@@ -9,7 +9,7 @@ import {
   type Value,
   type Verb,
 } from "../sql.ts";
-import type { NewStoredToken, Scope, Token, TokenKind } from "../store.ts";
+import type { NewStoredToken, Scope, Token, TokenList } from "../store.ts";
 
 interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
   scopes: string;
@@ -123,14 +123,21 @@ export function* getToken(id: string): Verb<Token | undefined> {
   return row && toToken(row);
 }
 
-export function* listTokens(kind: TokenKind = "token", tenant?: string): Verb<Token[]> {
-  const ofTenant =
-    tenant === undefined
-      ? ""
-      : "id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?) AND";
+export function* listTokens({
+  kind = "token",
+  tenant,
+  person,
+  before,
+  limit,
+}: TokenList): Verb<Token[]> {
+  const conditions: [string, Value][] = [["kind = ?", kind]];
+  if (tenant !== undefined)
+    conditions.push(["id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)", tenant]);
+  if (person !== undefined) conditions.push(["person = ?", person]);
+  if (before !== undefined) conditions.push(["id < ?", before]);
   const rows = yield* query<TokenRow>(
-    `${SELECT_TOKEN} WHERE ${ofTenant} kind = ? ORDER BY created_at, id`,
-    tenant === undefined ? [kind] : [tenant, kind],
+    `${SELECT_TOKEN} WHERE ${conditions.map(([sql]) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
+    [...conditions.map(([, value]) => value), limit],
   );
   return rows.map(toToken);
 }

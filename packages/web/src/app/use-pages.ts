@@ -1,0 +1,17 @@
+/** A list that the hub returns in pages, and that is loaded again from time to time. */
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { api } from "../api/client.ts";
+import type { Page } from "../api/types.ts";
+import { PAGE_SIZE } from "./use-paged-list.ts";
+
+const REFRESH_MS = 10_000;
+
+export const usePages = <Item>(queryKey: readonly string[], path: string) =>
+  useInfiniteQuery({
+    queryKey: [...queryKey, "pages"],
+    queryFn: ({ pageParam }) => api.get<Page<Item>>(path, { limit: PAGE_SIZE, cursor: pageParam }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    select: ({ pages }) => pages.flatMap(({ items }) => items),
+    refetchInterval: REFRESH_MS,
+  });
