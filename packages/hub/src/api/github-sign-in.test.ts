@@ -120,7 +120,7 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
 
 const pairOf = (cookie: string) => cookie.split(";")[0] ?? "";
 
-it("opens a session of the person, and continues at the page of before", async () => {
+it("opens a session of the person, and opens the page on which the sign-in began", async () => {
   const { begin, authorize, request, call } = setup();
   const { location, cookie, pair } = await begin("?return_to=%2Finbox%3Ftype%3Dissues");
   const { searchParams } = new URL(location);

@@ -1,7 +1,7 @@
 /**
  * Sign-in with GitHub: `/auth/github` sends the browser to GitHub, which sends it back to
- * `/oauth/callback`. That ends the browser's former session, opens a session of the person, and returns
- * to the page of before.
+ * `/oauth/callback`. That ends the browser's former session, opens a session of the person, and opens
+ * the page on which the sign-in began.
  */
 import type { Hono } from "hono";
 import { z } from "zod";

@@ -10,7 +10,7 @@ import { EVERY_TENANT } from "./tokens.ts";
 export interface GrantedToken extends Token {
   /**
    * The person's role in each of `tenants`. `unconfirmed`: GitHub has not confirmed it for too long.
-   * Undefined if the token has no person, or nobody has looked them up: it then allows nothing.
+   * Undefined if the token has no person, or its roles were not looked up: it then allows nothing.
    */
   roles?: ReadonlyMap<string, Role> | "unconfirmed";
 }

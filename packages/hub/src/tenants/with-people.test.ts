@@ -66,7 +66,7 @@ it("gives a token the roles of its person, in the tenants of the token", async (
   });
 });
 
-it("gives it no tenant if the person has ended or is unconfirmed, or nobody can sign in", async () => {
+it("gives it no tenant if the person has ended or is unconfirmed, or the hub has no sign-in", async () => {
   expect(await lookUp({}, "ended")).toMatchObject({ tenants: [], roles: new Map() });
   expect(await lookUp({}, "unconfirmed")).toMatchObject({ tenants: [], roles: "unconfirmed" });
   const alone = withPeople(

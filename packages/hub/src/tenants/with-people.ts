@@ -4,7 +4,7 @@ import type { TokenLookup } from "./local-token.ts";
 import type { People } from "./people.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
-/** `people` is undefined if nobody can sign in with GitHub: a token with a person then allows nothing. */
+/** `people` is undefined if the hub has no sign-in with GitHub: a token with a person then allows nothing. */
 export function withPeople(
   tokens: TokenLookup,
   people: Pick<People, "find"> | undefined,

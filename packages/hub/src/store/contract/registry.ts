@@ -159,7 +159,7 @@ export function registryContract(it: It): void {
   });
 
   it("keeps the newest name of a tenant", async ({ store }) => {
-    await store.renameTenant("acme", "nobody", 9);
+    await store.renameTenant("acme", "outdated", 9);
     expect(await store.getTenant("acme")).toBeUndefined();
     await store.putInstallation(update("acme", 5), START);
     await store.renameTenant("acme", "Acme 7", 7);
