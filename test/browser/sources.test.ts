@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { expect, it } from "vitest";
+import type { Redelivery } from "../../packages/web/src/api/types.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
@@ -139,7 +140,7 @@ it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {
 
 it("shows operators the webhooks that GitHub failed to deliver, and why they cannot be checked", async () => {
   const at = new Date().toISOString();
-  const failed = {
+  const failed: Redelivery = {
     guid: "a1",
     state: "open",
     event: "issues",
@@ -153,8 +154,9 @@ it("shows operators the webhooks that GitHub failed to deliver, and why they can
     requested_at: at,
     next_at: at,
     note: null,
+    can_retry: true,
   };
-  const givenUp = {
+  const givenUp: Redelivery = {
     ...failed,
     guid: "a2",
     state: "given_up",
@@ -169,12 +171,19 @@ it("shows operators the webhooks that GitHub failed to deliver, and why they can
     is_enabled: true,
     sweep: { completed_at: at, next_at: at, error: null as string | null },
     counts: { open: 1, given_up: 1, delivered: 0 },
-    items: [failed, givenUp],
+    items: [failed, givenUp, { ...givenUp, guid: "a3", event: "star", can_retry: false }],
   };
+  const retried: string[] = [];
   const open = (json: typeof view) =>
     ui.open("/sources", {
-      prepare: (page) =>
-        page.route("**/api/github/redeliveries", (route) => route.fulfill({ json })),
+      prepare: async (page) => {
+        await page.route("**/api/github/redeliveries", (route) => route.fulfill({ json }));
+        await page.route("**/api/github/redeliveries/*/retry", (route) => {
+          retried.push(`${route.request().method()} ${new URL(route.request().url()).pathname}`);
+          json.items[1] = { ...givenUp, state: "open", requests: 0, note: null };
+          return route.fulfill({ status: 202, json: json.items[1] });
+        });
+      },
     });
   const page = await open(view);
   const section = page.getByRole("region", { name: "Failed webhooks of the GitHub App" });
@@ -185,6 +194,11 @@ it("shows operators the webhooks that GitHub failed to deliver, and why they can
     .getByText("Response: 503. It failed again after 5 redeliveries.", { exact: false })
     .waitFor();
   expect(await findBarriers(page)).toEqual([]);
+  expect(await section.getByRole("button").allInnerTexts()).toEqual(["Try again", "Try again"]);
+  await section.getByRole("button", { name: "Try again: push" }).click();
+  await last.getByText("not requested").waitFor();
+  await page.getByText("The hub asks GitHub for the webhook again").waitFor();
+  expect(retried).toEqual(["POST /api/github/redeliveries/a2/retry"]);
 
   const error = "GitHub returned 401: A JSON web token could not be decoded. Check GITHUB_APP_ID.";
   const broken = await open({ ...view, sweep: { ...view.sweep, error }, items: [] });
@@ -193,5 +207,6 @@ it("shows operators the webhooks that GitHub failed to deliver, and why they can
   // Without the credentials of an App there is nothing to show.
   const without = await ui.open("/sources");
   await without.getByRole("heading", { name: "Rejected webhooks" }).waitFor();
-  expect(await without.getByText("Failed webhooks of the GitHub App").count()).toBe(0);
+  // While it is loading, the section is shown.
+  await expect.poll(() => without.getByText("Failed webhooks of the GitHub App").count()).toBe(0);
 });

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { ADMIN } from "../support/api-client.ts";
 import { startFakeGithub } from "../support/fake-github.ts";
 import { fixedPort } from "../support/fixed-port.ts";
-import { runCli, startHubProcess } from "../support/hub-process.ts";
+import { createTokenByCli, runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 import { startWorkerProcess } from "../support/worker-process.ts";
@@ -94,5 +94,57 @@ it.each([
     );
     expect(requested()).toBe(3);
     expect(await titles()).toEqual(all);
+  },
+);
+
+it.each([
+  ["SQLite", startHubProcess],
+  ["workerd", startWorkerProcess],
+] as const)(
+  "asks for a webhook again when an operator retries it, on %s",
+  async (_, startProcess) => {
+    const github = await startFakeGithub();
+    onTestFinished(() => github.close());
+    const PORT = await fixedPort();
+    const data = tempFolder();
+    const env = { ...github.env, PORT, SIGNALBOX_TOKEN: ADMIN };
+    const url = `http://127.0.0.1:${PORT}`;
+    // GitHub cannot reach the hub.
+    github.webhook.url = `http://127.0.0.1:${await fixedPort()}/webhooks/github`;
+    const { guid } = await github.sendWebhook("issues", issue(1));
+    const hub = await startProcess({ data, env });
+    onTestFinished(async () => void (await hub.stop("SIGKILL")));
+    const call = async (path: string, method = "GET", token = ADMIN) => {
+      const response = await fetch(`${url}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, connection: "close" },
+      });
+      // biome-ignore lint/suspicious/noExplicitAny: responses of several shapes
+      return { status: response.status, json: (await response.json()) as any };
+    };
+    const first = async () => (await call("/api/github/redeliveries")).json.items[0];
+    await vi.waitFor(
+      async () => expect(await first()).toMatchObject({ guid, requests: 1, can_retry: true }),
+      WAIT,
+    );
+    await github.settled();
+    const completed = async () => (await call("/api/github/redeliveries")).json.sweep.completed_at;
+    await vi.waitFor(async () => expect(await completed()).toBeTruthy(), WAIT);
+    github.webhook.url = `${url}/webhooks/github`;
+
+    const path = `/api/github/redeliveries/${guid}/retry`;
+    const admin = await createTokenByCli(
+      { ...env, SIGNALBOX_DATA: data, SIGNALBOX_URL: url },
+      "--scope",
+      "admin",
+    );
+    expect(await call(path, "POST", admin.token)).toMatchObject({ status: 403 });
+    expect(await call("/api/github/redeliveries/none/retry", "POST")).toMatchObject({
+      status: 404,
+    });
+    expect(await call(path, "POST")).toMatchObject({ status: 202, json: { state: "open", guid } });
+    const titles = async () =>
+      (await call("/api/events")).json.items.map(({ title }: { title: string }) => title);
+    await vi.waitFor(async () => expect(await titles()).toEqual(["Issue 1"]), WAIT);
   },
 );

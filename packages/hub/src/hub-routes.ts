@@ -68,6 +68,8 @@ export interface HubRoutesOptions {
   drafts: DraftRuns;
   sendSample: SendSample;
   sendTestEvent: SendTestEvent;
+  /** Begins a sweep of failed webhooks that is due. */
+  wakeRedelivery: () => void;
   onError: (error: unknown) => void;
 }
 
@@ -187,6 +189,8 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       tokens: options.tokens,
       isEnabled:
         settings.github.app !== undefined && settings.github.redeliverEveryMs !== undefined,
+      wake: options.wakeRedelivery,
+      now,
     }),
     ...settingsRoutes(settings.inForce ?? [], options.tokens),
     ...statsRoutes(store, now, settings.quota),

@@ -156,6 +156,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     drafts: runs.drafts,
     sendSample: pipeline.sendSample,
     sendTestEvent: pipeline.sendTestEvent,
+    wakeRedelivery: () => redelivery?.wake(),
     sessions,
     people,
     hubInfo: (origin) =>

@@ -29,6 +29,7 @@ export const pathIds: Record<string, (ids: Ids) => string> = {
   grant: ({ grant }) => grant,
   tenant: ({ tenant }) => tenant,
   name: ({ secret }) => secret,
+  guid: ({ delivery }) => delivery,
 };
 
 /** Parameters by which nothing is looked up that another tenant could have. */

@@ -1,5 +1,7 @@
 /** The webhooks that GitHub failed to deliver, and the last check for them. */
 import { z } from "zod";
+import { RequestError } from "../lib/request-error.ts";
+import { oldestAt } from "../redelivery/rules.ts";
 import { REDELIVERY_STATES, type Redelivery } from "../store/redelivery-store.ts";
 import type { Store } from "../store/store.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
@@ -24,6 +26,11 @@ export const redeliveryView = z.object({
   requested_at: at.nullable(),
   next_at: at.nullable().describe("When the next request is due, if it fails again."),
   note: z.string().nullable().describe("Why the hub gave up, or GitHub refused a request."),
+  can_retry: z
+    .boolean()
+    .describe(
+      "Whether it can be requested again: not after three days, and not if it was delivered.",
+    ),
 });
 
 export const redeliveriesView = z.object({
@@ -46,12 +53,21 @@ const MAX_COUNTED = 10_000;
 const MAX_ITEMS = 100;
 
 export interface RedeliveryRoutes {
-  store: Pick<Store, "getSweep" | "countRedeliveries" | "listRedeliveries">;
+  store: Pick<Store, "getSweep" | "countRedeliveries" | "listRedeliveries" | "retryRedelivery">;
   tokens: TokenLookup;
   isEnabled: boolean;
+  /** Begins a sweep that is due. */
+  wake: () => void;
+  now: () => number;
 }
 
-export const redeliveryRoutes = ({ store, tokens, isEnabled }: RedeliveryRoutes): Route[] => [
+export const redeliveryRoutes = ({
+  store,
+  tokens,
+  isEnabled,
+  wake,
+  now,
+}: RedeliveryRoutes): Route[] => [
   defineRoute({
     method: "get",
     path: "/api/github/redeliveries",
@@ -79,14 +95,45 @@ export const redeliveryRoutes = ({ store, tokens, isEnabled }: RedeliveryRoutes)
               }
             : null,
           counts,
-          items: lists.flat().slice(0, MAX_ITEMS).map(view),
+          items: lists
+            .flat()
+            .slice(0, MAX_ITEMS)
+            .map((one) => view(one, now())),
         },
       };
     },
   }),
+  defineRoute({
+    method: "post",
+    path: "/api/github/redeliveries/:guid/retry",
+    summary:
+      "Request a webhook that GitHub failed to deliver again, now and then as often as a new one; needs a token for all tenants",
+    tag: "sources",
+    scope: "admin",
+    isShared: true,
+    response: { status: 202, schema: redeliveryView },
+    async handle({ access, param }) {
+      await assertForAll(tokens, access);
+      if (!isEnabled)
+        throw new RequestError(
+          "conflict",
+          "redelivery",
+          "is off: set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, and not GITHUB_REDELIVERY=off",
+        );
+      const redelivery = await store.retryRedelivery(param("guid"), now(), oldestAt(now()));
+      if (!redelivery)
+        throw new RequestError(
+          "not_found",
+          "guid",
+          "No webhook with this guid has failed in the last three days and is not delivered.",
+        );
+      wake();
+      return { status: 202, json: view(redelivery, now()) };
+    },
+  }),
 ];
 
-const view = (redelivery: Redelivery): z.input<typeof redeliveryView> => ({
+const view = (redelivery: Redelivery, now: number): z.input<typeof redeliveryView> => ({
   guid: redelivery.guid,
   state: redelivery.state,
   event: redelivery.event,
@@ -100,4 +147,5 @@ const view = (redelivery: Redelivery): z.input<typeof redeliveryView> => ({
   requested_at: isoOrNull(redelivery.requested_at),
   next_at: redelivery.state === "open" ? iso(redelivery.next_at) : null,
   note: redelivery.note,
+  can_retry: redelivery.state !== "delivered" && redelivery.failed_at > oldestAt(now),
 });

@@ -12,13 +12,16 @@ const MAX_REQUESTS = 5;
 export const delayAfter = (requests: number): number =>
   15 * MINUTE_MS * 4 ** (requests >= MAX_REQUESTS ? 0 : requests - 1);
 
+/** GitHub redelivers webhooks that failed after this time. */
+export const oldestAt = (now: number): number => now - WINDOW_MS;
+
 /** Why a webhook is not requested again; undefined if it is. */
 export function reasonToGiveUp(
   { requests, failed_at }: Pick<Redelivery, "requests" | "failed_at">,
   now: number,
 ): string | undefined {
   if (requests >= MAX_REQUESTS) return `It failed again after ${MAX_REQUESTS} redeliveries.`;
-  if (failed_at <= now - WINDOW_MS)
+  if (failed_at <= oldestAt(now))
     return "It is older than three days, and GitHub no longer redelivers it.";
   return undefined;
 }

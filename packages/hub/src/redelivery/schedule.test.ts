@@ -286,3 +286,25 @@ it("is done by one of several processes, and by another one after a crash", asyn
   await idle();
   expect(pages).toHaveLength(2);
 });
+
+it("requests a webhook again when it is retried, without waiting for the next sweep", async () => {
+  const { store, timers, add, hub, start, idle, advance, requested, states } = setUp();
+  hub.isUp = false;
+  add("one");
+  const schedule = start();
+  await idle();
+  await advance(24 * HOUR);
+  expect([requested.length, await states()]).toEqual([5, [0, 1, 0]]);
+  hub.isUp = true;
+  expect(await store.retryRedelivery("one", timers.now(), 0)).toMatchObject({ requests: 0 });
+  // Twice, and only one sweep is due.
+  schedule.wake();
+  schedule.wake();
+  await expect.poll(() => requested.length).toBe(6);
+  await idle();
+  await advance(2 * MINUTE);
+  expect([requested.length, await states()]).toEqual([6, [0, 0, 1]]);
+  await schedule.close();
+  schedule.wake();
+  expect(timers.pending()).toBe(0);
+});

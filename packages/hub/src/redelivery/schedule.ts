@@ -22,6 +22,8 @@ export interface RedeliveryOptions extends Omit<SweepOptions, "now" | "isStoppin
 }
 
 export interface RedeliverySchedule {
+  /** Sweeps now, if a sweep is due. */
+  wake(): void;
   /** Resolves when no sweep is in progress. */
   close(): Promise<void>;
 }
@@ -85,16 +87,20 @@ export function scheduleRedelivery(options: RedeliveryOptions): RedeliverySchedu
     }
     if (!isStopping) schedule(next);
   };
-  let running: Promise<void> = Promise.resolve();
+  // Webhooks failed while the hub was down.
+  let running = store.requestSweep(timers.now()).then(run, run);
+  const wake = () => {
+    if (isStopping) return;
+    cancel();
+    running = running.then(run);
+  };
   const schedule = (at: number) => {
-    cancel = timers.after(Math.max(1_000, at - timers.now()), () => {
-      running = run();
-    });
+    cancel();
+    cancel = timers.after(Math.max(1_000, at - timers.now()), wake);
   };
 
-  // Webhooks failed while the hub was down.
-  running = store.requestSweep(timers.now()).then(run, run);
   return {
+    wake,
     async close() {
       isStopping = true;
       cancel();

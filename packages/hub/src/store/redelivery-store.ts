@@ -105,6 +105,11 @@ export interface RedeliveryStore {
   dueRedeliveries(now: number, limit: number): Promise<Redelivery[]>;
   /** Changes an open one, and renews the lease. False if the lease is lost. */
   changeRedelivery(lease: SweepLease, guid: string, change: RedeliveryChange): Promise<boolean>;
+  /**
+   * Begins again: the webhook is open and due at `at`, without a request so far, and a sweep is due too.
+   * Undefined if it was delivered, is unknown, or failed first at `failed_after` or before.
+   */
+  retryRedelivery(guid: string, at: number, failed_after: number): Promise<Redelivery | undefined>;
   /** Ends the lease. False if it is lost. */
   finishSweep(by: string, end: SweepEnd): Promise<boolean>;
   /** Undefined before the first sweep. */

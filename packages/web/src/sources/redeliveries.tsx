@@ -1,15 +1,20 @@
 /** The webhooks that GitHub failed to deliver, and the hub's last check for them. */
-import { useQuery } from "@tanstack/react-query";
-import { api } from "../api/client.ts";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { api, path } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
 import type { Redelivery, Redeliveries as View } from "../api/types.ts";
+import { queryClient } from "../app/query-client.ts";
+import { Button } from "../ui/button.tsx";
 import { ago, clock, count, plural } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
 import { type Aspect, SignalHead } from "../ui/signal-head.tsx";
+import { toastError, toasts } from "../ui/toast.tsx";
+
+const QUERY = ["redeliveries"];
 
 export function Redeliveries() {
   const redeliveries = useQuery({
-    queryKey: ["redeliveries"],
+    queryKey: QUERY,
     queryFn: () => api.get<View>("/api/github/redeliveries"),
     refetchInterval: 10_000,
     retry: false,
@@ -70,12 +75,21 @@ const ASPECTS: Record<Redelivery["state"], { aspect: Aspect; label: string }> = 
 };
 
 function RedeliveryRow({ redelivery }: { redelivery: Redelivery }) {
+  const retry = useMutation({
+    mutationFn: () => api.post(path`/api/github/redeliveries/${redelivery.guid}/retry`),
+    onSuccess: () => {
+      void queryClient.invalidateQueries({ queryKey: QUERY });
+      toasts.add({ aspect: "green", title: "The hub asks GitHub for the webhook again" });
+    },
+    onError: toastError,
+  });
   const { state, event, action, guid, status, status_code, requests, note } = redelivery;
+  const type = action === null ? event : `${event}.${action}`;
   return (
-    <li className="grid grid-cols-[30px_200px_minmax(0,1fr)_200px_110px] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-[30px_minmax(0,1fr)]">
+    <li className="grid grid-cols-[30px_200px_minmax(0,1fr)_200px_110px_100px] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-[30px_minmax(0,1fr)]">
       <SignalHead {...ASPECTS[state]} />
       <code className="wrap-anywhere" title={guid}>
-        {action === null ? event : `${event}.${action}`}
+        {type}
       </code>
       <span className="wrap-anywhere type-meta text-ink-2">
         {status}
@@ -87,6 +101,18 @@ function RedeliveryRow({ redelivery }: { redelivery: Redelivery }) {
         {redelivery.next_at !== null && requests > 0 && `, next at ${clock(redelivery.next_at)}`}
       </span>
       <span className="text-right type-meta text-ink-3">{ago(redelivery.failed_at)}</span>
+      <span className="text-right max-[900px]:col-start-2 max-[900px]:text-left">
+        {redelivery.can_retry && (
+          <Button
+            size="small"
+            aria-label={`Try again: ${type}`}
+            busy={retry.isPending}
+            onClick={() => retry.mutate()}
+          >
+            Try again
+          </Button>
+        )}
+      </span>
     </li>
   );
 }

@@ -25,7 +25,7 @@ export const PLACES = {
   rotateOAuthGrant: "registry", revokeOAuthGrant: "registry", listOAuthGrants: "registry", sweepOAuth: "registry",
   putPerson: "registry", getPerson: "registry", leasePerson: "registry", endPerson: "registry", sweepPeople: "registry",
   requestSweep: "registry", leaseSweep: "registry", recordAttempts: "registry", dueRedeliveries: "registry",
-  changeRedelivery: "registry", finishSweep: "registry", getSweep: "registry", listRedeliveries: "registry",
+  changeRedelivery: "registry", retryRedelivery: "registry", finishSweep: "registry", getSweep: "registry", listRedeliveries: "registry",
   countRedeliveries: "registry",
   // The cursors of all tenants belong to one deployment.
   getLogId: "registry",

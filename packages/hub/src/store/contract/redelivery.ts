@@ -149,6 +149,33 @@ export function redeliveryContract(it: It): void {
     expect(await store.countRedeliveries(10)).toEqual({ open: 1, given_up: 0, delivered: 1 });
   });
 
+  it("begin again if they are retried, unless they were delivered or are too old", async ({
+    store,
+  }) => {
+    await leased(store);
+    await record(
+      store,
+      succeeded({ guid: "three", at: START + 2 }),
+      attempt({ guid: "two", at: START + 1 }),
+      attempt(),
+    );
+    const requested = { requests: 5, requested_at: START + 2, next_at: START + 50 };
+    await store.changeRedelivery(lease, "one", { ...requested, state: "given_up", note: "x" });
+    await store.changeRedelivery(lease, "two", requested);
+    await store.finishSweep("a", end);
+    for (const guid of ["one", "three", "four"])
+      expect(await store.retryRedelivery(guid, START + 9, START), guid).toBeUndefined();
+    const retried = { state: "open", requests: 0, next_at: START + 10, note: null };
+    expect(await store.retryRedelivery("one", START + 10, START - 1)).toMatchObject(retried);
+    expect(await store.retryRedelivery("two", START + 10, START)).toMatchObject(retried);
+    expect(await store.dueRedeliveries(START + 10, 9)).toMatchObject([
+      { guid: "one", requested_at: START + 2, ...retried },
+      { guid: "two", ...retried },
+    ]);
+    const later = { by: "b", now: START + 10, until: START + 90 };
+    expect(await store.leaseSweep(later)).toHaveProperty("leased.error", null);
+  });
+
   it("are counted up to a maximum, and removed when they are old", async ({ store }) => {
     await leased(store);
     await record(store, ...["x", "y", "z"].map((guid, nth) => attempt({ guid, at: START + nth })));

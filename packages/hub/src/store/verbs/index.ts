@@ -132,6 +132,7 @@ import {
   listRedeliveries,
   recordAttempts,
   requestSweep,
+  retryRedelivery,
 } from "./redelivery.ts";
 import {
   findInstallation,
@@ -442,6 +443,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   ),
   dueRedeliveries: reads(dueRedeliveries),
   changeRedelivery: writes(changeRedelivery),
+  retryRedelivery: writes(retryRedelivery),
   finishSweep: writes(finishSweep),
   getSweep: reads(getSweep),
   listRedeliveries: reads(listRedeliveries),

@@ -178,6 +178,23 @@ export function* changeRedelivery(
   return true;
 }
 
+export function* retryRedelivery(
+  guid: string,
+  at: number,
+  failedAfter: number,
+): Verb<Redelivery | undefined> {
+  const where = "guid = ? AND state <> 'delivered' AND failed_at > ?";
+  const select = `SELECT guid FROM github_redeliveries WHERE ${where}`;
+  if (!(yield* first(select, [guid, failedAfter]))) return undefined;
+  // First the sweep: other transactions lock it before the webhooks.
+  yield* requestSweep(at);
+  return yield* first<Redelivery>(
+    "UPDATE github_redeliveries SET state = 'open', requests = 0, next_at = ?, note = NULL " +
+      `WHERE ${where} RETURNING ${COLUMNS}`,
+    [at, guid, failedAfter],
+  );
+}
+
 export function* finishSweep(
   by: string,
   end: Parameters<RedeliveryStore["finishSweep"]>[1],
