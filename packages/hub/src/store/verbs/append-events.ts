@@ -174,6 +174,10 @@ const eventValues = (tenant: string, seq: number, event: NewEvent, packed: Packe
   packed.pack, packed.pack_at, packed.meta_size, packCheckResult(event.check_result),
 ];
 
+// Constants, because the text of an insert is cached by its columns.
+const TENANT_COLUMNS = ["id", "created_at", "seq", "pending", "bytes"];
+const PENDING_COLUMNS = ["tenant_id", "type", "count"];
+
 function* incrementCounters(
   growths: Map<string, Growth>,
   heads: Map<string, TenantHead>,
@@ -188,14 +192,14 @@ function* incrementCounters(
   // The rows exist. An upsert updates any number of them in one statement.
   yield* insert(
     "tenants",
-    ["id", "created_at", "seq", "pending", "bytes"],
+    TENANT_COLUMNS,
     tenants,
     "ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, " +
       "pending = tenants.pending + excluded.pending, bytes = tenants.bytes + excluded.bytes",
   );
   yield* insert(
     "pending_types",
-    ["tenant_id", "type", "count"],
+    PENDING_COLUMNS,
     types,
     "ON CONFLICT (tenant_id, type) DO UPDATE SET count = pending_types.count + excluded.count",
   );

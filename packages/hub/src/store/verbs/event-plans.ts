@@ -28,6 +28,8 @@ export function* storePlans(
   dialect: Dialect,
   planned: readonly PlannedEvent[],
 ): Verb<TrippedTrigger[]> {
+  // No trigger listens to most events.
+  if (planned.length === 0) return [];
   const guard = yield* loadLoopGuard(dialect, planned);
   const runs = planned.flatMap((one) => one.runs);
   // An input may be gathered into an existing run; the event is then linked to that run.
