@@ -41,6 +41,10 @@ export interface HostPorts {
    * of every timer, as Unix time in milliseconds. The host must start the hub again at that time.
    */
   wakeAt?: (time: number) => void;
+  /**
+   * Schedules the commit of new events, so that concurrent requests join it; by default `timers.defer`.
+   */
+  deferCommit?: Timers["defer"];
   log: Log;
   metrics: HubMetrics;
 }

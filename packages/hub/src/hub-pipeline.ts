@@ -36,7 +36,8 @@ export interface HubPipelineOptions {
 export function createHubPipeline(options: HubPipelineOptions) {
   const { store, ports, settings, seal, newId, tenant } = options;
   const { log, metrics, makeHmacKey, sha256Hex, timers } = ports;
-  const { now, defer } = timers;
+  const { now } = timers;
+  const defer = ports.deferCommit ?? timers.defer;
 
   const readiness = createReadiness({
     check: () => store.checkWritable(now()),

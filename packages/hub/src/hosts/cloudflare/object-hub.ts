@@ -15,6 +15,7 @@ import { ensureAdminToken } from "../../tenants/tokens.ts";
 import { assertSafe } from "../hub-settings.ts";
 import { createAlarmTimers } from "./alarm-timers.ts";
 import type { Bindings } from "./bindings.ts";
+import { createCommitSchedule } from "./commit-schedule.ts";
 import { createGuardedFetch, createGuardedWebFetch } from "./guarded-fetch.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { pathOf } from "./live-request.ts";
@@ -53,6 +54,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
   const log = createConsoleLog(settings.logLevel);
   const onError = (error: unknown) => log.error({ err: error }, "a request failed");
   const webFetch: typeof fetch = (...request) => fetch(...request);
+  const commits = createCommitSchedule(timers.defer);
   const ports: HostPorts = {
     fetch: webFetch,
     guardedFetch: createGuardedFetch({ allowPrivate, fetch: webFetch }),
@@ -67,6 +69,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
     sha256Hex,
     timers,
     wakeAt: timers.wakeAt,
+    deferCommit: commits.defer,
     log,
     metrics: createMetrics(),
   };
@@ -93,7 +96,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
   return {
     async fetch(request: Request): Promise<Response> {
       const path = pathOf(request.url);
-      if (bringsEvents(path)) return receive(request);
+      if (bringsEvents(path)) return commits.receive(() => receive(request));
       if (isSocketPath(path) && request.headers.get("upgrade")?.toLowerCase() === "websocket")
         return sockets.accept(request);
       if (isLivePath(path)) return serveSse(hub.live, request, onError);
