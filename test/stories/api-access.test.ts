@@ -83,9 +83,9 @@ const bodies: Record<string, unknown> = {
   "PUT /api/connections/{connection}/authorization": { state: "unknown" },
 };
 
-describe("the OpenAPI document", () => {
+describe.each<Backend>(["SQLite", "workerd"])("the OpenAPI document, on %s", (backend) => {
   it("has the structure of OpenAPI 3.1", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const document = (await api.expect(200, "GET", "/api/openapi.json")).json;
     expect(document.openapi).toBe("3.1.0");
     expect(document.info).toMatchObject({ title: "Signalbox", version: expect.any(String) });
@@ -120,7 +120,7 @@ describe("the OpenAPI document", () => {
   });
 
   it("contains only routes that exist", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     for (const { method, path, route } of await allOperations(api)) {
       const body = method === "GET" ? undefined : (bodies[`${method} ${route}`] ?? {});
       const response = await api.call(method, path, body);
@@ -134,7 +134,7 @@ describe("the OpenAPI document", () => {
   });
 
   it("contains every route of the inbox, and needs no token", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const response = await fetch(`${api.hub.url}/api/openapi.json`);
     expect(response.status).toBe(200);
     const { paths, servers } = (await response.json()) as {
@@ -167,30 +167,35 @@ describe("the OpenAPI document", () => {
   });
 });
 
-it("a request with a method that its path does not support gets 405 with the supported ones", async () => {
-  const api = await startApi();
-  const supported = new Map<string, string[]>(STREAMS.map((path) => [path, ["GET"]]));
-  const all = await allOperations(api, { source: "github", key: "" });
-  // `/api/runs/bulk` also has the form of `/api/runs/{run}`.
-  const isPathOf = (route: string, path: string) =>
-    new RegExp(`^${route.replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
-  for (const { path } of all) {
-    const methods = all.filter(({ route }) => isPathOf(route, path)).map(({ method }) => method);
-    supported.set(path, [...new Set(methods)]);
-  }
-  supported.delete("/webhooks/github/");
-  for (const path of ["/", "/.well-known/oauth-protected-resource"]) supported.set(path, ["GET"]);
-  for (const [path, methods] of supported)
-    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
-      if (methods.includes(method)) continue;
-      const response = await api.call(method, path, undefined, { token: "none" });
-      const what = `${method} ${path}: ${response.text}`;
-      expect([response.status, response.json?.code], what).toEqual([405, "method_not_allowed"]);
-      const allowed = response.headers.get("allow")?.split(", ") ?? [];
-      expect(allowed.filter((one) => one !== "HEAD").toSorted(), what).toEqual(methods.toSorted());
+it.each<Backend>(["SQLite", "workerd"])(
+  "a request with a method that its path does not support gets 405 with the supported ones, on %s",
+  async (backend) => {
+    const api = await startApi(backend);
+    const supported = new Map<string, string[]>(STREAMS.map((path) => [path, ["GET"]]));
+    const all = await allOperations(api, { source: "github", key: "" });
+    // `/api/runs/bulk` also has the form of `/api/runs/{run}`.
+    const isPathOf = (route: string, path: string) =>
+      new RegExp(`^${route.replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
+    for (const { path } of all) {
+      const methods = all.filter(({ route }) => isPathOf(route, path)).map(({ method }) => method);
+      supported.set(path, [...new Set(methods)]);
     }
-  for (const method of ["GET", "POST", "DELETE"]) await api.expect(404, method, "/api/nonsense");
-});
+    supported.delete("/webhooks/github/");
+    for (const path of ["/", "/.well-known/oauth-protected-resource"]) supported.set(path, ["GET"]);
+    for (const [path, methods] of supported)
+      for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+        if (methods.includes(method)) continue;
+        const response = await api.call(method, path, undefined, { token: "none" });
+        const what = `${method} ${path}: ${response.text}`;
+        expect([response.status, response.json?.code], what).toEqual([405, "method_not_allowed"]);
+        const allowed = response.headers.get("allow")?.split(", ") ?? [];
+        expect(allowed.filter((one) => one !== "HEAD").toSorted(), what).toEqual(
+          methods.toSorted(),
+        );
+      }
+    for (const method of ["GET", "POST", "DELETE"]) await api.expect(404, method, "/api/nonsense");
+  },
+);
 
 interface Operation {
   security: { token?: string[] }[];
@@ -200,9 +205,9 @@ interface Operation {
   responses: Record<string, object>;
 }
 
-describe("a token", () => {
+describe.each<Backend>(["SQLite", "workerd"])("a token, on %s", (backend) => {
   it("grants access only to the routes of its scopes", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const ids = await createObjects(api);
     const all = await operations(api, ids);
     const tokens = {
@@ -252,7 +257,7 @@ describe("a token", () => {
   });
 
   it("starts a disabled trigger only with the scope admin", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
     const [trigger, ...rest] = greeting.nodes;
     const off = { ...trigger, parameters: { ...trigger?.parameters, isActive: false } };
@@ -350,124 +355,140 @@ async function readAll(api: Api, ids: Record<string, string>): Promise<unknown> 
   return [unchecked, ...(await Promise.all(paths.map(read)))];
 }
 
-describe.each<Backend>(["SQLite", "PostgreSQL"])("invalid requests, on %s", (backend) => {
-  it("get an error that names the field, and cause no server error", async () => {
-    const api = await startApi(backend);
-    const ids = await createObjects(api);
-    const flow = `/api/flows/${ids.flow}`;
-    const deep = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
-    const raws: [string | Uint8Array<ArrayBuffer>, number][] = [
-      ["{", 400],
-      ["nonsense", 400],
-      ["[]", 400],
-      ["[[]]", 400],
-      ["null", 400],
-      ["5", 400],
-      ['"text"', 400],
-      [deep, 400],
-      [`[${deep}]`, 400],
-      [new Uint8Array([0xff, 0xfe, 0x00]), 400],
-      ['{"name":"\\u0000"}', 400],
-      ['{"\\u0000":1}', 400],
-      ['{"__proto__":{"name":"x"},"constructor":1}', 400],
-      [`{"name":"${"x".repeat(HUGE)}"}`, 413],
-    ];
-    const targets = (await operations(api, ids)).filter(
-      ({ method, path }) =>
-        /POST|PUT|PATCH/.test(method) &&
-        path.startsWith("/api/") &&
-        !/cancel|retry|check|rotate|waiting/.test(path) &&
-        !(method === "POST" && path.endsWith("/authorization")), // has no body
-    );
-    expect(targets.length).toBeGreaterThan(15);
-    for (const { method, path } of targets)
-      for (const [raw, status] of raws) {
-        const response = await api.call(method, path, undefined, { raw });
-        const what = `${method} ${path} ${String(raw).slice(0, 40)}: ${response.text.slice(0, 300)}`;
-        expect(response.status, what).toBe(status);
-        expect(response.headers.get("content-type"), what).toBe("application/problem+json");
-        if (status === 400) expect(response.json.errors[0].path, what).toEqual(expect.any(String));
+describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
+  "invalid requests, on %s",
+  (backend) => {
+    it("get an error that names the field, and cause no server error", async () => {
+      const api = await startApi(backend);
+      const ids = await createObjects(api);
+      const flow = `/api/flows/${ids.flow}`;
+      const deep = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
+      const raws: [string | Uint8Array<ArrayBuffer>, number][] = [
+        ["{", 400],
+        ["nonsense", 400],
+        ["[]", 400],
+        ["[[]]", 400],
+        ["null", 400],
+        ["5", 400],
+        ['"text"', 400],
+        [deep, 400],
+        [`[${deep}]`, 400],
+        [new Uint8Array([0xff, 0xfe, 0x00]), 400],
+        ['{"name":"\\u0000"}', 400],
+        ['{"\\u0000":1}', 400],
+        ['{"__proto__":{"name":"x"},"constructor":1}', 400],
+        [`{"name":"${"x".repeat(HUGE)}"}`, 413],
+      ];
+      const targets = (await operations(api, ids)).filter(
+        ({ method, path }) =>
+          /POST|PUT|PATCH/.test(method) &&
+          path.startsWith("/api/") &&
+          !/cancel|retry|check|rotate|waiting/.test(path) &&
+          !(method === "POST" && path.endsWith("/authorization")), // has no body
+      );
+      expect(targets.length).toBeGreaterThan(15);
+      for (const { method, path } of targets)
+        for (const [raw, status] of raws) {
+          const response = await api.call(method, path, undefined, { raw });
+          const what = `${method} ${path} ${String(raw).slice(0, 40)}: ${response.text.slice(0, 300)}`;
+          expect(response.status, what).toBe(status);
+          expect(response.headers.get("content-type"), what).toBe("application/problem+json");
+          if (status === 400)
+            expect(response.json.errors[0].path, what).toEqual(expect.any(String));
+        }
+
+      const invalid: [string, string, object, string][] = [
+        ["POST", "/api/apps", { slug: "x" }, "name"],
+        ["POST", "/api/apps", { slug: "Not Good", name: "x" }, "slug"],
+        ["POST", "/api/apps", { slug: "x", name: " " }, "name"],
+        ["POST", "/api/apps", { slug: "x", name: "x", more: 1 }, "more"],
+        ["PATCH", "/api/apps/desk", { slug: "y" }, "slug"],
+        ["PATCH", "/api/apps/desk", { name: null }, "name"],
+        ["POST", "/api/apps/desk/flows", { name: 5 }, "name"],
+        ["POST", "/api/apps/desk/flows", { name: "x", nodes: {} }, "nodes"],
+        ["POST", "/api/apps/desk/flows", { name: "x", nodes: [5] }, "nodes.0"],
+        [
+          "POST",
+          "/api/apps/desk/flows",
+          { name: "x", nodes: [{ type: "Return" }] },
+          "nodes.0.name",
+        ],
+        ["POST", "/api/apps/desk/flows", { name: "x", edges: [{ source: "a" }] }, "edges.0.target"],
+        ["PATCH", flow, { version: 5 }, "version"],
+        ["PATCH", flow, { nodes: null }, "nodes"],
+        ["POST", `${flow}/nodes`, { ...intent("x"), slug: "trigger" }, "slug"],
+        ["POST", `${flow}/nodes`, { ...intent("x"), position: { x: "1", y: 2 } }, "position.x"],
+        ["POST", `${flow}/nodes`, { ...intent("x"), parameters: [] }, "parameters"],
+        ["PATCH", `${flow}/nodes/end`, { id: "other" }, "id"],
+        ["PATCH", `${flow}/nodes/end`, { type: "Code" }, "type"],
+        ["POST", `${flow}/publish`, { note: 5 }, "note"],
+        ["POST", `${flow}/rollback`, { version: "1" }, "version"],
+        ["POST", `${flow}/rollback`, { version: 1.5 }, "version"],
+        ["POST", `${flow}/rollback`, { version: 1e300 }, "version"],
+        ["POST", `${flow}/runs`, { input: {} }, "trigger"],
+        ["POST", `${flow}/runs`, { trigger: "say_hello", input: [] }, "input"],
+        ["POST", `${flow}/runs?wait=maybe`, { trigger: "say_hello" }, "wait"],
+        ["PUT", "/api/secrets/KEY", { value: 5 }, "value"],
+        ["PUT", "/api/secrets/KEY", { value: "" }, "value"],
+        ["PUT", "/api/secrets/KEY", { value: "seven77" }, "value"],
+        ["PUT", "/api/secrets/KEY", { value: "long enough\n" }, "value"],
+        ["PUT", "/api/secrets/KEY", { value: " long enough" }, "value"],
+        ["POST", "/api/sources", { kind: "nonsense" }, "kind"],
+        ["POST", "/api/sources", { kind: "stripe", config: { x: 1 } }, "config"],
+        ["POST", "/api/sources", { kind: "generic", config: { x: 1 } }, "config"],
+        [
+          "PATCH",
+          `/api/sources/${ids.source}`,
+          { rotate: { grace_hours: -1 } },
+          "rotate.grace_hours",
+        ],
+        ["POST", "/api/tokens", { name: "x", scopes: ["everything"] }, "scopes.0"],
+        ["POST", "/api/tokens", { name: "x", days: 0 }, "days"],
+        ["POST", "/api/tokens", { name: "x", tenants: ["nope"] }, "tenants"],
+      ];
+      for (const [method, path, body, field] of invalid) {
+        const response = await api.call(method, path, body);
+        const what = `${method} ${path} ${JSON.stringify(body)}: ${response.text}`;
+        expect(response.status, what).toBe(400);
+        expect(
+          response.json.errors
+            .map((one: { path: string; message: string }) => `${one.path} ${one.message}`)
+            .join("; "),
+          what,
+        ).toContain(field);
       }
 
-    const invalid: [string, string, object, string][] = [
-      ["POST", "/api/apps", { slug: "x" }, "name"],
-      ["POST", "/api/apps", { slug: "Not Good", name: "x" }, "slug"],
-      ["POST", "/api/apps", { slug: "x", name: " " }, "name"],
-      ["POST", "/api/apps", { slug: "x", name: "x", more: 1 }, "more"],
-      ["PATCH", "/api/apps/desk", { slug: "y" }, "slug"],
-      ["PATCH", "/api/apps/desk", { name: null }, "name"],
-      ["POST", "/api/apps/desk/flows", { name: 5 }, "name"],
-      ["POST", "/api/apps/desk/flows", { name: "x", nodes: {} }, "nodes"],
-      ["POST", "/api/apps/desk/flows", { name: "x", nodes: [5] }, "nodes.0"],
-      ["POST", "/api/apps/desk/flows", { name: "x", nodes: [{ type: "Return" }] }, "nodes.0.name"],
-      ["POST", "/api/apps/desk/flows", { name: "x", edges: [{ source: "a" }] }, "edges.0.target"],
-      ["PATCH", flow, { version: 5 }, "version"],
-      ["PATCH", flow, { nodes: null }, "nodes"],
-      ["POST", `${flow}/nodes`, { ...intent("x"), slug: "trigger" }, "slug"],
-      ["POST", `${flow}/nodes`, { ...intent("x"), position: { x: "1", y: 2 } }, "position.x"],
-      ["POST", `${flow}/nodes`, { ...intent("x"), parameters: [] }, "parameters"],
-      ["PATCH", `${flow}/nodes/end`, { id: "other" }, "id"],
-      ["PATCH", `${flow}/nodes/end`, { type: "Code" }, "type"],
-      ["POST", `${flow}/publish`, { note: 5 }, "note"],
-      ["POST", `${flow}/rollback`, { version: "1" }, "version"],
-      ["POST", `${flow}/rollback`, { version: 1.5 }, "version"],
-      ["POST", `${flow}/rollback`, { version: 1e300 }, "version"],
-      ["POST", `${flow}/runs`, { input: {} }, "trigger"],
-      ["POST", `${flow}/runs`, { trigger: "say_hello", input: [] }, "input"],
-      ["POST", `${flow}/runs?wait=maybe`, { trigger: "say_hello" }, "wait"],
-      ["PUT", "/api/secrets/KEY", { value: 5 }, "value"],
-      ["PUT", "/api/secrets/KEY", { value: "" }, "value"],
-      ["PUT", "/api/secrets/KEY", { value: "seven77" }, "value"],
-      ["PUT", "/api/secrets/KEY", { value: "long enough\n" }, "value"],
-      ["PUT", "/api/secrets/KEY", { value: " long enough" }, "value"],
-      ["POST", "/api/sources", { kind: "nonsense" }, "kind"],
-      ["POST", "/api/sources", { kind: "stripe", config: { x: 1 } }, "config"],
-      ["POST", "/api/sources", { kind: "generic", config: { x: 1 } }, "config"],
-      [
-        "PATCH",
-        `/api/sources/${ids.source}`,
-        { rotate: { grace_hours: -1 } },
-        "rotate.grace_hours",
-      ],
-      ["POST", "/api/tokens", { name: "x", scopes: ["everything"] }, "scopes.0"],
-      ["POST", "/api/tokens", { name: "x", days: 0 }, "days"],
-      ["POST", "/api/tokens", { name: "x", tenants: ["nope"] }, "tenants"],
-    ];
-    for (const [method, path, body, field] of invalid) {
-      const response = await api.call(method, path, body);
-      const what = `${method} ${path} ${JSON.stringify(body)}: ${response.text}`;
-      expect(response.status, what).toBe(400);
-      expect(
-        response.json.errors
-          .map((one: { path: string; message: string }) => `${one.path} ${one.message}`)
-          .join("; "),
-        what,
-      ).toContain(field);
-    }
-
-    for (const query of ["limit=0", "limit=101", "limit=1.5", "limit=x", "more=1", "cursor=%00"]) {
-      for (const path of ["/api/apps", "/api/apps/desk/flows", "/api/runs", "/api/events"]) {
-        const response = await api.call("GET", `${path}?${query}`);
-        expect([response.status, response.json.errors?.length], `${path}?${query}`).toEqual([
-          400, 1,
-        ]);
+      for (const query of [
+        "limit=0",
+        "limit=101",
+        "limit=1.5",
+        "limit=x",
+        "more=1",
+        "cursor=%00",
+      ]) {
+        for (const path of ["/api/apps", "/api/apps/desk/flows", "/api/runs", "/api/events"]) {
+          const response = await api.call("GET", `${path}?${query}`);
+          expect([response.status, response.json.errors?.length], `${path}?${query}`).toEqual([
+            400, 1,
+          ]);
+        }
       }
-    }
-    for (const path of ["/api/apps/%00", "/api/flows/%00", `${flow}/nodes/%00`, "/api/runs/%00"])
-      for (const method of ["GET", "PATCH", "DELETE"]) {
-        const { status } = await api.call(method, path, method === "GET" ? undefined : {});
-        expect([400, 404, 405], `${method} ${path}`).toContain(status);
-      }
-    await api.expect(400, "GET", "/api/runs?status=nonsense");
-    await api.expect(400, "GET", "/api/events/nonsense");
-    for (const id of ["%zz", "%F0%9F%98%80", "'; DROP TABLE flows; --", "x".repeat(5_000)])
-      await api.expect(404, "GET", `/api/flows/${id}`);
-    // Another origin.
-    const foreign = { headers: { origin: "https://evil.example" } };
-    expect((await api.expect(403, "GET", "/api/apps", undefined, foreign)).json.code).toBe(
-      "foreign_origin",
-    );
-    expect((await api.expect(200, "GET", flow)).json.revision).toBe(2);
-    expect(api.hub.output()).not.toMatch(/(request|operation) failed/);
-  }, 300_000);
-});
+      for (const path of ["/api/apps/%00", "/api/flows/%00", `${flow}/nodes/%00`, "/api/runs/%00"])
+        for (const method of ["GET", "PATCH", "DELETE"]) {
+          const { status } = await api.call(method, path, method === "GET" ? undefined : {});
+          expect([400, 404, 405], `${method} ${path}`).toContain(status);
+        }
+      await api.expect(400, "GET", "/api/runs?status=nonsense");
+      await api.expect(400, "GET", "/api/events/nonsense");
+      for (const id of ["%zz", "%F0%9F%98%80", "'; DROP TABLE flows; --", "x".repeat(5_000)])
+        await api.expect(404, "GET", `/api/flows/${id}`);
+      // Another origin.
+      const foreign = { headers: { origin: "https://evil.example" } };
+      expect((await api.expect(403, "GET", "/api/apps", undefined, foreign)).json.code).toBe(
+        "foreign_origin",
+      );
+      expect((await api.expect(200, "GET", flow)).json.revision).toBe(2);
+      expect(api.hub.output()).not.toMatch(/(request|operation) failed/);
+    }, 300_000);
+  },
+);

@@ -28,7 +28,7 @@ const TOOLS = [
 ];
 
 /** A hub with a secret key and a connection to a server with the tool `add_label`. */
-async function startWorld(backend?: Backend) {
+async function startWorld(backend: Backend) {
   const labelled: Result[] = [];
   const tracker = await serveSdk2(
     {
@@ -222,9 +222,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("automations on %s",
   });
 });
 
-describe("the tools for automations", () => {
+describe.each<Backend>(["SQLite", "workerd"])("the tools for automations, on %s", (backend) => {
   it("are listed and callable only with the scope admin", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     expect((await connect(api)).names).toEqual(expect.arrayContaining(TOOLS));
     const token = await api.token("--scope", "inbox:read,inbox:write,flows:call");
     const reader = await connect(api, token);
@@ -237,7 +237,7 @@ describe("the tools for automations", () => {
   });
 
   it("create a schedule and a tool, run them by hand, and remove a trigger", async () => {
-    const { api, agent, model, labelled } = await startWorld();
+    const { api, agent, model, labelled } = await startWorld(backend);
     const [connection] = (await agent.use("CONNECTION_LIST")).connections;
     const created = await agent.use("AUTOMATION_CREATE", {
       name: "Tidy up",
@@ -286,7 +286,7 @@ describe("the tools for automations", () => {
   });
 
   it("show what the server of a connection says to a trigger", async () => {
-    const { agent, model } = await startWorld();
+    const { agent, model } = await startWorld(backend);
     const [connection] = (await agent.use("CONNECTION_LIST")).connections;
     const { id } = await agent.use("AUTOMATION_CREATE", {
       name: "On storms",
@@ -300,7 +300,7 @@ describe("the tools for automations", () => {
   });
 
   it("save drafts, which run only after they are published", async () => {
-    const { agent, model } = await startWorld();
+    const { agent, model } = await startWorld(backend);
     const draft = await agent.use("AUTOMATION_CREATE", {
       name: "Draft",
       ...agentOf(model.url),
@@ -330,7 +330,7 @@ describe("the tools for automations", () => {
   });
 
   it("reject mistakes with the field and the fix, and create nothing", async () => {
-    const { api, agent, model } = await startWorld();
+    const { api, agent, model } = await startWorld(backend);
     const create = (given: object) =>
       agent.fail("AUTOMATION_CREATE", { name: "X", ...agentOf(model.url), ...given });
     const trigger = (given: object) => create({ triggers: [given] });
@@ -394,7 +394,7 @@ describe("the tools for automations", () => {
   });
 
   it("keep tenants apart", async () => {
-    const api = await startApi("SQLite", { SIGNALBOX_TENANCY: "github" });
+    const api = await startApi(backend, { SIGNALBOX_TENANCY: "github" });
     const agents = await Promise.all(
       ["1", "2"].map(async (tenant) =>
         connect(api, await api.token("--scope", "admin", "--tenant", tenant)),

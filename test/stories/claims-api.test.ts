@@ -93,16 +93,16 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
   },
 );
 
-describe("claims of workers", () => {
+describe.each<Backend>(["SQLite", "workerd"])("claims, on %s", (backend) => {
   it("preserve large integers of the payload", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const id = await sendEvent(api, '{"id":12345678901234567890}');
     const { text } = await api.expect(200, "POST", `/api/events/${id}/claim`, { worker: "one" });
     expect(text).toContain('"payload":{"id":12345678901234567890}');
   });
 
   it("need the scope inbox:write and valid fields", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const id = await sendEvent(api);
     const reader = await api.token("--scope", "inbox:read");
     for (const action of ["claim", "release"])

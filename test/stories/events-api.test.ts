@@ -176,9 +176,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
   });
 });
 
-describe("endpoints", () => {
+describe.each<Backend>(["SQLite", "workerd"])("endpoints, on %s", (backend) => {
   it("are created with a secret that is shown once, accept its signatures, and rotate the secret", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const made = await api.expect(201, "POST", "/api/sources", { kind: "github", name: "Repo" });
     expect(made.headers.get("cache-control")).toBe("no-store");
     const { id, url, secret } = made.json;
@@ -226,7 +226,7 @@ describe("endpoints", () => {
   });
 
   it("accept only the configuration of their kind", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const config = { header: "x-signature" };
     const made = (await api.expect(201, "POST", "/api/sources", { kind: "generic", config })).json;
     expect(made).toMatchObject({ config, name: expect.any(String) });
@@ -243,9 +243,9 @@ describe("endpoints", () => {
   });
 });
 
-describe("tokens", () => {
+describe.each<Backend>(["SQLite", "workerd"])("tokens, on %s", (backend) => {
   it("are created, shown once, listed without the secret, and revoked", async () => {
-    const api = await startApi();
+    const api = await startApi(backend);
     const made = await api.expect(201, "POST", "/api/tokens", {
       name: "laptop",
       scopes: ["inbox:read"],
