@@ -85,9 +85,9 @@ describe.each([
   }, 240_000);
 });
 
-describe("field notes", () => {
+describe.each(["SQLite", "workerd"] as const)("field notes, on %s", (backend) => {
   it("removing one trigger does not revoke the token that its siblings use", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     await story.publish(three);
     await story.untilStates(ACTIVE);
     for (const left of [["there", "closed"], ["closed"]]) {
@@ -98,7 +98,7 @@ describe("field notes", () => {
   }, 120_000);
 
   it("pause and resume does not kill a trigger", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     const [trigger] = both;
     await story.publish([trigger]);
     await story.untilStates({ here: "active" });
@@ -111,7 +111,7 @@ describe("field notes", () => {
   }, 120_000);
 
   it("{ success: false } is a failure, is shown, and is retried", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     await story.server.switch({ answer: "no" });
     await story.publish(both);
     await story.untilStates({ here: "failed", there: "failed" });
@@ -124,7 +124,7 @@ describe("field notes", () => {
   }, 120_000);
 
   it("a failure is shown in the server's own words, and does not affect other types", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     await story.server.switch({ answer: "error", type: "issue.closed" });
     await story.publish(three);
     await story.untilStates({ ...ACTIVE, closed: "failed" });
@@ -136,7 +136,7 @@ describe("field notes", () => {
   }, 120_000);
 
   it("a time-out does not rotate a working token away", async () => {
-    const story = await startTriggerStory();
+    const story = await startTriggerStory({ backend });
     await story.publish(both);
     await story.untilStates({ here: "active", there: "active" });
     const [{ id = "" } = {}] = await story.subscriptions();
@@ -161,38 +161,46 @@ describe("field notes", () => {
   }, 240_000);
 });
 
-it("rotates the token on request; the server's former token works until it has the new one", async () => {
-  const story = await startTriggerStory();
-  await story.publish(both);
-  await story.untilStates({ here: "active", there: "active" });
-  const tokenOf = async () =>
-    (await story.server.state()).kept[story.connection]?.credentials?.callbackToken;
-  const former = await tokenOf();
-  const [{ id = "" } = {}] = await story.subscriptions();
-  await story.call("POST", `/api/connections/${story.connection}/subscriptions/${id}/rotate`);
-  await expect.poll(tokenOf, { timeout: MAX_WAIT_MS }).not.toBe(former);
-  await fire(story, "issue.opened", "hub", ["here"]);
-  const response = await fetch(`${story.hub().url}/api/trigger-callback`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${former}`, "content-type": "application/json" },
-    body: JSON.stringify({ type: "issue.opened", data: { repo: "web", n: -1 } }),
-  });
-  expect(response.status).toBe(202);
-}, 120_000);
+it.each(["SQLite", "workerd"] as const)(
+  "rotates the token on request; the server's former token works until it has the new one, on %s",
+  async (backend) => {
+    const story = await startTriggerStory({ backend });
+    await story.publish(both);
+    await story.untilStates({ here: "active", there: "active" });
+    const tokenOf = async () =>
+      (await story.server.state()).kept[story.connection]?.credentials?.callbackToken;
+    const former = await tokenOf();
+    const [{ id = "" } = {}] = await story.subscriptions();
+    await story.call("POST", `/api/connections/${story.connection}/subscriptions/${id}/rotate`);
+    await expect.poll(tokenOf, { timeout: MAX_WAIT_MS }).not.toBe(former);
+    await fire(story, "issue.opened", "hub", ["here"]);
+    const response = await fetch(`${story.hub().url}/api/trigger-callback`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${former}`, "content-type": "application/json" },
+      body: JSON.stringify({ type: "issue.opened", data: { repo: "web", n: -1 } }),
+    });
+    expect(response.status).toBe(202);
+  },
+  120_000,
+);
 
-it("removes the subscriptions from the server before a deleted connection is gone", async () => {
-  const story = await startTriggerStory();
-  await story.publish(three);
-  await story.untilStates(ACTIVE);
-  const kept = (await story.server.state()).kept[story.connection];
-  await story.call("DELETE", `/api/connections/${story.connection}`);
-  await expect
-    .poll(async () => (await story.server.state()).kept, { timeout: MAX_WAIT_MS })
-    .toEqual({});
-  const response = await fetch(`${story.hub().url}/api/trigger-callback`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${kept?.credentials?.callbackToken}` },
-    body: JSON.stringify({ type: "issue.opened" }),
-  });
-  expect(response.status).toBe(410);
-}, 120_000);
+it.each(["SQLite", "workerd"] as const)(
+  "removes the subscriptions from the server before a deleted connection is gone, on %s",
+  async (backend) => {
+    const story = await startTriggerStory({ backend });
+    await story.publish(three);
+    await story.untilStates(ACTIVE);
+    const kept = (await story.server.state()).kept[story.connection];
+    await story.call("DELETE", `/api/connections/${story.connection}`);
+    await expect
+      .poll(async () => (await story.server.state()).kept, { timeout: MAX_WAIT_MS })
+      .toEqual({});
+    const response = await fetch(`${story.hub().url}/api/trigger-callback`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${kept?.credentials?.callbackToken}` },
+      body: JSON.stringify({ type: "issue.opened" }),
+    });
+    expect(response.status).toBe(410);
+  },
+  120_000,
+);
