@@ -5,7 +5,7 @@ import { createDatabase } from "../../../../test/support/postgres.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { allSteps } from "../store/contract/run-sample.ts";
+import { allSteps, claimExactly, sampleStep, save } from "../store/contract/run-sample.ts";
 import type { WrittenStep } from "../store/run-store.ts";
 import { StorageUnavailable } from "../store/storage-unavailable.ts";
 import type { Store } from "../store/store.ts";
@@ -154,14 +154,16 @@ describe("a runner", () => {
   });
 
   inFixture("fails a run that exceeds the maximum number of steps", async (f) => {
-    const body = Array.from({ length: 11 }, (_, at) => probe(`p${at}`));
-    const make = await f.publish(
-      [start, node("each", "ForEach", { items: "{{ trigger.items }}", atOnce: 20 }), ...body],
-      edges(`start > each.item > ${body.map(({ id }) => id).join(" > ")}`),
-    );
-    const items = Array.from({ length: 10_000 }, (_, at) => at);
-    const { ended } = await f.openRunner({ timers }).start(make({ input: { items } }));
-    expect((await ended).error).toMatchObject({ code: "too_many_steps" });
+    const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
+    const run = make();
+    await f.store.queueRuns([run]);
+    const claimed = await claimExactly(f.store, 1, { now: Date.now() });
+    // Steps are written twice, so 200,000 writes are the limit. Only "a" is left of it.
+    await save(f.store, claimed, { steps: [sampleStep({ nth: 199_998 })] });
+    f.openRunner();
+    await expect.poll(() => f.status(run.id)).toBe("failed");
+    expect((await f.store.getRun(TENANT, run.id))?.error).toMatchObject({ code: "too_many_steps" });
+    expect(f.calls).toEqual(["a a 1"]);
   });
 
   inFixture("claims again after errors of the store", async (f) => {
