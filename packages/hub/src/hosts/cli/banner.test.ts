@@ -54,6 +54,20 @@ describe("the banner", () => {
     );
   });
 
+  it("describes the GitHub App if every account is a tenant, not a repository's webhook", () => {
+    const env = { SIGNALBOX_TENANCY: "github", SIGNALBOX_PUBLIC_URL: "https://hub.example" };
+    const text = bannerOf(env);
+    expect(text).not.toContain("Add webhook");
+    expect(text).toContain("Developer settings → GitHub Apps");
+    expect(text).toMatch(/Webhook URL +https:\/\/hub\.example\/webhooks\/github\n/);
+    expect(text).toMatch(/Callback URL +https:\/\/hub\.example\/oauth\/callback\n/);
+    expect(text).toMatch(/Install +.*set GITHUB_APP_SLUG/);
+    expect(
+      bannerOf({ ...env, GITHUB_APP_SLUG: "my-app", GITHUB_URL: "https://ghe.example/" }),
+    ).toMatch(/Install +https:\/\/ghe\.example\/apps\/my-app\/installations\/new\n/);
+    expect(bannerOf({})).toMatch(/Settings → Webhooks → Add webhook/);
+  });
+
   it("warns if the public hub has no proxy header", () => {
     const env = { SIGNALBOX_PUBLIC_URL: "https://hub.example" };
     expect(bannerOf(env)).toMatch(/SIGNALBOX_PROXY_HEADER.*GITHUB_IP_ALLOWLIST=off/s);

@@ -1,3 +1,4 @@
+import { githubSettings } from "../github-settings.ts";
 import { lacksProxyHeader } from "../hub-settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";
 import type { Settings } from "../settings.ts";
@@ -7,7 +8,6 @@ import { bold, cyan, dim, green, yellow } from "./style.ts";
 /** The text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
 export function banner(hub: RunningHub, settings: Settings, version: string): string {
   const { local, sender } = addressesOf(hub, settings);
-  const webhook = `${sender}/webhooks/github`;
   const sameHub = sameHubFlags(settings, ["flag", "environment"]);
   const command = (text: string) => `npx signalbox ${text}${sameHub}`;
   const owner = settings.tenancy === "github" ? " --tenant ACCOUNT_ID" : "";
@@ -44,10 +44,9 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     `  ${bold("First event")}   ${dim("in another terminal, in this folder")}`,
     `    ${command(`send github issues --action opened${owner}`)}`,
     "",
-    `  ${bold("GitHub")}   ${dim("Settings → Webhooks → Add webhook")}`,
-    `    Payload URL    ${webhook}`,
-    "    Content type   application/json",
-    `    Secret         ${settings.secrets.github?.length ? "the value of GITHUB_WEBHOOK_SECRET" : "generate one (openssl rand -hex 32) and start the hub with GITHUB_WEBHOOK_SECRET=…"}`,
+    ...(settings.tenancy === "github"
+      ? describeApp(sender, settings)
+      : describeWebhook(sender, settings)),
     ...(settings.publicUrl
       ? []
       : [
@@ -71,6 +70,33 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
   );
   return lines.join("\n");
 }
+
+const describeWebhook = (sender: string, settings: Settings): string[] => [
+  `  ${bold("GitHub")}   ${dim("Settings → Webhooks → Add webhook")}`,
+  `    Payload URL    ${sender}/webhooks/github`,
+  "    Content type   application/json",
+  `    Secret         ${describeSecret(settings)}`,
+];
+
+/** Webhooks of repositories name no installation, so they have no tenant. */
+function describeApp(sender: string, settings: Settings): string[] {
+  const { url, slug } = githubSettings(settings);
+  const install = slug
+    ? `${url}/apps/${slug}/installations/new`
+    : "Install App, on the page of the App; set GITHUB_APP_SLUG to see the link here";
+  return [
+    `  ${bold("GitHub App")}   ${dim("Settings → Developer settings → GitHub Apps")}`,
+    `    Webhook URL      ${sender}/webhooks/github`,
+    `    Webhook secret   ${describeSecret(settings)}`,
+    `    Callback URL     ${sender}/oauth/callback`,
+    `    Install          ${install}`,
+  ];
+}
+
+const describeSecret = ({ secrets }: Settings): string =>
+  secrets.github?.length
+    ? "the value of GITHUB_WEBHOOK_SECRET"
+    : "generate one (openssl rand -hex 32) and start the hub with GITHUB_WEBHOOK_SECRET=…";
 
 /** For this machine, and for senders; the latter is unknown if the hub listens on all addresses. */
 function addressesOf(hub: RunningHub, { publicUrl }: Settings) {
