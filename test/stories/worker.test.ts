@@ -11,6 +11,7 @@ import { fixedPort } from "../support/fixed-port.ts";
 import { edge, node } from "../support/flow-samples.ts";
 import type { HubProcess } from "../support/hub-process.ts";
 import { openSse } from "../support/sse.ts";
+import { tempFolder } from "../support/temp-folder.ts";
 import { MAX_WAIT_MS, WAIT } from "../support/timeouts.ts";
 import { startWorkerProcess } from "../support/worker-process.ts";
 
@@ -142,4 +143,19 @@ it("continues a run after a kill by its alarm, without a request", async () => {
   const restarted = await startWorkerProcess({ data, env });
   onTestFinished(async () => void (await restarted.stop("SIGKILL")));
   await expect.poll(() => called).toEqual(["/later"]);
+});
+
+it("reports a missing binding as a problem", async () => {
+  const worker = await startWorkerProcess({
+    data: tempFolder(),
+    env: { SIGNALBOX_TOKEN: "the-token-of-the-operator", GITHUB_WEBHOOK_SECRET: "s".repeat(32) },
+    classes: { TENANT_REGISTRY: "TenantRegistry" },
+  });
+  onTestFinished(async () => void (await worker.stop()));
+  const response = await fetch(`${worker.url}/healthz`);
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({
+    code: "misconfigured",
+    detail: expect.stringContaining("the binding WEBHOOK_STORE"),
+  });
 });

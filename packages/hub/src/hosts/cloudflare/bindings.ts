@@ -12,6 +12,13 @@ export interface Bindings {
   ASSETS: Fetcher;
 }
 
+export const bindingNames = [
+  "TENANT_REGISTRY",
+  "WEBHOOK_STORE",
+  "WEBHOOK_MCP_AGENT",
+  "ASSETS",
+] as const satisfies (keyof Bindings)[];
+
 export const registryObject = (env: Bindings) => env.TENANT_REGISTRY.getByName("global");
 export const storeObject = (env: Bindings, tenant: string) =>
   env.WEBHOOK_STORE.getByName(`store-${tenant}`);

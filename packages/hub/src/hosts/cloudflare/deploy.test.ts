@@ -9,11 +9,11 @@ const HUB = join(import.meta.dirname, "../../..");
 /** It comes with @cloudflare/vitest-plugin. */
 const WRANGLER = join(HUB, "../../node_modules/wrangler/bin/wrangler.js");
 
-it.each(["production", "preview"])("can be deployed to %s", async (environment) => {
+function dryRun(...args: string[]) {
   const folder = tempFolder();
-  const { stdout } = await promisify(execFile)(
+  return promisify(execFile)(
     process.execPath,
-    [WRANGLER, "deploy", "--dry-run", "--env", environment, "--outdir", join(folder, "out")],
+    [WRANGLER, "deploy", "--dry-run", "--outdir", join(folder, "out"), ...args],
     {
       cwd: HUB,
       env: {
@@ -24,8 +24,21 @@ it.each(["production", "preview"])("can be deployed to %s", async (environment) 
       },
     },
   );
+}
+
+it.each([
+  ["--env", "production"],
+  ["--env", "preview"],
+  // The top level, which `wrangler dev` runs without --env.
+  ["--name", "another"],
+])("can be deployed with %s %s", async (...args) => {
+  const { stdout } = await dryRun(...args);
   for (const binding of ["TENANT_REGISTRY", "WEBHOOK_STORE", "WEBHOOK_MCP_AGENT", "ASSETS"])
     expect(stdout).toContain(`env.${binding}`);
   // The limit of Cloudflare's free plan is 3 MB.
   expect(Number(/gzip: ([\d.]+) KiB/.exec(stdout)?.[1])).toBeLessThan(2_000);
+});
+
+it("is not deployed to production without --env", async () => {
+  await expect(dryRun()).rejects.toThrow("You need to provide the name of your worker");
 });

@@ -5,6 +5,7 @@ import { hubSettings } from "../hub-settings.ts";
 import { readSettings, type Settings, SettingsError } from "../settings.ts";
 import { settingsInForce } from "../settings-in-force.ts";
 import { version } from "../version.ts";
+import { type Bindings, bindingNames } from "./bindings.ts";
 
 /** Every request that an object reads shares its 128 MB of memory. */
 const BODY_BUDGET_BYTES = 48 * 1024 * 1024;
@@ -13,7 +14,7 @@ const SWEEP_EVERY_MS = 60 * 60 * 1000;
 
 const cache = new WeakMap<object, Settings>();
 
-/** Throws if a setting is invalid, or if one is missing that only a machine can do without. */
+/** Throws if a setting is invalid, or if a binding or a setting is missing that only a machine can do without. */
 export function readWorkerSettings(env: object): Settings {
   const settings = cache.get(env) ?? parseSettings(env);
   cache.set(env, settings);
@@ -26,6 +27,9 @@ function parseSettings(env: object): Settings {
   );
   const settings = readSettings({ flags: {}, env: variables, file: {} });
   const missing = [
+    ...bindingNames
+      .filter((name) => (env as Partial<Bindings>)[name] === undefined)
+      .map((name) => `the binding ${name} (see packages/hub/wrangler.jsonc)`),
     settings.publicUrl === undefined && "SIGNALBOX_PUBLIC_URL, the URL of this Worker",
     settings.key === undefined &&
       "SIGNALBOX_KEY, which encrypts stored secrets: openssl rand -base64 32 | npx wrangler secret put SIGNALBOX_KEY",
