@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { githubSettings } from "../github-settings.ts";
+import { assertSafe } from "../hub-settings.ts";
+import { readSettings } from "../settings.ts";
 
 const root = join(import.meta.dirname, "../../../../..");
 const pages = [
@@ -33,4 +36,19 @@ it("prints commands that run as printed: with npx", () => {
       .map((line) => `${file}: ${line.trim()}`),
   );
   expect(found).toEqual([]);
+});
+
+it("documents a hub for sign-in with GitHub that starts", () => {
+  const page = readFileSync(join(root, "docs/sign-in.md"), "utf8");
+  const [, block = ""] = /```sh\n(.*?npx signalbox serve)\n```/s.exec(page) ?? [];
+  const env = Object.fromEntries(
+    [...block.matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name, value = ""]) => [
+      name,
+      value.replace("…", "0123456789abcdef"),
+    ]),
+  );
+  const settings = readSettings({ flags: {}, env, file: {} });
+  expect(settings.tenancy).toBe("github");
+  expect(githubSettings(settings).client).toBeDefined();
+  expect(() => assertSafe(settings, 0)).not.toThrow();
 });
