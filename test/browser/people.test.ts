@@ -4,10 +4,10 @@ import { findBarriers, useUi } from "./support/ui.ts";
 
 const github = await startFakeGithub();
 afterAll(() => github.close());
-for (const login of ["ada", "bob"]) github.addUser(login);
+for (const login of ["ada", "bob", "cyd"]) github.addUser(login);
 const acme = github.addOrganization("acme");
 github.setMember("acme", "ada", { role: "admin" });
-github.install("acme");
+const acmeApp = github.install("acme");
 
 const ui = useUi({
   ...github.env,
@@ -85,4 +85,46 @@ it("lets a person of several tenants switch between them", async () => {
   await page.getByRole("menuitem", { name: "Switch tenant" }).click();
   await page.getByRole("button", { name: String(own.id) }).click();
   await page.getByText(new RegExp(`^${own.id} · `)).waitFor();
+});
+
+it("leaves a tenant that a person has lost, and shows nothing of it in the next one", async () => {
+  const beta = github.addOrganization("beta");
+  const installations = [acmeApp, github.install("beta")];
+  github.setMember("acme", "cyd");
+  github.setMember("beta", "cyd", { role: "admin" });
+  github.webhook.url = `${ui.url()}/webhooks/github`;
+  for (const { id, account } of installations) {
+    const sent = await github.sendWebhook("issues", {
+      action: "opened",
+      issue: { number: 1, title: `An issue of ${account.login}` },
+      installation: { id },
+      repository: { full_name: `${account.login}/web`, owner: account },
+      sender: { login: "ada" },
+    });
+    expect(sent).toMatchObject({ statusCode: 202 });
+  }
+  const { page } = await signIn("cyd", "/inbox");
+  await page.getByRole("button", { name: "acme" }).click();
+  await page.getByText("An issue of acme").waitFor();
+  await page.getByText(/^acme · /).waitFor();
+  await page.getByText("Live", { exact: true }).waitFor();
+  const streams: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().includes("/api/live")) streams.push(request.url());
+  });
+
+  github.removeMember("acme", "cyd");
+  await page.getByText("You no longer have access to acme.").waitFor();
+  await page.getByText("An issue of acme").waitFor({ state: "detached" });
+  expect(await findBarriers(page)).toEqual([]);
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByText("An issue of beta").waitFor();
+  await page.getByText(/^beta · /).waitFor();
+  await page.getByRole("link", { name: "Flows" }).waitFor();
+  expect(await page.getByText("An issue of acme").count()).toBe(0);
+  const tenants = streams.map((url) => new URL(url).searchParams.get("tenant"));
+  expect(tenants).not.toContain(null);
+  // The cursor of one log says nothing about another.
+  const first = streams[tenants.indexOf(String(beta.id))] ?? "";
+  expect(new URL(first).searchParams.get("after")).toBeNull();
 });

@@ -30,6 +30,7 @@ it("forgets the tenant at the next sign-in", async () => {
 });
 
 it.each(THEMES)("lists the tenants, and says if that fails (%s)", async (colorScheme) => {
+  const octo = { id: "42", name: "octo", pending: 3, created_at: "2026-11-15T12:00:00.000Z" };
   const responses = [
     {
       status: 409,
@@ -38,7 +39,7 @@ it.each(THEMES)("lists the tenants, and says if that fails (%s)", async (colorSc
     },
     {
       json: {
-        items: [{ id: "42", name: "octo", pending: 3, created_at: "2026-11-15T12:00:00.000Z" }],
+        items: [octo],
         next_cursor: "more",
       },
     },
@@ -48,6 +49,7 @@ it.each(THEMES)("lists the tenants, and says if that fails (%s)", async (colorSc
         next_cursor: null,
       },
     },
+    { json: { items: [octo], next_cursor: null } },
   ];
   const held = Promise.withResolvers<void>();
   const page = await ui.open("/inbox", {
@@ -69,5 +71,5 @@ it.each(THEMES)("lists the tenants, and says if that fails (%s)", async (colorSc
   await page.getByRole("button", { name: "43 1 waiting event" }).waitFor();
   expect(await findBarriers(page)).toEqual([]);
   await page.getByRole("button", { name: "octo 3 waiting events" }).click();
-  await page.getByText(/^42 · /).waitFor();
+  await page.getByText(/^octo · /).waitFor();
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { needsTenant } from "./tenant.ts";
+import { needsTenant, tenantToPin } from "./tenant.ts";
 
 it("asks for a tenant only if the session has several or all", () => {
   expect(needsTenant(["local"], undefined)).toBe(false);
@@ -8,4 +8,12 @@ it("asks for a tenant only if the session has several or all", () => {
   expect(needsTenant(["1", "2"], "2")).toBe(false);
   expect(needsTenant([], undefined)).toBe(true);
   expect(needsTenant([], "42")).toBe(false);
+});
+
+it("pins the only tenant of a person, and no tenant of an operator", () => {
+  const person = { login: "ada" };
+  expect(tenantToPin({ person, tenants: ["1"] }, undefined)).toBe("1");
+  expect(tenantToPin({ person, tenants: ["1"] }, "2")).toBeUndefined();
+  expect(tenantToPin({ person, tenants: ["1", "2"] }, undefined)).toBeUndefined();
+  expect(tenantToPin({ person: null, tenants: ["local"] }, undefined)).toBeUndefined();
 });

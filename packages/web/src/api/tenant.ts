@@ -1,4 +1,4 @@
-/** The tenant that the requests of this tab are about, if the session has several. */
+/** The tenant that the requests of this tab are about, if a tenant must be named. */
 const KEY = "signalbox.tenant";
 
 const read = (): string | undefined => {
@@ -28,6 +28,16 @@ export const isGone = (
   tenant: string | undefined,
 ): boolean =>
   tenant !== undefined && (person !== null || tenants.length > 0) && !tenants.includes(tenant);
+
+/**
+ * The only tenant of a person, which the tab then keeps: the tenants of a person change while the tab is
+ * open, and its caches and its live stream belong to one tenant.
+ */
+export const tenantToPin = (
+  { person, tenants }: { person: unknown; tenants: readonly string[] },
+  tenant: string | undefined,
+): string | undefined =>
+  person !== null && tenant === undefined && tenants.length === 1 ? tenants[0] : undefined;
 
 /** Whether a tenant must be chosen before a page can load. No tenants in the session: all of them. */
 export const needsTenant = (tenants: readonly string[], tenant: string | undefined): boolean =>

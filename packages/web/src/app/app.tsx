@@ -2,13 +2,14 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
 import { Suspense, useState } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
-import { chosenTenant, needsTenant } from "../api/tenant.ts";
+import { chosenTenant, isGone, needsTenant } from "../api/tenant.ts";
 import { ButtonLink } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { Toaster } from "../ui/toast.tsx";
 import { AdminsOnly } from "./admins-only.tsx";
+import { LostTenantPage } from "./lost-tenant-page.tsx";
 import { NoTenantPage } from "./no-tenant-page.tsx";
 import { PageBoundary } from "./page-boundary.tsx";
 import { ROUTES } from "./pages.tsx";
@@ -35,7 +36,8 @@ export function App() {
 }
 
 function SignedIn() {
-  const [tenant, setTenant] = useState(chosenTenant);
+  // The state renders the page again after the choice.
+  const [, setTenant] = useState(chosenTenant);
   const [at] = useLocation();
   const { data: session, error, refetch } = useSession();
   const isAdmin = useIsAdmin();
@@ -44,6 +46,8 @@ function SignedIn() {
   if (session === null) return <SignInPage />;
   if (session.person && session.tenants.length === 0)
     return <NoTenantPage login={session.person.login} hub={session.hub} />;
+  const tenant = chosenTenant();
+  if (tenant !== undefined && isGone(session, tenant)) return <LostTenantPage tenant={tenant} />;
   if (needsTenant(session.tenants, tenant))
     return <TenantPage tenants={session.tenants} onChosen={() => setTenant(chosenTenant())} />;
   return (

@@ -1,4 +1,5 @@
 /** Whether the live stream of this tab is connected, and to which hub. */
+import { useQuery } from "@tanstack/react-query";
 import { ShieldAlert } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
 import { chosenTenant } from "../api/tenant.ts";
@@ -9,6 +10,7 @@ import { Tooltip } from "../ui/tooltip.tsx";
 import { queryClient } from "./query-client.ts";
 import { refreshOnChange } from "./refresh-on-change.ts";
 import { sessionQuery } from "./session.ts";
+import { tenantNameQuery } from "./tenant-name.ts";
 
 const STATES = {
   live: { aspect: "green", name: "Live", note: "Events appear as they arrive." },
@@ -23,6 +25,11 @@ const STATES = {
 export function HubState({ session, children }: { session: Session; children: ReactNode }) {
   const state = useLiveState();
   const { aspect, name, note } = STATES[state];
+  const tenant = chosenTenant();
+  const { data: tenantName = tenant } = useQuery({
+    ...tenantNameQuery(tenant ?? ""),
+    enabled: tenant !== undefined,
+  });
   useLive("changes", refreshOnChange);
   useEffect(() => {
     // A stream does not tell why it ended. If the session has, the page asks to sign in.
@@ -36,7 +43,7 @@ export function HubState({ session, children }: { session: Session; children: Re
         <span className="block truncate">
           {state === "lost"
             ? "Reconnecting…"
-            : [chosenTenant(), new URL(session.hub.url).host].filter(Boolean).join(" · ")}
+            : [tenantName, new URL(session.hub.url).host].filter(Boolean).join(" · ")}
         </span>
       </span>
       {session.hub.accepts_unsigned && (

@@ -2,7 +2,7 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api, toUrl } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
-import { chooseTenant, chosenTenant, isGone } from "../api/tenant.ts";
+import { chooseTenant, chosenTenant, tenantToPin } from "../api/tenant.ts";
 import type { Session, SignInMethods } from "../api/types.ts";
 import { toastError } from "../ui/toast.tsx";
 import { roleIn } from "./role.ts";
@@ -14,7 +14,8 @@ export const sessionQuery = queryOptions({
   queryFn: async (): Promise<Session | null> => {
     try {
       const session = await api.get<Session>("/api/session");
-      if (isGone(session, chosenTenant())) chooseTenant(undefined);
+      const pinned = tenantToPin(session, chosenTenant());
+      if (pinned !== undefined) chooseTenant(pinned);
       return session;
     } catch (error) {
       if (isStatus(error, 401)) return null;

@@ -1,0 +1,14 @@
+/** The name of a tenant; its id if it has no name, or is not among the first of many tenants. */
+import { queryOptions } from "@tanstack/react-query";
+import { api } from "../api/client.ts";
+import type { Page, Tenant } from "../api/types.ts";
+
+export const tenantNameQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["tenant-name", id],
+    queryFn: async (): Promise<string> => {
+      const { items } = await api.get<Page<Tenant>>("/api/tenants", { limit: 100 });
+      return items.find((tenant) => tenant.id === id)?.name ?? id;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
