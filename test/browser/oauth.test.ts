@@ -19,10 +19,10 @@ async function startApp(redirect: string) {
     body: JSON.stringify({ client_name: "Web app", redirect_uris: [redirect] }),
   });
   const { client_id } = (await registered.json()) as { client_id: string };
-  let link = "";
+  let html = "";
   const server = createServer((_, response) => {
     response.setHeader("content-type", "text/html");
-    response.end(`<main><a href="${link}">Connect</a></main>`);
+    response.end(html);
   }).listen(0, "localhost");
   await once(server, "listening");
   onTestFinished(() => void server.close());
@@ -35,8 +35,9 @@ async function startApp(redirect: string) {
     code_challenge: createHash("sha256").update(VERIFIER).digest("base64url"),
     code_challenge_method: "S256",
   });
-  link = `${ui.url()}/oauth/authorize?${query}`.replaceAll("&", "&amp;");
-  return { app, client_id };
+  const link = `${ui.url()}/oauth/authorize?${query}`;
+  html = `<main><a href="${link.replaceAll("&", "&amp;")}">Connect</a></main>`;
+  return { app, client_id, link };
 }
 
 it("a browser that has to sign in continues after that, also by a link in another tab", async () => {
@@ -47,6 +48,21 @@ it("a browser that has to sign in continues after that, also by a link in anothe
   const other = await page.context().newPage();
   await other.goto(await ui.link());
   await page.getByRole("heading", { name: "Connect a device" }).waitFor();
+});
+
+it("fits the pages on the screen of a phone", async () => {
+  const { link } = await startApp("http://localhost/callback");
+  const page = await ui.open("/oauth/device", { viewport: { width: 390, height: 844 } });
+  const expectToFit = async (title: string) => {
+    await page.getByRole("heading", { name: title }).waitFor();
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width, title).toBeLessThanOrEqual(390);
+  };
+  await expectToFit("Connect a device");
+  await page.goto(link);
+  await expectToFit("Allow Web app to use this hub?");
+  await page.goto(`${ui.url()}/oauth/authorize?client_id=${"unknown".repeat(20)}`);
+  await expectToFit("The request cannot be answered");
 });
 
 it("another site gets a code after consent, and is disconnected in the settings", async () => {

@@ -143,8 +143,8 @@ const LOGO = `<svg width="28" height="28" viewBox="0 0 26 26" aria-hidden="true"
 const STYLE = `
 :root{color-scheme:light dark;--page:light-dark(#eef1ed,#0e1412);--plate:light-dark(#fbfcfa,#18211d);--line:light-dark(#d0d8d1,#2a3731);--field:light-dark(#7d8a82,#75857d);--hover:light-dark(#e8ede7,#202b26);--ink:light-dark(#16201b,#e7eee9);--ink-2:light-dark(#45524b,#acbab2);--blue:light-dark(#1d4f9e,#92b9f6);--on-blue:light-dark(#fff,#0a1526);--amber:light-dark(#7f4a00,#f1b751);--amber-tint:light-dark(#f8ead0,#33260d)}
 *{box-sizing:border-box}
-body{margin:0;min-height:100vh;display:grid;place-items:center;padding:24px;background:var(--page);color:var(--ink);font:450 13.5px/20px "Archivo Variable",system-ui,sans-serif}
-main{width:480px;max-width:100%;background:var(--plate);border:1px solid var(--line);border-radius:6px;padding:24px;box-shadow:0 1px 2px rgb(0 0 0/.1),0 4px 14px rgb(0 0 0/.08)}
+body{margin:0;min-height:100vh;display:grid;grid-template-columns:minmax(0,480px);justify-content:center;align-items:center;padding:24px;background:var(--page);color:var(--ink);font:450 13.5px/20px "Archivo Variable",system-ui,sans-serif}
+main{min-width:0;background:var(--plate);border:1px solid var(--line);border-radius:6px;padding:24px;box-shadow:0 1px 2px rgb(0 0 0/.1),0 4px 14px rgb(0 0 0/.08)}
 header{display:flex;align-items:center;gap:12px;font-weight:600;color:var(--ink-2)}
 .head{fill:#18201c;stroke:light-dark(#18201c,#6a7a72)}
 h1{font-size:22px;line-height:28px;font-weight:660;margin:16px 0 12px;overflow-wrap:anywhere}
