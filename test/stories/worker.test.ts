@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
 import { startApi } from "../support/api-client.ts";
-import { deliver } from "../support/deliver.ts";
+import { deliver, SECRET } from "../support/deliver.ts";
 import { clients } from "../support/events-client.ts";
 import { fixedPort } from "../support/fixed-port.ts";
 import { edge, node } from "../support/flow-samples.ts";
@@ -145,17 +145,24 @@ it("continues a run after a kill by its alarm, without a request", async () => {
   await expect.poll(() => called).toEqual(["/later"]);
 });
 
-it("reports a missing binding as a problem", async () => {
-  const worker = await startWorkerProcess({
-    data: tempFolder(),
-    env: { SIGNALBOX_TOKEN: "the-token-of-the-operator", GITHUB_WEBHOOK_SECRET: "s".repeat(32) },
-    classes: { TENANT_REGISTRY: "TenantRegistry" },
-  });
+const SAFE = { SIGNALBOX_TOKEN: "the-token-of-the-operator", GITHUB_WEBHOOK_SECRET: SECRET };
+
+it.each([
+  {
+    missing: "the binding WEBHOOK_STORE",
+    options: { env: SAFE, classes: { TENANT_REGISTRY: "TenantRegistry" } },
+  },
+  {
+    missing: "GITHUB_WEBHOOK_SECRET",
+    options: { env: { SIGNALBOX_TOKEN: SAFE.SIGNALBOX_TOKEN } },
+  },
+])("responds with a problem if it lacks $missing", async ({ missing, options }) => {
+  const worker = await startWorkerProcess({ data: tempFolder(), ...options });
   onTestFinished(async () => void (await worker.stop()));
   const response = await fetch(`${worker.url}/healthz`);
   expect(response.status).toBe(503);
   expect(await response.json()).toMatchObject({
     code: "misconfigured",
-    detail: expect.stringContaining("the binding WEBHOOK_STORE"),
+    detail: expect.stringContaining(missing),
   });
 });

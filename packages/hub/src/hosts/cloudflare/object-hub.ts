@@ -12,7 +12,6 @@ import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
 import { createEvaluateInProcess } from "../../sandbox/evaluate-in-process.ts";
 import type { Store } from "../../store/store.ts";
 import { ensureAdminToken } from "../../tenants/tokens.ts";
-import { assertSafe } from "../hub-settings.ts";
 import { createAlarmTimers } from "./alarm-timers.ts";
 import type { Bindings } from "./bindings.ts";
 import { createCommitSchedule } from "./commit-schedule.ts";
@@ -47,10 +46,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
   const timers = await createAlarmTimers(state.storage);
   wakeForWork(store, timers.wakeAt);
   const resolved = workerHubSettings(settings, { tenant, hasRegistry });
-  if (hasRegistry) {
-    assertSafe(settings, await countSecrets(store));
-    await ensureAdminToken(store, resolved.adminToken, timers.now());
-  }
+  if (hasRegistry) await ensureAdminToken(store, resolved.adminToken, timers.now());
   const log = createConsoleLog(settings.logLevel);
   const onError = (error: unknown) => log.error({ err: error }, "a request failed");
   const webFetch: typeof fetch = (...request) => fetch(...request);
@@ -121,6 +117,3 @@ const wakeForWork = (store: Pick<Store, "subscribe">, wakeAt: (time: number) => 
 
 /** The object itself works on what is due now; the alarm is for its restart. */
 const RESTART_MS = 1_000;
-
-const countSecrets = async (store: Store): Promise<number> =>
-  (await store.listSources()).reduce((sum, { secrets }) => sum + secrets.length, 0);

@@ -1,7 +1,8 @@
 /** The settings of a Worker: its variables and secrets, by the names that the Node host reads from the environment. */
 import type { HubSettings } from "../../host-ports.ts";
 import { fromBase64 } from "../../lib/hmac.ts";
-import { hubSettings } from "../hub-settings.ts";
+import { githubSettings } from "../github-settings.ts";
+import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { readSettings, type Settings, SettingsError } from "../settings.ts";
 import { settingsInForce } from "../settings-in-force.ts";
 import { version } from "../version.ts";
@@ -32,12 +33,17 @@ function parseSettings(env: object): Settings {
       .map((name) => `the binding ${name} (see packages/hub/wrangler.jsonc)`),
     settings.publicUrl === undefined && "SIGNALBOX_PUBLIC_URL, the URL of this Worker",
     settings.key === undefined &&
-      "SIGNALBOX_KEY, which encrypts stored secrets: openssl rand -base64 32 | npx wrangler secret put SIGNALBOX_KEY",
+      "SIGNALBOX_KEY, which encrypts stored secrets: openssl rand -base64 32 | npx wrangler secret put SIGNALBOX_KEY --env production",
     settings.token === undefined && "SIGNALBOX_TOKEN, the operator's token",
+    signedSources(settings).length === 0 &&
+      "GITHUB_WEBHOOK_SECRET or the secret of another source, without which it cannot tell a real webhook from a forged one: npx wrangler secret put GITHUB_WEBHOOK_SECRET --env production",
   ].filter((line) => line !== false);
   if (missing.length > 0) throw new SettingsError(`This Worker needs ${missing.join("; ")}.`);
   // Without this, a Worker would count as local, and accept unsigned webhooks.
-  return { ...settings, isPublic: true };
+  const safe = { ...settings, isPublic: true };
+  assertSafe(safe, 0);
+  githubSettings(safe);
+  return safe;
 }
 
 export function workerHubSettings(
