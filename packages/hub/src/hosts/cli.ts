@@ -9,6 +9,7 @@ import {
 } from "./cli/command.ts";
 import { commands } from "./cli/commands.ts";
 import { help, overview } from "./cli/help.ts";
+import { withProgram } from "./cli/program.ts";
 import { serve } from "./cli/serve.ts";
 import { red } from "./cli/style.ts";
 import { DatabaseUnavailable } from "./node/open-store.ts";
@@ -29,12 +30,12 @@ function find(name: string): Command {
 
 async function main([first, ...rest]: string[]): Promise<void> {
   if (first === "--help" || first === "-h" || first === "help")
-    return print(rest[0] === undefined ? overview(commands) : help(find(rest[0])));
+    return print(withProgram(rest[0] === undefined ? overview(commands) : help(find(rest[0]))));
   if (first === "--version" || first === "-v") return print(version);
   const isNamed = first !== undefined && !first.startsWith("-");
   const command = isNamed ? find(first) : serve;
   const parsed = parse(command, isNamed || first === undefined ? rest : [first, ...rest]);
-  if (parsed.flags.help) return print(help(command));
+  if (parsed.flags.help) return print(withProgram(help(command)));
   await command.run(parsed);
 }
 
@@ -47,7 +48,11 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 main(process.argv.slice(2)).catch((error: unknown) => {
   const expected =
     isUserError(error) || error instanceof CommandFailed || error instanceof DatabaseUnavailable;
-  const message = expected ? error.message : error instanceof Error ? error.stack : error;
+  const message = expected
+    ? withProgram(error.message)
+    : error instanceof Error
+      ? error.stack
+      : error;
   process.stderr.write(`${red("signalbox:")} ${message}\n`);
   process.exitCode = isUserError(error) ? 2 : 1;
 });

@@ -2,6 +2,7 @@ import { githubSettings } from "../github-settings.ts";
 import { lacksProxyHeader } from "../hub-settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";
 import type { Settings } from "../settings.ts";
+import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, cyan, dim, green, yellow } from "./style.ts";
 
@@ -9,7 +10,7 @@ import { bold, cyan, dim, green, yellow } from "./style.ts";
 export function banner(hub: RunningHub, settings: Settings, version: string): string {
   const { local, sender } = addressesOf(hub, settings);
   const sameHub = sameHubFlags(settings, ["flag", "environment"]);
-  const command = (text: string) => `npx signalbox ${text}${sameHub}`;
+  const command = (text: string) => `${program} ${text}${sameHub}`;
   const owner = settings.tenancy === "github" ? " --tenant ACCOUNT_ID" : "";
   const label = (text: string) => dim(text.padEnd(10));
   const lines = [

@@ -10,6 +10,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
+import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green, red, yellow } from "./style.ts";
 import { ownerTenant } from "./tenant-flag.ts";
@@ -117,7 +118,7 @@ const add: Action = async (args, settings) => {
     if (added.trigger_count > 0)
       print(dim(`  Event triggers listen to it with the source ${added.id}.`));
     if (added.status === "needs_authorization")
-      print(dim(`  \`npx signalbox open${sameHubFlags(settings)}\` opens the web UI.`));
+      print(dim(`  \`${program} open${sameHubFlags(settings)}\` opens the web UI.`));
     if (added.status === "failed")
       print(dim(`  It is stored, and checked again. Now: ${follow("check", added.id, settings)}`));
   });
@@ -198,7 +199,7 @@ const list: Action = (args, settings) =>
     if (args.flags.json) return print(JSON.stringify(items));
     if (items.length === 0)
       return print(
-        `No connections. Add one with \`npx signalbox connection add NAME URL${sameHubFlags(settings)}\`.`,
+        `No connections. Add one with \`${program} connection add NAME URL${sameHubFlags(settings)}\`.`,
       );
     print(
       table([
@@ -284,7 +285,7 @@ const targetOf = ({ url, command, args }: ConnectionView): string =>
   url ?? [command, ...args].join(" ");
 
 const follow = (action: string, id: string, settings: Settings): string =>
-  `npx signalbox connection ${action} ${id}${sameHubFlags(settings)}`;
+  `${program} connection ${action} ${id}${sameHubFlags(settings)}`;
 
 /** An empty id has no path: it would name the list. */
 const pathOf = (id: string): string => `${PATH}/${encodeURIComponent(id) || "-"}`;

@@ -18,6 +18,7 @@ import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import { describeSecrets, type Finding } from "./doctor-findings.ts";
 import { checkGithubApp, describeRedelivery } from "./doctor-github.ts";
 import { findRunningHub, isSame, locateHub } from "./hub-client.ts";
+import { program } from "./program.ts";
 import { serveFlags } from "./same-hub-flags.ts";
 import { dim, green, red, yellow } from "./style.ts";
 
@@ -46,7 +47,7 @@ export const doctor: Command = {
         check: "settings",
         state: "problem",
         says: messageOf(error),
-        fix: "correct it; `npx signalbox config` shows the current settings",
+        fix: `correct it; \`${program} config\` shows the current settings`,
       });
     }
     findings.push(checkNode());
@@ -219,7 +220,7 @@ async function checkReachability(
     await checkHub(
       "hub",
       url,
-      `start it with \`npx signalbox serve${serveFlags(settings)}\`, run this command in its folder, or give its address with --url`,
+      `start it with \`${program} serve${serveFlags(settings)}\`, run this command in its folder, or give its address with --url`,
     ),
   ];
   const publicUrl = running

@@ -13,6 +13,7 @@ import {
 import { createEventRows, describeEvent } from "./event-rows.ts";
 import { followHub } from "./follow-hub.ts";
 import { connectToHub, type HubClient } from "./hub-client.ts";
+import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { dim } from "./style.ts";
 
@@ -82,7 +83,7 @@ export const events: Command = {
 };
 
 const noEvents = (settings: Settings) =>
-  `No events. \`npx signalbox send github issues --action opened${sameHubFlags(settings)}\` sends a sample.`;
+  `No events. \`${program} send github issues --action opened${sameHubFlags(settings)}\` sends a sample.`;
 
 interface Filter {
   type: string | undefined;

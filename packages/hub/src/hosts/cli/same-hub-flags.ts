@@ -18,7 +18,7 @@ export function sameHubFlags(
   return flags.map((flag) => ` ${flag}`).join("");
 }
 
-const quote = (text: string): string =>
+export const quote = (text: string): string =>
   /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** `serve` has no flag `--url`. */

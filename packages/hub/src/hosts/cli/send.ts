@@ -22,6 +22,7 @@ import {
   locateHub,
   noResponse,
 } from "./hub-client.ts";
+import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { dim, green, red } from "./style.ts";
 
@@ -82,7 +83,7 @@ export const send: Command = {
     else if (!flags.json) {
       const tenant = text(flags.tenant);
       const sameHub = `${tenant === undefined ? "" : ` --tenant ${tenant}`}${sameHubFlags(settings)}`;
-      print(dim(`  \`npx signalbox events${sameHub}\` lists the events.`));
+      print(dim(`  \`${program} events${sameHub}\` lists the events.`));
     }
   },
 };

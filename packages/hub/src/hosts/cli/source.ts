@@ -17,6 +17,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { HubRequestFailed } from "./hub-client.ts";
+import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green } from "./style.ts";
 import { type WithHubOptions, withHub } from "./with-hub.ts";
@@ -128,7 +129,7 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
     const { id, url, secret } = created;
     if (flags.json) return print(JSON.stringify({ id, url, secret }));
     const send = sendCommand(created, settings);
-    const rotate = `npx signalbox source rotate ${id} --grace 0${sameHubFlags(settings)}`;
+    const rotate = `${program} source rotate ${id} --grace 0${sameHubFlags(settings)}`;
     print(describeAdded({ definition, ...created, generated: secret, send, rotate }));
   });
 }
@@ -136,7 +137,7 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
 /** The command that sends a sample to this endpoint, from the same terminal. */
 function sendCommand({ kind, id, tenant }: SourceView, settings: Settings): string {
   const owner = tenant === LOCAL_TENANT ? "" : ` --tenant ${tenant}`;
-  return `npx signalbox send ${kind} --endpoint ${id}${owner}${sameHubFlags(settings)}`;
+  return `${program} send ${kind} --endpoint ${id}${owner}${sameHubFlags(settings)}`;
 }
 
 function parseConfig(given: string | undefined): unknown {
@@ -164,7 +165,7 @@ const list = (options: Options): Promise<void> =>
     if (options.flags.json) return print(JSON.stringify(items.map(withNumbers)));
     if (items.length === 0)
       return print(
-        `No endpoints with a key. Add one with \`npx signalbox source add KIND${sameHubFlags(options.settings)}\`.`,
+        `No endpoints with a key. Add one with \`${program} source add KIND${sameHubFlags(options.settings)}\`.`,
       );
     print(
       table([

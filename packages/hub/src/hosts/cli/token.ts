@@ -22,6 +22,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { HubRequestFailed } from "./hub-client.ts";
+import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green } from "./style.ts";
 import { type WithHubOptions, withHub } from "./with-hub.ts";
@@ -107,7 +108,7 @@ const create: Action = async (settings, name, flags) => {
     print(`${green("✓")} ${bold(secret)}`);
     print(
       dim(
-        `  ${name} (${granted.join(", ")}); shown once. Revoke it with: npx signalbox token revoke ${id}${sameHubFlags(settings)}`,
+        `  ${name} (${granted.join(", ")}); shown once. Revoke it with: ${program} token revoke ${id}${sameHubFlags(settings)}`,
       ),
     );
   });
@@ -121,7 +122,7 @@ const list: Action = (settings, _, flags) =>
     if (flags.json) return print(JSON.stringify(items.map(withNumbers)));
     if (items.length === 0)
       return print(
-        `No tokens. Create one with \`npx signalbox token create NAME${sameHubFlags(settings)}\`.`,
+        `No tokens. Create one with \`${program} token create NAME${sameHubFlags(settings)}\`.`,
       );
     const day = (at: string | null) => at?.slice(0, 10) ?? "never";
     print(
