@@ -9,20 +9,13 @@ import { join } from "node:path";
 import { Webhook } from "svix";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { nodeHmacKey } from "../../packages/hub/src/hosts/node/hmac.ts";
-import { openStore } from "../../packages/hub/src/hosts/node/open-store.ts";
 import { makeKey } from "../../packages/hub/src/ingest/signatures.ts";
 import { sources } from "../../packages/hub/src/ingest/sources/index.ts";
 import { signSample } from "../../packages/hub/src/ingest/sources/signed-sample.ts";
-import type { Store } from "../../packages/hub/src/store/store.ts";
 import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
 import { deliver, issueOpened, rawExchange, SECRET } from "../support/deliver.ts";
 import { commandSettings, type Host, hosts, startOn } from "../support/hosts.ts";
-import {
-  type HubProcess,
-  type HubProcessOptions,
-  runCli,
-  startHubProcess,
-} from "../support/hub-process.ts";
+import { type HubProcess, type HubProcessOptions, runCli } from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -47,12 +40,30 @@ const metric = async (hub: HubProcess, pattern: RegExp) =>
 
 const code = async (response: Response) => ((await response.json()) as { code?: string }).code;
 
-describe.each([
-  ["SQLite", async () => ({})],
-  ["PostgreSQL", async () => ({ DATABASE_URL: await createDatabase(inject("postgresUrl")) })],
-] as [string, () => Promise<Record<string, string>>][])("a hub on %s", (_, database) => {
+interface StoredEvent {
+  kind: string;
+  source: string;
+  external_id: string;
+  type: string;
+  received_at: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** The latest event, with the body and the headers that the hub has stored. */
+async function latestEvent(hub: HubProcess, source: string): Promise<StoredEvent> {
+  const response = await fetch(`${hub.url}/api/tenants/${LOCAL_TENANT}/export`, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+  });
+  const lines = (await response.text()).trimEnd().split("\n");
+  const rows = lines.map((line) => JSON.parse(line) as StoredEvent);
+  const event = rows.findLast((row) => row.kind === "event" && row.source === source);
+  if (!event) throw new Error("nothing stored");
+  return event;
+}
+
+describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (backend) => {
   let hub: HubProcess;
-  let store: Store;
   let unsecured: HubProcess;
   const secretOf = (id: string) =>
     id === "standard-webhooks"
@@ -61,22 +72,25 @@ describe.each([
   let folder: string;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "signalbox-reception-"));
-    const env = await database();
-    const databaseUrl = env.DATABASE_URL ?? "sqlite:";
+    const env: Record<string, string> = { SIGNALBOX_TOKEN: TOKEN };
+    if (backend === "PostgreSQL") env.DATABASE_URL = await createDatabase(inject("postgresUrl"));
     for (const { id } of sources)
-      env[`${id.toUpperCase().replaceAll("-", "_")}_WEBHOOK_SECRET`] = `old, ${secretOf(id)}`;
-    hub = await startHubProcess({ data: join(folder, "hub"), env });
-    store = await openStore({ databaseUrl, data: join(folder, "hub") });
-    // With PostgreSQL, unsigned webhooks are not accepted by default.
-    unsecured = await startHubProcess({
+      env[`${id.toUpperCase().replaceAll("-", "_")}_WEBHOOK_SECRET`] =
+        `the old secret, ${secretOf(id)}`;
+    const host = backend === "workerd" ? "workerd" : "Node";
+    hub = await startOn(host, { data: join(folder, "hub"), env });
+    // With PostgreSQL, unsigned webhooks are not accepted by default. A Worker needs one secret.
+    unsecured = await startOn(host, {
       data: join(folder, "unsecured"),
-      env: { DATABASE_URL: await createDatabase(inject("postgresUrl")) },
+      env:
+        backend === "workerd"
+          ? { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET }
+          : { DATABASE_URL: await createDatabase(inject("postgresUrl")) },
     });
   });
   afterAll(async () => {
     await hub?.stop();
     await unsecured?.stop();
-    await store?.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -105,19 +119,18 @@ describe.each([
         source.emptyResponse ? [200, ""] : [status, { outcome, id: expect.any(String) }];
       expect(await contentOf(first)).toEqual(expected(202, "stored"));
 
-      const { items } = await store.listEvents({ tenant: LOCAL_TENANT, limit: 1, source: id });
-      const [event] = items;
-      const payload = event && (await store.getPayload(LOCAL_TENANT, event.seq));
-      if (!payload) throw new Error("nothing stored");
-      expect(Buffer.from(payload.body)).toEqual(Buffer.from(signed.body));
+      const event = await latestEvent(hub, id);
+      const stored = Buffer.from(event.body);
+      expect(stored).toEqual(Buffer.from(signed.body));
       const scheme = source.signature(source.config?.parse({}) ?? {});
+      const now = Date.parse(event.received_at);
       const verdict = await scheme.verify(
-        { header: (name) => payload.headers[name], body: payload.body, now: event.received_at },
+        { header: (name) => event.headers[name], body: stored, now },
         makeKey(scheme, secretOf(id), nodeHmacKey),
       );
       // A token is the secret itself and is never stored.
       expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");
-      expect(JSON.stringify(payload.headers)).not.toContain(secretOf(id));
+      expect(JSON.stringify(event.headers)).not.toContain(secretOf(id));
 
       const second = await post(hub, id, signed.headers, signed.body);
       expect(await contentOf(second)).toEqual(expected(200, "duplicate"));
@@ -136,6 +149,7 @@ describe.each([
       const third = await post(hub, id, forged.headers, forged.body);
       expect([third.status, await code(third)]).toEqual([403, "signature_mismatch"]);
 
+      if (backend === "workerd" && id === "github") return;
       const fourth = await post(unsecured, id, signed.headers, signed.body);
       expect([fourth.status, await code(fourth)]).toEqual([403, "no_secret"]);
     },
@@ -220,8 +234,10 @@ describe.each([
         `svix-Signature: ${signature}\r\n\r\n${body}`,
     );
     expect(answer).toMatch(/^HTTP\/1.1 202 /);
-    const { items } = await store.listEvents({ tenant: LOCAL_TENANT, limit: 1 });
-    expect(items[0]).toMatchObject({ external_id: "msg_svix", type: "email.bounced" });
+    expect(await latestEvent(hub, "standard-webhooks")).toMatchObject({
+      external_id: "msg_svix",
+      type: "email.bounced",
+    });
   });
 });
 
