@@ -104,3 +104,37 @@ it.for(["SQLite", "workerd"] as const)(
     expect(events.items[0].seq).toBe(changed.events + 1);
   },
 );
+
+it("by the CLI: names what is wrong with an action, an id, or the file of an export", async () => {
+  const { env } = await startApi("SQLite");
+  const run = (...args: string[]) => runCli(["tenant", ...args], { env });
+  const actions = "list, show ID, export ID, or delete ID";
+  const folder = tempFolder();
+  const missing = join(folder, "none", "all.ndjson");
+  const cases: [string[], number, string][] = [
+    [[], 2, `Missing action: ${actions}.`],
+    [["frob"], 2, `Unknown action "frob". Known actions: ${actions}.`],
+    [["constructor"], 2, 'Unknown action "constructor"'],
+    [
+      ["show", "acme"],
+      1,
+      'No tenant has the id "acme". `npx signalbox tenant list` shows the ids.',
+    ],
+    [["export", "acme"], 1, 'No tenant has the id "acme".'],
+    [
+      ["export", "local", "--output", missing],
+      2,
+      `Cannot write ${missing}: its folder does not exist.`,
+    ],
+    [["export", "local", "--output", folder], 2, `Cannot write ${folder}: it is a folder.`],
+  ];
+  for (const [args, code, message] of cases) {
+    const result = await run(...args);
+    expect([args, result.code, result.stderr]).toEqual([
+      args,
+      code,
+      expect.stringContaining(message),
+    ]);
+    expect(result.stderr.trim().split("\n")).toHaveLength(1);
+  }
+});

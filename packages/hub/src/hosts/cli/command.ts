@@ -123,6 +123,21 @@ const kebabCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${lette
 export const text = (value: string | boolean | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
 
+/** The action that the first argument names. `usage` lists the actions with their arguments. */
+export function actionOf<Action>(
+  actions: Record<string, Action>,
+  name: string | undefined,
+  usage: string,
+): Action {
+  const action = name !== undefined && Object.hasOwn(actions, name) ? actions[name] : undefined;
+  if (action !== undefined) return action;
+  throw new UsageError(
+    name === undefined
+      ? `Missing action: ${usage}.`
+      : `Unknown action "${name}". Known actions: ${usage}.`,
+  );
+}
+
 export function assertNoMoreArguments(rest: readonly string[]): void {
   if (rest.length > 0) throw new UsageError(`Unexpected argument "${rest.join(" ")}".`);
 }

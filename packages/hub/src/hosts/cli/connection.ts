@@ -1,6 +1,7 @@
 import { loadSettings } from "../node/load-settings.ts";
 import { readSecret, type Settings } from "../settings.ts";
 import {
+  actionOf,
   assertNoMoreArguments,
   type Command,
   type Parsed,
@@ -67,9 +68,11 @@ export const connection: Command = {
   settings: ["url", "token", "data", "databaseUrl", "key", "tenancy", "allowCommands"],
   async run(args) {
     const [name, ...rest] = args.positionals;
-    const action = { add, list, check, remove }[name ?? ""];
-    if (!action)
-      throw new UsageError("Missing action: add NAME URL, list, check [ID], or remove ID.");
+    const action = actionOf(
+      { add, list, check, remove },
+      name,
+      "add NAME URL, list, check [ID], or remove ID",
+    );
     assertNoMoreArguments(rest.slice({ add: 2, list: 0, check: 1, remove: 1 }[name ?? ""]));
     if (action !== add && args.command) throw new UsageError("Only `add` takes a command.");
     await action({ ...args, positionals: rest }, loadSettings(args.flags));

@@ -5,7 +5,14 @@ import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import type { AppFile } from "../../legacy/read-flow-file.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { allPages } from "./all-pages.ts";
-import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
+import {
+  actionOf,
+  assertNoMoreArguments,
+  type Command,
+  print,
+  text,
+  UsageError,
+} from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { importAndReport, readApps, readJsonFile } from "./import-flows.ts";
 import { dim, green } from "./style.ts";
@@ -31,8 +38,7 @@ export const flows: Command = {
   settings: ["url", "token", "data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
     const [name, dir, ...rest] = positionals;
-    const action = { pull, push }[name ?? ""];
-    if (!action) throw new UsageError("Missing action: pull DIR, or push DIR.");
+    const action = actionOf({ pull, push }, name, "pull DIR, or push DIR");
     if (dir === undefined)
       throw new UsageError(
         `Missing argument DIR, the folder of the files: \`npx signalbox flows ${name} flows\`.`,

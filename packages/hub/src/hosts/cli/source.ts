@@ -6,6 +6,7 @@ import { loadSettings } from "../node/load-settings.ts";
 import { readSecret, type Settings } from "../settings.ts";
 import { describeAdded } from "./added-source.ts";
 import {
+  actionOf,
   assertNoMoreArguments,
   type Command,
   listOf,
@@ -52,8 +53,11 @@ export const source: Command = {
   settings: ["url", "token", "data", "databaseUrl", "key", "tenancy", "host", "port", "publicUrl"],
   async run({ positionals, flags }) {
     const [actionName, ...rest] = positionals;
-    const action = { add, list, rotate, remove }[actionName ?? ""];
-    if (!action) throw new UsageError("Missing action: add KIND, list, rotate ID, or remove ID.");
+    const action = actionOf(
+      { add, list, rotate, remove },
+      actionName,
+      "add KIND, list, rotate ID, or remove ID",
+    );
     assertNoMoreArguments(rest.slice(action === list ? 0 : action === add ? 2 : 1));
     const [argument, name] = rest;
     const graceHours =

@@ -1,11 +1,12 @@
-import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { createInterface } from "node:readline/promises";
+import { pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
 import {
+  actionOf,
   assertNoMoreArguments,
   type Command,
   CommandFailed,
@@ -35,8 +36,11 @@ export const tenant: Command = {
   settings: ["url", "token", "data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
     const [name, id, ...rest] = positionals;
-    const action = { list, show, export: exportAll, delete: remove }[name ?? ""];
-    if (!action) throw new UsageError("Missing action: list, show ID, export ID, or delete ID.");
+    const action = actionOf(
+      { list, show, export: exportAll, delete: remove },
+      name,
+      "list, show ID, export ID, or delete ID",
+    );
     assertNoMoreArguments(action === list && id !== undefined ? [id, ...rest] : rest);
     const settings = loadSettings(flags);
     let tenancy: Settings["tenancy"] | undefined;
@@ -44,13 +48,19 @@ export const tenant: Command = {
       tenancy = found;
       return undefined;
     };
-    await withHub(settings, { create: false, tenantIn }, (hub) => {
+    const shown = `\`npx signalbox tenant list${sameHubFlags(settings)}\` shows the ids.`;
+    await withHub(settings, { create: false, tenantIn }, async (hub) => {
       const known = id ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
       if (known === undefined && action !== list)
-        throw new UsageError(
-          `Missing argument ID. \`npx signalbox tenant list${sameHubFlags(settings)}\` shows the ids.`,
-        );
-      return action(hub, flags, known ?? "");
+        throw new UsageError(`Missing argument ID. ${shown}`);
+      try {
+        await action(hub, flags, known ?? "");
+      } catch (error) {
+        // A 404 without a code is from another program.
+        const isUnknown = error instanceof HubRequestFailed && error.status === 404 && error.code;
+        if (!isUnknown || known === undefined) throw error;
+        throw new CommandFailed(`No tenant has the id "${known}". ${shown}`);
+      }
     });
   },
 };
@@ -144,13 +154,16 @@ const exportAll: Action = async (hub, flags, id) => {
   const response = await hub.open("GET", `${pathOf(id)}/export`);
   const target = file === undefined ? process.stdout : createWriteStream(file, { mode: 0o600 });
   let end = Buffer.alloc(0);
-  for await (const chunk of response.body ?? []) {
-    end = Buffer.concat([end, chunk]).subarray(-200);
-    if (!target.write(chunk)) await once(target, "drain");
+  async function* chunks() {
+    for await (const chunk of response.body ?? []) {
+      end = Buffer.concat([end, chunk]).subarray(-200);
+      yield chunk;
+    }
   }
-  if (file !== undefined) {
-    target.end();
-    await once(target, "finish");
+  try {
+    await pipeline(chunks, target, { end: file !== undefined });
+  } catch (error) {
+    throw file === undefined ? error : outputError(file, error);
   }
   const rows = /\n\{"kind":"end","rows":(\d+)\}\n$/.exec(end.toString())?.[1];
   if (rows === undefined)
@@ -162,6 +175,19 @@ const exportAll: Action = async (hub, flags, id) => {
       : `${green("✓")} exported ${rows} rows of tenant ${id} to ${file}`,
   );
 };
+
+/** Only an error of the file is replaced. */
+function outputError(file: string, error: unknown): unknown {
+  const { code = "", syscall, message } = error as NodeJS.ErrnoException;
+  if (syscall === "write") return new CommandFailed(`Cannot write ${file}: ${message}.`);
+  if (syscall !== "open") return error;
+  const reasons: Record<string, string> = {
+    ENOENT: "its folder does not exist. Create the folder, or name another file with --output",
+    EISDIR: "it is a folder. Name a file in it with --output",
+  };
+  const reason = reasons[code] ?? `${message}. Name another file with --output`;
+  return new UsageError(`Cannot write ${file}: ${reason}.`);
+}
 
 const remove: Action = async (hub, flags, id) => {
   if (!flags.yes) await confirm(id, await findName(hub, id));

@@ -12,6 +12,7 @@ import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
 import { allPages } from "./all-pages.ts";
 import {
+  actionOf,
   assertNoMoreArguments,
   type Command,
   listOf,
@@ -49,8 +50,7 @@ export const token: Command = {
   settings: ["url", "token", "data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
     const [name, ...rest] = positionals;
-    const action = { create, list, revoke }[name ?? ""];
-    if (!action) throw new UsageError("Missing action: create NAME, list, or revoke ID.");
+    const action = actionOf({ create, list, revoke }, name, "create NAME, list, or revoke ID");
     assertNoMoreArguments(rest.slice(action === list ? 0 : 1));
     await action(loadSettings(flags), rest[0], flags);
   },
