@@ -6,7 +6,8 @@
 import { describe, it, onTestFinished } from "vitest";
 import { expectListed, findFailures } from "../support/conformance.ts";
 import { createConformanceApp } from "../support/conformance-app.ts";
-import { startHubProcess } from "../support/hub-process.ts";
+import { SECRET } from "../support/deliver.ts";
+import { hosts, startOn } from "../support/hosts.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const TOKEN = "sbx_conformance_of_apps_0123";
@@ -92,10 +93,16 @@ const listed: Record<string, Listed> = {
 };
 
 describe.each(Object.entries(listed))("the conformance suite for %s", (revision, entries) => {
-  it("passes on an app except for the listed scenarios, which all still fail", async () => {
-    const hub = await startHubProcess({ data: tempFolder(), env: { SIGNALBOX_TOKEN: TOKEN } });
-    onTestFinished(async () => void (await hub.stop()));
-    const url = await createConformanceApp(hub.url, TOKEN);
-    expectListed(await findFailures(url, TOKEN, revision), Object.keys(entries));
-  });
+  it.each(hosts)(
+    "passes on an app on %s, except for the listed scenarios, which all still fail",
+    async (host) => {
+      const hub = await startOn(host, {
+        data: tempFolder(),
+        env: { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET },
+      });
+      onTestFinished(async () => void (await hub.stop()));
+      const url = await createConformanceApp(hub.url, TOKEN);
+      expectListed(await findFailures(url, TOKEN, revision), Object.keys(entries));
+    },
+  );
 });

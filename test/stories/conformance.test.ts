@@ -5,7 +5,8 @@
  */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { covers, expectListed, findFailures } from "../support/conformance.ts";
-import { startHubProcess } from "../support/hub-process.ts";
+import { SECRET } from "../support/deliver.ts";
+import { hosts, startOn } from "../support/hosts.ts";
 import { startMcpFixture } from "../support/mcp-fixture.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -91,11 +92,17 @@ const listed: Record<string, Listed> = {
 };
 
 describe.each(Object.entries(listed))("the conformance suite for %s", (revision, entries) => {
-  it("passes on the hub except for the listed scenarios, which all still fail", async () => {
-    const hub = await startHubProcess({ data: tempFolder(), env: { SIGNALBOX_TOKEN: TOKEN } });
-    onTestFinished(async () => void (await hub.stop()));
-    expectListed(await findFailures(`${hub.url}/mcp`, TOKEN, revision), Object.keys(entries));
-  });
+  it.each(hosts)(
+    "passes on the hub on %s, except for the listed scenarios, which all still fail",
+    async (host) => {
+      const hub = await startOn(host, {
+        data: tempFolder(),
+        env: { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET },
+      });
+      onTestFinished(async () => void (await hub.stop()));
+      expectListed(await findFailures(`${hub.url}/mcp`, TOKEN, revision), Object.keys(entries));
+    },
+  );
 
   it("passes on the hub's handler and authorizer with the suite's tools", async () => {
     const fixture = await startMcpFixture();
