@@ -7,8 +7,9 @@ import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { createTriggers } from "@signalbox/triggers";
 import { fileStorage } from "@signalbox/triggers/node";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { SECRET } from "../support/deliver.ts";
 import { fixedPort } from "../support/fixed-port.ts";
-import { startHubProcess } from "../support/hub-process.ts";
+import { hosts, startOn } from "../support/hosts.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
@@ -36,86 +37,91 @@ async function startServer(file: string) {
   return { triggers, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` };
 }
 
-it("every event is stored and run once, while the hub is killed and started again", async () => {
-  const folder = tempFolder();
-  const { triggers, url } = await startServer(join(folder, "triggers.json"));
-  const port = await fixedPort();
-  const startHub = async () => {
-    const hub = await startHubProcess({
-      data: join(folder, "hub"),
-      env: {
-        PORT: port,
-        SIGNALBOX_TOKEN: TOKEN,
-        SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
-        SIGNALBOX_RUN_LEASE: "1",
-        SIGNALBOX_LOG_LEVEL: "warn",
-      },
+it.each(hosts)(
+  "every event is stored and run once, while the hub on %s is killed and started again",
+  async (host) => {
+    const folder = tempFolder();
+    const { triggers, url } = await startServer(join(folder, "triggers.json"));
+    const port = await fixedPort();
+    const startHub = async () => {
+      const hub = await startOn(host, {
+        data: join(folder, "hub"),
+        env: {
+          PORT: port,
+          SIGNALBOX_TOKEN: TOKEN,
+          GITHUB_WEBHOOK_SECRET: SECRET,
+          SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
+          SIGNALBOX_RUN_LEASE: "1",
+          SIGNALBOX_LOG_LEVEL: "warn",
+        },
+      });
+      onTestFinished(async () => void (await hub.stop("SIGKILL")));
+      return hub;
+    };
+    let hub = await startHub();
+    const call = async <Result>(method: string, path: string, body?: unknown): Promise<Result> => {
+      const response = await fetch(`${hub.url}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      expect(response.ok, `${method} ${path}: ${response.status}`).toBe(true);
+      return (await response.json()) as Result;
+    };
+
+    const { id: connection } = await call<{ id: string }>("POST", "/api/connections", {
+      name: "Ticks",
+      url,
     });
-    onTestFinished(async () => void (await hub.stop("SIGKILL")));
-    return hub;
-  };
-  let hub = await startHub();
-  const call = async <Result>(method: string, path: string, body?: unknown): Promise<Result> => {
-    const response = await fetch(`${hub.url}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    await call("POST", "/api/apps", { slug: "story", name: "story" });
+    const flow = await call<{ id: string }>("POST", "/api/apps/story/flows", {
+      name: "On ticks",
+      nodes: [
+        { id: "on", type: "Event", name: "On", parameters: { source: connection, type: "tick" } },
+        {
+          id: "end",
+          type: "Return",
+          name: "End",
+          parameters: { value: { n: "{{ trigger.data.n }}" } },
+        },
+      ],
+      edges: [{ source: "on", target: "end" }],
     });
-    expect(response.ok, `${method} ${path}: ${response.status}`).toBe(true);
-    return (await response.json()) as Result;
-  };
-
-  const { id: connection } = await call<{ id: string }>("POST", "/api/connections", {
-    name: "Ticks",
-    url,
-  });
-  await call("POST", "/api/apps", { slug: "story", name: "story" });
-  const flow = await call<{ id: string }>("POST", "/api/apps/story/flows", {
-    name: "On ticks",
-    nodes: [
-      { id: "on", type: "Event", name: "On", parameters: { source: connection, type: "tick" } },
-      {
-        id: "end",
-        type: "Return",
-        name: "End",
-        parameters: { value: { n: "{{ trigger.data.n }}" } },
-      },
-    ],
-    edges: [{ source: "on", target: "end" }],
-  });
-  await call("POST", `/api/flows/${flow.id}/publish`, {});
-  await vi.waitFor(
-    async () => expect(await triggers.connections("tick")).toEqual([connection]),
-    WAIT,
-  );
-
-  const notify = async (from: number, to: number) => {
-    for (let n = from; n < to; n++) await triggers.notify(connection, "tick", { n });
-  };
-  // Killed while events arrive; more happen while it is down.
-  const burst = notify(0, 40);
-  await vi.waitFor(async () => {
-    const { items } = await call<{ items: object[] }>("GET", "/api/runs");
-    expect(items.length).toBeGreaterThan(3);
-  }, WAIT);
-  await hub.stop("SIGKILL");
-  await burst;
-  await notify(40, 80);
-  expect((await triggers.flush()).pending).toBeGreaterThanOrEqual(40);
-  hub = await startHub();
-
-  const runs = async () => {
-    const { items } = await call<{ items: { status: string; output: { n: number } | null }[] }>(
-      "GET",
-      "/api/runs?limit=100&values=1",
+    await call("POST", `/api/flows/${flow.id}/publish`, {});
+    await vi.waitFor(
+      async () => expect(await triggers.connections("tick")).toEqual([connection]),
+      WAIT,
     );
-    return items;
-  };
-  await vi.waitFor(async () => {
-    const done = (await runs()).filter(({ status }) => status === "succeeded");
-    expect(done.length).toBeGreaterThanOrEqual(80);
-  }, WAIT);
-  const numbers = (await runs()).map(({ output }) => Number(output?.n)).sort((a, b) => a - b);
-  expect(numbers).toEqual(Array.from({ length: 80 }, (_, n) => n));
-  expect(await triggers.flush()).toMatchObject({ pending: 0 });
-}, 240_000);
+
+    const notify = async (from: number, to: number) => {
+      for (let n = from; n < to; n++) await triggers.notify(connection, "tick", { n });
+    };
+    // Killed while events arrive; more happen while it is down.
+    const burst = notify(0, 40);
+    await vi.waitFor(async () => {
+      const { items } = await call<{ items: object[] }>("GET", "/api/runs");
+      expect(items.length).toBeGreaterThan(3);
+    }, WAIT);
+    await hub.stop("SIGKILL");
+    await burst;
+    await notify(40, 80);
+    expect((await triggers.flush()).pending).toBeGreaterThanOrEqual(40);
+    hub = await startHub();
+
+    const runs = async () => {
+      const { items } = await call<{ items: { status: string; output: { n: number } | null }[] }>(
+        "GET",
+        "/api/runs?limit=100&values=1",
+      );
+      return items;
+    };
+    await vi.waitFor(async () => {
+      const done = (await runs()).filter(({ status }) => status === "succeeded");
+      expect(done.length).toBeGreaterThanOrEqual(80);
+    }, WAIT);
+    const numbers = (await runs()).map(({ output }) => Number(output?.n)).sort((a, b) => a - b);
+    expect(numbers).toEqual(Array.from({ length: 80 }, (_, n) => n));
+    expect(await triggers.flush()).toMatchObject({ pending: 0 });
+  },
+  240_000,
+);
