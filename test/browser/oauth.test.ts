@@ -13,8 +13,8 @@ const ui = useUi();
 const VERIFIER = "v".repeat(43);
 
 /** A web app on another site: `localhost` is not `127.0.0.1`. */
-async function startApp(redirect: string) {
-  const registered = await fetch(`${ui.url()}/oauth/register`, {
+async function startApp(redirect: string, hub = ui.url()) {
+  const registered = await fetch(`${hub}/oauth/register`, {
     method: "POST",
     body: JSON.stringify({ client_name: "Web app", redirect_uris: [redirect] }),
   });
@@ -35,7 +35,7 @@ async function startApp(redirect: string) {
     code_challenge: createHash("sha256").update(VERIFIER).digest("base64url"),
     code_challenge_method: "S256",
   });
-  const link = `${ui.url()}/oauth/authorize?${query}`;
+  const link = `${hub}/oauth/authorize?${query}`;
   html = `<main><a href="${link.replaceAll("&", "&amp;")}">Connect</a></main>`;
   return { app, client_id, link };
 }
@@ -104,4 +104,28 @@ it("another site gets a code after consent, and is disconnected in the settings"
   await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click();
   await page.getByRole("heading", { name: "No app is connected" }).waitFor();
   await expect.poll(use).toBe(401);
+});
+
+it("a client that knows the hub as localhost is connected after a sign-in with the printed link", async () => {
+  const hub = ui.url().replace("127.0.0.1", "localhost");
+  const { app, client_id, link } = await startApp("http://localhost/callback", hub);
+  const page = await ui.open("/sign-in");
+  await page.context().clearCookies();
+  await page.goto(link);
+  await page.getByText("npx signalbox open").waitFor();
+  const other = await page.context().newPage();
+  await other.goto(await ui.link());
+  await page.getByRole("button", { name: "Allow" }).click();
+  await page.waitForURL(`${app}/callback?code=*`);
+  const { searchParams } = new URL(page.url());
+  expect(searchParams.get("iss")).toBe(hub);
+  const code = searchParams.get("code") ?? "";
+  const form = { grant_type: "authorization_code", client_id, code, code_verifier: VERIFIER };
+  const issued = await fetch(`${hub}/oauth/token`, {
+    method: "POST",
+    body: new URLSearchParams({ ...form, resource: hub }),
+  });
+  const { access_token } = (await issued.json()) as { access_token: string };
+  const headers = { authorization: `Bearer ${access_token}` };
+  expect((await fetch(`${hub}/pending-status`, { headers })).status).toBe(200);
 });

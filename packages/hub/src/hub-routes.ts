@@ -80,6 +80,8 @@ export function createHubRoutes(options: HubRoutesOptions) {
     checkReady: options.checkReady,
     metrics: ports.metrics,
     checkHost: agents.checkHost,
+    // With GitHub, people sign in under any name, and the App may have only one of them as its callback.
+    pageHost: settings.isPublic || options.people ? undefined : settings.host,
     isStopping: () => closing.aborted,
     home: options.home,
     readWebFile: ports.readWebFile,

@@ -20,6 +20,7 @@ const app = createApp({
     pending: null,
     newest: null,
   }),
+  pageHost: "127.0.0.1",
   isStopping: () => false,
 });
 const get = async (path: string, headers: Record<string, string>) =>
@@ -34,7 +35,9 @@ it.each(["/", "/metrics", "/readyz"])("%s checks the Host header", async (path) 
 });
 
 it.each(["/", "/sign-in"])("%s says how to build the UI, with a strict policy", async (path) => {
-  const response = await app.request(path, { headers: { accept: "text/html" } });
+  const response = await app.request(`http://127.0.0.1:4747${path}`, {
+    headers: { accept: "text/html" },
+  });
   const policy = response.headers.get("content-security-policy") ?? "";
   expect(policy).not.toContain("unsafe");
   const nonce = /'nonce-([^']+)'/.exec(policy)?.[1];
@@ -47,4 +50,14 @@ it("/healthz does not check it; unknown routes do", async () => {
   expect(await get("/healthz", { host: "evil.example" })).toBe(200);
   expect(await get("/nothing", { host: "evil.example" })).toBe(421);
   expect(await get("/nothing", { host: "localhost" })).toBe(404);
+});
+
+it("leads pages to one host name, after the check of the Host header", async () => {
+  const open = (host: string) =>
+    app.request(`http://${host}/sign-in`, { headers: { host, accept: "text/html" } });
+  const response = await open("localhost:4747");
+  expect(response.status).toBe(302);
+  expect(response.headers.get("location")).toBe("http://127.0.0.1:4747/sign-in");
+  expect((await open("127.0.0.1:4747")).status).toBe(200);
+  expect((await open("evil.example")).status).toBe(421);
 });

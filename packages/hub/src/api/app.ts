@@ -5,6 +5,7 @@ import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
 import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 import { type HomePage, homePage } from "./home.ts";
 import type { HostCheck } from "./host-check.ts";
+import { pageAddress } from "./page-redirect.ts";
 import { deniedResponse, problemResponse, storageUnavailable } from "./problem-response.ts";
 import { createNonce, pageHeaders, type ReadWebFile, STATIC_POLICY, serveWebUi } from "./web-ui.ts";
 
@@ -12,6 +13,8 @@ export interface AppOptions {
   /** Rejects if the database cannot be written. */
   checkReady: () => Promise<void>;
   checkHost: HostCheck;
+  /** The host name of the pages, if they have only one. */
+  pageHost?: string | undefined;
   metrics: { contentType: string; text(): Promise<string> };
   /** `isLocal`: the request comes from this machine, as far as its headers show. */
   home: (isLocal: boolean) => Promise<HomePage>;
@@ -26,6 +29,7 @@ export interface AppOptions {
 export function createApp({
   checkReady,
   checkHost,
+  pageHost,
   metrics,
   home,
   readWebFile,
@@ -55,6 +59,13 @@ export function createApp({
     const denied = host === undefined ? undefined : checkHost(host);
     return denied ? deniedResponse(denied) : next();
   });
+  if (pageHost !== undefined)
+    app.use(async (c, next) => {
+      const address = pageAddress(c.req.raw, pageHost);
+      if (address === undefined) return next();
+      c.header("cache-control", "no-store");
+      return c.redirect(address);
+    });
   app.get("/readyz", async (c) => {
     if (isStopping())
       return problemResponse(

@@ -33,6 +33,8 @@ import {
   returnPage,
   userCodePage,
 } from "./oauth-html.ts";
+import { AUTHORIZE, DEVICE } from "./oauth-paths.ts";
+import { issuerFor } from "./page-redirect.ts";
 import { deniedResponse } from "./problem-response.ts";
 
 export interface OAuthPages {
@@ -47,13 +49,17 @@ export interface OAuthPages {
   publicUrl: string | undefined;
 }
 
-const AUTHORIZE = "/oauth/authorize";
-const DEVICE = "/oauth/device";
 /** Set when a page is opened again, so that it is opened only twice. */
 const REOPENED = "reopened";
 
 export function addOAuthPages(app: Hono, options: OAuthPages): void {
   const { authorizeRequest, tokens, clients, store, seal, newId, now, publicUrl } = options;
+
+  /** The hub's URL for the client, also if its page was redirected to another loopback name. */
+  const hubFor = (c: Context, resource: string | undefined): string => {
+    const hub = baseUrl(c.req, publicUrl);
+    return publicUrl === undefined ? issuerFor(resource, hub) : hub;
+  };
 
   /** The session, or the response to a browser without one. */
   async function signedIn(c: Context): Promise<GrantedToken | Response> {
@@ -109,7 +115,7 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
   app.get(AUTHORIZE, async (c) => {
     const session = await signedIn(c);
     if (session instanceof Response) return session;
-    const hub = baseUrl(c.req, publicUrl);
+    const hub = hubFor(c, c.req.query("resource"));
     try {
       const form = readForm(new URL(c.req.url).searchParams);
       const client = await clients.find(required(form, "client_id"));
@@ -166,7 +172,7 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
       const next = await decide(
         consent,
         isAllowed ? { scopes: scopesOf(session, consent), tenants, parent, person } : undefined,
-        { store, now, hub: baseUrl(c.req, publicUrl) },
+        { store, now, hub: hubFor(c, consent.resource) },
       );
       if (next !== undefined) return seeOther(next);
       return isAllowed

@@ -20,6 +20,7 @@ const NONCE_PLACEHOLDER = "__CSP_NONCE__";
 const ASSETS = "/assets/";
 /** Paths of the hub: a misspelled one must not become a page. */
 const RESERVED = /^\/(api|auth|mcp|webhooks|events|assets|oauth|\.well-known)(\/|$)/;
+export const isReserved = (pathname: string): boolean => RESERVED.test(pathname);
 
 const TYPES: Record<string, string> = {
   css: "text/css; charset=utf-8",
@@ -67,7 +68,7 @@ export async function serveWebUi(
   const isFile = /\.\w+$/.test(pathname);
   if (isFile && pathname !== "/index.html") return serveFile(read, pathname, request);
   const wantsPage = pathname === "/" || request.headers.get("accept")?.includes("text/html");
-  return wantsPage && !RESERVED.test(pathname) ? servePage(read, images) : undefined;
+  return wantsPage && !isReserved(pathname) ? servePage(read, images) : undefined;
 }
 
 async function servePage(

@@ -64,7 +64,7 @@ export function checkUnsigned(
 }
 
 /** A tunnel or proxy forwards requests from other machines to a hub that listens on loopback only. */
-const PROXY_HEADERS = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
+export const PROXY_HEADERS = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
 
 /**
  * Any page in a browser on this machine can post to this machine: to the hub's address, or to a host

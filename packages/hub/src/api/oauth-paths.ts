@@ -1,0 +1,3 @@
+/** The pages of the authorization server. */
+export const AUTHORIZE = "/oauth/authorize";
+export const DEVICE = "/oauth/device";
