@@ -76,6 +76,8 @@ it.each([
     expect(await (await get("/metrics")).text()).toContain(
       'signalbox_github_redeliveries_total{outcome="requested"} 3\n',
     );
+    const remote = await runCli(["doctor", "--url", url], { cwd: tempFolder(), env });
+    expect(remote.stdout).toMatch(/✓ redelivery +failed webhooks were checked \d+ min ago; 3 open/);
     if (host === "SQLite") {
       const doctor = await runCli(["doctor"], { env: { ...env, SIGNALBOX_DATA: data } });
       expect(doctor.stdout).toMatch(/✓ github app +GitHub knows id and key: Test/);

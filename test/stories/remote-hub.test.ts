@@ -83,12 +83,32 @@ it("manages tokens and endpoints", async () => {
 });
 
 it("checks with `doctor` only what another machine can check", async () => {
-  const { run, url, env } = await startRemote();
-  const { code, stdout } = await run("doctor", "--github-api-url", url, "--json");
-  const { findings } = JSON.parse(stdout) as { findings: { check: string; says: string }[] };
-  expect(code).toBe(0);
-  expect(findings.map(({ check }) => check)).toEqual(["settings", "node", "scope", "hub", "clock"]);
+  const { data, url, cwd, env } = await startRemote();
+  const doctor = async (SIGNALBOX_TOKEN: string | undefined) => {
+    const args = ["doctor", "--github-api-url", url, "--json"];
+    const token = SIGNALBOX_TOKEN === undefined ? {} : { SIGNALBOX_TOKEN };
+    const { code, stdout } = await runCli(args, { cwd, env: { SIGNALBOX_URL: url, ...token } });
+    expect(code).toBe(0);
+    return JSON.parse(stdout).findings as { check: string; says: string }[];
+  };
+  const findings = await doctor(TOKEN);
+  const checks = ["settings", "node", "scope", "hub", "redelivery", "clock"];
+  expect(findings.map(({ check }) => check)).toEqual(checks);
   expect(findings[2]?.says).toContain(`those of ${env.SIGNALBOX_URL}`);
+  expect(findings[4]).toMatchObject({ state: "ok", says: expect.stringMatching(/^off: /) });
+
+  const limited = await createTokenByCli({ SIGNALBOX_DATA: data }, "--scope", "admin");
+  for (const [token, reason] of [
+    [undefined, /requires a token/],
+    ["sbx_of_another_hub", /rejects the token/],
+    [limited.token, /must be valid for all tenants/],
+  ] as const)
+    expect((await doctor(token))[4]).toMatchObject({
+      check: "redelivery",
+      state: "warning",
+      says: expect.stringMatching(reason),
+      fix: expect.stringMatching(/SIGNALBOX_TOKEN.*all tenants/),
+    });
 });
 
 it("reports a missing, an unknown and a limited token, and a wrong address", async () => {

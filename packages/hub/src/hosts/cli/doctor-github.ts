@@ -1,9 +1,12 @@
 /** What `doctor` reports about the GitHub App: its credentials, its webhook, and failed webhooks. */
+import type { z } from "zod";
+import type { redeliveriesView } from "../../api/redelivery-routes.ts";
 import type { RedeliveryStore, RedeliverySweep } from "../../store/redelivery-store.ts";
 import { createGithubApp } from "../../tenants/github-app.ts";
 import { githubSettings } from "../github-settings.ts";
 import type { Settings } from "../settings.ts";
 import type { Finding } from "./doctor-findings.ts";
+import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 
 const CREDENTIALS_FIX =
   "check GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_API_URL; the page of the App shows its id, and generates keys";
@@ -60,7 +63,7 @@ type Counts = Awaited<ReturnType<RedeliveryStore["countRedeliveries"]>>;
 
 /** Undefined before the first check for failed webhooks. */
 export function describeRedelivery(
-  sweep: RedeliverySweep | undefined,
+  sweep: Pick<RedeliverySweep, "completed_at" | "error"> | undefined,
   { open, given_up, delivered }: Counts,
   now: number,
 ): Finding | undefined {
@@ -88,3 +91,27 @@ export function describeRedelivery(
     fix: "see Sources in the web UI, or Advanced → Recent Deliveries on the page of the App",
   };
 }
+
+/** The same for a hub on another machine, by its API. Empty if the hub does not respond. */
+export async function checkRemoteRedelivery(hub: HubClient): Promise<Finding[]> {
+  const check = "redelivery";
+  try {
+    const signal = AbortSignal.timeout(10_000);
+    const path = "/api/github/redeliveries";
+    const view = await hub.request<z.infer<typeof redeliveriesView>>("GET", path, { signal });
+    const { is_enabled, sweep, counts } = view;
+    if (!is_enabled) return [{ check, state: "ok", says: REDELIVERY_OFF }];
+    const at = sweep?.completed_at ?? null;
+    const last = { completed_at: at === null ? null : Date.parse(at), error: sweep?.error ?? null };
+    return [describeRedelivery(last, counts, Date.now())].filter((one) => one !== undefined);
+  } catch (error) {
+    const isAnswer = error instanceof HubRequestFailed;
+    if (isAnswer && error.status === undefined) return [];
+    const says = `not checked: ${error instanceof Error ? error.message : error}`;
+    const fix = "set SIGNALBOX_TOKEN to the admin token of the hub, which is for all tenants";
+    return [{ check, state: "warning", says, ...(isAnswer && { fix }) }];
+  }
+}
+
+const REDELIVERY_OFF =
+  "off: the hub has no GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, or GITHUB_REDELIVERY is off";

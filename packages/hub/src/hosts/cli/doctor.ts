@@ -16,8 +16,8 @@ import { definitions, type Settings, SettingsError } from "../settings.ts";
 import { withoutPassword } from "../without-password.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import { describeSecrets, type Finding } from "./doctor-findings.ts";
-import { checkGithubApp, describeRedelivery } from "./doctor-github.ts";
-import { findRunningHub, isSame, locateHub } from "./hub-client.ts";
+import { checkGithubApp, checkRemoteRedelivery, describeRedelivery } from "./doctor-github.ts";
+import { connectToHub, findRunningHub, isSame, locateHub } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { serveFlags } from "./same-hub-flags.ts";
 import { dim, green, red, yellow } from "./style.ts";
@@ -106,6 +106,7 @@ async function checkHubAndMachine(settings: Settings): Promise<Finding[]> {
         url,
         "check the address (--url, SIGNALBOX_URL), and that the hub is running",
       ),
+      ...(await checkRemoteRedelivery(connectToHub(settings))),
       await checkClock(settings),
     ];
   const database = await checkDatabase(settings, running !== undefined);
