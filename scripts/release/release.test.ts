@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseYaml } from "@redocly/openapi-core";
@@ -85,6 +85,17 @@ test("the notes group commits by their type, and leave out internal ones", () =>
     ].join("\n"),
   );
   expect(releaseNotes(["test(runs): wait"])).toBe("Internal changes only.\n");
+});
+
+test("write-notes reports a tag that does not exist", () => {
+  const cwd = tempFolder();
+  execFileSync("git", ["init", "--quiet"], { cwd });
+  const args = [join(import.meta.dirname, "write-notes.ts"), "v9.9.9"];
+  const { status, stderr } = spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
+  expect([status, stderr]).toEqual([
+    1,
+    "The tag v9.9.9 does not exist. Create it: git tag v9.9.9\n",
+  ]);
 });
 
 describe("the workflows", () => {

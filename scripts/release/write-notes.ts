@@ -5,10 +5,16 @@ import { releaseOfTag } from "./release-of-tag.ts";
 
 const [tag = ""] = process.argv.slice(2);
 const { distTag } = releaseOfTag(tag);
+const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" });
+if (git("rev-parse", "--verify", "--quiet", `refs/tags/${tag}`).status !== 0) {
+  console.error(`The tag ${tag} does not exist. Create it: git tag ${tag}`);
+  process.exit(1);
+}
 // The notes of a release contain what its prereleases brought.
 const exclude = distTag === "latest" ? ["--exclude", "*-*"] : [];
-const args = ["describe", "--tags", "--abbrev=0", "--match", "v*", ...exclude, `${tag}^`];
-const { status, stdout } = spawnSync("git", args, { encoding: "utf8" });
+const { status, stdout } = git(
+  ...["describe", "--tags", "--abbrev=0", "--match", "v*", ...exclude, `${tag}^`],
+);
 const range = status === 0 ? `${stdout.trim()}..${tag}` : tag;
 const log = execFileSync("git", ["log", "--no-merges", "--format=%s", range], { encoding: "utf8" });
 process.stdout.write(releaseNotes(log.trim().split("\n")));
