@@ -24,6 +24,8 @@ async function signIn(login: string, path: string, colorScheme: "light" | "dark"
   await page.goto(`${ui.url()}${path}`);
   const button = page.getByRole("link", { name: "Sign in with GitHub" });
   await button.waitFor();
+  // The command is for the operator, on the machine of the hub.
+  expect(await page.getByText("npx signalbox open").isVisible()).toBe(false);
   expect(await findBarriers(page)).toEqual([]);
   github.setBrowserUser(login);
   await button.click();
@@ -73,6 +75,9 @@ it("shows an admin every page, signs out, and says if GitHub denies the sign-in"
   github.setBrowserUser(undefined);
   await page.getByRole("link", { name: "Sign in with GitHub" }).click();
   await page.getByRole("alert").getByText("the request was denied").waitFor();
+  await page.getByText("Sign in as the operator").click();
+  await page.getByText("npx signalbox open").waitFor();
+  expect(await findBarriers(page)).toEqual([]);
 });
 
 it("lets a person of several tenants switch between them", async () => {

@@ -39,6 +39,20 @@ it("signs in by a link that is pasted into the open page, also if the hub is awa
   await page.getByRole("heading", { name: "Inbox", level: 1 }).waitFor();
 });
 
+it.each([
+  ["/runs", "Runs"],
+  ["/sign-in", "Inbox"],
+])("%s continues by itself after the link was opened in another tab", async (path, heading) => {
+  const page = await ui.open("/sign-in");
+  await page.context().clearCookies();
+  await page.goto(`${ui.url()}${path}`);
+  await page.reload();
+  await page.getByText("This page then continues by itself.").waitFor();
+  const other = await page.context().newPage();
+  await other.goto(await ui.link());
+  await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+});
+
 it("asks to sign in when the session is revoked elsewhere", async () => {
   const page = await ui.open();
   await page.getByText("Live", { exact: true }).waitFor();

@@ -3,7 +3,7 @@
  * once and leaves the address.
  */
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { isOutage } from "../api/problem.ts";
 import { chooseTenant } from "../api/tenant.ts";
@@ -58,12 +58,17 @@ export function SignInPage() {
     return () => window.removeEventListener("hashchange", start);
   }, [mutate]);
   // A person may follow the printed link in another tab.
-  const isForHub = PAGES_OF_HUB.test(returnTo);
-  const session = useQuery({ ...sessionQuery, refetchInterval: isForHub && CHECK_MS });
-  const isSignedIn = session.data !== null && session.data !== undefined;
+  const { data: session } = useQuery({
+    ...sessionQuery,
+    refetchInterval: ({ state }) => !state.data && CHECK_MS,
+  });
+  const wasSignedOut = useRef(false);
   useEffect(() => {
-    if (isForHub && isSignedIn) location.replace(returnTo);
-  }, [isForHub, isSignedIn, returnTo]);
+    if (session === null) wasSignedOut.current = true;
+    if (!session) return;
+    if (PAGES_OF_HUB.test(returnTo)) location.replace(returnTo);
+    else if (wasSignedOut.current) navigate(returnTo, { replace: true });
+  }, [session, returnTo, navigate]);
   const isBusy = isIdle ? hadCode : !isError;
   const methods = useSignInMethods(!isBusy);
   const problem = PROBLEMS[new URLSearchParams(location.search).get("problem") ?? ""];
@@ -104,17 +109,31 @@ export function SignInPage() {
                 >
                   Sign in with GitHub
                 </a>
-                <p className="type-label text-ink-3">Or, as the operator</p>
+                <details>
+                  <summary className="type-label cursor-pointer text-ink-2">
+                    Sign in as the operator
+                  </summary>
+                  <div className="mt-3 flex flex-col gap-4">
+                    <SignInLink />
+                  </div>
+                </details>
               </>
             )}
-            <p className="text-ink-2">
-              The hub prints a sign-in link when it starts. Each link works once, for ten minutes.
-              Print a new one where the hub runs:
-            </p>
-            <CommandLine>npx signalbox open</CommandLine>
+            {!methods.isPending && !methods.data?.github && <SignInLink />}
           </>
         )}
       </div>
     </main>
   );
 }
+
+const SignInLink = () => (
+  <>
+    <p className="text-ink-2">
+      The hub prints a sign-in link when it starts. Each link works once, for ten minutes. Print a
+      new one where the hub runs:
+    </p>
+    <CommandLine>npx signalbox open</CommandLine>
+    <p className="text-ink-2">Open the link in this browser. This page then continues by itself.</p>
+  </>
+);
