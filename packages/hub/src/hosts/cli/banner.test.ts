@@ -68,6 +68,13 @@ describe("the banner", () => {
     expect(bannerOf({})).toMatch(/Settings → Webhooks → Add webhook/);
   });
 
+  it("warns that a client of a GitHub App has no effect with one tenant", () => {
+    const env = { GITHUB_CLIENT_ID: "Iv23liabc", GITHUB_CLIENT_SECRET: "abcdef" };
+    expect(bannerOf(env)).toMatch(/GITHUB_CLIENT_ID has no effect.*SIGNALBOX_TENANCY=github/s);
+    expect(bannerOf({ ...env, SIGNALBOX_TENANCY: "github" })).not.toContain("no effect");
+    expect(bannerOf({})).not.toContain("no effect");
+  });
+
   it("warns if the public hub has no proxy header", () => {
     const env = { SIGNALBOX_PUBLIC_URL: "https://hub.example" };
     expect(bannerOf(env)).toMatch(/SIGNALBOX_PROXY_HEADER.*GITHUB_IP_ALLOWLIST=off/s);

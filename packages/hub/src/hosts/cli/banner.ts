@@ -35,6 +35,11 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
       `  ${yellow("! Unsigned:")} any program on this machine can send webhooks of sources without a secret. Set GITHUB_WEBHOOK_SECRET.`,
       "",
     );
+  if (settings.tenancy === "single" && settings.githubClientId !== undefined)
+    lines.push(
+      `  ${yellow("! GITHUB_CLIENT_ID has no effect")} with one tenant: set SIGNALBOX_TENANCY=github to let people sign in with GitHub.`,
+      "",
+    );
   if (lacksProxyHeader(settings))
     lines.push(
       `  ${yellow("! Behind a tunnel or proxy")} all webhooks come from its address, not from GitHub's addresses:`,
