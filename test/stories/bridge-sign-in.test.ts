@@ -77,7 +77,9 @@ it("signs in by a code that the user enters on another machine", async () => {
   });
   const [first] = (await once(child.stdout, "data")) as [Buffer];
   const [, page = "", userCode = ""] =
-    /open (\S+) in any browser and enter the code (\S+),/.exec(String(first)) ?? [];
+    /open (\S+) in any browser and enter the code (\S+)\. /.exec(String(first)) ?? [];
+  expect(String(first)).toContain("waits until you are signed in");
+  expect(String(first)).not.toContain("try again");
   expect(page).toBe(`${hub.url}/oauth/device`);
   await browser.decide(new URL(`${page}?user_code=${userCode}`));
   expect(await text(child.stdout)).toContain("You are signed in");

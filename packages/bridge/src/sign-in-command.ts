@@ -19,7 +19,7 @@ export async function signIn({ settings, print, openPage = openInBrowser }: Comm
   // Nothing else keeps the process running.
   const running = setInterval(() => {}, 60_000);
   try {
-    print(instruction);
+    print(`${instruction} This command waits until you are signed in.`);
     if (hasBrowser) openPage(open);
     const tokens = await done;
     createTokenFile(stateFolder, url).write(tokens);

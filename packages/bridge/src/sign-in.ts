@@ -99,7 +99,7 @@ async function signInByBrowser(options: SignInOptions, server: Discovered): Prom
   });
   return {
     open: listener.url,
-    instruction: `Sign in to the hub at ${url}: open ${listener.url} in a browser on this machine, then try again. Or set SIGNALBOX_TOKEN.`,
+    instruction: `Sign in to the hub at ${url}: open ${listener.url} in a browser on this machine.`,
     done,
   };
 }
@@ -115,7 +115,7 @@ async function signInByCode(options: SignInOptions, server: Discovered): Promise
   const code = await requestDeviceCode({ ...request, scope: SCOPE });
   return {
     open: code.page,
-    instruction: `Sign in to the hub at ${url}: open ${code.page} in any browser and enter the code ${code.userCode}, then try again. Or set SIGNALBOX_TOKEN.`,
+    instruction: `Sign in to the hub at ${url}: open ${code.page} in any browser and enter the code ${code.userCode}.`,
     done: pollForTokens({ ...request, code, signal }).then((tokens) =>
       savedTokens({ ...server, client }, tokens, now()),
     ),

@@ -120,7 +120,9 @@ it("uses a code where there is no browser", async () => {
   const { url, file, access, call } = await open({ device: { approveAfter: 2 } }, false);
   expect(await call()).toBe(401);
   expect(access.advice()).toMatch(
-    new RegExp(`Sign in to the hub at ${url}: open http\\S+/enter .* code WDJB-MJHT`),
+    new RegExp(
+      `Sign in to the hub at ${url}: open http\\S+/enter .* code WDJB-MJHT. Then try again`,
+    ),
   );
   await expect.poll(file.read).toBeDefined();
   expect(await call()).not.toBe(401);

@@ -73,8 +73,8 @@ export function createSignedInAccess(options: SignedInAccessOptions): Access {
     beginning ??= (async () => {
       try {
         const { instruction, done } = await beginSignIn();
-        pending = instruction;
-        warn(instruction);
+        pending = `${instruction} Then try again. Or set SIGNALBOX_TOKEN.`;
+        warn(pending);
         void done
           .then((tokens) => {
             file.write(tokens);
