@@ -79,7 +79,10 @@ const STOPPING = {
   message: "The hub is stopping: resume after your cursor.",
 } as const;
 
-const REVOKED = { reason: "forbidden", message: "The token is no longer valid." } as const;
+const REVOKED = {
+  reason: "forbidden",
+  message: "The token no longer grants access to all tenants of this stream.",
+} as const;
 
 const EVICTED = {
   reason: "exhausted",
