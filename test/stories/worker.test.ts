@@ -1,6 +1,6 @@
 /** What differs on Cloudflare: several objects serve one client, and an idle object is evicted. */
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
@@ -166,3 +166,34 @@ it.each([
     detail: expect.stringContaining(missing),
   });
 });
+
+it.each(["single", "github"])(
+  "refuses requests with a body on one connection, with the tenancy %s",
+  async (SIGNALBOX_TENANCY) => {
+    const env = { ...SAFE, SIGNALBOX_TENANCY };
+    const worker = await startWorkerProcess({ data: tempFolder(), env });
+    onTestFinished(async () => void (await worker.stop()));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    const post = (path: string, bytes: number) =>
+      new Promise<string>((resolve) => {
+        const headers = { "content-type": "application/json", "content-length": bytes };
+        const sent = request(`${worker.url}${path}`, { method: "POST", agent, headers });
+        sent.on("response", (response) => {
+          response.resume();
+          response.on("end", () => resolve(String(response.statusCode)));
+          response.on("error", (error) => resolve(error.message));
+        });
+        sent.on("error", (error) => resolve(error.message));
+        sent.end(Buffer.alloc(bytes, "x"));
+      });
+    for (const bytes of [10, 200_000])
+      for (const path of ["/mcp", "/api/tokens", "/mcp", "/webhooks/github", "/mcp"])
+        expect([path, bytes, await post(path, bytes)]).toEqual([
+          path,
+          bytes,
+          path === "/webhooks/github" ? "403" : "401",
+        ]);
+    expect(worker.output()).not.toContain("request stream");
+  },
+);

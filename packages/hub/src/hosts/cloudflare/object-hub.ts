@@ -15,6 +15,7 @@ import { ensureAdminToken } from "../../tenants/tokens.ts";
 import { createAlarmTimers } from "./alarm-timers.ts";
 import type { Bindings } from "./bindings.ts";
 import { createCommitSchedule } from "./commit-schedule.ts";
+import { drainBody } from "./drain-body.ts";
 import { createGuardedFetch, createGuardedWebFetch } from "./guarded-fetch.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { pathOf } from "./live-request.ts";
@@ -89,15 +90,21 @@ export async function startObjectHub(options: ObjectHubOptions) {
     }
   }
 
+  async function respond(request: Request): Promise<Response> {
+    const path = pathOf(request.url);
+    if (bringsEvents(path)) return commits.receive(() => receive(request));
+    if (isSocketPath(path) && request.headers.get("upgrade")?.toLowerCase() === "websocket")
+      return sockets.accept(request);
+    if (isLivePath(path)) return serveSse(hub.live, request, onError);
+    const peer = request.headers.get(CLIENT_ADDRESS) ?? "";
+    return keepAlive(await hub.app.fetch(request, { peer }), request.signal);
+  }
+
   return {
     async fetch(request: Request): Promise<Response> {
-      const path = pathOf(request.url);
-      if (bringsEvents(path)) return commits.receive(() => receive(request));
-      if (isSocketPath(path) && request.headers.get("upgrade")?.toLowerCase() === "websocket")
-        return sockets.accept(request);
-      if (isLivePath(path)) return serveSse(hub.live, request, onError);
-      const peer = request.headers.get(CLIENT_ADDRESS) ?? "";
-      return keepAlive(await hub.app.fetch(request, { peer }), request.signal);
+      const response = await respond(request);
+      await drainBody(request);
+      return response;
     },
     onAlarm: timers.onAlarm,
     sockets,
