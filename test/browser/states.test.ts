@@ -65,7 +65,7 @@ const LISTS: readonly List[] = [
     requests: /\/api\/refusals$/,
     empty: "None since the hub started.",
   },
-  { name: "tokens", path: "/settings", requests: /\/api\/tokens$/, empty: "No token yet" },
+  { name: "tokens", path: "/settings", requests: /\/api\/tokens\?/, empty: "No token yet" },
   {
     name: "secrets",
     path: "/settings/secrets",
