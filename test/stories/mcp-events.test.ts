@@ -136,7 +136,12 @@ describe.each(hosts)("on %s", (host) => {
       expect(await poll({ name, cursor: "nonsense" })).toMatchObject(invalid(/cursor: /));
       expect(await poll({ name, maxEvents: 1_001 })).toMatchObject(invalid(/maxEvents: .*1000/));
       expect(await poll({ name, maxAgeMs: -1 })).toMatchObject(invalid(/maxAgeMs: /));
-      for (const unknown of ["github.no_such_type", "nobody.issues", "issues", "constructor.x"])
+      for (const unknown of [
+        "github.no_such_type",
+        "no_such_source.issues",
+        "issues",
+        "constructor.x",
+      ])
         expect(await poll({ name: unknown })).toMatchObject({
           code: -32011,
           message: expect.stringContaining(unknown),

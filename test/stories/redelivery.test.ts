@@ -14,24 +14,29 @@ const issue = (number: number) => ({
   repository: { id: 1, full_name: "acme/web", owner: { id: 2, login: "acme" } },
 });
 
+/** A fake GitHub, and a hub that is not started yet. */
+async function setUp(startProcess: typeof startHubProcess) {
+  const github = await startFakeGithub();
+  onTestFinished(() => github.close());
+  const PORT = await fixedPort();
+  const data = tempFolder();
+  const env = { ...github.env, PORT, SIGNALBOX_TOKEN: ADMIN };
+  const start = async () => {
+    const hub = await startProcess({ data, env });
+    onTestFinished(async () => void (await hub.stop("SIGKILL")));
+    return hub;
+  };
+  return { github, url: `http://127.0.0.1:${PORT}`, data, env, start };
+}
+
 it.each([
   ["SQLite", startHubProcess],
   ["workerd", startWorkerProcess],
 ] as const)(
   "stores each webhook that failed while the hub was down exactly once, on %s",
   async (host, startProcess) => {
-    const github = await startFakeGithub();
-    onTestFinished(() => github.close());
-    const PORT = await fixedPort();
-    const data = tempFolder();
-    const env = { ...github.env, PORT, SIGNALBOX_TOKEN: ADMIN };
-    const url = `http://127.0.0.1:${PORT}`;
+    const { github, url, data, env, start } = await setUp(startProcess);
     github.webhook.url = `${url}/webhooks/github`;
-    const start = async () => {
-      const hub = await startProcess({ data, env });
-      onTestFinished(async () => void (await hub.stop("SIGKILL")));
-      return hub;
-    };
     const get = async (path: string) => {
       const response = await fetch(`${url}${path}`, {
         headers: { authorization: `Bearer ${ADMIN}` },
@@ -105,17 +110,11 @@ it.each([
 ] as const)(
   "asks for a webhook again when an operator retries it, on %s",
   async (_, startProcess) => {
-    const github = await startFakeGithub();
-    onTestFinished(() => github.close());
-    const PORT = await fixedPort();
-    const data = tempFolder();
-    const env = { ...github.env, PORT, SIGNALBOX_TOKEN: ADMIN };
-    const url = `http://127.0.0.1:${PORT}`;
+    const { github, url, data, env, start } = await setUp(startProcess);
     // GitHub cannot reach the hub.
     github.webhook.url = `http://127.0.0.1:${await fixedPort()}/webhooks/github`;
     const { guid } = await github.sendWebhook("issues", issue(1));
-    const hub = await startProcess({ data, env });
-    onTestFinished(async () => void (await hub.stop("SIGKILL")));
+    await start();
     const call = async (path: string, method = "GET", token = ADMIN) => {
       const response = await fetch(`${url}${path}`, {
         method,
