@@ -104,6 +104,7 @@ export function createHubRoutes(options: HubRoutesOptions) {
     fetch: ports.guardedWebFetch,
     timers: ports.timers,
     newId: options.newId,
+    tenancy: settings.tenancy,
     publicUrl: settings.publicUrl,
     proxy: settings.proxy,
     rateLimit: settings.rateLimit,

@@ -56,8 +56,8 @@ export interface ConsentPage {
   /** The host of the client's metadata document; undefined if the client has registered itself. */
   clientHost: string | undefined;
   scopes: readonly Scope[];
-  /** Undefined: all. */
-  tenants: readonly string[] | undefined;
+  /** Undefined: the hub has only one. */
+  tenants: string | undefined;
   resource: string;
   isWholeHub: boolean;
   /** Who is signed in. */
@@ -75,7 +75,7 @@ export function consentPage(given: ConsentPage): Response {
     ...(redirect ? [["Returns to", redirect.description] as [string, string]] : []),
     ...(started ? [["Started", started.at] as [string, string]] : []),
     ["For", given.isWholeHub ? `everything at ${given.resource}` : given.resource],
-    ["Tenants", tenants === undefined ? "all" : tenants.join(", ")],
+    ...(tenants === undefined ? [] : [["Tenants", tenants] as [string, string]]),
     ["You are", given.as],
   ];
   return page({

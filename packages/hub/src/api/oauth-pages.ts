@@ -9,6 +9,7 @@ import type { Context, Hono } from "hono";
 import type { Seal } from "../lib/seal.ts";
 import type { OAuthClient, OAuthStore } from "../store/oauth-store.ts";
 import type { PeopleStore } from "../store/people-store.ts";
+import type { Store } from "../store/store.ts";
 import { isMcpServer } from "../tenants/audience.ts";
 import { allows, Denied } from "../tenants/authorizer.ts";
 import { type GrantedToken, scopesIn } from "../tenants/granted-scopes.ts";
@@ -42,7 +43,9 @@ export interface OAuthPages {
   tokens: Pick<TokenLookup, "getToken">;
   clients: Clients;
   store: Pick<OAuthStore, "createOAuthGrant" | "decideOAuthGrant" | "findPendingGrant"> &
-    Pick<PeopleStore, "getPerson">;
+    Pick<PeopleStore, "getPerson"> &
+    Pick<Store, "getTenant">;
+  tenancy: "single" | "github";
   seal: Seal;
   newId: () => string;
   now: () => number;
@@ -53,7 +56,8 @@ export interface OAuthPages {
 const REOPENED = "reopened";
 
 export function addOAuthPages(app: Hono, options: OAuthPages): void {
-  const { authorizeRequest, tokens, clients, store, seal, newId, now, publicUrl } = options;
+  const { authorizeRequest, tokens, clients, store, tenancy, seal, newId, now, publicUrl } =
+    options;
 
   /** The hub's URL for the client, also if its page was redirected to another loopback name. */
   const hubFor = (c: Context, resource: string | undefined): string => {
@@ -78,6 +82,16 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
     return person ? `${person.login} on GitHub` : id;
   };
 
+  const describeTenants = async ({ tenants }: GrantedToken): Promise<string | undefined> => {
+    if (tenancy === "single") return undefined;
+    if (tenants.includes(EVERY_TENANT)) return "all, and all future ones";
+    const described = tenants.map(async (id) => {
+      const name = (await store.getTenant(id))?.name;
+      return name ? `${name} (${id})` : id;
+    });
+    return (await Promise.all(described)).join(", ");
+  };
+
   const ask = async (
     session: GrantedToken,
     client: Pick<OAuthClient, "id" | "name">,
@@ -100,7 +114,7 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
       clientName: client.name,
       clientHost: isDocumentUrl(client.id) ? new URL(client.id).host : undefined,
       scopes: consent.scopes,
-      tenants: session.tenants.includes(EVERY_TENANT) ? undefined : session.tenants,
+      tenants: await describeTenants(session),
       resource: asked.resource,
       isWholeHub: !isMcpServer(new URL(asked.resource).pathname),
       as: await nameOf(session),

@@ -26,9 +26,15 @@ interface Options {
   fetch?: WebFetch;
   rateLimit?: number;
   maxUnusedClients?: number;
+  tenancy?: "single" | "github";
 }
 
-async function setup({ fetch = unexpected, rateLimit = 0, maxUnusedClients }: Options = {}) {
+async function setup({
+  fetch = unexpected,
+  rateLimit = 0,
+  maxUnusedClients,
+  tenancy = "single",
+}: Options = {}) {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   let at = Date.UTC(2026, 10, 15);
@@ -47,6 +53,7 @@ async function setup({ fetch = unexpected, rateLimit = 0, maxUnusedClients }: Op
     fetch,
     timers: { now, monotonic: now, defer: unexpected, after: () => () => {} },
     newId,
+    tenancy,
     publicUrl: HUB,
     proxy: undefined,
     rateLimit,
@@ -327,6 +334,20 @@ it("revokes tokens for their client only", async () => {
   await revoke(second.refresh_token, client_id);
   expect(await use(second.access_token)).toBe(401);
   expect((await refresh(second.refresh_token)).json.error).toBe("invalid_grant");
+});
+
+it.each([
+  ["single", ["*"], undefined],
+  ["github", ["*"], "all, and all future ones"],
+  ["github", ["7", "8"], "acme (7), 8"],
+] as const)("names the tenants on the page: %s, %j", async (tenancy, tenants, named) => {
+  const { store, register, signIn, authorizeUrl } = await setup({ tenancy });
+  await store.putTenant({ id: "7", name: "acme", at: 0 });
+  const { client_id } = await register();
+  const browser = await signIn({ ...OPERATOR, tenants: [...tenants] });
+  const html = await (await browser.get(await authorizeUrl(client_id))).text();
+  expect(html).toContain("<dt>You are</dt>");
+  expect(/<dt>Tenants<\/dt><dd>(.*?)<\/dd>/.exec(html)?.[1]).toBe(named);
 });
 
 it("grants at most what the session may do, and ends with its token", async () => {

@@ -19,7 +19,10 @@ const STORING_PATHS = ["/oauth/register", "/oauth/device_authorization"];
 const STORED_PER_MINUTE = 10;
 
 export interface OAuthRoutes
-  extends Pick<OAuthPages, "authorizeRequest" | "tokens" | "seal" | "newId" | "publicUrl"> {
+  extends Pick<
+    OAuthPages,
+    "authorizeRequest" | "tokens" | "tenancy" | "seal" | "newId" | "publicUrl"
+  > {
   store: Store;
   /** Fetches metadata documents of clients; must refuse private addresses. */
   fetch: WebFetch;
