@@ -125,18 +125,24 @@ const list: Action = async (hub, flags) => {
   );
 };
 
+/** Such as `8,589,934,592`. */
+const grouped = (value: number): string => value.toLocaleString("en");
+
 const show: Action = async (hub, flags, id) => {
   const found = await hub.request<TenantDetails>("GET", pathOf(id));
   if (flags.json) return print(JSON.stringify(found));
   const { settings, in_force } = found;
   const setting = (name: keyof TenantSettings, unit: string) =>
-    `${in_force[name] === null ? "none" : `${in_force[name]} ${unit}`}${settings[name] === null ? dim(" (the hub's)") : ""}`;
+    `${in_force[name] === null ? "none" : `${grouped(in_force[name])} ${unit}`}${settings[name] === null ? dim(" (the hub's)") : ""}`;
   print(
     table([
       ["ID", `${bold(found.id)}${found.deleting ? " (is being deleted)" : ""}`],
       ["NAME", found.name ?? ""],
       ["CREATED", found.created_at?.slice(0, 10) ?? ""],
-      ["EVENTS", `${found.events} received, ${found.pending} pending, ${found.bytes} bytes`],
+      [
+        "EVENTS",
+        `${grouped(found.events)} received, ${grouped(found.pending)} pending, ${grouped(found.bytes)} bytes`,
+      ],
       ["QUOTA", setting("quota", "pending events")],
       ["KEEPS", `processed ${setting("processed_days", "days")}`],
       ["", `pending ${setting("pending_days", "days")}`],
