@@ -14,7 +14,7 @@ export interface OpenOAuthOptions {
   timers: Pick<Timers, "now" | "monotonic" | "after">;
   /** OAuth tokens by connection and revision. They outlive clients, which are closed when idle. */
   tokens: BoundedMap<string, OAuthTokens>;
-  /** Where the tokens are that persons have granted; undefined: no connection has any. */
+  /** Where the tokens that people have granted are stored; undefined: no connection has any. */
   grants?: { store: GrantedTokensOptions["store"]; seal: Seal } | undefined;
 }
 
