@@ -7,9 +7,10 @@ import { Client as Sdk1Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport as Sdk1Transport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ResourceUpdatedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { createTokenByApi } from "../support/create-token.ts";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
 import { commandSettings, type Host, hosts, startOn } from "../support/hosts.ts";
-import { createTokenByCli, type HubProcess, runCli } from "../support/hub-process.ts";
+import { type HubProcess, runCli } from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { openSse } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
@@ -34,7 +35,7 @@ async function startFixture(
   const settings = { ...env, ...commandSettings(host, hub, { data, token: ADMIN }) };
   return {
     hub,
-    token: (tenant, ...args) => createTokenByCli(settings, "--tenant", `${tenant}`, ...args),
+    token: (tenant, ...args) => createTokenByApi(hub.url, ADMIN, "--tenant", `${tenant}`, ...args),
     revoke: (id) => runCli(["token", "revoke", id], { env: settings }),
   };
 }

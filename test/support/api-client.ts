@@ -1,7 +1,8 @@
 /** A hub in a separate process, and an HTTP client for its API with the admin token. */
 import { inject, onTestFinished } from "vitest";
+import { createTokenByApi } from "./create-token.ts";
 import { SECRET } from "./deliver.ts";
-import { createTokenByCli, type HubProcess, startHubProcess } from "./hub-process.ts";
+import { type HubProcess, startHubProcess } from "./hub-process.ts";
 import { createDatabase } from "./postgres.ts";
 import { tempFolder } from "./temp-folder.ts";
 import { startWorkerProcess } from "./worker-process.ts";
@@ -95,7 +96,7 @@ export async function startApi(
       return response;
     },
     async token(...args) {
-      return (await createTokenByCli(env, ...args)).token;
+      return (await createTokenByApi(hub.url, ADMIN, ...args)).token;
     },
   };
 }

@@ -5,9 +5,10 @@ import { Client as Sdk1Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport as Sdk1Transport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, onTestFinished } from "vitest";
+import { createTokenByApi } from "./create-token.ts";
 import { deliver, issueOpened, SECRET } from "./deliver.ts";
 import { commandSettings, type Host, startOn } from "./hosts.ts";
-import { createTokenByCli, type HubProcess, runCli } from "./hub-process.ts";
+import { type HubProcess, runCli } from "./hub-process.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export const ADMIN = "the-admin-of-this-story";
@@ -48,7 +49,7 @@ export async function startFixture(
       await fixture.hub.stop("SIGKILL");
       fixture.hub = await start();
     },
-    token: (...args) => createTokenByCli(settings(), ...args),
+    token: (...args) => createTokenByApi(fixture.hub.url, ADMIN, ...args),
     async revoke(id) {
       await runCli(["token", "revoke", id], { env: settings() });
     },
