@@ -1,7 +1,7 @@
 /** The response schemas of the API, and the functions that map rows to them. */
 
 import { LOG_LEVELS } from "@signalbox/rules/flows/evaluation.ts";
-import { edgeSchema, type FlowNode, nodeSchema } from "@signalbox/rules/flows/model.ts";
+import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { firstFindings } from "../apps/first-findings.ts";
@@ -86,14 +86,6 @@ export const summarizeFlow = (flow: DescribedFlow): z.input<typeof flowSummary> 
   return summary;
 };
 
-/** A draft can contain any value where text belongs. */
-const textOf = (value: unknown) => (typeof value === "string" ? value : "");
-const listensTo = ({ id, parameters: { source, type } }: FlowNode) => ({
-  nodeId: id,
-  source: textOf(source),
-  type: textOf(type),
-});
-
 export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.input<typeof flowView> => ({
   id: flow.id,
   app: flow.app,
@@ -111,7 +103,7 @@ export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.input<typeof flow
     timeZone: time_zone,
     next_fire_at: isoOrNull(next_at),
   })),
-  listensTo: graph.nodes.filter(({ type }) => type === "Event").map(listensTo),
+  listensTo: flow.listensTo,
   hasTriggers: flow.hasTriggers,
   warnings: firstFindings(flow.warnings),
   errors: firstFindings(flow.errors),

@@ -59,6 +59,7 @@ const flow = testFlow(
 it("a new trigger type is validated, exposes its tool, and makes the nodes after it reachable", () => {
   expect(describeFlow(flow, registry)).toEqual({
     exposedTools: [{ nodeId: "deploy", name: "deploy", description: "Deploys it." }],
+    listensTo: [{ nodeId: "issue", source: "github", type: "issues" }],
     hasTriggers: true,
     errors: [],
     warnings: [],

@@ -325,6 +325,7 @@ export interface NodeDefinition
   isTool: boolean;
   /** Undefined if the type is not a tool, or the config is invalid. */
   tool(config: JsonObject): ToolOffer | undefined;
+  isEventTrigger: boolean;
   /** Undefined if the type does not fire for events, or the config is invalid. */
   listensTo(config: JsonObject): EventSelection | undefined;
   /** Undefined if the type does not fire at certain times, or the config is invalid. */
@@ -386,6 +387,7 @@ export function defineNode<Config extends z.ZodObject>(
     acceptsLarge: spec.acceptsLarge ?? false,
     isTool: spec.tool !== undefined,
     tool: fromConfig(spec.tool),
+    isEventTrigger: spec.listensTo !== undefined,
     listensTo: fromConfig(spec.listensTo),
     schedule: fromConfig(spec.schedule),
     callsFlow: spec.callsFlow ?? false,

@@ -62,6 +62,20 @@ it("reports nothing for a valid flow", () => {
   expect(validateFlow(flow, registry)).toEqual({ errors: [], warnings: [] });
 });
 
+it("lists what event triggers listen to, also while they are incomplete", () => {
+  const flow = testFlow([
+    testTool("Call"),
+    testNode("Event", "Push", { source: "github", type: "push" }),
+    testNode("Event", "Any", { source: "stripe" }),
+    testNode("Event", "New", { type: 7 }),
+  ]);
+  expect(describeFlow(flow, registry).listensTo).toEqual([
+    { nodeId: "push", source: "github", type: "push" },
+    { nodeId: "any", source: "stripe", type: "" },
+    { nodeId: "new", source: "", type: "" },
+  ]);
+});
+
 describe("warns", () => {
   it("if a flow has no triggers", () => {
     for (const flow of [testFlow([]), testFlow([end()])]) {

@@ -12,6 +12,7 @@ import { checkTools, findToolsFromData, type ToolContext } from "./check-tools.t
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
+import { partsOf } from "./parts-of.ts";
 import { isActive, type ResolvedFlow, resolveFlow } from "./resolved-flow.ts";
 import { resultsInOneRun } from "./returns.ts";
 import { toolDescriptionOf, toolNameOf } from "./tool-fields.ts";
@@ -91,9 +92,18 @@ interface ExposedTool {
   description: string;
 }
 
+interface ListenedEvents {
+  nodeId: string;
+  source: string;
+  /** Empty: any. */
+  type: string;
+}
+
 export interface FlowDescription extends Validation {
   /** The tools of this flow in `tools/list`. */
   exposedTools: ExposedTool[];
+  /** The events for which the triggers of this draft fire. */
+  listensTo: ListenedEvents[];
   hasTriggers: boolean;
 }
 
@@ -106,6 +116,7 @@ export function describeFlow(
   const resolved = resolveFlow(flow, registry, context);
   return {
     exposedTools: exposedTools(resolved),
+    listensTo: listensTo(resolved),
     hasTriggers: resolved.triggers.length > 0,
     ...validate(resolved, context),
   };
@@ -116,6 +127,18 @@ const exposedTools = ({ flow, definition }: ResolvedFlow): ExposedTool[] =>
     const name = definition(node)?.isTool && isActive(node) ? toolNameOf(node) : undefined;
     return name ? [{ nodeId: node.id, name, description: toolDescriptionOf(node) }] : [];
   });
+
+const listensTo = ({ flow, definition }: ResolvedFlow): ListenedEvents[] =>
+  flow.nodes
+    .filter((node) => definition(node)?.isEventTrigger)
+    .map((node) => {
+      const { config } = partsOf(node);
+      const { source, type } = definition(node)?.listensTo(config) ?? config;
+      return { nodeId: node.id, source: textOf(source), type: textOf(type) };
+    });
+
+/** An invalid draft can contain any value where text belongs. */
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 function findGraphWarnings(resolved: ResolvedFlow): Finding<WarningCode>[] {
   const { flow, triggers, graph } = resolved;
