@@ -9,7 +9,7 @@ import { idFloor } from "../lib/ids.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { yieldToEventLoop } from "../lib/yield-to-event-loop.ts";
 import { mergePages } from "../runs/merge-pages.ts";
-import type { Started } from "../runs/runner.ts";
+import type { Started } from "../runs/started.ts";
 import {
   RUN_STATUSES,
   type Run,

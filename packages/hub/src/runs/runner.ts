@@ -4,43 +4,17 @@
  * executions walk the graphs, the heartbeat renews leases, and waiters resolve when runs have ended.
  */
 import { type Instant, instant } from "../lib/elapsed.ts";
-import type {
-  ClaimedRun,
-  ImmediateRun,
-  LaneRun,
-  NewRun,
-  Run,
-  WrittenStep,
-} from "../store/run-store.ts";
+import type { ClaimedRun, ImmediateRun, LaneRun, NewRun } from "../store/run-store.ts";
 import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
 import { observeSteps } from "./run-metrics.ts";
 import { createRunnerParts, type RunnerPartsOptions } from "./runner-parts.ts";
-import type { NodeProgress } from "./tool-progress.ts";
+import type { Started, StartOptions } from "./started.ts";
 
 type Defaulted = "leaseMs" | "concurrency" | "metrics" | "onError";
 
 export type RunnerOptions = Omit<RunnerPartsOptions, Defaulted> &
   Partial<Pick<RunnerPartsOptions, Defaulted>>;
-
-export interface Started {
-  id: string;
-  /** Resolves when the run is stored, so that others can read it and cancel it. */
-  stored: Promise<void>;
-  /** Resolves with the run when it has ended, in any process. */
-  ended: Promise<Run>;
-}
-
-export interface StartOptions {
-  /** Its abortion cancels the run. */
-  signal?: AbortSignal | undefined;
-  /** The caller waits for the result, so the run may be stored late; see deferred-start.ts. */
-  deferred?: boolean | undefined;
-  /** Steps that are recorded before the run starts. Only for deferred runs. */
-  pinned?: readonly WrittenStep[] | undefined;
-  /** Called when a tool that the run calls reports progress, if the run executes in this process. */
-  onProgress?: ((progress: NodeProgress) => void) | undefined;
-}
 
 export interface Runner {
   /** Executes the run in this process. If a run with the same key exists, returns that run instead. */

@@ -1,0 +1,22 @@
+/** A run that a caller starts in this process. */
+import type { Run, WrittenStep } from "../store/run-store.ts";
+import type { NodeProgress } from "./tool-progress.ts";
+
+export interface Started {
+  id: string;
+  /** Resolves when the run is stored, so that others can read it and cancel it. */
+  stored: Promise<void>;
+  /** Resolves with the run when it has ended, in any process. */
+  ended: Promise<Run>;
+}
+
+export interface StartOptions {
+  /** Its abortion cancels the run. */
+  signal?: AbortSignal | undefined;
+  /** The caller waits for the result, so the run may be stored late; see deferred-start.ts. */
+  deferred?: boolean | undefined;
+  /** Steps that are recorded before the run starts. Only for deferred runs. */
+  pinned?: readonly WrittenStep[] | undefined;
+  /** Called when a tool that the run calls reports progress, if the run executes in this process. */
+  onProgress?: ((progress: NodeProgress) => void) | undefined;
+}
