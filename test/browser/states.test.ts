@@ -154,7 +154,7 @@ it.each(THEMES)("loading, failure and emptiness have no barrier (%s)", async (co
     prepare: responses.hold,
   });
   await page.getByRole("status", { name: "Loading" }).first().waitFor();
-  expect(await findBarriers(page), "loading").toEqual([]);
+  expect(await findBarriers(page, { isLoading: true }), "loading").toEqual([]);
   responses.fail();
   await page.getByRole("alert").getByText(WORDS).waitFor();
   expect(await findBarriers(page), "failed").toEqual([]);

@@ -122,8 +122,13 @@ export function useUi(env: Record<string, string> = {}, startProcess = startHubP
   };
 }
 
-/** The serious and critical problems of accessibility on the page. */
-export async function findBarriers(page: Page): Promise<string[]> {
+/**
+ * The serious and critical problems of accessibility on the page. By default it waits until the page has
+ * loaded: placeholders may be higher than the page, and have nothing that can be focused.
+ */
+export async function findBarriers(page: Page, { isLoading = false } = {}): Promise<string[]> {
+  const loading = page.getByRole("status", { name: "Loading" });
+  if (!isLoading) await expect.poll(() => loading.count()).toBe(0);
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe.source);
   return page.evaluate(async () => {
     const { axe } = window as unknown as {
