@@ -20,6 +20,7 @@ import {
   tile,
   useCanvas,
 } from "./support/canvas.ts";
+import { intercept } from "./support/intercept.ts";
 import { setUpFlows, startOutside } from "./support/sample-desk.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
@@ -399,7 +400,7 @@ describe("autosave", () => {
     page.on("request", (request) => {
       if (request.method() === "PUT") writes.push(request.url());
     });
-    await page.route(`**/api/flows/${id}`, (route) =>
+    await intercept(page, `**/api/flows/${id}`, (route) =>
       route.fulfill({
         status: 503,
         contentType: "application/problem+json",
@@ -442,7 +443,7 @@ describe("autosave", () => {
     const id = await newLine("Outage");
     const page = await open(id);
     const target = `**/api/flows/${id}`;
-    await page.route(target, (route) =>
+    await intercept(page, target, (route) =>
       route.request().method() === "PUT" ? route.abort() : route.continue(),
     );
     const name = page.getByRole("textbox", { name: "Name of the flow" });
@@ -458,7 +459,7 @@ describe("autosave", () => {
     expect((await stored(id)).version).toBeNull();
     await page.getByText(/^Saved /).waitFor();
 
-    await page.route(target, (route) =>
+    await intercept(page, target, (route) =>
       route.request().method() === "PUT"
         ? route.fulfill({
             status: 400,

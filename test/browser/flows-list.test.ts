@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
+import { intercept } from "./support/intercept.ts";
 import { setUpFlows, startOutside } from "./support/sample-desk.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
@@ -111,7 +112,7 @@ describe("the cards of flows", () => {
 it("shows an error in the server's own words, and teaches what a flow is if there is none", async () => {
   const page = await ui.open();
   const answer = (status: number, body: unknown) =>
-    page.route("**/api/flows?**", (route) =>
+    intercept(page, "**/api/flows?**", (route) =>
       route.fulfill({ status, contentType: "application/json", body: JSON.stringify(body) }),
     );
   await answer(403, {
@@ -132,7 +133,7 @@ it("creates a flow in the app that there is, also if the apps load slowly", asyn
   const before = await apps();
   const page = await ui.open();
   const released = Promise.withResolvers<void>();
-  await page.route("**/api/apps?**", async (route) => {
+  await intercept(page, "**/api/apps?**", async (route) => {
     await released.promise;
     await route.continue();
   });

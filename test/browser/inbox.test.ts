@@ -1,6 +1,7 @@
 import type { Page, Route } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deliver, issueOpened } from "../support/deliver.ts";
+import { intercept } from "./support/intercept.ts";
 import { sendEvents, setUpFlows, startOutside } from "./support/sample-desk.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
@@ -117,7 +118,7 @@ describe("the list", () => {
   it("says what to do if nothing matches, if nothing loads, and while it loads", async () => {
     const page = await ui.open("/inbox?q=nothing-has-this-text");
     await page.getByRole("heading", { name: "No event matches these filters" }).waitFor();
-    await page.route("**/api/events?**", (route) =>
+    await intercept(page, "**/api/events?**", (route) =>
       route.fulfill({
         status: 503,
         contentType: "application/problem+json",
@@ -133,7 +134,7 @@ describe("the list", () => {
     await page.unroute("**/api/events?**");
     const asked = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
-    await page.route("**/api/events?**", async (route) => {
+    await intercept(page, "**/api/events?**", async (route) => {
       asked.resolve();
       await release.promise;
       await route.continue();
@@ -164,6 +165,8 @@ describe("the keys", () => {
     await page.getByText("1 event marked as processed").waitFor();
     await expect.poll(() => rows(page).count()).toBe(12);
     await page.getByRole("button", { name: "Undo" }).click();
+    // The list changes at once; this message comes after the hub's response.
+    await page.getByText("1 event marked as waiting").waitFor();
     await expect.poll(() => rows(page).count()).toBe(13);
 
     await page.keyboard.press("Escape");
@@ -175,6 +178,7 @@ describe("the keys", () => {
     await page.getByText("13 events marked as processed").waitFor();
     await page.getByRole("heading", { name: "The line is clear" }).waitFor();
     await page.getByRole("button", { name: "Undo" }).last().click();
+    await page.getByText("13 events marked as waiting").waitFor();
     await expect.poll(() => rows(page).count()).toBe(13);
   });
 
@@ -189,7 +193,7 @@ describe("the keys", () => {
       await release.promise;
       await route.fulfill({ response });
     };
-    await page.route("**/api/events?**", holdAnswer, { times: 1 });
+    await intercept(page, "**/api/events?**", holdAnswer, { times: 1 });
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     await asked.promise;
     await page.keyboard.press("j");
@@ -200,6 +204,7 @@ describe("the keys", () => {
     await next;
     await expect.poll(() => rows(page).count()).toBe(12);
     await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("1 event marked as waiting").waitFor();
     await expect.poll(() => rows(page).count()).toBe(13);
   });
 
@@ -212,7 +217,7 @@ describe("the keys", () => {
     await page.keyboard.down("x");
     await page.keyboard.up("x");
     await page.getByText("1 event selected").waitFor();
-    await page.route("**/api/events/bulk", (route) => route.abort());
+    await intercept(page, "**/api/events/bulk", (route) => route.abort());
     await page.keyboard.press("e");
     await page.getByText("The hub does not respond").waitFor();
     expect(await rows(page).first().getByText("processed").count()).toBe(0);

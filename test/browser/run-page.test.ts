@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deliver } from "../support/deliver.ts";
+import { intercept } from "./support/intercept.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 import { setUpYard, startYard, type Yard, type YardFlow } from "./support/yard.ts";
 
@@ -353,7 +354,7 @@ describe("what cannot be shown", () => {
     const page = await ui.open();
     let isFailing = true;
     const answering = Promise.withResolvers<void>();
-    await page.route(`**/api/runs/${id}`, async (route) => {
+    await intercept(page, `**/api/runs/${id}`, async (route) => {
       await answering.promise;
       if (!isFailing) return route.continue();
       await route.fulfill({

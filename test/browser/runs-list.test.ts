@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
+import { intercept } from "./support/intercept.ts";
 import { sendEvents, setUpFlows, startOutside } from "./support/sample-desk.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
@@ -82,7 +83,7 @@ it("asks for more runs once, and again only when asked to", async () => {
   const page = await ui.open();
   const answer = { status: 400, body: { title: "Not now", detail: "The log cannot be read." } };
   let asked = 0;
-  await page.route("**/api/runs?*", async (route) => {
+  await intercept(page, "**/api/runs?*", async (route) => {
     if (!route.request().url().includes("cursor=")) {
       const response = await route.fetch();
       const json = { ...(await response.json()), next_cursor: "run:more" };

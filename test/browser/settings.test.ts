@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { intercept } from "./support/intercept.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
@@ -77,7 +78,7 @@ it("shows what is stored and how long, and why that is not known", async () => {
   const page = await ui.open("/settings/storage");
   await page.getByText("Events ever received").waitFor();
   await page.getByText("SIGNALBOX_KEEP_PROCESSED").first().waitFor();
-  await page.route("**/api/settings", (route) =>
+  await intercept(page, "**/api/settings", (route) =>
     route.fulfill({
       status: 403,
       contentType: "application/problem+json",

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { intercept } from "./support/intercept.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
@@ -26,7 +27,7 @@ it("signs in by a link that is pasted into the open page, also if the hub is awa
   const page = await ui.open("/sign-in");
   await page.context().clearCookies();
   await page.getByText("npx signalbox open").waitFor();
-  await page.route("**/api/session", (route) =>
+  await intercept(page, "**/api/session", (route) =>
     route.request().method() === "POST" ? route.abort() : route.continue(),
   );
   // The address differs only in its fragment, so the browser does not load the page again.
@@ -100,7 +101,7 @@ it("goes to every page by keyboard, and finds pages in the palette", async () =>
 
 it("signs out from the palette, and says if that fails", async () => {
   const page = await ui.open();
-  await page.route("**/api/session", (route) =>
+  await intercept(page, "**/api/session", (route) =>
     route.request().method() === "DELETE" ? route.abort() : route.continue(),
   );
   const signOut = async () => {

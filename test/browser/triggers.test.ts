@@ -2,6 +2,7 @@ import type { Locator, Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deliver } from "../support/deliver.ts";
 import { serveSdk2, type Tools } from "../support/mcp-servers.ts";
+import { intercept } from "./support/intercept.ts";
 import { sendEvents } from "./support/sample-desk.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
@@ -296,7 +297,7 @@ describe("the form of an event trigger", () => {
   it("shows an error of the hub in its own words", async () => {
     const flow = await makeFlow("Errors", "Event", { source: "github", type: "issues" });
     const page = await ui.open(`/flows/${flow}`);
-    await page.route("**/api/triggers/preview*", (route) =>
+    await intercept(page, "**/api/triggers/preview*", (route) =>
       route.fulfill({
         status: 503,
         contentType: "application/problem+json",

@@ -13,6 +13,7 @@ import {
   tile,
   useCanvas,
 } from "./support/canvas.ts";
+import { intercept } from "./support/intercept.ts";
 import { useUi } from "./support/ui.ts";
 
 const ui = useUi();
@@ -50,7 +51,7 @@ const nameIn = (page: Page) => page.getByRole("textbox", { name: "Name of the fl
 /** The page cannot save until the returned function is called. Then it does at once. */
 async function hold(page: Page, id: string): Promise<() => Promise<void>> {
   const target = `**/api/flows/${id}`;
-  await page.route(target, (route) =>
+  await intercept(page, target, (route) =>
     route.request().method() === "PUT" ? route.abort() : route.continue(),
   );
   return async () => {

@@ -1,0 +1,21 @@
+import type { Page, Route } from "playwright-core";
+import { expect } from "vitest";
+
+const PROBE = "/is-intercepted";
+
+/**
+ * `page.route` for a page that has loaded. Chromium tells the page that it intercepts, but does not wait
+ * for it: the page may still send requests past the route. So this waits until one was intercepted.
+ */
+export async function intercept(
+  page: Page,
+  url: string,
+  handler: (route: Route) => unknown,
+  options?: { times: number },
+): Promise<void> {
+  await page.route(url, handler, options);
+  await page.route(`**${PROBE}`, (route) => route.fulfill({ body: "yes" }));
+  const probe = () => page.evaluate(async (path) => (await fetch(path)).text(), PROBE);
+  await expect.poll(probe).toBe("yes");
+  await page.unroute(`**${PROBE}`);
+}
