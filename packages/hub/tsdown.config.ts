@@ -1,6 +1,7 @@
 import { copyFile, mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { defineConfig } from "tsdown";
+import { thirdPartyLicenses } from "../../scripts/build/third-party-licenses.ts";
 
 const QUICKJS = "@jitl/quickjs-wasmfile-release-sync/wasm";
 const WORKER = "dist/worker";
@@ -36,6 +37,7 @@ export default defineConfig([
     inputOptions: { resolve: { conditionNames: ["workerd", "worker", "browser", "import"] } },
     outputOptions: { codeSplitting: false },
     plugins: [
+      thirdPartyLicenses(),
       {
         // workerd loads WebAssembly only as a module of its own.
         name: "quickjs-module",

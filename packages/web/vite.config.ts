@@ -1,14 +1,18 @@
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type UserConfig } from "vite";
+import { thirdPartyLicenses } from "../../scripts/build/third-party-licenses.ts";
 import { compress } from "./compress.ts";
 
 /** The hub that `npm run dev` proxies to. */
 const HUB = process.env.SIGNALBOX_URL ?? "http://127.0.0.1:4747";
 const PROXIED = ["/api", "/mcp", "/webhooks", "/events", "/healthz", "/readyz", "/metrics"];
 
+const licenses = thirdPartyLicenses();
+
 const config: UserConfig = {
-  plugins: [react(), tailwindcss(), compress()],
+  plugins: [react(), tailwindcss(), compress(), licenses],
+  worker: { plugins: () => [licenses] },
   // The hub replaces the placeholder with a fresh nonce in every response.
   html: { cspNonce: "__CSP_NONCE__" },
   build: {

@@ -26,6 +26,9 @@ it("packs a bundle that starts without installed packages and with the user's se
   }
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
   expect(manifest.version).toBe(version);
+  expect(readFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), "utf8")).toMatch(
+    /^zod \S+ \(MIT\)$/m,
+  );
 
   // Claude Desktop replaces placeholders with the user's value or the default.
   const given: Record<string, string> = { url: "http://127.0.0.1:9", token: "sbx_x" };

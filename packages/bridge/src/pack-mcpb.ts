@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { strToU8, zipSync } from "fflate";
 import { build } from "tsdown";
+import { LICENSES_FILE, thirdPartyLicenses } from "../../../scripts/build/third-party-licenses.ts";
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const [target = at("dist/signalbox.mcpb")] = process.argv.slice(2);
@@ -22,6 +23,7 @@ await build({
   logLevel: "error",
   noExternal: [/./],
   outputOptions: { codeSplitting: false },
+  plugins: [thirdPartyLicenses()],
 });
 
 const { version } = JSON.parse(readFileSync(at("package.json"), "utf8"));
@@ -31,6 +33,7 @@ const packed = zipSync({
   // The bundle is an ES module and needs a package.json that declares it.
   "package.json": strToU8('{ "type": "module" }\n'),
   "server/index.js": readFileSync(`${bundle}/index.js`),
+  [LICENSES_FILE]: readFileSync(`${bundle}/${LICENSES_FILE}`),
 });
 mkdirSync(at("dist"), { recursive: true });
 writeFileSync(target, packed);
