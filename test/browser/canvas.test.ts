@@ -258,7 +258,7 @@ describe("the desk", () => {
     const id = await newLine("Find");
     const page = await open(id);
     await page.getByRole("img", { name: "Map of the flow" }).waitFor();
-    expect(await page.locator(".react-flow__minimap-node").count()).toBe(3);
+    await expect.poll(() => page.locator(".react-flow__minimap-node").count()).toBe(3);
     await page.keyboard.press("Control+f");
     const find = page.getByRole("dialog", { name: "Find a node" });
     await find.getByPlaceholder("Names and parameters").fill("/issue");
@@ -337,7 +337,7 @@ describe("the desk", () => {
         "Word a kind reply",
         "Answer",
       ]);
-    expect(await page.locator(".edge-track.route").count()).toBe(6);
+    await expect.poll(() => page.locator(".edge-track.route").count()).toBe(6);
     await tile(page, "Answer").hover();
     await expect.poll(lit).toEqual([]);
     await tile(page, "Issue opened").focus();
@@ -383,7 +383,7 @@ describe("the desk", () => {
     await page.getByRole("button", { name: "Publish v1" }).click();
     const dialog = page.getByRole("dialog", { name: "Publish v1" });
     const must = dialog.getByRole("region", { name: "Must be fixed first" });
-    expect(await must.getByRole("listitem").count()).toBe(errors.length);
+    await expect.poll(() => must.getByRole("listitem").count()).toBe(errors.length);
     expect(await dialog.getByRole("button", { name: "Publish", exact: true }).isDisabled()).toBe(
       true,
     );
@@ -498,7 +498,7 @@ describe("versions", () => {
     await tile(page, "Fetch").getByText("changed", { exact: true }).waitFor();
     await tile(page, "Merge").getByText("added", { exact: true }).waitFor();
     await tile(page, "End").getByText("removed", { exact: true }).waitFor();
-    expect(await page.locator(".edge-track.gone").count()).toBe(1);
+    await expect.poll(() => page.locator(".edge-track.gone").count()).toBe(1);
     await page.getByRole("button", { name: "Publish v2" }).click();
     const changes = page.getByRole("dialog").getByRole("region", { name: "Changes" });
     const texts = (await changes.getByRole("listitem").allInnerTexts()).map((text) =>
@@ -568,8 +568,8 @@ describe("runs of the draft", () => {
     await dialog.getByRole("button", { name: "Run" }).click();
     await tile(page, "Fetch").getByRole("img", { name: "done" }).waitFor();
     await tile(page, "Slow").getByRole("img", { name: "under way" }).waitFor();
-    expect(await page.locator(".edge-track.done").count()).toBe(1);
-    expect(await page.locator(".edge-track.run").count()).toBe(1);
+    await expect.poll(() => page.locator(".edge-track.done").count()).toBe(1);
+    await expect.poll(() => page.locator(".edge-track.run").count()).toBe(1);
     await dock(page)
       .getByRole("button", { name: /^Fetch/ })
       .click();
@@ -630,9 +630,9 @@ describe("runs of the draft", () => {
     // The event of one trigger is not proposed for another one.
     await page.keyboard.press("r");
     await from.selectOption({ label: "Opened" });
-    expect(await event.inputValue()).not.toBe("");
+    await expect.poll(() => event.inputValue()).not.toBe("");
     await from.selectOption({ label: "Closed" });
-    expect(await event.inputValue()).toBe("");
+    await expect.poll(() => event.inputValue()).toBe("");
   });
 
   it("show why a step failed, and the wait before it is tried again", async () => {

@@ -64,7 +64,7 @@ it("shows the first event by itself, and later ones only when asked", async () =
   await page.keyboard.press("n");
   await expect.poll(() => rows(page).count()).toBe(3);
   expect(await rows(page).first().textContent()).toContain("The third");
-  expect(await pill.count()).toBe(0);
+  await expect.poll(() => pill.count()).toBe(0);
 });
 
 it("shows a change of another tab without moving a row", async () => {

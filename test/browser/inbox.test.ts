@@ -244,13 +244,14 @@ describe("an event", () => {
     await openLamp(page);
     await tab(page, "Payload");
     const tree = page.getByRole("tree", { name: "payload" });
+    const copied = () => page.evaluate(() => navigator.clipboard.readText());
     await tree.getByText("Seen at signal 12, twice this week.", { exact: false }).waitFor();
     await page.getByRole("searchbox", { name: "Search in payload" }).fill("d876e3");
     await page.getByText("1 of 1").waitFor();
     const hit = tree.getByRole("treeitem").filter({ hasText: "d876e3" });
     await hit.hover();
     await hit.getByRole("button", { name: "Copy the path issue.labels[0].color" }).click();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("issue.labels[0].color");
+    await expect.poll(copied).toBe("issue.labels[0].color");
     await tree.focus();
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowDown");
@@ -262,7 +263,7 @@ describe("an event", () => {
       .toBe("false");
     await page.keyboard.press("c");
     await page.getByText("Path copied").waitFor();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("issue");
+    await expect.poll(copied).toBe("issue");
     // The search opens what hides a hit.
     await page.getByRole("searchbox", { name: "Search in payload" }).fill("question");
     await tree.getByText('"question"').waitFor();
@@ -327,7 +328,7 @@ describe("an event", () => {
     await detail(page).getByText("Digest / Any issue").waitFor();
     await detail(page).getByText("where “Bug hotline” looked").waitFor();
     const marked = page.locator(".json-mark");
-    expect((await marked.allInnerTexts()).join(" ")).toContain("question");
+    await expect.poll(async () => (await marked.allInnerTexts()).join(" ")).toContain("question");
   });
 
   it("becomes a flow", async () => {
