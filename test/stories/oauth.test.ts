@@ -12,12 +12,13 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { SECRET } from "../support/deliver.ts";
 import { fixedPort } from "../support/fixed-port.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 import { type OAuthBrowser, signInBrowser } from "../support/oauth-browser.ts";
 import { tempFolder } from "../support/temp-folder.ts";
+import { WAIT } from "../support/timeouts.ts";
 import { startWorkerProcess } from "../support/worker-process.ts";
 
 const TOKEN = "sbx_oauth_story_0123";
@@ -159,7 +160,8 @@ describe.each([
       output += `${line}\n`;
       if (!line.startsWith(`${origin}/oauth/authorize?`)) continue;
       const answer = await browser.decide(line);
-      await fetch(answer.headers.get("location") ?? "");
+      // The suite prints the address before it listens for the redirect.
+      await vi.waitFor(() => fetch(answer.headers.get("location") ?? ""), WAIT);
     }
     await ended;
     const checks = readdirSync(folder, { recursive: true, encoding: "utf8" })
