@@ -9,6 +9,7 @@ import {
   send,
   startFixture,
 } from "../support/events-client.ts";
+import { fixedPort } from "../support/fixed-port.ts";
 import { hosts } from "../support/hosts.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { WAIT } from "../support/timeouts.ts";
@@ -113,7 +114,7 @@ describe.each(hosts)("on %s", (host) => {
 
   it("a subscription loses no event while the receiver is down, and repeats events with the same id", async () => {
     const fixture = await startFixture(host);
-    const receiver = await startReceiver();
+    const receiver = await startReceiver(Number(await fixedPort()));
     const client = await connectSdk2(fixture.hub);
     await subscribe(client, receiver);
     await receiver.stop();

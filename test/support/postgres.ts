@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { chown, mkdtemp } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import pg from "pg";
+import { fixedPort } from "./fixed-port.ts";
 
 export interface PostgresServer {
   /** URL of the maintenance database, for `createDatabase`. */
@@ -97,7 +97,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 
   await nextLine();
   // Chosen as late as possible, because another process can take the port until the server listens.
-  const port = await findFreePort();
+  const port = Number(await fixedPort());
   shell.stdin.write(`${port}\n`);
   const pid = Number(await nextLine());
   return {
@@ -147,14 +147,4 @@ function findBinaries(folder: string, user: { uid: number } | undefined): string
   execFileSync("cp", ["-RP", native, copy]);
   execFileSync("chown", ["-R", String(user.uid), copy]);
   return join(copy, "bin");
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("found no free port");
-  return address.port;
 }

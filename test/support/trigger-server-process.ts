@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { fixedPort } from "./fixed-port.ts";
 import type {
   ControlState,
   SentCallback,
@@ -27,13 +28,14 @@ export interface TriggerServerProcess {
 }
 
 export async function startTriggerServer(
-  options: TriggerServerOptions = {},
+  given: Omit<TriggerServerOptions, "port"> = {},
 ): Promise<TriggerServerProcess> {
+  const options: TriggerServerOptions = { ...given, port: Number(await fixedPort()) };
   let child: ChildProcess;
   let exited: Promise<unknown>;
   let urls: { url: string; controlUrl: string };
-  const start = async (given: TriggerServerOptions) => {
-    child = spawn(process.execPath, [PROGRAM, JSON.stringify(given)], {
+  const start = async () => {
+    child = spawn(process.execPath, [PROGRAM, JSON.stringify(options)], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     exited = once(child, "exit");
@@ -41,7 +43,7 @@ export async function startTriggerServer(
     const [line] = await once(lines, "line");
     urls = JSON.parse(line as string);
   };
-  await start(options);
+  await start();
   // biome-ignore lint/style/noNonNullAssertion: assigned by `start`
   const { url } = urls!;
   const kill = async () => {
@@ -62,7 +64,7 @@ export async function startTriggerServer(
   return {
     url,
     kill,
-    restart: () => start({ ...options, port: Number(new URL(url).port) }),
+    restart: start,
     ended: async () => void (await exited),
     switch: (switches) => control("/switch", switches),
     state: () => control("/state"),
