@@ -23,6 +23,7 @@ export default defineConfig([
     platform: "node",
     target: "node22",
     outputOptions: { chunkFileNames: "[name].js" },
+    plugins: [thirdPartyLicenses()],
   },
   {
     ...shared,

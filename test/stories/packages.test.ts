@@ -33,13 +33,14 @@ it("packs the packages, publishes them in a dry run, and starts the hub as the i
   const image = readDockerfile(readFileSync(join(packed, "Dockerfile"), "utf8"));
   expect(image.user).toBe("node");
   for (const name of ["signalbox", "@signalbox/bridge"]) await install(packed, name, app);
-  const bundled = (bundle: string) => {
-    const path = `node_modules/signalbox/dist/${bundle}/THIRD-PARTY-LICENSES.txt`;
-    return readFileSync(join(app, path), "utf8").match(/^\S+(?= \d\S* \(.+\)$)/gm);
+  const bundled = (folder: string) => {
+    const path = join(app, "node_modules/signalbox", folder, "THIRD-PARTY-LICENSES.txt");
+    return readFileSync(path, "utf8").match(/^\S+(?= \d\S* \(.+\)$)/gm);
   };
-  expect(bundled("worker")).toEqual(expect.arrayContaining(["hono", "jose", "zod"]));
+  expect(bundled("dist")).toEqual(expect.arrayContaining(["hono", "jose", "zod"]));
+  expect(bundled("dist/worker")).toEqual(expect.arrayContaining(["hono", "jose", "zod"]));
   // A package of the page, one of its worker, and a font.
-  expect(bundled("web")).toEqual(
+  expect(bundled("dist/web")).toEqual(
     expect.arrayContaining(["react", "@dagrejs/dagre", "@fontsource-variable/archivo"]),
   );
   const port = await fixedPort();
