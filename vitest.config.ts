@@ -70,7 +70,7 @@ export default defineConfig({
           pool: "forks",
           include: [browserTests],
           // Browsers and stories would slow each other down: browsers come last, fewer in parallel.
-          maxWorkers: availableParallelism() + 1,
+          maxWorkers: availableParallelism() + 2,
           sequence: { groupOrder: 1 },
         },
       },
