@@ -19,6 +19,9 @@ const FROZEN_MS = 5_000;
 const MAX_GAP_MS = process.env.SIGNALBOX_QUIET === "1" ? 2_000 : 15_000;
 const AWAKE_MS = 1_000;
 const PAUSE_MS = 20;
+/** Several at the same time, so that a replica is often stopped while it prepares some of them. */
+const PARALLEL = ["a", "b", "c", "d", "e", "f"];
+const CALLS = ["first", ...PARALLEL];
 
 /** How many transactions of a frozen replica hold locks, or wait for one. */
 const OPEN_TRANSACTIONS =
@@ -64,7 +67,7 @@ it("a replica that wakes up sends at most the one request that it was writing, a
   });
   await maker.flow(
     "freezes",
-    "Two calls",
+    "Calls",
     [
       {
         id: "on",
@@ -72,13 +75,9 @@ it("a replica that wakes up sends at most the one request that it was writing, a
         name: "On",
         parameters: { source: "github", type: "issues" },
       },
-      call("first"),
-      call("second"),
+      ...CALLS.map(call),
     ],
-    [
-      ["on", "first"],
-      ["first", "second"],
-    ],
+    [["on", "first"], ...PARALLEL.map((id): [string, string] => ["first", id])],
   );
 
   const database = new pg.Client({ connectionString: env.DATABASE_URL });
@@ -137,7 +136,7 @@ it("a replica that wakes up sends at most the one request that it was writing, a
     );
     const keys = new Set(effects.arrivals.map(({ key }) => key));
     expect(page.items).toHaveLength(1);
-    expect(keys.size).toBeGreaterThanOrEqual(2 * sent);
+    expect(keys.size).toBeGreaterThanOrEqual(CALLS.length * sent);
   }, WAIT);
   const ids = new Set(effects.arrivals.map(({ key }) => key.split(":")[0] ?? ""));
   for (const id of ids)
@@ -161,7 +160,7 @@ it("a replica that wakes up sends at most the one request that it was writing, a
     runs: runs.length,
     longestGap: Math.round(longestGap),
     freezesWithLocks: `${holding} of ${FREEZES}`,
-    repeatedEffects: effects.arrivals.length - 2 * runs.length,
+    repeatedEffects: effects.arrivals.length - CALLS.length * runs.length,
     lateEffects: lateAfter,
   });
   // It checks its lease and writes the request in one turn of its event loop. If it is stopped in
