@@ -104,7 +104,7 @@ it("asks for more runs once, and again only when asked to", async () => {
   Object.assign(answer, { status: 200, body: { items: [], next_cursor: null } });
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("alert").waitFor({ state: "detached" });
-  expect(asked).toBe(2);
+  await expect.poll(() => asked).toBe(2);
 });
 
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {

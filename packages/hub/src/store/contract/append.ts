@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { allNotices } from "./all-notices.ts";
 import {
   allEvents,
   appendEvents,
@@ -137,11 +138,15 @@ export function appendContract(it: It): void {
     await appendEvents(store, [event]);
     await store.claimEvents({ tenant: "acme", by: "agent", limit: 1, now: 1, until: 2 });
     await store.markProcessed("acme", [event.id], 77, "fixed");
+    const noticesOfAcme = async (marker: string) =>
+      (await allNotices({ store, notices }, marker)).filter(
+        (one) => one.topic !== "events" || one.tenant === "acme",
+      );
     const before = {
       row: await store.getEvent("acme", event.id),
       tenant: await store.getTenant("acme"),
       payload: await store.getPayload("acme", 1),
-      notices: await notices(),
+      notices: await noticesOfAcme("before"),
     };
     expect(before.row).toMatchObject({ processed: true, processed_at: 77, note: "fixed" });
 
@@ -153,7 +158,7 @@ export function appendContract(it: It): void {
       row: await store.getEvent("acme", event.id),
       tenant: await store.getTenant("acme"),
       payload: await store.getPayload("acme", 1),
-      notices: await notices(),
+      notices: await noticesOfAcme("after"),
     }).toEqual(before);
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
   });

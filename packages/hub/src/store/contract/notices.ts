@@ -1,18 +1,8 @@
-import { expect, vi } from "vitest";
+import { expect } from "vitest";
+import { allNotices } from "./all-notices.ts";
 import { claim, claimExactly, sampleRun, sampleStep, save } from "./run-sample.ts";
 import { appendEvents, appendRequest, ids, START, sampleEvent, sampleEvents } from "./sample.ts";
-import type { It, Subject } from "./subject.ts";
-
-/** Commits a last change: notices arrive in the order of the commits, so all others arrive before it. */
-async function allNotices({ store, notices }: Subject) {
-  await appendEvents(store, [sampleEvent()], "the end");
-  return await vi.waitFor(async () => {
-    const received = await notices();
-    const end = received.findIndex((one) => one.topic === "events" && one.tenant === "the end");
-    expect(end).not.toBe(-1);
-    return received.slice(0, end);
-  }, 60_000);
-}
+import type { It } from "./subject.ts";
 
 export function noticesContract(it: It): void {
   it("report the tenant and the last seq of each commit", async (subject) => {
