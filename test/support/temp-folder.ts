@@ -6,6 +6,7 @@ import { onTestFinished } from "vitest";
 /** A temporary folder that is removed when the running test has finished. */
 export function tempFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  // A killed process of the test may still create a file while the folder is being removed.
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
   return folder;
 }
