@@ -69,6 +69,7 @@ export default defineConfig({
           environment: "node",
           pool: "forks",
           include: [browserTests],
+          globalSetup: "test/browser/support/global-setup.ts",
           // Browsers and stories would slow each other down: browsers come last, fewer in parallel.
           maxWorkers: availableParallelism() + 2,
           sequence: { groupOrder: 1 },

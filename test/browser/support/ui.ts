@@ -54,7 +54,8 @@ export function useUi(env: Record<string, string> = {}, startProcess = startHubP
     });
   };
   beforeAll(async () => {
-    [browser] = await Promise.all([launchChromium(), start()]);
+    browser = await launchChromium();
+    await start();
   });
   afterAll(async () => {
     await browser?.close();

@@ -1,0 +1,64 @@
+/** Finds a Chromium that runs: one that is installed, else that of the npm package, else Debian's. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const INSTALLED = [
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
+];
+
+const MANIFEST = new URL("../../../package.json", import.meta.url);
+const UNPACK = fileURLToPath(new URL("unpack-chromium.ts", import.meta.url));
+
+export function findChromium(): string {
+  const path = findInstalled() ?? unpack();
+  if (runs(path)) return path;
+  if (process.platform === "linux" && process.getuid?.() === 0) {
+    execFileSync("apt-get", ["update", "-q"], { stdio: "ignore" });
+    execFileSync("apt-get", ["install", "-qy", "chromium"], { stdio: "ignore" });
+    const installed = findInstalled();
+    if (installed !== undefined && runs(installed)) return installed;
+  }
+  throw new Error(
+    `The browser tests need a Chromium, and ${path} does not start. Install Chromium, or set CHROMIUM to its path.`,
+  );
+}
+
+const findInstalled = (): string | undefined => INSTALLED.find(existsSync);
+
+function runs(path: string): boolean {
+  // Windows opens a window instead of printing the version.
+  if (process.platform === "win32") return true;
+  try {
+    execFileSync(path, ["--version", "--no-sandbox"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Unpacks the Chromium of the npm package. Several processes may do it at the same time, or be killed
+ * meanwhile, so the folder gets its name only when it is complete.
+ */
+function unpack(): string {
+  const version = JSON.parse(readFileSync(MANIFEST, "utf8")).devDependencies["@sparticuz/chromium"];
+  const folder = join(tmpdir(), `signalbox-chromium-${version}`);
+  if (!existsSync(folder)) {
+    const temporary = mkdtempSync(`${folder}-`);
+    execFileSync(process.execPath, [UNPACK], { env: { ...process.env, TMPDIR: temporary } });
+    try {
+      renameSync(temporary, folder);
+    } catch (error) {
+      rmSync(temporary, { recursive: true, force: true });
+      if (!existsSync(folder)) throw error;
+    }
+  }
+  return join(folder, "chromium");
+}
