@@ -6,10 +6,10 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { PUBLISHED } from "./manifests.ts";
-import { releaseOfTag } from "./release-of-tag.ts";
+import { releaseOfArgument } from "./release-of-tag.ts";
 
 const [tag = "", folder = "release", ...flags] = process.argv.slice(2);
-const { version, distTag } = releaseOfTag(tag);
+const { version, distTag } = releaseOfArgument(tag);
 const isDryRun = flags.includes("--dry-run");
 
 const npm = (...args: string[]) =>

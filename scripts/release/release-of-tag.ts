@@ -20,3 +20,13 @@ export function releaseOfTag(tag: string): Release {
     );
   return { version: number + prerelease, distTag: prerelease === "" ? "latest" : "next" };
 }
+
+/** For programs: on an invalid tag, it prints the message without a stack, and exits. */
+export function releaseOfArgument(tag: string): Release {
+  try {
+    return releaseOfTag(tag);
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exit(1);
+  }
+}

@@ -32,6 +32,15 @@ describe("the version of a tag", () => {
   );
 });
 
+test.each(["set-version", "publish", "write-notes"])("%s explains an invalid tag", (name) => {
+  const program = join(import.meta.dirname, `${name}.ts`);
+  const { status, stderr } = spawnSync(process.execPath, [program, "v1.2"], { encoding: "utf8" });
+  expect(status).toBe(1);
+  expect(stderr).toBe(
+    'The tag "v1.2" is not a release: name it v1.2.3, or v1.2.3-rc.1 for a prerelease.\n',
+  );
+});
+
 test("set-version changes the version of all packages, and of the dependencies between them", () => {
   const folder = tempFolder();
   for (const path of PUBLISHED) {

@@ -5,10 +5,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Manifest, PUBLISHED, withVersion } from "./manifests.ts";
-import { releaseOfTag } from "./release-of-tag.ts";
+import { releaseOfArgument } from "./release-of-tag.ts";
 
 const [tag = "", root = "."] = process.argv.slice(2);
-const { version } = releaseOfTag(tag);
+const { version } = releaseOfArgument(tag);
 const pathOf = (folder: string) => join(root, folder, "package.json");
 const found = new Map(
   PUBLISHED.map((folder) => [folder, JSON.parse(readFileSync(pathOf(folder), "utf8")) as Manifest]),

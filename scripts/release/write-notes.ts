@@ -1,10 +1,10 @@
 /** `node scripts/release/write-notes.ts v1.2.3` prints the notes of a tag: the commits since the tag before it. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { releaseNotes } from "./release-notes.ts";
-import { releaseOfTag } from "./release-of-tag.ts";
+import { releaseOfArgument } from "./release-of-tag.ts";
 
 const [tag = ""] = process.argv.slice(2);
-const { distTag } = releaseOfTag(tag);
+const { distTag } = releaseOfArgument(tag);
 const git = (...args: string[]) => spawnSync("git", args, { encoding: "utf8" });
 if (git("rev-parse", "--verify", "--quiet", `refs/tags/${tag}`).status !== 0) {
   console.error(`The tag ${tag} does not exist. Create it: git tag ${tag}`);
