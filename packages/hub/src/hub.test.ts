@@ -241,3 +241,17 @@ test("runs a schedule once for all ticks that were missed while no hub was runni
     60_000,
   );
 });
+
+test("closes the database although a client does not disconnect in time", async () => {
+  const opened = openSqlite(`${tempFolder()}/hub.db`);
+  let isClosed = false;
+  const close = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    await opened.close();
+    isClosed = true;
+  };
+  const hub = await openHub({}, { store: { ...opened, close } });
+  const stopped = hub.stop(1_000, () => new Promise(() => {}));
+  await expect(stopped).rejects.toThrow("Some requests did not finish in time.");
+  expect(isClosed).toBe(true);
+});

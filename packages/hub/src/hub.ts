@@ -225,25 +225,28 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     async stop(timeoutMs, closeServer = async () => {}) {
       if (isStopping()) return;
       closing.abort();
-      const end = performance.now() + timeoutMs;
-      const left = () => Math.max(0, end - performance.now());
       stopSweeper();
       pipeline.unsubscribe();
-      try {
-        // Requests of slow clients get 80 % of the time; the rest is for storing accepted events.
-        const closed = Promise.all([
+      const startedAt = performance.now();
+      const errors: unknown[] = [];
+      /** Each step runs even if an earlier one fails. `share` of the time must be over at its end. */
+      const step = async (share: number, work: () => Promise<unknown>, message: string) => {
+        const left = Math.max(0, startedAt + timeoutMs * share - performance.now());
+        await withTimeout(timers, left, work(), message).catch((error) => errors.push(error));
+      };
+      const closeAll = () =>
+        Promise.all([
           agents.close(),
           runs.close(),
           keeper?.close(),
           redelivery?.close(),
           closeServer(timeoutMs * 0.8),
         ]);
-        await withTimeout(timers, left(), closed, "Some requests did not finish in time.");
-        await withTimeout(timers, left(), connections.close(), "Some connections did not close.");
-        await withTimeout(timers, left(), pipeline.drain(), "Some events were not stored in time.");
-      } finally {
-        await withTimeout(timers, left(), store.close(), "The database did not close in time.");
-      }
+      await step(0.85, closeAll, "Some requests did not finish in time.");
+      await step(0.9, connections.close, "Some connections did not close.");
+      await step(0.95, pipeline.drain, "Some events were not stored in time.");
+      await step(1, store.close, "The database did not close in time.");
+      if (errors.length > 0) throw errors[0];
     },
   };
 }
