@@ -3,7 +3,15 @@
  * died is removed when it is older than any holder may take.
  */
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -42,14 +50,19 @@ function tryCreate(path: string, id: string): boolean {
   }
 }
 
-/** Renames before it removes: of several processes, one gets the stale lock. */
+/**
+ * Renames before it removes: of several processes, one gets the stale lock. If another process has
+ * replaced it in between, the renamed file is a new lock, and is put back.
+ */
 function removeStale(path: string, staleMs: number): void {
   const id = read(path);
   const age = ageOf(path);
   if (id === undefined || age === undefined || age < staleMs) return;
   const aside = `${path}.${randomUUID().slice(0, 8)}.stale`;
   try {
-    if (read(path) === id) renameSync(path, aside);
+    if (read(path) !== id) return;
+    renameSync(path, aside);
+    if (read(aside) !== id) linkSync(aside, path);
     rmSync(aside, { force: true });
   } catch {
     // Another process was faster.

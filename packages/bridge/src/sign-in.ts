@@ -68,21 +68,25 @@ async function signInByBrowser(options: SignInOptions, server: Discovered): Prom
   const state = randomBytes(32).toString("base64url");
   const listener = await listenForRedirect({ state, signal });
   const { redirectUrl } = listener;
-  const client = await register(server, fetch, {
-    redirect_uris: [redirectUrl],
-    grant_types: ["authorization_code", "refresh_token"],
-    response_types: ["code"],
-  }).catch((error: unknown) => {
+  const begin = async () => {
+    const client = await register(server, fetch, {
+      redirect_uris: [redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+    });
+    const started = await startAuthorization(authorizationServer, {
+      metadata,
+      clientInformation: client,
+      redirectUrl,
+      scope: SCOPE,
+      state,
+      resource,
+    });
+    return { client, ...started };
+  };
+  const { client, authorizationUrl, codeVerifier } = await begin().catch((error: unknown) => {
     listener.close();
     throw error;
-  });
-  const { authorizationUrl, codeVerifier } = await startAuthorization(authorizationServer, {
-    metadata,
-    clientInformation: client,
-    redirectUrl,
-    scope: SCOPE,
-    state,
-    resource,
   });
   const done = listener.redirected(authorizationUrl.href, async ({ code, iss }) => {
     const tokens = await exchangeAuthorization(authorizationServer, {
