@@ -167,6 +167,15 @@ describe("the desk", () => {
         },
       ],
       [
+        "description of the flow",
+        async () => {
+          await page.getByRole("button", { name: "Description" }).click();
+          const dialog = page.getByRole("dialog", { name: "Description of the flow" });
+          await dialog.getByRole("textbox", { name: "Description" }).fill("Fetches an issue.");
+          await dialog.getByRole("button", { name: "Apply" }).click();
+        },
+      ],
+      [
         "paste",
         async () => {
           await clickTile(page, "Get it");

@@ -63,8 +63,8 @@ export function useCanvas(ui: Ui, app = "desk") {
     stored,
     /** What an edit can change, without what the hub computes. */
     async graph(id: string) {
-      const { name, nodes, edges } = await stored(id);
-      return { name, nodes, edges };
+      const { name, description, nodes, edges } = await stored(id);
+      return { name, description, nodes, edges };
     },
     async newFlow(
       name: string,

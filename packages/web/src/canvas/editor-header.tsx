@@ -1,5 +1,5 @@
 /** The head of the canvas: what the flow exposes, whether it is saved, and what can be done with it. */
-import { History, Play, Radio, Redo2, Undo2 } from "lucide-react";
+import { History, Play, Radio, Redo2, Text, Undo2 } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { AttentionMark } from "../flows/attention-mark.tsx";
@@ -24,6 +24,7 @@ export function EditorHeader({
   onDiff,
   onRun,
   onPublish,
+  onDescription,
   onVersions,
   onTriggers,
 }: {
@@ -34,6 +35,7 @@ export function EditorHeader({
   onDiff: () => void;
   onRun: () => void;
   onPublish: () => void;
+  onDescription: () => void;
   onVersions: () => void;
   onTriggers: () => void;
 }) {
@@ -83,6 +85,7 @@ export function EditorHeader({
           disabled={state.future.length === 0}
           onClick={() => dispatch({ do: "redo" })}
         />
+        <IconButton icon={Text} label="Description" onClick={onDescription} />
         <IconButton icon={Radio} label="Triggers" onClick={onTriggers} />
         <IconButton icon={History} label="Versions" onClick={onVersions} />
       </div>

@@ -15,6 +15,7 @@ import { copyText, readClipboard } from "../ui/clipboard.ts";
 import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { copyNodes, readClip } from "./clip.ts";
+import { DescriptionDialog } from "./description-dialog.tsx";
 import { DeskView, type Selection } from "./desk.tsx";
 import { EditBar, EmptyDesk, WHOLE_FLOW, ZoomBar } from "./desk-bars.tsx";
 import { DeskContext } from "./desk-context.ts";
@@ -56,7 +57,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const [selection, setSelection] = useState(NOTHING);
   const [hovered, setHovered] = useState<string>();
   const [picker, setPicker] = useState<PickerKind>();
-  const [layer, setLayer] = useState<"publish" | "versions" | "run">();
+  const [layer, setLayer] = useState<"description" | "publish" | "versions" | "run">();
   const [renaming, setRenaming] = useState<{ node: FlowNode; name: string }>();
   const [isDiffShown, setDiffShown] = useState(false);
   const [isPanelOpen, setPanelOpen] = useState(true);
@@ -231,6 +232,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
         onDiff={() => setDiffShown(!isDiffShown)}
         onRun={() => setLayer("run")}
         onPublish={() => setLayer("publish")}
+        onDescription={() => setLayer("description")}
         onVersions={() => setLayer("versions")}
         onTriggers={() => {
           setTriggersOpen(only !== undefined || !isTriggersOpen);
@@ -316,6 +318,13 @@ function EditorOf({ loaded }: { loaded: Flow }) {
             setLayer(undefined);
             show(id);
           }}
+        />
+      )}
+      {layer === "description" && (
+        <DescriptionDialog
+          description={graph.description}
+          onChange={(description) => dispatch({ do: "describe", name: graph.name, description })}
+          onClose={() => setLayer(undefined)}
         />
       )}
       {layer === "versions" && <VersionsDialog draft={draft} onClose={() => setLayer(undefined)} />}
