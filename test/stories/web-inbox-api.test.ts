@@ -134,7 +134,12 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
       expect(rest.json.ids).toEqual(ids.slice(2).toReversed());
       expect(await list(api, "pending=1")).toEqual([]);
       const undone = await bulk({ action: "waiting", ids: rest.json.ids });
-      expect(undone.json).toMatchObject({ ids: rest.json.ids, unchanged: [] });
+      expect(undone.json).toMatchObject({ ids: rest.json.ids, unchanged: [], unknown: [] });
+      const again = await bulk({ action: "waiting", ids: [third, unknown] });
+      expect(again.json).toMatchObject({ ids: [], unchanged: [third], unknown: [unknown] });
+      // Processed events need no mark, and the filter excludes the others.
+      const none = await bulk({ action: "processed", filter: { pending: false } });
+      expect(none.json).toMatchObject({ ids: [], next_cursor: null });
       expect(await list(api, "pending=1")).toEqual(ids.slice(2).toReversed());
       const back = async () => (await api.expect(200, "POST", `/api/events/${first}/waiting`)).json;
       expect(await back()).toEqual({ id: first, already: false });

@@ -48,9 +48,14 @@ const bulk = z.strictObject({
 export const bulkResult = z.object({
   ids: z
     .array(z.string())
-    .describe("The events that were changed or replayed; the opposite action on them is the undo."),
+    .describe(
+      "The events that were changed or replayed. To undo a mark, send the opposite action with these ids.",
+    ),
   unchanged: z.array(z.string()).describe("The events that already had this state."),
-  unknown: z.array(z.string()).describe("Ids of no event."),
+  unknown: z.array(z.string()).describe("Ids that match no event."),
+  not_replayed: z
+    .array(z.string())
+    .describe("Events that the hub was too busy to replay. Send their ids again later."),
   runs: z.int().describe("How many runs a replay has started."),
   next_cursor: z
     .string()
@@ -101,16 +106,19 @@ export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay"
           throw new RequestError("invalid", "ids", `must have at most ${max} items`);
         if (action === "replay" && !allows(access, "flows:call"))
           throw new RequestError("forbidden", "action", "replay needs the scope flows:call");
-        // The opposite state: what already has the wanted state needs no change.
+        // Selects only events in the other state; the rest need no change.
         const pending = action === "replay" ? filter?.pending : action === "processed";
+        const isEmpty = filter?.pending !== undefined && filter.pending !== pending;
         const found =
-          filter && (await select(inbox, tenant, { ...filter, pending }, { max, cursor }));
+          filter && !isEmpty
+            ? await select(inbox, tenant, { ...filter, pending }, { max, cursor })
+            : undefined;
         const ids = [...new Set(given.ids ?? found?.ids ?? [])];
         const done = await act(action, ids, note ?? null);
         return {
           json: {
             unchanged: [],
-            unknown: [],
+            not_replayed: [],
             runs: 0,
             ...done,
             next_cursor: found?.cursor ?? null,
@@ -120,8 +128,8 @@ export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay"
         async function act(name: typeof action, ids: string[], note: string | null) {
           if (name === "replay") return replay(triggers, inbox, tenant, ids);
           if (name === "waiting") {
-            const reopened = new Set(await inbox.reopen(tenant, ids));
-            return { ids: [...reopened], unchanged: ids.filter((id) => !reopened.has(id)) };
+            const { reopened, alreadyPending, unknown } = await inbox.reopen(tenant, ids);
+            return { ids: reopened, unchanged: alreadyPending, unknown };
           }
           const { marked, alreadyProcessed, unknown } = await inbox.markKnown(tenant, ids, note);
           return { ids: marked, unchanged: alreadyProcessed, unknown };
@@ -156,6 +164,7 @@ async function replay(
 ) {
   const replayed: string[] = [];
   const unknown: string[] = [];
+  const not_replayed: string[] = [];
   let runs = 0;
   for (const id of ids)
     try {
@@ -164,7 +173,7 @@ async function replay(
       replayed.push(id);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
-      unknown.push(id);
+      (error.code === "busy" ? not_replayed : unknown).push(id);
     }
-  return { ids: replayed, unknown, runs };
+  return { ids: replayed, unknown, not_replayed, runs };
 }

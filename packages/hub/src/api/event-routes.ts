@@ -171,7 +171,8 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
       response: { status: 200, schema: z.object({ id: z.string(), already: z.boolean() }) },
       async handle({ tenant, param }) {
         const { id } = await inbox.find([tenant], param("event"), "event_id");
-        return { json: { id, already: (await inbox.reopen(tenant, [id])).length === 0 } };
+        const { reopened } = await inbox.reopen(tenant, [id]);
+        return { json: { id, already: reopened.length === 0 } };
       },
     }),
     defineRoute({

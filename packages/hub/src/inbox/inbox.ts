@@ -338,9 +338,8 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     markKnown: (tenant: string, ids: readonly string[], note: string | null) =>
       store.markProcessed(tenant, [...ids], now(), note),
 
-    /** Makes processed events pending again. Unknown and pending ones are ignored. */
-    reopen: (tenant: string, ids: readonly string[]): Promise<string[]> =>
-      store.reopenEvents(tenant, ids),
+    /** Makes processed events pending again. */
+    reopen: (tenant: string, ids: readonly string[]) => store.reopenEvents(tenant, ids),
 
     /** Claims an equal share of each tenant, so that a large backlog does not block the others. */
     async claim(

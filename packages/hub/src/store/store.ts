@@ -207,6 +207,13 @@ export interface MarkResult {
   unknown: string[];
 }
 
+export interface ReopenResult {
+  reopened: string[];
+  /** Were pending before the call. */
+  alreadyPending: string[];
+  unknown: string[];
+}
+
 export interface Retention {
   now: number;
   /** How long a processed event is stored, in milliseconds. */
@@ -376,8 +383,8 @@ export interface EventStore {
     at: number,
     note: string | null,
   ): Promise<MarkResult>;
-  /** Makes processed events pending again, unclaimed and without attempts. Returns their ids. */
-  reopenEvents(tenant: string, ids: readonly string[]): Promise<string[]>;
+  /** Makes processed events pending again, unclaimed and without attempts. */
+  reopenEvents(tenant: string, ids: readonly string[]): Promise<ReopenResult>;
   claimEvents(claim: Claim): Promise<EventRow[]>;
   /**
    * Claims a pending event that no other owner holds, and counts an attempt. If `by` already holds it,

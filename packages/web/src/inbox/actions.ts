@@ -1,5 +1,6 @@
 /** What can be done with events. Marks can be undone. */
 import { api, path } from "../api/client.ts";
+import { ApiError } from "../api/problem.ts";
 import type { BulkResult, ReplayResult } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { plural } from "../ui/format.ts";
@@ -22,12 +23,23 @@ async function bulk(ids: readonly string[], action: keyof typeof MAX_IDS): Promi
       const result = await api.post<BulkResult>("/api/events/bulk", { ids: part, action });
       done.ids.push(...result.ids);
       done.runs += result.runs;
+      const { length: left } = result.not_replayed;
+      if (left > 0) done.error = busy(left);
     }
   } catch (error) {
     done.error = error;
   }
   return done;
 }
+
+const busy = (count: number) =>
+  new ApiError({
+    status: 503,
+    title: "The hub is busy",
+    detail: `${plural(count, "event")} not replayed. Try again later.`,
+    code: "busy",
+    errors: [],
+  });
 
 function refresh(ids: readonly string[]): void {
   const changed = new Set<unknown>(ids);

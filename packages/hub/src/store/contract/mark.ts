@@ -102,12 +102,17 @@ export function markContract(it: It): void {
     await appendEvents(store, [one, two, three]);
     await store.claimEvent({ tenant: "acme", id: one.id, by: "ada", now: START, until: START + 9 });
     await store.markProcessed("acme", [one.id, two.id], START + 1, "done");
-    expect(await store.reopenEvents("umbrella", [one.id])).toEqual([]);
-    expect(await store.reopenEvents("acme", [three.id, two.id, "x", one.id, one.id])).toEqual([
-      two.id,
-      one.id,
-    ]);
-    expect(await store.reopenEvents("acme", [one.id])).toEqual([]);
+    expect(await store.reopenEvents("umbrella", [one.id])).toEqual({
+      reopened: [],
+      alreadyPending: [],
+      unknown: [one.id],
+    });
+    expect(await store.reopenEvents("acme", [three.id, two.id, "x", one.id, one.id])).toEqual({
+      reopened: [two.id, one.id],
+      alreadyPending: [three.id],
+      unknown: ["x"],
+    });
+    expect(await store.reopenEvents("acme", [one.id])).toMatchObject({ reopened: [] });
     expect(await store.getEvent("acme", one.id)).toMatchObject({
       processed: false,
       processed_at: null,

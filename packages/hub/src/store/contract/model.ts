@@ -8,6 +8,7 @@ import type {
   MarkResult,
   PendingStatus,
   ReleaseOptions,
+  ReopenResult,
   Retention,
   WorkerClaim,
 } from "../store.ts";
@@ -61,14 +62,16 @@ export class LogModel {
     return result;
   }
 
-  reopen(tenant: string, ids: string[]): string[] {
-    return [...new Set(ids)].filter((id) => {
+  reopen(tenant: string, ids: string[]): ReopenResult {
+    const result: ReopenResult = { reopened: [], alreadyPending: [], unknown: [] };
+    for (const id of new Set(ids)) {
       const row = this.rowsOf(tenant).find((one) => one.id === id);
-      if (!row?.processed) return false;
+      (!row ? result.unknown : row.processed ? result.reopened : result.alreadyPending).push(id);
+      if (!row?.processed) continue;
       Object.assign(row, { processed: false, processed_at: null, note: null });
       Object.assign(row, { claimed_by: null, claimed_until: null, attempts: 0 });
-      return true;
-    });
+    }
+    return result;
   }
 
   claim({ tenant, by, limit, now, until, type }: Claim): EventRow[] {

@@ -16,6 +16,7 @@ import type {
   EventRow,
   MarkResult,
   ReleaseOptions,
+  ReopenResult,
   WorkerClaim,
 } from "../store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
@@ -41,18 +42,23 @@ export function* markProcessed(
   const wanted = [...new Set(ids)];
   const marked = yield* markPending(dialect, tenant, wanted, at, note);
   const rest = wanted.filter((id) => !marked.has(id));
-  const processed = new Set<string>();
-  for (const { list, params } of inLists(rest, dialect, 1))
+  const existing = yield* existingIds(dialect, tenant, rest);
+  return {
+    marked: wanted.filter((id) => marked.has(id)),
+    alreadyProcessed: rest.filter((id) => existing.has(id)),
+    unknown: rest.filter((id) => !existing.has(id)),
+  };
+}
+
+function* existingIds(dialect: Dialect, tenant: string, ids: readonly string[]): Verb<Set<string>> {
+  const existing = new Set<string>();
+  for (const { list, params } of inLists(ids, dialect, 1))
     for (const { id } of yield* query<{ id: string }>(
       `SELECT id FROM events WHERE ${OF_TENANT} AND id IN ${list}`,
       [tenant, ...params],
     ))
-      processed.add(id);
-  return {
-    marked: wanted.filter((id) => marked.has(id)),
-    alreadyProcessed: rest.filter((id) => processed.has(id)),
-    unknown: rest.filter((id) => !processed.has(id)),
-  };
+      existing.add(id);
+  return existing;
 }
 
 /** Marks the pending events among these, or only those that `by` has claimed. Returns their ids. */
@@ -96,10 +102,11 @@ export function* reopenEvents(
   dialect: Dialect,
   tenant: string,
   ids: readonly string[],
-): Verb<string[]> {
+): Verb<ReopenResult> {
   yield* lockTenants(dialect, [tenant]);
+  const wanted = [...new Set(ids)];
   const reopened = new Map<string, { type: string }>();
-  for (const { list, params } of inLists(ids, dialect, 1))
+  for (const { list, params } of inLists(wanted, dialect, 1))
     for (const row of yield* query<{ id: string; type: string }>(
       "UPDATE events SET processed = 0, processed_at = NULL, note = NULL, claimed_by = NULL, claimed_until = 0, attempts = 0 " +
         `WHERE ${OF_TENANT} AND processed = 1 AND id IN ${list} RETURNING id, type`,
@@ -108,7 +115,13 @@ export function* reopenEvents(
       reopened.set(row.id, row);
   yield* incrementPending(tenant, [...reopened.values()]);
   yield* notifyChanged(tenant, [...reopened.keys()]);
-  return [...new Set(ids)].filter((id) => reopened.has(id));
+  const rest = wanted.filter((id) => !reopened.has(id));
+  const existing = yield* existingIds(dialect, tenant, rest);
+  return {
+    reopened: wanted.filter((id) => reopened.has(id)),
+    alreadyPending: rest.filter((id) => existing.has(id)),
+    unknown: rest.filter((id) => !existing.has(id)),
+  };
 }
 
 export function* notifyChanged(tenant: string, ids: readonly string[]): Verb<void> {

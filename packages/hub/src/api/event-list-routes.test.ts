@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import type { Inbox } from "../inbox/inbox.ts";
+import { RequestError } from "../lib/request-error.ts";
+import { eventListRoutes } from "./event-list-routes.ts";
+
+test("a bulk replay reports the events that the hub was too busy to replay", async () => {
+  const find = async (_: readonly string[], id: string) => {
+    if (id === "unknown") throw new RequestError("not_found", "ids", "no such event");
+  };
+  const replay = async (_: string, id: string) => {
+    if (id === "large") throw new RequestError("busy", "event_id", "try again later");
+    return { runs: ["run"] };
+  };
+  const routes = eventListRoutes({ find } as unknown as Inbox, { replay } as never);
+  const [, bulk] = routes;
+  if (bulk?.path !== "/api/events/bulk") throw new Error("the route is missing");
+  const access = { scopes: ["inbox:write", "flows:call"] };
+  const body = { action: "replay", ids: ["one", "unknown", "large", "two"] };
+  const { json } = (await bulk.handle({ access, tenant: "acme", body } as never)) as {
+    json: object;
+  };
+  expect(json).toEqual({
+    ids: ["one", "two"],
+    unchanged: [],
+    unknown: ["unknown"],
+    not_replayed: ["large"],
+    runs: 2,
+    next_cursor: null,
+  });
+});
