@@ -1,4 +1,5 @@
 /** Connections: MCP servers that flows call, and whose triggers start flows. */
+import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
 import { ConnectionError, type ConnectionErrorCode } from "../connections/connection-error.ts";
 import { changedConnectionFields, newConnectionFields } from "../connections/connection-fields.ts";
@@ -280,7 +281,7 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
       tag,
       scope,
       body: z.strictObject(
-        { arguments: z.record(z.string(), z.json(), "must be an object").default({}) },
+        { arguments: jsonObject("must be an object").default({}) },
         {
           error: ({ code }) =>
             code === "unrecognized_keys"

@@ -1,4 +1,5 @@
 /** The bodies of requests that test drafts. */
+import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
 
 const pin = z.strictObject({
@@ -13,8 +14,7 @@ export const pinsSchema = z
 
 export const nodeTestBody = z.strictObject({
   trigger: z.string().min(1).max(100).optional().describe("By default, one that reaches the node."),
-  input: z
-    .record(z.string(), z.json(), "must be an object")
+  input: jsonObject("must be an object")
     .optional()
     .describe("The value of `{{ trigger }}`. By default, that of `from_run`, or empty."),
   pins: pinsSchema,

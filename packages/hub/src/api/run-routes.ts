@@ -2,6 +2,7 @@
  * Runs: start, list, get, follow, cancel, retry. Large values are returned as previews, except the
  * output of a run to the caller that has waited for it.
  */
+import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import type { DraftRuns } from "../apps/draft-runs.ts";
@@ -115,7 +116,7 @@ function startRoute(options: RunRoutes): Route {
     }),
     body: z.strictObject({
       trigger: z.string("must be the id or slug of a trigger").min(1, "must not be empty"),
-      input: z.record(z.string(), z.json(), "must be an object").default({}),
+      input: jsonObject("must be an object").default({}),
       event: z
         .string()
         .max(100)

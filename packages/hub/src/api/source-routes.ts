@@ -1,4 +1,5 @@
 /** Webhook endpoints and their signing secrets. Secrets can be written but not read. */
+import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Source, Store } from "../store/store.ts";
@@ -36,7 +37,7 @@ export const withSecret = sourceView.extend({
 });
 
 const name = z.string().trim().min(1, "must not be empty").max(200);
-const config = z.record(z.string(), z.json(), "must be an object");
+const config = jsonObject("must be an object");
 const secret = z.string("must be a string").min(MIN_SECRET_LENGTH, SHORT_SECRET).max(4096);
 
 export interface SourceRoutes {

@@ -1,4 +1,5 @@
 /** Test events: they exercise a trigger without the sender. */
+import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
 import type { SendTestEvent } from "../ingest/callback/send-test-event.ts";
 import { isRejection, type Rejection, toAnswer } from "../ingest/ingest-outcome.ts";
@@ -13,7 +14,7 @@ export interface TestEventRoutes {
   sendTestEvent: SendTestEvent;
 }
 
-const data = z.record(z.string(), z.json(), "must be an object").optional();
+const data = jsonObject("must be an object").optional();
 
 function rejected(rejection: Rejection): Response {
   const { status, headers, body } = toAnswer(rejection);

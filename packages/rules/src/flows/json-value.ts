@@ -1,6 +1,7 @@
 /**
- * Schemas of JSON in the config of nodes. Unlike `z.json()`, they do not visit every value, which is
- * slow: the parameters of a node are known to be JSON, and so are the values of its templates.
+ * Schemas of JSON in requests and in the config of nodes. Unlike `z.json()`, they do not visit every
+ * value, which is slow: the body of a request is known to be JSON, and so are the parameters of a node
+ * and the values of its templates.
  */
 import { z } from "zod";
 import type { Json, JsonObject } from "../json.ts";
@@ -10,13 +11,13 @@ import { LargeJson, type MixedJson, type MixedObject } from "../large-json.ts";
 export const mixedValue = (): z.ZodType<MixedJson> =>
   accept(z.json(), (value) => value !== undefined) as z.ZodType<MixedJson>;
 
-export const mixedObject = (): z.ZodType<MixedObject | LargeJson> =>
-  accept(z.record(z.string(), z.json()), isJsonObject) as z.ZodType<MixedObject | LargeJson>;
+export const mixedObject = (error?: string): z.ZodType<MixedObject | LargeJson> =>
+  accept(z.record(z.string(), z.json(), error), isJsonObject) as z.ZodType<MixedObject | LargeJson>;
 
 export const jsonValue = (): z.ZodType<Json> => mixedValue() as z.ZodType<Json>;
 
-export const jsonObject = (): z.ZodType<JsonObject> =>
-  mixedObject() as z.ZodType as z.ZodType<JsonObject>;
+export const jsonObject = (error?: string): z.ZodType<JsonObject> =>
+  mixedObject(error) as z.ZodType as z.ZodType<JsonObject>;
 
 const isJsonObject = (value: unknown): boolean =>
   value instanceof LargeJson

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { JsonObject } from "../json.ts";
 import { APP_SLUG, APP_SLUG_RULE } from "./app-slug.ts";
+import { jsonObject } from "./json-value.ts";
 import { isSlug, SLUG_RULE } from "./slug.ts";
 
 export const LIMITS = {
@@ -52,12 +53,12 @@ function countReferences(value: unknown): number {
 /** Any JSON object within the limits of depth, size and references. */
 const parametersSchema = z
   .unknown()
-  // Must precede the next schema, which is recursive.
+  // Must precede the other checks, which are recursive.
   .refine((value) => !isDeeperThan(LIMITS.depth, value), {
     message: `must not be nested deeper than ${LIMITS.depth} levels`,
     abort: true,
   })
-  .pipe(z.record(z.string(), z.json()))
+  .pipe(jsonObject())
   .refine(
     (value) => new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.parametersBytes,
     `must have at most ${LIMITS.parametersBytes} bytes as JSON`,

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { isObject, type Json, type JsonObject, type JsonSchema, setOwn } from "../json.ts";
 import { writePath } from "./issues.ts";
+import { jsonObject, jsonValue } from "./json-value.ts";
 import { schemaProblem } from "./schema-problem.ts";
 import { embedSchema } from "./subschemas.ts";
 import {
@@ -28,7 +29,7 @@ const parameterSchema = z.strictObject({
   description: z.string().max(2000).default("").describe("Shown to agents."),
   optional: z.boolean().optional().describe("Whether it may be omitted."),
   required: z.boolean().optional().describe("Legacy: the opposite of `optional`."),
-  default: z.json().optional().describe("Its value when it is omitted."),
+  default: jsonValue().optional().describe("Its value when it is omitted."),
   format: z
     .string()
     .max(50)
@@ -44,8 +45,7 @@ const parameterSchema = z.strictObject({
     .enum([...scalarTypes, "object"])
     .optional()
     .describe("The type of an array's items."),
-  schema: z
-    .record(z.string(), z.json())
+  schema: jsonObject()
     .optional()
     .describe(
       "JSON Schema that replaces type, format, enum and items. `$ref` may point into it, such as `#/$defs/name`.",

@@ -1,6 +1,7 @@
 /** The setting `poll` of an `Event` trigger. */
 import { z } from "zod";
 import { pathSchema } from "./concurrency.ts";
+import { jsonObject } from "./json-value.ts";
 import { text } from "./text.ts";
 
 /** For servers without triggers: one of their tools returns a list, and each new item is an event. */
@@ -9,7 +10,7 @@ export const pollSchema = z.strictObject({
     .min(1, "must not be empty")
     .max(200)
     .describe("A tool of the connection that returns a list."),
-  arguments: z.record(z.string(), z.json()).default({}).describe("The arguments of the tool."),
+  arguments: jsonObject().default({}).describe("The arguments of the tool."),
   items: pathSchema
     .optional()
     .describe("The path of the list in the tool's result; the result itself if omitted."),
