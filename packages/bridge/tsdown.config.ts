@@ -1,4 +1,5 @@
 import { defineConfig } from "tsdown";
+import { thirdPartyLicenses } from "../../scripts/build/third-party-licenses.ts";
 
 export default defineConfig({
   // The CLI of the hub parses streams too.
@@ -12,4 +13,5 @@ export default defineConfig({
   // As in the hub: files are replaced, not removed, while a bridge may be starting.
   clean: false,
   outputOptions: { chunkFileNames: "[name].js" },
+  plugins: [thirdPartyLicenses()],
 });

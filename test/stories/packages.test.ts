@@ -34,13 +34,14 @@ it("packs the packages, publishes them in a dry run, and starts the hub as the i
   expect(image.user).toBe("node");
   for (const name of ["signalbox", "@signalbox/bridge"]) await install(packed, name, app);
   const bundled = (folder: string) => {
-    const path = join(app, "node_modules/signalbox", folder, "THIRD-PARTY-LICENSES.txt");
+    const path = join(app, "node_modules", folder, "THIRD-PARTY-LICENSES.txt");
     return readFileSync(path, "utf8").match(/^\S+(?= \d\S* \(.+\)$)/gm);
   };
-  expect(bundled("dist")).toEqual(expect.arrayContaining(["hono", "jose", "zod"]));
-  expect(bundled("dist/worker")).toEqual(expect.arrayContaining(["hono", "jose", "zod"]));
+  expect(bundled("signalbox/dist")).toEqual(expect.arrayContaining(["hono", "jose", "zod"]));
+  expect(bundled("signalbox/dist/worker")).toEqual(expect.arrayContaining(["hono", "jose", "zod"]));
+  expect(bundled("@signalbox/bridge/dist")).toEqual(expect.arrayContaining(["zod"]));
   // A package of the page, one of its worker, and a font.
-  expect(bundled("dist/web")).toEqual(
+  expect(bundled("signalbox/dist/web")).toEqual(
     expect.arrayContaining(["react", "@dagrejs/dagre", "@fontsource-variable/archivo"]),
   );
   const port = await fixedPort();
@@ -83,7 +84,7 @@ async function install(packed: string, name: string, app: string): Promise<void>
   const target = join(app, "node_modules", name);
   mkdirSync(dirname(target), { recursive: true });
   renameSync(unpacked, target);
-  const { dependencies } = JSON.parse(readFileSync(join(target, "package.json"), "utf8"));
+  const { dependencies = {} } = JSON.parse(readFileSync(join(target, "package.json"), "utf8"));
   for (const dependency of Object.keys(dependencies)) {
     const link = join(app, "node_modules", dependency);
     if (dependency.startsWith("@signalbox/") || existsSync(link)) continue;
