@@ -10,11 +10,11 @@ import {
 } from "@modelcontextprotocol/server";
 import { createAwaitList } from "./await-list.ts";
 import { createChannel, type Lookup } from "./channel.ts";
+import { createAccess } from "./create-access.ts";
 import { followEvents } from "./follow-events.ts";
 import { createHubClient, type HubClient } from "./hub-client.ts";
 import { HubError } from "./hub-error.ts";
 import { createLogChannel, type LogChannel } from "./log-channel.ts";
-import { openAccess } from "./open-access.ts";
 import { createSenderRule } from "./sender-rule.ts";
 import type { BridgeSettings } from "./settings.ts";
 import { createSettledClient, type SettledClient, type Timers } from "./settled-client.ts";
@@ -52,7 +52,7 @@ export async function serveBridge(options: BridgeOptions): Promise<void> {
   const { settings, transport, warn } = options;
   const fetchOption = options.fetch ? { fetch: options.fetch } : {};
   const stop = new AbortController();
-  const access = openAccess(settings, { ...fetchOption, warn, signal: stop.signal });
+  const access = createAccess(settings, { ...fetchOption, warn, signal: stop.signal });
   const hub = createHubClient({ url: settings.url, access, ...fetchOption });
   const server = new Server(
     { name: "signalbox", title: "Signalbox", version },

@@ -44,7 +44,7 @@ export function createSignIn(options: SignInOptions): BeginSignIn {
     const canUseCode = deviceEndpointOf(server.metadata) !== undefined;
     return hasBrowser || !canUseCode
       ? signInByBrowser(options, server)
-      : signInByCode(options, server);
+      : signInByDeviceCode(options, server);
   };
 }
 
@@ -108,7 +108,7 @@ async function signInByBrowser(options: SignInOptions, server: Discovered): Prom
   };
 }
 
-async function signInByCode(options: SignInOptions, server: Discovered): Promise<SignIn> {
+async function signInByDeviceCode(options: SignInOptions, server: Discovered): Promise<SignIn> {
   const { url, fetch, signal, now = Date.now } = options;
   const client = await register(server, fetch, {
     redirect_uris: [],

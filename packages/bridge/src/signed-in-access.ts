@@ -24,7 +24,7 @@ const STALE_LOCK_MS = 30_000;
 const REFRESH_TIMEOUT_MS = 10_000;
 
 /** The refresh token, or the client, is no longer known. Other errors may be temporary. */
-const FOR_GOOD: ReadonlySet<string> = new Set([
+const PERMANENT_ERRORS: ReadonlySet<string> = new Set([
   OAuthErrorCode.InvalidGrant,
   OAuthErrorCode.InvalidClient,
   OAuthErrorCode.UnauthorizedClient,
@@ -57,7 +57,7 @@ export function createSignedInAccess(options: SignedInAccessOptions): Access {
         file.write(next);
         return next;
       } catch (error) {
-        if (!(error instanceof OAuthError && FOR_GOOD.has(error.code)))
+        if (!(error instanceof OAuthError && PERMANENT_ERRORS.has(error.code)))
           throw new HubError(
             "unreachable",
             `The hub at ${url} cannot renew the sign-in now (${causeOf(error)}). Try again later.`,

@@ -4,16 +4,16 @@ import { createSignIn } from "./sign-in.ts";
 import { createSignedInAccess } from "./signed-in-access.ts";
 import { createTokenFile } from "./token-file.ts";
 
-export interface OpenAccessOptions {
+export interface CreateAccessOptions {
   fetch?: typeof fetch;
   warn: (message: string) => void;
   signal: AbortSignal;
 }
 
 /** SIGNALBOX_TOKEN, else the tokens that the user signs in for. */
-export function openAccess(
+export function createAccess(
   { url, token, stateFolder, hasBrowser }: BridgeSettings,
-  { fetch = globalThis.fetch, warn, signal }: OpenAccessOptions,
+  { fetch = globalThis.fetch, warn, signal }: CreateAccessOptions,
 ): Access {
   if (token !== undefined) return fixedAccess(url, token);
   return createSignedInAccess({
