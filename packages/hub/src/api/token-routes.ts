@@ -1,7 +1,7 @@
 /** Access tokens. A caller may see and revoke the tokens whose tenants its own token includes. */
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
-import type { Scope, Store, Token, TokenList } from "../store/store.ts";
+import type { Scope, Store, Token, TokenQuery } from "../store/store.ts";
 import { allows, scopesIn } from "../tenants/granted-scopes.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import {
@@ -118,13 +118,17 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
         const includes = await includesTenants({ access });
         const { person } = access;
         const isOperator = includes([EVERY_TENANT]);
-        const read = async (list: TokenList): Promise<Token[]> => {
-          if (tenant === EVERY_TENANT) return store.listTokens(list);
-          const ofTenant = await store.listTokens({ ...list, tenant });
+        const read = async (wanted: TokenQuery): Promise<Token[]> => {
+          if (tenant === EVERY_TENANT) return store.listTokens(wanted);
+          const ofTenant = await store.listTokens({ ...wanted, tenant });
           // Only an operator sees the tokens of operators. A person sees the own ones.
           if (!isOperator && person === undefined) return ofTenant;
-          const ofAll = { ...list, tenant: EVERY_TENANT, person: isOperator ? undefined : person };
-          return newestOf([...ofTenant, ...(await store.listTokens(ofAll))], list.limit);
+          const ofAll = {
+            ...wanted,
+            tenant: EVERY_TENANT,
+            person: isOperator ? undefined : person,
+          };
+          return newestOf([...ofTenant, ...(await store.listTokens(ofAll))], wanted.limit);
         };
         const listed = await visiblePage(
           { limit, before: cursor },

@@ -384,8 +384,8 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       const at = now();
       const result = await store.claimEvent({ tenant, id, by, now: at, until: at + leaseMs });
       if (!result) throw notFound(id);
-      const { done, event } = result;
-      if (!done) throw new RequestError("changed", "event_id", whyNotClaimable(event));
+      const { applied, event } = result;
+      if (!applied) throw new RequestError("changed", "event_id", whyNotClaimable(event));
       if (!payload) {
         const { payload: _, ...view } = claimedView(event, null);
         return JSON.stringify(view);
@@ -403,9 +403,10 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       const { tenant } = await find(tenants, id, "event_id");
       const result = await store.markClaimed(tenant, id, by, now(), note);
       if (!result) throw notFound(id);
-      const { done, event } = result;
-      if (!done && !event.processed) throw new RequestError("changed", "event_id", notClaimed(by));
-      return { already: !done };
+      const { applied, event } = result;
+      if (!applied && !event.processed)
+        throw new RequestError("changed", "event_id", notClaimed(by));
+      return { already: !applied };
     },
 
     async release(

@@ -194,9 +194,10 @@ export interface ReleaseOptions {
   uncounted?: boolean | undefined;
 }
 
-/** The event after the operation, and whether the operation was allowed. */
 export interface ClaimResult {
-  done: boolean;
+  /** False if the operation was not allowed and has changed nothing. */
+  applied: boolean;
+  /** The event after the operation. */
   event: EventRow;
 }
 
@@ -288,7 +289,7 @@ export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "runs:read" | 
 type TokenKind = "token" | "sign_in" | "session" | "oauth";
 
 /** Which tokens are listed. */
-export interface TokenList {
+export interface TokenQuery {
   /** By default, `token`. */
   kind?: TokenKind | undefined;
   /** Only tokens that name this tenant, which may be `*`. */
@@ -465,7 +466,7 @@ export interface TenantStore {
   findToken(hash: string): Promise<Token | undefined>;
   getToken(id: string): Promise<Token | undefined>;
   /** Sorted by id, descending: the newest first. */
-  listTokens(list: TokenList): Promise<Token[]>;
+  listTokens(query: TokenQuery): Promise<Token[]>;
   /**
    * Also revokes the sessions that the token created. False if the token does not exist or is already
    * revoked, so that of several concurrent calls one succeeds.

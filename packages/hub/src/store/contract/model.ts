@@ -91,10 +91,10 @@ export class LogModel {
     const event = this.rowsOf(tenant).find((row) => row.id === id);
     if (!event) return undefined;
     const isRenewal = event.claimed_by === by;
-    const done = !event.processed && (isRenewal || (event.claimed_until ?? 0) <= now);
-    if (done) Object.assign(event, { claimed_by: by, claimed_until: until || null });
-    if (done && !isRenewal) event.attempts += 1;
-    return { done, event };
+    const applied = !event.processed && (isRenewal || (event.claimed_until ?? 0) <= now);
+    if (applied) Object.assign(event, { claimed_by: by, claimed_until: until || null });
+    if (applied && !isRenewal) event.attempts += 1;
+    return { applied, event };
   }
 
   markClaimed(
@@ -105,8 +105,8 @@ export class LogModel {
     note: string,
   ): ClaimResult | undefined {
     const event = this.rowsOf(tenant).find((row) => row.id === id);
-    const done = event?.claimed_by === by && this.mark(tenant, [id], at, note).marked.length > 0;
-    return event && { done, event };
+    const applied = event?.claimed_by === by && this.mark(tenant, [id], at, note).marked.length > 0;
+    return event && { applied, event };
   }
 
   release(

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { InstallationUpdate, Token, TokenList } from "../store.ts";
+import type { InstallationUpdate, Token, TokenQuery } from "../store.ts";
 import { appendEvents, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -245,7 +245,7 @@ export function registryContract(it: It): void {
     for (const id of ["s1", "s3"]) await store.putToken(token(id, ada));
     await store.putToken(token("s2", { ...ada, person: "github:8" }));
     await store.putToken(token("s4", { ...ada, tenants: ["acme"] }));
-    const ids = async (list: TokenList) => (await store.listTokens(list)).map(({ id }) => id);
+    const ids = async (query: TokenQuery) => (await store.listTokens(query)).map(({ id }) => id);
     expect(await ids({ limit: 2 })).toEqual(["e", "d"]);
     expect(await ids({ limit: 2, before: "d" })).toEqual(["c", "b"]);
     expect(await ids({ limit: 2, before: "b" })).toEqual(["a"]);

@@ -25,10 +25,10 @@ export function workerClaimsContract(it: It): void {
     const results = await Promise.all(
       Array.from({ length: 10 }, (_, at) => claim(store, id, { by: `worker-${at}` })),
     );
-    const [won, ...more] = results.filter((result) => result?.done);
+    const [won, ...more] = results.filter((result) => result?.applied);
     expect(more).toEqual([]);
     expect(won?.event).toMatchObject({ id, attempts: 1, claimed_until: START + LEASE });
-    for (const lost of results.filter((result) => !result?.done))
+    for (const lost of results.filter((result) => !result?.applied))
       expect(lost?.event.claimed_by).toBe(won?.event.claimed_by);
     expect(await store.getEvent("acme", id)).toEqual(won?.event);
   });
@@ -40,7 +40,7 @@ export function workerClaimsContract(it: It): void {
     await claim(store, id);
     for (const now of [START + 1, START + 5 * LEASE])
       expect(await claim(store, id, { now })).toMatchObject({
-        done: true,
+        applied: true,
         event: { attempts: 1, claimed_until: now + LEASE },
       });
   });
@@ -52,16 +52,16 @@ export function workerClaimsContract(it: It): void {
     const id = await withEvent(store);
     await claim(store, id);
     expect(await claim(store, id, { by: "two", now: START + LEASE - 1 })).toMatchObject({
-      done: false,
+      applied: false,
       event: { claimed_by: "one", claimed_until: START + LEASE },
     });
     const again = await reopen();
     expect(await claim(again, id, { by: "two", now: START + LEASE })).toMatchObject({
-      done: true,
+      applied: true,
       event: { claimed_by: "two", attempts: 2 },
     });
     expect(await claim(again, id, { by: "one", now: START + LEASE })).toMatchObject({
-      done: false,
+      applied: false,
     });
   });
 
@@ -70,8 +70,8 @@ export function workerClaimsContract(it: It): void {
     await appendEvents(store, [one, two]);
     const agent = { tenant: "acme", by: "agent", now: START, until: START + LEASE };
     expect(ids(await store.claimEvents({ ...agent, limit: 1 }))).toEqual([one.id]);
-    expect(await claim(store, one.id)).toMatchObject({ done: false, event: { attempts: 0 } });
-    expect(await claim(store, two.id)).toMatchObject({ done: true });
+    expect(await claim(store, one.id)).toMatchObject({ applied: false, event: { attempts: 0 } });
+    expect(await claim(store, two.id)).toMatchObject({ applied: true });
     expect(await store.claimEvents({ ...agent, limit: 5 })).toEqual([]);
   });
 
@@ -83,7 +83,7 @@ export function workerClaimsContract(it: It): void {
     await store.markProcessed("acme", [id], START, "done");
     for (const by of ["one", "two"])
       expect(await claim(store, id, { by, now: START + 2 * LEASE })).toMatchObject({
-        done: false,
+        applied: false,
         event: { processed: true, note: "done" },
       });
   });
@@ -99,13 +99,13 @@ export function workerClaimsContract(it: It): void {
       attempts: 1,
     });
     const early = { by: "one", now: notBefore - 1 };
-    expect(await claim(store, id, early)).toMatchObject({ done: false });
+    expect(await claim(store, id, early)).toMatchObject({ applied: false });
     const agent = { tenant: "acme", by: "agent", limit: 1, until: START + 9_000 };
     expect(await store.claimEvents({ ...agent, now: notBefore - 1 })).toEqual([]);
     expect(await listClaimable(store, notBefore - 1)).toEqual([]);
     expect(await listClaimable(store, notBefore)).toEqual([id]);
     expect(await claim(store, id, { by: "two", now: notBefore })).toMatchObject({
-      done: true,
+      applied: true,
       event: { attempts: 2 },
     });
   });
@@ -128,17 +128,20 @@ export function workerClaimsContract(it: It): void {
     const mark = (by: string, note: string) =>
       store.markClaimed("acme", id, by, START + 5 * LEASE, note);
     expect(await store.markClaimed("umbrella", id, "one", START, null)).toBeUndefined();
-    expect(await mark("one", "unclaimed")).toMatchObject({ done: false });
+    expect(await mark("one", "unclaimed")).toMatchObject({ applied: false });
     await claim(store, id);
     expect(await mark("two", "stranger")).toMatchObject({
-      done: false,
+      applied: false,
       event: { processed: false, note: null },
     });
     expect(await mark("one", "finished")).toMatchObject({
-      done: true,
+      applied: true,
       event: { processed: true, note: "finished", claimed_until: null },
     });
-    expect(await mark("one", "again")).toMatchObject({ done: false, event: { note: "finished" } });
+    expect(await mark("one", "again")).toMatchObject({
+      applied: false,
+      event: { note: "finished" },
+    });
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0 });
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
   });
@@ -148,7 +151,7 @@ export function workerClaimsContract(it: It): void {
     await claim(store, id);
     await claim(store, id, { by: "two", now: START + LEASE });
     expect(await store.markClaimed("acme", id, "one", START + LEASE, "late")).toMatchObject({
-      done: false,
+      applied: false,
       event: { processed: false, claimed_by: "two" },
     });
     expect(await store.releaseEvents("acme", [id], "one")).toEqual([]);

@@ -95,7 +95,7 @@ export function* markClaimed(
 ): Verb<ClaimResult | undefined> {
   const marked = yield* markPending(dialect, tenant, [id], at, note, by);
   const event = yield* getEvent(tenant, id);
-  return event && { done: marked.has(id), event };
+  return event && { applied: marked.has(id), event };
 }
 
 export function* reopenEvents(
@@ -206,7 +206,7 @@ export function* claimEvent({
       `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_by = ? RETURNING ${EVENT_COLUMNS}`,
     [until, tenant, id, by],
   );
-  if (renewed) return { done: true, event: toEvent(renewed) };
+  if (renewed) return { applied: true, event: toEvent(renewed) };
   const claimed = yield* first<StoredRow>(
     "UPDATE events SET claimed_by = ?, claimed_until = ?, attempts = attempts + 1 " +
       `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_until <= ? RETURNING ${EVENT_COLUMNS}`,
@@ -214,10 +214,10 @@ export function* claimEvent({
   );
   if (claimed) {
     yield* notifyChanged(tenant, [id]);
-    return { done: true, event: toEvent(claimed) };
+    return { applied: true, event: toEvent(claimed) };
   }
   const event = yield* getEvent(tenant, id);
-  return event && { done: false, event };
+  return event && { applied: false, event };
 }
 
 export function* releaseEvents(

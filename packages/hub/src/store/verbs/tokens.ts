@@ -9,7 +9,7 @@ import {
   type Value,
   type Verb,
 } from "../sql.ts";
-import type { NewStoredToken, Scope, Token, TokenList } from "../store.ts";
+import type { NewStoredToken, Scope, Token, TokenQuery } from "../store.ts";
 
 interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
   scopes: string;
@@ -129,7 +129,7 @@ export function* listTokens({
   person,
   before,
   limit,
-}: TokenList): Verb<Token[]> {
+}: TokenQuery): Verb<Token[]> {
   const conditions: [string, Value][] = [["kind = ?", kind]];
   if (tenant !== undefined)
     conditions.push(["id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)", tenant]);
