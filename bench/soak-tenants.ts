@@ -18,7 +18,7 @@ const ATTACKER = { account: 66, installation: 1_066 };
 const APP = "soak";
 
 export interface Tenants {
-  attacked: AttackTarget;
+  target: AttackTarget;
   /** Whether the session that the other tenant opened before the attacks is still open. */
   hasSession(): Promise<boolean>;
 }
@@ -58,7 +58,7 @@ export async function createTenants(url: string): Promise<Tenants> {
   const victim = await createToken(VICTIM, "inbox:read");
   const { id: session } = await openSession(url, victim);
   return {
-    attacked: {
+    target: {
       url,
       app: APP,
       admin,

@@ -62,7 +62,7 @@ async function soakBackend(
     const tenants = await createTenants(`http://127.0.0.1:${hub.port}`);
     await addLoad("before", quick ? 10 : 30);
     reportProgress(`soak: ${backend}: preparing the attacks`);
-    const attackers = await startAttackers(tenants.attacked);
+    const attackers = await startAttackers(tenants.target);
     await observer.take();
     const end = performance.now() + seconds * 1000;
     while (isRunning(end)) {

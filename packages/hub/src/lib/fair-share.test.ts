@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { itemToEnd } from "./fair-share.ts";
+import { findEvictable } from "./fair-share.ts";
 
 /** Items as "owner" or "owner idle", from the least to the most recently used. */
 const endFor = (owner: string, items: string[]) =>
-  itemToEnd(
+  findEvictable(
     items.map((text, at) => ({ at, owner: text.split(" ")[0] ?? "", idle: text.endsWith("idle") })),
     { owner, ownerOf: (item) => item.owner, isIdle: ({ idle }) => idle },
   )?.at;

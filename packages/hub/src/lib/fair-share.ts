@@ -12,7 +12,7 @@ export interface FairShareOptions<Item> {
  * the largest owner takes one of that owner's, even if it is in use. If the shares are even, only idle
  * items are ended. Undefined if the owner must wait.
  */
-export function itemToEnd<Item>(
+export function findEvictable<Item>(
   items: Iterable<Item>,
   { owner, ownerOf, isIdle }: FairShareOptions<Item>,
 ): Item | undefined {

@@ -10,7 +10,7 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { itemToEnd, ownerOfAccess } from "../lib/fair-share.ts";
+import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
 import type { Access } from "../tenants/authorizer.ts";
 import { isStream, type OpenStream, type OpenStreams, observeStream } from "./open-streams.ts";
 import { isSameAccess, type RequestContext, toAuthInfo } from "./request-context.ts";
@@ -108,7 +108,7 @@ export function createSessions({
     if (all.length < maxTotal) return true;
     // Otherwise the tokens of one tenant could take the sessions of all others.
     const owner = ownerOfAccess({ tenants });
-    const evicted = itemToEnd(all, {
+    const evicted = findEvictable(all, {
       owner,
       ownerOf: ({ access }) => ownerOfAccess(access),
       isIdle,

@@ -10,7 +10,7 @@ import {
   type ServerEventBus,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { itemToEnd, ownerOfAccess } from "../lib/fair-share.ts";
+import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
 import type { Access } from "../tenants/authorizer.ts";
 import { isStream, type OpenStream, type OpenStreams } from "./open-streams.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -70,7 +70,7 @@ export function createListenHandler({
     if (listeners.filter((one) => one.access.token === access.token).length >= maxPerToken)
       return false;
     if (listeners.length < maxTotal) return true;
-    const ended = itemToEnd(listeners, {
+    const ended = findEvictable(listeners, {
       owner: ownerOfAccess(access),
       ownerOf: (one) => ownerOfAccess(one.access),
       isIdle: () => false,

@@ -6,7 +6,7 @@
 import { parsePath } from "@signalbox/rules/match/path.ts";
 import type { PayloadConditions } from "@signalbox/rules/match/payload-part.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import { itemToEnd, ownerOfAccess } from "../lib/fair-share.ts";
+import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { EventRow } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
@@ -139,7 +139,7 @@ export function createWaits({
   function reserve(access: Access): void {
     const all = [...open.values()].flatMap((waits) => [...waits]);
     if (all.length < maxTotal) return;
-    const ended = itemToEnd(all, {
+    const ended = findEvictable(all, {
       owner: ownerOfAccess(access),
       ownerOf: (one) => ownerOfAccess(one.access),
       isIdle: () => false,

@@ -3,7 +3,7 @@
  * and `events/stream`. A stream ends when its token is no longer valid. If the limit is reached, a
  * tenant with fewer streams than the others gets a slot of the tenant with the most.
  */
-import { itemToEnd, ownerOfAccess } from "../lib/fair-share.ts";
+import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
 import type { Access, Authorizer } from "./authorizer.ts";
 
 /** `revoked`: the token is no longer valid. `evicted`: another tenant needs the slot. */
@@ -34,18 +34,18 @@ export const TOO_MANY_STREAMS =
 
 export function createStreamSlots({ authorizer, max }: StreamSlotsOptions): StreamSlots {
   const slots = new Set<OpenSlot>();
-  const findEvictable = (access: Access) =>
-    itemToEnd(slots, {
+  const evictableFor = (access: Access) =>
+    findEvictable(slots, {
       owner: ownerOfAccess(access),
       ownerOf: (slot) => ownerOfAccess(slot.access),
       isIdle: () => false,
     });
   return {
     max,
-    hasCapacity: (access) => slots.size < max || findEvictable(access) !== undefined,
+    hasCapacity: (access) => slots.size < max || evictableFor(access) !== undefined,
     open(access, onEnd) {
       if (slots.size >= max) {
-        const evicted = findEvictable(access);
+        const evicted = evictableFor(access);
         if (!evicted) return undefined;
         evicted.end("evicted");
       }
