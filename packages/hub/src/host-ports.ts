@@ -2,7 +2,7 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
-import type { SettingInForce } from "./api/settings-routes.ts";
+import type { EffectiveSetting } from "./api/settings-routes.ts";
 import type { ReadWebFile } from "./api/web-ui.ts";
 import type { OpenCommand } from "./connections/command.ts";
 import type { DeliveryOutcome } from "./deliver/delivery.ts";
@@ -79,7 +79,7 @@ export interface RedeliveryGauges {
   given_up: number;
   /** When a sweep last read all new attempts, as Unix time in milliseconds; 0 if none did. */
   completedAt: number;
-  hasFailed: boolean;
+  lastSweepFailed: boolean;
 }
 
 export interface GithubSettings {
@@ -155,7 +155,7 @@ export interface HubSettings {
   /** The maximum `depth` of a run: how many events and calls may lead to it. */
   maxChain: number;
   /** All settings of the operator, for the API. */
-  inForce?: readonly SettingInForce[];
+  effectiveSettings?: readonly EffectiveSetting[];
   /** How many times per minute a trigger may fire on events that its own flow has caused. */
   maxLoops: number;
 }

@@ -45,7 +45,7 @@ export async function createHubGithub(options: HubGithubOptions): Promise<HubGit
         open,
         given_up,
         completedAt: sweep?.completed_at ?? 0,
-        hasFailed: typeof sweep?.error === "string",
+        lastSweepFailed: typeof sweep?.error === "string",
       };
     },
     scheduleRedelivery(by) {

@@ -8,7 +8,7 @@ import { createEndpoints } from "./ingest/endpoints.ts";
 import { createGithubRanges } from "./ingest/github-ranges.ts";
 import { CALLBACK_SOURCE, createIngestLog, type IngestObservation } from "./ingest/ingest-log.ts";
 import { createRateLimit } from "./ingest/rate-limit.ts";
-import { createRefusals } from "./ingest/refusals.ts";
+import { createRejectionCounts } from "./ingest/rejection-counts.ts";
 import { createSendSample } from "./ingest/send-sample.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { DEFAULT_BODY_LIMITS } from "./lib/limits.ts";
@@ -65,10 +65,10 @@ export function createHubPipeline(options: HubPipelineOptions) {
   });
 
   const logRequest = createIngestLog(log, defer);
-  const refusals = createRefusals([...sources.map(({ id }) => id), CALLBACK_SOURCE], now);
+  const rejections = createRejectionCounts([...sources.map(({ id }) => id), CALLBACK_SOURCE], now);
   const observe = (observation: IngestObservation) => {
     metrics.observe(observation);
-    refusals.observe(observation);
+    rejections.observe(observation);
     logRequest(observation);
   };
   const onTripped: PipelineOptions["onTripped"] = (tenant, { isFirst, ...trip }) => {
@@ -123,7 +123,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
     sendSample: createSendSample({ endpoints, store, receive: pipeline.receive, newId, now }),
     sendTestEvent: createSendTestEvent({ store, append: pipeline.append, newId, now }),
     observe,
-    refusals,
+    rejections,
     /** The number of appends that wait for the store. */
     pendingAppends: counted.pending,
     checkReady: readiness.check,

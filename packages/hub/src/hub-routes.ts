@@ -35,7 +35,7 @@ import type { createHubAgents } from "./hub-agents.ts";
 import { createHubRevocations } from "./hub-connections.ts";
 import type { HubPeople } from "./hub-people.ts";
 import type { SendTestEvent } from "./ingest/callback/send-test-event.ts";
-import type { Refusals } from "./ingest/refusals.ts";
+import type { RejectionCounts } from "./ingest/rejection-counts.ts";
 import type { SendSample } from "./ingest/send-sample.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Explainer } from "./runs/explain.ts";
@@ -64,7 +64,7 @@ export interface HubRoutesOptions {
   /** Undefined if people cannot sign in with GitHub. */
   people: HubPeople | undefined;
   checkReady: () => Promise<void>;
-  refusals: Refusals;
+  rejections: RejectionCounts;
   drafts: DraftRuns;
   sendSample: SendSample;
   sendTestEvent: SendTestEvent;
@@ -195,7 +195,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       wake: options.wakeRedelivery,
       now,
     }),
-    ...settingsRoutes(settings.inForce ?? [], options.tokens),
+    ...settingsRoutes(settings.effectiveSettings ?? [], options.tokens),
     ...statsRoutes(store, now, settings.quota),
     ...sessionRoutes({
       sessions: options.sessions,

@@ -45,7 +45,7 @@ export interface HubOptions {
 }
 
 export interface Hub {
-  /** Handles a webhook or a callback; see `bringsEvents`. */
+  /** Handles a webhook or a callback; see `isIngestPath`. */
   receive: ReceiveRequest;
   bodyBudget: BodyBudget;
   /** Reports a request that the host itself rejected, before it reached a route. */
@@ -152,7 +152,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     agents,
     closing: closing.signal,
     checkReady: pipeline.checkReady,
-    refusals: pipeline.refusals,
+    rejections: pipeline.rejections,
     drafts: runs.drafts,
     sendSample: pipeline.sendSample,
     sendTestEvent: pipeline.sendTestEvent,

@@ -12,10 +12,10 @@ export const settingView = z.object({
   from: z.enum(["flag", "environment", "file", "default"]),
   help: z.string(),
 });
-export type SettingInForce = z.input<typeof settingView>;
+export type EffectiveSetting = z.input<typeof settingView>;
 
 export const settingsRoutes = (
-  settings: readonly SettingInForce[],
+  settings: readonly EffectiveSetting[],
   tokens: TokenLookup,
 ): Route[] => [
   defineRoute({

@@ -1,6 +1,6 @@
 /** What the hub knows about senders: their kinds, the types of their events, and why they were rejected. */
 import { z } from "zod";
-import type { Refusals } from "../ingest/refusals.ts";
+import type { RejectionCounts } from "../ingest/rejection-counts.ts";
 import { secretVariable } from "../ingest/secret-variable.ts";
 import { githubSampleTypes } from "../ingest/sources/github-sample.ts";
 import { sources } from "../ingest/sources/index.ts";
@@ -40,7 +40,7 @@ export const typeView = z.object({
   last_received_at: z.iso.datetime(),
 });
 
-export const refusalView = z.object({
+export const rejectionCountView = z.object({
   source: z.string().describe("Empty: no source of the hub."),
   reason: z.string().describe("The code of the response, such as `bad_signature`."),
   count: z.int(),
@@ -52,11 +52,11 @@ const RECENT = 1_000;
 
 export interface SourceKindRoutes {
   store: Pick<Store, "listRecentTypes">;
-  refusals: Pick<Refusals, "list">;
+  rejections: Pick<RejectionCounts, "list">;
   tokens: TokenLookup;
 }
 
-export const sourceKindRoutes = ({ store, refusals, tokens }: SourceKindRoutes): Route[] => [
+export const sourceKindRoutes = ({ store, rejections, tokens }: SourceKindRoutes): Route[] => [
   defineRoute({
     method: "get",
     path: "/api/source-kinds",
@@ -106,10 +106,10 @@ export const sourceKindRoutes = ({ store, refusals, tokens }: SourceKindRoutes):
     tag,
     scope: "admin",
     isShared: true,
-    response: { status: 200, schema: z.object({ items: z.array(refusalView) }) },
+    response: { status: 200, schema: z.object({ items: z.array(rejectionCountView) }) },
     async handle({ access }) {
       await assertForAll(tokens, access);
-      const items = refusals.list().map((one) => ({ ...one, last_at: iso(one.last_at) }));
+      const items = rejections.list().map((one) => ({ ...one, last_at: iso(one.last_at) }));
       return { json: { items } };
     },
   }),

@@ -76,7 +76,7 @@ const viewSettings = ({ quota, processed_for, pending_for, max_bytes }: TenantSe
 });
 
 /** A retention time of the tenant can only be shorter than the hub's. */
-const inForce = (tenant: TenantSettings, { quota, retention }: TenantDefaults) =>
+const effectiveSettings = (tenant: TenantSettings, { quota, retention }: TenantDefaults) =>
   viewSettings({
     quota: tenant.quota ?? quota,
     processed_for: Math.min(tenant.processed_for ?? Infinity, retention.processedFor),
@@ -113,7 +113,7 @@ export function tenantRoutes(options: TenantRoutes): Route[] {
       bytes: tenant.bytes,
       deleting: tenant.deleting,
       settings: viewSettings(tenant),
-      in_force: inForce(tenant, defaults),
+      in_force: effectiveSettings(tenant, defaults),
       installations: installations.map(({ id: installation, account, ...state }) => ({
         id: installation,
         account,

@@ -158,12 +158,13 @@ export async function refreshGrant(
     return { ...grant, tokens: toGranted(tokens, now()) };
   } catch (error) {
     const failed = flowError(error, grant.auth, [refresh, grant.client.client_secret]);
-    if (error instanceof OAuthError && FOR_GOOD.has(error.code)) return { ended: failed.message };
+    if (error instanceof OAuthError && PERMANENT_ERRORS.has(error.code))
+      return { ended: failed.message };
     throw failed;
   }
 }
 
-const FOR_GOOD: ReadonlySet<string> = new Set([
+const PERMANENT_ERRORS: ReadonlySet<string> = new Set([
   OAuthErrorCode.InvalidGrant,
   OAuthErrorCode.InvalidClient,
   OAuthErrorCode.UnauthorizedClient,

@@ -1,5 +1,5 @@
 /** The settings as `signalbox config` and the API show them: without secrets. */
-import type { SettingInForce } from "../api/settings-routes.ts";
+import type { EffectiveSetting } from "../api/settings-routes.ts";
 import { definitions, type Origin, type SettingName } from "./settings.ts";
 import { withoutPassword } from "./without-password.ts";
 
@@ -10,7 +10,7 @@ export function printable({ name, value, secret }: Origin): string | null {
   return secret ? "(set)" : Array.isArray(value) ? value.join(",") : String(value);
 }
 
-export const settingsInForce = (origins: readonly Origin[]): SettingInForce[] =>
+export const effectiveSettings = (origins: readonly Origin[]): EffectiveSetting[] =>
   origins.map((origin) => {
     const definition = definitions[origin.name as SettingName] as
       | { flag?: string; help: string }

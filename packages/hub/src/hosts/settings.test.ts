@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { effectiveSettings } from "./effective-settings.ts";
 import { allowsUnsigned, assertSafe, hubSettings } from "./hub-settings.ts";
 import { loadSettings } from "./node/load-settings.ts";
 import { definitions, localUrl, readSettings, type SettingsInput } from "./settings.ts";
-import { settingsInForce } from "./settings-in-force.ts";
 
 const read = (input: Partial<SettingsInput> = {}) =>
   readSettings({ flags: {}, env: {}, file: {}, ...input });
@@ -328,7 +328,7 @@ describe("the settings of the GitHub App", () => {
     const { origins } = read({
       env: { GITHUB_APP_PRIVATE_KEY: pem, GITHUB_CLIENT_SECRET: "hidden" },
     });
-    const shown = settingsInForce(origins);
+    const shown = effectiveSettings(origins);
     for (const name of ["githubAppPrivateKey", "githubClientSecret"])
       expect(shown.find((one) => one.name === name)?.value).toBe("(set)");
   });

@@ -3,8 +3,8 @@ import { parseNetworks } from "./addresses.ts";
 import type { CallbackRequest } from "./callback/admit-callback.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import {
-  bringsEvents,
   createReceiveRequest,
+  isIngestPath,
   type ReceiveRequestOptions,
 } from "./receive-request.ts";
 
@@ -55,7 +55,7 @@ it.each(["/api/trigger-callback", "/api/trigger-callback?x=1"])(
   "receives callbacks at %s",
   async (url) => {
     const { send, received, callbacks } = setUp();
-    expect(bringsEvents(url)).toBe(true);
+    expect(isIngestPath(url)).toBe(true);
     await send(url, { authorization: "Bearer x" });
     expect(received).toEqual([]);
     expect(callbacks).toMatchObject([{ method: "POST", address: "192.0.2.1" }]);
@@ -71,7 +71,7 @@ it.each([
   ["/api/trigger-callback#x", false],
   ["/", false],
 ])("handles %s: %s", (url, expected) => {
-  expect(bringsEvents(url)).toBe(expected);
+  expect(isIngestPath(url)).toBe(expected);
 });
 
 it("reads the client's address from the header of a trusted proxy only", async () => {

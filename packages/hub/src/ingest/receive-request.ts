@@ -13,7 +13,7 @@ export const WEBHOOKS = "/webhooks/";
 export const TRIGGER_CALLBACK = "/api/trigger-callback";
 
 /** Whether a URL (path and query) is one of a webhook or of a callback. */
-export const bringsEvents = (url: string): boolean => url.startsWith(WEBHOOKS) || isCallback(url);
+export const isIngestPath = (url: string): boolean => url.startsWith(WEBHOOKS) || isCallback(url);
 
 /** A request as the host receives it. */
 interface HostRequest extends Pick<IncomingRequest, "method" | "header" | "headerNames" | "body"> {

@@ -1,7 +1,7 @@
 /** Counts the rejected webhooks and callbacks of this process, by source and reason. */
 import type { IngestObservation } from "./ingest-log.ts";
 
-export interface Refusal {
+export interface RejectionCount {
   source: string;
   reason: string;
   count: number;
@@ -10,12 +10,12 @@ export interface Refusal {
   detail: string;
 }
 
-export type Refusals = ReturnType<typeof createRefusals>;
+export type RejectionCounts = ReturnType<typeof createRejectionCounts>;
 
 /** Senders can invent sources: those that are not `known` are counted together, as an empty source. */
-export function createRefusals(known: readonly string[], now: () => number) {
+export function createRejectionCounts(known: readonly string[], now: () => number) {
   const sources = new Set(known);
-  const counts = new Map<string, Refusal>();
+  const counts = new Map<string, RejectionCount>();
   return {
     observe({ source: given, outcome }: Pick<IngestObservation, "source" | "outcome">): void {
       if (outcome.outcome !== "refused") return;
@@ -25,6 +25,6 @@ export function createRefusals(known: readonly string[], now: () => number) {
       const count = (counts.get(key)?.count ?? 0) + 1;
       counts.set(key, { source, reason, count, last_at: now(), detail });
     },
-    list: (): Refusal[] => [...counts.values()].sort((a, b) => b.last_at - a.last_at),
+    list: (): RejectionCount[] => [...counts.values()].sort((a, b) => b.last_at - a.last_at),
   };
 }

@@ -19,7 +19,11 @@ import type { runsChanged, runWithSteps } from "../../../hub/src/api/run-routes.
 import type { secretView } from "../../../hub/src/api/secret-routes.ts";
 import type { sessionView } from "../../../hub/src/api/session-routes.ts";
 import type { settingView } from "../../../hub/src/api/settings-routes.ts";
-import type { kindView, refusalView, typeView } from "../../../hub/src/api/source-kind-routes.ts";
+import type {
+  kindView,
+  rejectionCountView,
+  typeView,
+} from "../../../hub/src/api/source-kind-routes.ts";
 import type { sourceView, withSecret } from "../../../hub/src/api/source-routes.ts";
 import type { statsView } from "../../../hub/src/api/stats-routes.ts";
 import type { tenantDetails, tenantView } from "../../../hub/src/api/tenant-routes.ts";
@@ -93,7 +97,7 @@ export type EventType = z.output<typeof typeView>;
 export type SourceKind = z.output<typeof kindView>;
 export type Source = z.output<typeof sourceView>;
 export type SourceWithSecret = z.output<typeof withSecret>;
-export type Refusal = z.output<typeof refusalView>;
+export type RejectionCount = z.output<typeof rejectionCountView>;
 export type Redeliveries = z.output<typeof redeliveriesView>;
 export type Redelivery = z.output<typeof redeliveryView>;
 export type TestEventSent = z.output<typeof sentView>;

@@ -2,33 +2,36 @@
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
-import type { Page, Refusal } from "../api/types.ts";
+import type { Page, RejectionCount } from "../api/types.ts";
 import { ago, count, plural } from "../ui/format.ts";
 import { Loaded } from "../ui/loaded.tsx";
 import { SourceMark } from "../ui/source-mark.tsx";
 
-export function Refusals() {
-  const refusals = useQuery({
-    queryKey: ["refusals"],
-    queryFn: () => api.get<Page<Refusal>>("/api/refusals"),
+export function Rejections() {
+  const rejections = useQuery({
+    queryKey: ["rejections"],
+    queryFn: () => api.get<Page<RejectionCount>>("/api/refusals"),
     refetchInterval: 10_000,
     retry: false,
   });
-  // A session of one tenant may not see what others were refused.
-  if (isStatus(refusals.error, 403)) return null;
+  // A session of one tenant may not see the rejected webhooks of others.
+  if (isStatus(rejections.error, 403)) return null;
   return (
-    <section aria-labelledby="refusals">
-      <h2 id="refusals" className="mb-1 type-h2">
+    <section aria-labelledby="rejections">
+      <h2 id="rejections" className="mb-1 type-h2">
         Rejected webhooks
       </h2>
-      <Loaded query={refusals} rows={2} height={44}>
+      <Loaded query={rejections} rows={2} height={44}>
         {({ items }) =>
           items.length === 0 ? (
             <p className="text-ink-2">None since the hub started.</p>
           ) : (
             <ul className="tile divide-y divide-line">
-              {items.map((refusal) => (
-                <RefusalRow key={`${refusal.source} ${refusal.reason}`} refusal={refusal} />
+              {items.map((rejection) => (
+                <RejectionRow
+                  key={`${rejection.source} ${rejection.reason}`}
+                  rejection={rejection}
+                />
               ))}
             </ul>
           )
@@ -38,10 +41,10 @@ export function Refusals() {
   );
 }
 
-const RefusalRow = ({
-  refusal: { source, reason, count: number, last_at, detail },
+const RejectionRow = ({
+  rejection: { source, reason, count: number, last_at, detail },
 }: {
-  refusal: Refusal;
+  rejection: RejectionCount;
 }) => (
   <li className="grid grid-cols-[30px_200px_minmax(0,1fr)_60px_110px] items-center gap-4 px-4 py-2 max-[900px]:grid-cols-[30px_minmax(0,1fr)]">
     <SourceMark source={source || "?"} />

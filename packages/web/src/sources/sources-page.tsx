@@ -10,7 +10,7 @@ import { EmptyState } from "../ui/empty-state.tsx";
 import { Loaded } from "../ui/loaded.tsx";
 import { AddSourceDialog } from "./add-source-dialog.tsx";
 import { Redeliveries } from "./redeliveries.tsx";
-import { Refusals } from "./refusals.tsx";
+import { Rejections } from "./rejections.tsx";
 import { SharedEndpoints } from "./shared-endpoints.tsx";
 import { SourceCard } from "./source-card.tsx";
 import { receivedBy } from "./source-list.ts";
@@ -74,7 +74,7 @@ export default function SourcesPage() {
           </Loaded>
           <SharedEndpoints kinds={kinds} received={received} />
           <Redeliveries />
-          <Refusals />
+          <Rejections />
         </div>
       </div>
       {isAdding && kinds.data && (

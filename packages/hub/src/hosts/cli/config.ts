@@ -1,5 +1,5 @@
+import { printable } from "../effective-settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { printable } from "../settings-in-force.ts";
 import { assertNoMoreArguments, type Command, print, table } from "./command.ts";
 import { dim } from "./style.ts";
 

@@ -2,7 +2,7 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_MS = 5_000;
 
 /**
- * Reads the rest of a body that a refusal left unread. Otherwise workerd closes the connection after
+ * Reads the rest of a body that a rejection left unread. Otherwise workerd closes the connection after
  * the response, and a client with keep-alive fails at its next request. Cancels a large or slow body.
  */
 export async function drainBody({ body, bodyUsed }: Request): Promise<void> {

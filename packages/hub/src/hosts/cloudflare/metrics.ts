@@ -58,6 +58,6 @@ async function redeliveryGauges(gauges: HubGauges | undefined): Promise<[string,
     ['signalbox_github_redeliveries{state="open"}', found.open],
     ['signalbox_github_redeliveries{state="given_up"}', found.given_up],
     ["signalbox_github_sweep_completed_seconds", found.completedAt / 1000],
-    ["signalbox_github_sweep_failed", found.hasFailed ? 1 : 0],
+    ["signalbox_github_sweep_failed", found.lastSweepFailed ? 1 : 0],
   ];
 }

@@ -7,7 +7,7 @@ import type { HostPorts } from "../../host-ports.ts";
 import { createHub } from "../../hub.ts";
 import { toIncomingRequest } from "../../ingest/incoming-request.ts";
 import { toAnswer } from "../../ingest/ingest-outcome.ts";
-import { bringsEvents } from "../../ingest/receive-request.ts";
+import { isIngestPath } from "../../ingest/receive-request.ts";
 import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
 import { createEvaluateInProcess } from "../../sandbox/evaluate-in-process.ts";
 import type { Store } from "../../store/store.ts";
@@ -92,7 +92,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
 
   async function respond(request: Request): Promise<Response> {
     const path = pathOf(request.url);
-    if (bringsEvents(path)) return commits.receive(() => receive(request));
+    if (isIngestPath(path)) return commits.receive(() => receive(request));
     if (isSocketPath(path) && request.headers.get("upgrade")?.toLowerCase() === "websocket")
       return sockets.accept(request);
     if (isLivePath(path)) return serveSse(hub.live, request, onError);

@@ -15,7 +15,7 @@ import { createHeaderReader } from "../../ingest/header-reader.ts";
 import { toIncomingRequest } from "../../ingest/incoming-request.ts";
 import { isRejection, toAnswer } from "../../ingest/ingest-outcome.ts";
 import { readWebhook } from "../../ingest/read-webhook.ts";
-import { bringsEvents, TRIGGER_CALLBACK, WEBHOOKS } from "../../ingest/receive-request.ts";
+import { isIngestPath, TRIGGER_CALLBACK, WEBHOOKS } from "../../ingest/receive-request.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { bearerToken } from "../../lib/bearer-token.ts";
 import { BoundedMap } from "../../lib/bounded-map.ts";
@@ -32,7 +32,7 @@ export async function forward(
 ): Promise<Response> {
   const path = pathOf(request.url);
   if (path.startsWith(WEBHOOKS)) return forwardWebhook(request, env, settings);
-  if (path.startsWith(TRIGGER_CALLBACK) && bringsEvents(path)) {
+  if (path.startsWith(TRIGGER_CALLBACK) && isIngestPath(path)) {
     const tenant = new URL(request.url).searchParams.get("tenant");
     const isKnown = tenant !== null && (await knownTenants(env, tenant));
     return (isKnown ? storeObject(env, tenant) : registryObject(env)).fetch(request);

@@ -1,10 +1,10 @@
 /** The settings of a Worker: its variables and secrets, by the names that the Node host reads from the environment. */
 import type { HubSettings } from "../../host-ports.ts";
 import { fromBase64 } from "../../lib/hmac.ts";
+import { effectiveSettings } from "../effective-settings.ts";
 import { githubSettings } from "../github-settings.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { readSettings, type Settings, SettingsError } from "../settings.ts";
-import { settingsInForce } from "../settings-in-force.ts";
 import { version } from "../version.ts";
 import { type Bindings, bindingNames } from "./bindings.ts";
 
@@ -56,7 +56,7 @@ export function workerHubSettings(
     version,
     callbackTenant: tenant,
     hasRegistry,
-    inForce: settingsInForce(settings.origins),
+    effectiveSettings: effectiveSettings(settings.origins),
     // The Worker passes the address that Cloudflare reports.
     proxy: undefined,
     sealKey: fromBase64(settings.key ?? "") ?? new Uint8Array(),

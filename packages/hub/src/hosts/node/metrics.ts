@@ -120,7 +120,7 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     help: "1 if GitHub rejected the last check, else 0.",
     registers: [registry],
     async collect() {
-      this.set((await redelivery())?.hasFailed ? 1 : 0);
+      this.set((await redelivery())?.lastSweepFailed ? 1 : 0);
     },
   });
 

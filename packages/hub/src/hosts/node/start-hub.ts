@@ -6,16 +6,16 @@ import { isLivePath, isSocketPath } from "../../api/live-streams.ts";
 import type { HostPorts } from "../../host-ports.ts";
 import { createHub, type Hub } from "../../hub.ts";
 import { CALLBACK_SOURCE } from "../../ingest/ingest-log.ts";
-import { bringsEvents } from "../../ingest/receive-request.ts";
+import { isIngestPath } from "../../ingest/receive-request.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { createSeal } from "../../lib/seal.ts";
 import { createOutageLog } from "../../store/outage-log.ts";
 import { isStorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Store } from "../../store/store.ts";
 import { ensureAdminToken, randomSecret } from "../../tenants/tokens.ts";
+import { effectiveSettings } from "../effective-settings.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
-import { settingsInForce } from "../settings-in-force.ts";
 import { assertOpens, warnOfShortSecrets } from "./check-seal.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
@@ -112,7 +112,7 @@ export async function startHub({
     const resolved = {
       ...hubSettings(settings, storedSecrets),
       version,
-      inForce: settingsInForce(settings.origins),
+      effectiveSettings: effectiveSettings(settings.origins),
       localToken,
       sealKey: key,
       bodyBudgetBytes,
@@ -202,7 +202,7 @@ function openServer(hub: Hub, options: ServerOptions): Promise<HttpServer> {
     lingerMs,
     onRejected,
     handle: (request, response) =>
-      bringsEvents(request.url ?? "")
+      isIngestPath(request.url ?? "")
         ? receive(request, response)
         : isLive(request)
           ? live.sse(request, response)
