@@ -65,12 +65,15 @@ export interface EventRow extends Summary {
   claimed_by: string | null;
   /** The end of the claim. Without `claimed_by`: the event cannot be claimed before this time. */
   claimed_until: number | null;
-  /** How often a worker has claimed the event by its id. */
+  /** How often workers have claimed the event by its id; see `ReleaseOptions.uncounted`. */
   attempts: number;
   size: number;
 }
 
-/** The body of an event (in a batch, its part of the request), with the headers that its source keeps. */
+/**
+ * The body of an event, with the headers that its source keeps. If a request has several events, each
+ * body is the event's part of the request.
+ */
 export interface Payload {
   content_type: string;
   headers: Record<string, string>;
@@ -162,6 +165,7 @@ export interface SearchQuery {
   sender?: string | undefined;
   /** Null: events that started no run. */
   status?: TriggerStatus | null | undefined;
+  /** Returns only events that were received from `from` to `to`, both inclusive. */
   from?: number | undefined;
   to?: number | undefined;
   processed?: boolean | undefined;
@@ -203,7 +207,7 @@ export interface ClaimResult {
 
 export interface MarkResult {
   marked: string[];
-  /** Were processed before the call. */
+  /** The events that were processed before the call. */
   alreadyProcessed: string[];
   unknown: string[];
 }
@@ -233,7 +237,7 @@ export interface SweepResult {
   processed: number;
   /** Pending, and older than `pendingFor`. */
   expired: number;
-  /** Above `maxBytes`. */
+  /** The oldest events of a tenant above `maxBytes`. */
   overflow: number;
   /** Whether another call may remove more events. */
   more: boolean;
@@ -252,12 +256,12 @@ export interface Tenant extends TenantSettings {
   deleting: boolean;
 }
 
-/** A tenant's own settings. Null: that of the hub applies. */
+/** A tenant's own settings. Null: the hub's setting applies. */
 export interface TenantSettings {
   quota: number | null;
-  /** At most the hub's `Retention.processedFor` has an effect. */
+  /** In milliseconds, capped at the hub's `Retention.processedFor`. */
   processed_for: number | null;
-  /** At most the hub's `Retention.pendingFor` has an effect. */
+  /** In milliseconds, capped at the hub's `Retention.pendingFor`. */
   pending_for: number | null;
   max_bytes: number | null;
 }
@@ -288,9 +292,8 @@ export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "runs:read" | 
  */
 type TokenKind = "token" | "sign_in" | "session" | "oauth";
 
-/** Which tokens are listed. */
 export interface TokenQuery {
-  /** By default, `token`. */
+  /** Default: `token`. */
   kind?: TokenKind | undefined;
   /** Only tokens that name this tenant, which may be `*`. */
   tenant?: string | undefined;
@@ -304,7 +307,10 @@ export interface TokenQuery {
 export interface Token {
   id: string;
   kind: TokenKind;
-  /** The token that created this code or session. Its revocation revokes them too. */
+  /**
+   * The token that created this code or session, or the grant of an OAuth token. Revoking the parent
+   * revokes this token.
+   */
   parent: string | null;
   name: string;
   hash: string;
@@ -316,15 +322,15 @@ export interface Token {
   revoked_at: number | null;
   /** When it was last used, to the minute. */
   last_used_at: number | null;
-  /** The person whom the token represents; null: the operator, or a token without a person. */
+  /** The person whom the token represents; null if it represents none, such as a token of the operator. */
   person: string | null;
-  /** The audience, as a URL, of a token that is valid for one resource only; null: no such limit. */
+  /** The audience: the URL of the only resource that accepts the token. Null: all resources accept it. */
   resource: string | null;
 }
 
 type OptionalInToken = "kind" | "parent" | "person" | "resource";
 
-/** By default, of the kind `token` without a parent, a person and an audience. */
+/** Default: kind `token`, with no parent, person or audience. */
 export type NewStoredToken = Omit<Token, OptionalInToken | "revoked_at" | "last_used_at"> &
   Partial<Pick<Token, OptionalInToken>>;
 
@@ -353,7 +359,7 @@ export interface RecentType {
   source_id: string;
   type: string;
   count: number;
-  /** When the newest of them was received. */
+  /** When the newest of these events was received. */
   received_at: number;
 }
 
@@ -366,7 +372,7 @@ export interface EventStore {
   listEvents(query: EventQuery): Promise<Page<EventRow>>;
   searchEvents(query: SearchQuery): Promise<Page<EventRow>>;
   getEvent(tenant: string, id: string): Promise<EventRow | undefined>;
-  /** Returns those of `ids` that are the delivery id of an event of these endpoints (`source_id`). */
+  /** Returns the `ids` that are delivery ids of stored events of these endpoints (`source_id`). */
   findExternalIds(
     tenant: string,
     endpoints: readonly string[],
@@ -374,8 +380,8 @@ export interface EventStore {
   ): Promise<string[]>;
   getPayload(tenant: string, seq: number): Promise<Payload | undefined>;
   /**
-   * Like `getPayload`, with the body from the byte `from` up to `to`. Undefined also if the body is
-   * compressed, so that it must be read as a whole.
+   * Like `getPayload`, but only the bytes of the body from `from` to `to` (exclusive). Also undefined
+   * if the body is compressed; then use `getPayload`.
    */
   slicePayload(tenant: string, seq: number, from: number, to: number): Promise<Payload | undefined>;
   markProcessed(
@@ -411,7 +417,10 @@ export interface EventStore {
     options?: ReleaseOptions,
   ): Promise<string[]>;
   sweep(retention: Retention): Promise<SweepResult>;
-  /** Like `sweep`, for the tenants after `after` that keep events for a shorter time than the hub. */
+  /**
+   * Removes events by the retention times of their tenants. Visits the tenants that have such times,
+   * sorted by id, starting after `after`.
+   */
   sweepTenants(after: string, now: number, limit: number): Promise<TenantSweep>;
   /**
    * The types of the pending events, sorted bytewise, starting after `after`. Each has the source of
@@ -422,19 +431,21 @@ export interface EventStore {
     after: string,
     limit: number,
   ): Promise<{ source: string; type: string }[]>;
-  /** The sources and types of the newest `limit` events, sorted, with the number of these events. */
+  /** Counts the newest `limit` events by source, type and `source_id`, and sorts the counts by these. */
   listRecentTypes(tenant: string, limit: number): Promise<RecentType[]>;
   /**
-   * The number of events received from each of the ascending `times` to the next one. Those that
-   * retention has removed are counted only after the first one that it has not.
+   * The number of events received from each of the ascending `times` to the next one. Computed from
+   * `seq`: an event that retention has removed is counted together with the next remaining event. It
+   * is not counted if no event remains before or after it in the whole range.
    */
   countReceived(tenant: string, times: readonly number[]): Promise<number[]>;
   /** A random id of this database. A cursor is valid only in the database that created it. */
   getLogId(): Promise<string>;
 }
 
-/** The number of removed events, and the tenant at which the next call continues; null at the end. */
+/** The number of removed events. */
 export interface TenantSweep extends Pick<SweepResult, "processed" | "expired"> {
+  /** The `after` of the next call; null at the end. */
   next: string | null;
 }
 
@@ -447,8 +458,8 @@ export interface TenantStore {
   getTenant(id: string): Promise<Tenant | undefined>;
   listTenants(after: string, limit: number): Promise<Tenant[]>;
   /**
-   * Ignores an update that is not newer than the stored one, with two exceptions for removals (see
-   * verbs/registry.ts). Returns the stored installation.
+   * Ignores an update that is not newer than the stored one; verbs/registry.ts lists the exceptions.
+   * Returns the stored installation.
    */
   putInstallation(update: InstallationUpdate, at: number): Promise<Installation>;
   /** Ignores a name that is older than the stored one. `version` is GitHub's timestamp of the name. */
@@ -458,9 +469,9 @@ export interface TenantStore {
   /** False if a token with this id or hash exists; that token is not changed. */
   putToken(token: NewStoredToken): Promise<boolean>;
   /**
-   * Revokes all tokens whose ids begin with `prefix`, with the sessions that they created, except the
-   * given one. The given token becomes valid even if it was revoked before or was stored under
-   * another id.
+   * Revokes all tokens whose ids begin with `prefix`, except the given one, and the codes, sessions and
+   * OAuth grants that they created. The given token becomes valid, even if it was revoked before or
+   * was stored under another id.
    */
   replaceTokens(prefix: string, token: NewStoredToken | undefined, at: number): Promise<void>;
   findToken(hash: string): Promise<Token | undefined>;
@@ -468,15 +479,15 @@ export interface TenantStore {
   /** Sorted by id, descending: the newest first. */
   listTokens(query: TokenQuery): Promise<Token[]>;
   /**
-   * Also revokes the sessions that the token created. False if the token does not exist or is already
-   * revoked, so that of several concurrent calls one succeeds.
+   * Also revokes the codes, sessions and OAuth grants that the token created. False if the token does
+   * not exist or is already revoked: only one of several concurrent calls returns true.
    */
   revokeToken(id: string, at: number): Promise<boolean>;
-  /** The number of codes and sessions that a token has created, including those that have ended. */
+  /** The number of stored codes and sessions that a token has created, including revoked and expired ones. */
   countChildren(parent: string): Promise<number>;
   /** Records that these tokens were used. An older time changes nothing. */
   touchTokens(ids: readonly string[], at: number): Promise<void>;
-  /** Removes codes and sessions that expired before this time. Returns their number. */
+  /** Removes codes, sessions and OAuth tokens that expired before this time. Returns their number. */
   sweepSessions(expiredBefore: number, limit: number): Promise<number>;
   /** Stores the secret in the same transaction, so that no endpoint exists without its secret. */
   putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Promise<void>;
@@ -501,7 +512,7 @@ export interface Subscription extends DeliveryProgress {
   url: string;
   /** Encrypted by the caller, like `former_secret`. */
   secret: string;
-  /** Detects a new secret: the encrypted bytes differ even if the secret is the same. */
+  /** Detects a new secret. `secret` cannot: its ciphertext differs even if the secret is the same. */
   secret_hash: string;
   /** The replaced secret. Deliveries are signed with both secrets until `former_until`. */
   former_secret: string | null;
@@ -561,7 +572,7 @@ export interface Lease {
   limit: number;
 }
 
-/** Webhook subscriptions. Only the process that holds the lease delivers. */
+/** Webhook subscriptions. Only the process that leases a subscription delivers its events. */
 export interface SubscriptionStore {
   /**
    * Creates a subscription. If it exists, changes its secret and expiry, and keeps its positions.
@@ -591,7 +602,7 @@ export interface SubscriptionStore {
 export interface HealthStore {
   /** Writes one row. Rejects if the disk is full or the database is read-only. */
   checkWritable(at: number): Promise<void>;
-  /** Stores the time by which the sweeper has removed data. */
+  /** Records the time of a completed sweep. */
   noteSweep(at: number): Promise<void>;
   lastSweep(): Promise<number | undefined>;
 }
@@ -619,9 +630,9 @@ export interface Store
   subscribe(listener: (notice: Notice) => void): () => void;
   /** Like `subscribe`, but only for the notices of this store's commits, not of other replicas. */
   onCommit(listener: (notice: Notice) => void): () => void;
-  /** Encodes large payloads in another thread, so that `appendEvents` does not block for long. */
+  /** Compresses large payloads in another thread, so that `appendEvents` does not block for long. */
   packLarge(request: AppendRequest): MaybePromise<AppendRequest>;
-  /** Whether the values of one item caused the error. The other items of the batch can be stored. */
+  /** Whether the values of one item caused the error. Then the other items of the batch can be stored. */
   isDataError(error: unknown): boolean;
   close(): Promise<void>;
 }

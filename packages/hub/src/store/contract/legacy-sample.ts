@@ -1,6 +1,6 @@
 /** The tables of two legacy systems in which each flow was one tool. Every engine accepts the SQL. */
 
-/** A hand-written schema. Its tables and its index have the names of tables and an index of the hub. */
+/** A hand-written schema. Its tables and index have the same names as the hub's. */
 export const LEGACY_FLOWS = `
 CREATE TABLE apps (id INTEGER PRIMARY KEY, slug TEXT NOT NULL, name TEXT NOT NULL, icon TEXT);
 INSERT INTO apps VALUES (7, 'support-desk', 'Support Desk', 'bell');
