@@ -19,15 +19,18 @@ import type { Retention } from "./store/store.ts";
 import type { SweepReason } from "./store/sweeper.ts";
 import type { GithubAppCredentials } from "./tenants/github-app.ts";
 
-/** For live streams, the host also implements a `LiveConnection` (api/) for each client. */
+/** A host also creates a `LiveConnection` (api/live-streams.ts) for each client of a live stream. */
 export interface HostPorts {
   /** For URLs that the operator has configured. */
   fetch: typeof fetch;
   /** For URLs in flows and subscriptions. Rejects private addresses unless the operator allows them. */
   guardedFetch: GuardedFetch;
-  /** The same guard as a `fetch` that streams, for libraries: connections and models. */
+  /**
+   * `guardedFetch` with the signature of `fetch` and streamed bodies, for the MCP and model client
+   * libraries.
+   */
   guardedWebFetch: WebFetch;
-  /** Runs MCP servers as processes. Undefined if the host cannot, or the operator does not allow it. */
+  /** Runs MCP servers as child processes. Undefined if the host or the operator does not allow it. */
   openCommand?: OpenCommand | undefined;
   /** Reads the files of the web UI. Undefined if the host does not serve it. */
   readWebFile?: ReadWebFile | undefined;
@@ -41,9 +44,7 @@ export interface HostPorts {
    * of every timer, as Unix time in milliseconds. The host must start the hub again at that time.
    */
   wakeAt?: (time: number) => void;
-  /**
-   * Schedules the commit of new events, so that concurrent requests join it; by default `timers.defer`.
-   */
+  /** Schedules the group commit and the log lines of webhooks; default `timers.defer`. */
   deferCommit?: Timers["defer"];
   log: Log;
   metrics: HubMetrics;
@@ -56,7 +57,7 @@ export interface HubMetrics extends RunMetrics {
   swept(reason: SweepReason, count: number): void;
   delivery(outcome: DeliveryOutcome): void;
   trip(limit: Trip["limit"]): void;
-  /** Webhooks that GitHub failed to deliver. */
+  /** Counts webhooks that GitHub failed to deliver. */
   redelivery(outcome: RedeliveryOutcome, count: number): void;
   /** Called once. The gauges are read for each response of `/metrics`. */
   watch(gauges: HubGauges): void;
@@ -68,24 +69,27 @@ export interface HubMetrics extends RunMetrics {
 export interface HubGauges {
   /** The number of pending events of all tenants. */
   pendingEvents(): Promise<number>;
-  /** The number of clients of `GET /events`. */
+  /** The number of open live streams. */
   connectedStreams(): number;
   /** Undefined if the hub does not check for webhooks that GitHub failed to deliver. */
   redelivery?: () => Promise<RedeliveryGauges>;
 }
 
 export interface RedeliveryGauges {
+  /** The number of failed webhooks that the hub still requests. */
   open: number;
+  /** The number of failed webhooks that the hub no longer requests. */
   given_up: number;
-  /** When a sweep last read all new attempts, as Unix time in milliseconds; 0 if none did. */
+  /** When the hub last read all new delivery attempts from GitHub, as Unix time in milliseconds; 0: never. */
   completedAt: number;
+  /** Whether the last sweep ended with an error. */
   lastSweepFailed: boolean;
 }
 
 export interface GithubSettings {
-  /** GitHub itself, where people sign in; without a slash at the end. */
+  /** The URL of GitHub, where people sign in; no trailing slash. */
   url: string;
-  /** The REST API; without a slash at the end. */
+  /** The URL of the REST API; no trailing slash. */
   apiUrl: string;
   /** Undefined if the hub cannot act as the GitHub App. */
   app?: GithubAppCredentials | undefined;
@@ -103,9 +107,9 @@ export interface HubSettings {
   host: string;
   port: number;
   publicUrl: string | undefined;
-  /** Only on a host where every tenant has its own hub: the tenant that the URL for callbacks names. */
+  /** The tenant in the callback URL. Set only if each tenant has its own hub. */
   callbackTenant?: string | undefined;
-  /** More names under which clients reach the hub. */
+  /** More host names of the hub, for the same check. */
   hosts?: readonly string[];
   /** The limits of JSON bodies; undefined: the defaults. */
   limits?: BodyLimits | undefined;
@@ -113,13 +117,16 @@ export interface HubSettings {
   isPublic: boolean;
   /** `single`: one tenant, "local". `github`: one tenant for each account that installs the GitHub App. */
   tenancy: "single" | "github";
-  /** False if another process holds the registry, and does the work that concerns all tenants. */
+  /**
+   * False if another Durable Object (`TenantRegistry`) stores tokens and tenants, and requests
+   * redeliveries from GitHub. Default: true.
+   */
   hasRegistry?: boolean;
   /** The operator's token; if undefined, the hub generates one on its first start. */
   adminToken: string | undefined;
   /** A token for commands on the same machine, valid while this hub runs. */
   localToken?: string | undefined;
-  /** The key of 32 bytes that encrypts stored secrets. */
+  /** The 32-byte key that encrypts stored secrets. */
   sealKey: Uint8Array;
   /** The secrets of the shared endpoints, by source id. */
   secrets: Record<string, readonly string[]>;
@@ -129,22 +136,22 @@ export interface HubSettings {
   githubAddressesOnly: boolean;
   github: GithubSettings;
   proxy: TrustedProxy | undefined;
-  /** The failure limit per client and second (ingest/rate-limit.ts); 0 = no limits. */
+  /** The maximum number of failures per client and second (ingest/rate-limit.ts); 0 = no limits. */
   rateLimit: number;
   /** The maximum number of pending events per tenant; null = no limit. */
   quota: number | null;
-  /** The maximum total size of the webhook bodies that are being read. */
+  /** The maximum total size of the webhook and callback bodies in memory. */
   bodyBudgetBytes: number;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
   /** How long ended runs and deleted flows are kept. */
   keepRunsMs: number;
   /** After this time, GitHub must confirm the memberships of a person again. */
   membershipRecheckMs: number;
-  /** Undefined: the default of the sweeper. */
+  /** How often retention runs; undefined: the default of the sweeper. */
   sweepEveryMs: number | undefined;
-  /** Offer the draft of MCP Events on /mcp, with webhooks to subscribers. */
+  /** Support MCP Events, a draft, on /mcp, including webhooks to subscribers. */
   eventsDraft: boolean;
-  /** Accept subscriptions with http:// URLs, for private networks without certificates. */
+  /** Accept `http://` URLs of subscriptions, connections and models, for private networks without certificates. */
   allowHttp: boolean;
   runConcurrency: number;
   runLeaseMs: number;
@@ -154,7 +161,7 @@ export interface HubSettings {
   maxRunBytes: number;
   /** The maximum `depth` of a run: how many events and calls may lead to it. */
   maxChain: number;
-  /** All settings of the operator, for the API. */
+  /** The settings that `GET /api/settings` returns. */
   effectiveSettings?: readonly EffectiveSetting[];
   /** How many times per minute a trigger may fire on events that its own flow has caused. */
   maxLoops: number;

@@ -48,16 +48,16 @@ export interface Hub {
   /** Handles a webhook or a callback; see `isIngestPath`. */
   receive: ReceiveRequest;
   bodyBudget: BodyBudget;
-  /** Reports a request that the host itself rejected, before it reached a route. */
+  /** Logs and counts a request that the host rejected before it reached a route. */
   onRejected(rejected: Rejection, address: string): void;
-  /** Serves `GET /events`. */
+  /** Serves `GET /events` and `GET /api/live`. */
   live: LiveStreams;
   /** Serves every other route. */
   app: Hono;
   isStopping(): boolean;
   /** The host calls `start` after it has begun to listen; `url` is its address. */
   start(url: string): Promise<StartedHub>;
-  /** Returns the path and fragment of a link that opens the web UI, and signs the operator in once. */
+  /** Returns the path and fragment of a one-time link that signs the operator in to the web UI. */
   createSignInPath(): Promise<string>;
   /** Closes the hub and its store. `closeServer` resolves when the host has no open requests. */
   stop(timeoutMs: number, closeServer?: (timeoutMs: number) => Promise<void>): Promise<void>;

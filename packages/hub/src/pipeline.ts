@@ -9,9 +9,9 @@
  * match          (runs/matcher.ts) finds the triggers that fire for the events, and plans their runs.
  * append         (store/) writes events and runs in one transaction, shared by concurrent requests.
  *
- * After the commit the store notifies the live streams and the runner; this module does not call
- * them. When `receive` or `receiveCallback` returns
- * "stored", the event and the runs that it starts are on disk.
+ * After the commit, the store notifies the live streams and the runner; this module does not call
+ * them. When `receive` or `receiveCallback` returns "stored", the event and the runs that it starts
+ * are on disk.
  */
 import {
   type AdmitCallbackOptions,
@@ -51,9 +51,9 @@ export type Append = (request: AppendRequest) => Promise<AppendResult>;
 export interface Pipeline {
   /** Admits, matches and appends the events of a request to a webhook endpoint. */
   receive(request: IncomingRequest): Promise<IngestOutcome>;
-  /** Admits, matches and appends the event of a callback of an MCP server. */
+  /** Admits, matches and appends the event that an MCP server sends in a callback. */
   receiveCallback(request: CallbackRequest): Promise<IngestOutcome>;
-  /** Matches and appends events that the hub itself creates. */
+  /** Matches and appends other events: emitted by flows, polled from MCP servers, or test events. */
   append: Append;
 }
 
@@ -110,8 +110,8 @@ export const createAppend =
   ({ matcher, commit, onTripped = () => {} }: AppendOptions): Append =>
   async (request) => {
     for (;;) {
-      // If the cache shows that no trigger listens, `plan` returns no promise: awaiting one would
-      // delay every event.
+      // `plan` returns synchronously if, according to its cache, no trigger listens. An `await` would
+      // delay each of these events.
       const planned = matcher.plan(request);
       const plan = planned instanceof Promise ? await planned : planned;
       const appended = await commit.append({ ...request, plan });

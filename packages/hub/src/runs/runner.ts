@@ -1,7 +1,8 @@
 /**
  * Executes runs: those that it claims from the store when they are due, and those that a caller
- * starts here. Both are equally durable. The claimer claims due runs while there are free slots,
- * executions walk the graphs, the heartbeat renews leases, and waiters resolve when runs have ended.
+ * starts here. Both are durable once stored; a deferred start is stored before its first side effect
+ * (deferred-start.ts). The claimer claims due runs while there are free slots, executions walk the
+ * graphs, the heartbeat renews leases, and waiters resolve when runs have ended.
  */
 import { type Instant, instant } from "../lib/elapsed.ts";
 import type { ClaimedRun, ImmediateRun, LaneRun, NewRun } from "../store/run-store.ts";
@@ -78,14 +79,15 @@ export function createRunner(options: RunnerOptions): Runner {
   };
   const startDeferred = async (run: ImmediateRun, given: StartOptions): Promise<Started> => {
     const since = instant(timers);
-    const { now } = newLease();
-    const prepared = await store.prepareRun(run, { ...newLease(), now });
+    const lease = newLease();
+    const prepared = await store.prepareRun(run, lease);
     const claimed = { ...prepared, steps: [...(given.pinned ?? [])] };
     assertOpen();
     const deferred = createDeferredStart({
       run,
       claimed,
-      newLease: () => ({ ...newLease(), now }),
+      // `now` stays the start time; only the lease is new.
+      newLease: () => ({ ...newLease(), now: lease.now }),
       save: observeSteps(save, claimed, defaulted.metrics),
       timers,
     });
@@ -96,7 +98,7 @@ export function createRunner(options: RunnerOptions): Runner {
     ended.then(removeCall, removeCall);
     signal?.addEventListener("abort", removeCall, { once: true });
     if (signal?.aborted) removeCall();
-    // The called run needs a slot. That of its caller counts as free now: see slots.ts.
+    // The called run needs a slot. Its caller has released its slot; see slots.ts.
     if (!executions.has(id)) claimer.claimDue();
   };
 

@@ -4,7 +4,10 @@ import type { Timers } from "../lib/timers.ts";
 export interface TimeLimit {
   /** Aborted when the attempt must end. */
   signal: AbortSignal;
-  /** Rejects before `signal` is aborted, so that a node that ignores its signal is abandoned. */
+  /**
+   * Rejects when the attempt must end, even if the node ignores `signal`; it rejects before `signal`
+   * aborts.
+   */
   reached: Promise<never>;
   /** Stops the clock while the attempt is queued. The returned function restarts it from zero. */
   stopClock(): () => void;

@@ -88,7 +88,7 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
   });
   new Gauge({
     name: "signalbox_connected_streams",
-    help: "Clients of GET /events that are connected to this process.",
+    help: "Open live streams of this process: clients of GET /events and GET /api/live.",
     registers: [registry],
     collect() {
       this.set(gauges?.connectedStreams() ?? 0);
