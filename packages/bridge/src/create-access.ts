@@ -10,7 +10,7 @@ export interface CreateAccessOptions {
   signal: AbortSignal;
 }
 
-/** SIGNALBOX_TOKEN, else the tokens that the user signs in for. */
+/** Uses SIGNALBOX_TOKEN if set, otherwise OAuth tokens from a sign-in. */
 export function createAccess(
   { url, token, stateFolder, hasBrowser }: BridgeSettings,
   { fetch = globalThis.fetch, warn, signal }: CreateAccessOptions,

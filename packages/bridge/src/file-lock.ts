@@ -1,6 +1,6 @@
 /**
- * A lock between processes: a file that only one of them can create. The lock of a process that has
- * died is removed when it is older than any holder may take.
+ * A lock between processes: a file that only one of them can create. A stale lock, whose holder has
+ * crashed, is removed after `staleMs`, which must exceed the longest critical section.
  */
 import { randomUUID } from "node:crypto";
 import {

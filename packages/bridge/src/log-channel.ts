@@ -1,6 +1,7 @@
 /**
- * Selects the channel for the log that the stream belongs to. The hub cannot detect a cursor of another
- * log, so the bridge sends its cursor only after the hub has named the log of the token.
+ * Selects the channel for the *event log* that the stream reads (a hub and its tenants). The hub cannot
+ * detect a cursor of another log, so the bridge sends its cursor only after the hub has named the log of
+ * the token.
  */
 import { type Channel, parseJson } from "./channel.ts";
 import type { SseMessage } from "./sse-parser.ts";

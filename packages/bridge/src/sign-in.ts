@@ -1,4 +1,7 @@
-/** Signs the user in at the hub's authorization server: by a browser on this machine, or by a code. */
+/**
+ * Signs the user in at the hub's authorization server, with the authorization code flow (a browser on
+ * this machine) or the device authorization grant (a browser on any machine).
+ */
 import { randomBytes } from "node:crypto";
 import {
   discoverOAuthServerInfo,
@@ -30,10 +33,10 @@ export interface SignInOptions {
   now?: () => number;
 }
 
-/** What the bridge needs: the inbox, with the events in it. */
+/** Read and write access to the inbox. */
 const SCOPE = "inbox:read inbox:write";
 const CLIENT_NAME = "Signalbox bridge";
-/** A token is refreshed this long before it expires, but is used at least half its time. */
+/** A token is refreshed this long before it expires, but is used for at least half its lifetime. */
 const EARLY_S = 30;
 
 /** Each call begins a sign-in. */

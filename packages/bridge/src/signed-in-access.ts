@@ -1,7 +1,6 @@
 /**
- * Tokens of a user who signs in by browser. They are saved in a file that all bridges of the user share.
- * The hub accepts a refresh token only once, so bridges refresh under a lock: the next holder finds the
- * new tokens in the file.
+ * OAuth tokens of a user, saved in a file that all bridges of the user share. The hub rotates refresh
+ * tokens, so the bridges refresh under a lock: the next holder finds the new tokens in the file.
  */
 import { OAuthError, OAuthErrorCode, refreshAuthorization } from "@modelcontextprotocol/client";
 import type { Access } from "./access.ts";
@@ -23,7 +22,7 @@ export interface SignedInAccessOptions {
 const STALE_LOCK_MS = 30_000;
 const REFRESH_TIMEOUT_MS = 10_000;
 
-/** The refresh token, or the client, is no longer known. Other errors may be temporary. */
+/** The hub no longer accepts the refresh token or the client. Other errors may be temporary. */
 const PERMANENT_ERRORS: ReadonlySet<string> = new Set([
   OAuthErrorCode.InvalidGrant,
   OAuthErrorCode.InvalidClient,
