@@ -35,7 +35,7 @@ export async function measureChain({ quick, reportProgress }: Options): Promise<
       return performance.now() - startedAt;
     };
     const rounds = quick ? 30 : 100;
-    // V8 compiles code after a number of calls, so the warm-up is a number of chains.
+    // V8 optimizes code after many calls, so the warm-up is counted in chains, not seconds.
     for (let warm = 0; warm < (quick ? 100 : 500); warm += 1) coldMs.push(await chain());
     for (let round = 1; round <= rounds; round += 1) {
       reportProgress(`flows: chain: round ${round}`);

@@ -42,7 +42,7 @@ export interface AttackTarget {
 type Strike = () => Promise<(string | number)[]>;
 
 export interface Attack {
-  /** The upper limit; a strike starts only after the one before it. */
+  /** The upper limit; a strike starts after the previous one has ended. */
   strikesPerMinute: number;
   /** Requests or connections of a strike. */
   requests: number;

@@ -19,7 +19,7 @@ const APP = "soak";
 
 export interface Tenants {
   target: AttackTarget;
-  /** Whether the session that the other tenant opened before the attacks is still open. */
+  /** Whether the victim's session, opened before the attacks, is still open. */
   hasSession(): Promise<boolean>;
 }
 

@@ -16,7 +16,7 @@ const env = {
   GITHUB_WEBHOOK_SECRET: SECRET,
   SIGNALBOX_TOKEN: TOKEN,
   SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
-  // Longer than a busy machine may pause the hub, which would lose its runs.
+  // In seconds. Must exceed any pause of the hub on a busy machine; otherwise its leases expire.
   SIGNALBOX_RUN_LEASE: "5",
   SIGNALBOX_LOG_LEVEL: "error",
 };

@@ -1,12 +1,16 @@
 /**
  * The connection that calls a tool: the claim `connectionId` of the JWT in the header `x-mesh-token`.
- * The token is decoded, not verified: authenticate requests in front of the server.
+ * The token is decoded, not verified: authenticate requests before they reach the server, for example
+ * in a proxy.
  */
 import { isObject } from "./json.ts";
 
 const HEADER = "x-mesh-token";
 
-/** The last argument of a tool's callback: the fields of version 1 and 2 of the MCP SDK that name a client. */
+/**
+ * The last argument of a tool's callback. Only the fields that identify the client, in SDK versions 1
+ * and 2.
+ */
 export interface ToolContext {
   /** Version 2. */
   http?: { req?: Request; authInfo?: AuthInfo };

@@ -1,15 +1,18 @@
 /**
- * Cookies of the hub. Only the hub can read them. Browsers send a cookie to all ports of a host, so its
- * name contains the port: several hubs on one machine have separate cookies.
+ * Cookies of the hub. They are `HttpOnly`: scripts cannot read them. Browsers send a cookie to all ports
+ * of a host, so its name contains the port: several hubs on one machine have separate cookies.
  */
 
-/** A `Request`'s headers, or as many as a host has before it upgrades a connection. */
+/** The headers of a `Request`, or the subset that is available before a WebSocket upgrade. */
 export interface HeaderReader {
   get(name: string): string | null;
 }
 
 export interface CookieOptions {
-  /** `Strict`: only with requests of the hub's own pages. `Lax`: also with links of other sites. */
+  /**
+   * `Strict`: sent with same-site requests only. `Lax`: also with top-level navigations from other
+   * sites.
+   */
   sameSite: "Strict" | "Lax";
   path: string;
   maxAgeMs: number;

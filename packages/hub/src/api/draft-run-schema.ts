@@ -10,13 +10,20 @@ const pin = z.strictObject({
 export const pinsSchema = z
   .record(z.string().max(100), pin, "must be an object")
   .default({})
-  .describe("By the id or slug of a node: its output. The node is not executed.");
+  .describe("Outputs by node id or slug. A pinned node is not executed.");
 
 export const nodeTestBody = z.strictObject({
-  trigger: z.string().min(1).max(100).optional().describe("By default, one that reaches the node."),
+  trigger: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe("Default: the trigger of `from_run`; without it, a trigger that reaches the node."),
   input: jsonObject("must be an object")
     .optional()
-    .describe("The value of `{{ trigger }}`. By default, that of `from_run`, or empty."),
+    .describe(
+      "The value of `{{ trigger }}`. Default: the trigger input of `from_run`; without it, `{}`.",
+    ),
   pins: pinsSchema,
   from_run: z
     .string()

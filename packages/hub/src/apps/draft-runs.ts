@@ -57,9 +57,9 @@ export interface NodeTestRequest {
   tenant: string;
   flow: string;
   node: string;
-  /** By default, one that reaches the node. */
+  /** Default: the trigger of `fromRun`; without it, a trigger that reaches the node. */
   trigger?: string | undefined;
-  /** By default, the input of `fromRun`, or empty. */
+  /** Default: the trigger input of `fromRun`; without it, `{}`. */
   input?: JsonObject | undefined;
   pins: Pins;
   /** The outputs of this run are used for nodes that `pins` does not contain. */

@@ -12,7 +12,7 @@ export const WEBHOOKS = "/webhooks/";
 /** Where MCP servers send the events of their triggers. */
 export const TRIGGER_CALLBACK = "/api/trigger-callback";
 
-/** Whether a URL (path and query) is one of a webhook or of a callback. */
+/** Whether the URL (path and query) is that of a webhook endpoint or of callbacks. */
 export const isIngestPath = (url: string): boolean => url.startsWith(WEBHOOKS) || isCallback(url);
 
 /** A request as the host receives it. */

@@ -1,6 +1,6 @@
-/** Decides who loses a place when a shared limit is reached, so that one owner cannot take them all. */
+/** LRU eviction with fair shares: one owner cannot occupy all items of a shared limit. */
 export interface FairShareOptions<Item> {
-  /** The owner that wants one more item. */
+  /** The owner that requests one more item. */
   owner: string;
   ownerOf(item: Item): string;
   /** Whether the item is not in use now. */
@@ -8,9 +8,10 @@ export interface FairShareOptions<Item> {
 }
 
 /**
- * The item to end, of `items` from the least to the most recently used. An owner with fewer items than
- * the largest owner takes one of that owner's, even if it is in use. If the shares are even, only idle
- * items are ended. Undefined if the owner must wait.
+ * Returns the item to evict. `items` are sorted from the least to the most recently used. If `owner` has
+ * at least two items fewer than the largest owner, an item of the largest owner is evicted, even if it
+ * is in use; idle items come first. Otherwise only an idle item of `owner` or of a larger owner is
+ * evicted. Undefined if no item may be evicted.
  */
 export function findEvictable<Item>(
   items: Iterable<Item>,
@@ -25,6 +26,6 @@ export function findEvictable<Item>(
   return notSmaller.find(isIdle);
 }
 
-/** The tenants of an access, as the owner of what it opens. */
+/** The owner key of an access: its sorted tenants. */
 export const ownerOfAccess = ({ tenants }: { tenants: readonly string[] }): string =>
   [...tenants].sort().join("\n");

@@ -11,7 +11,7 @@ export interface BodyLimits {
   bodyBytes: number;
   /** The bytes of a JSON body that has whole flows. */
   importBytes: number;
-  /** The number of values in a JSON body: numbers, texts, arrays, objects and so on. */
+  /** The number of values in a JSON body: numbers, strings, arrays, objects and so on. */
   values: number;
   /** The number of values in a JSON body that has whole flows. */
   importValues: number;
@@ -43,15 +43,18 @@ export { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 export const MAX_DEPTH = 100;
 /** The items of an array, if its schema has no limit. */
 export const MAX_ITEMS = 1_000;
-/** The members of an object with free names. */
+/** The members of an object with arbitrary keys. */
 export const MAX_MEMBERS = 10_000;
-/** How many problems an error reports; it counts the others. */
+/** The maximum number of problems in an error; the message gives the number of the others. */
 export const MAX_PROBLEMS = 20;
-/** The errors and the warnings of a flow in a response. */
+/** The errors, and also the warnings, of a flow in a response: this many each. */
 export const MAX_FINDINGS = 100;
-/** The characters of the path and the message of a reported problem. */
+/** The characters of the path, and also of the message, of a reported problem: this many each. */
 export const MAX_PROBLEM_LENGTH = 1_000;
-/** Many clients read the response only after sending the body, so up to this much is discarded. */
+/**
+ * Many clients read the response only after sending the body, so the hub reads and discards up to this
+ * many bytes of a rejected body.
+ */
 export const MAX_DISCARDED_BYTES = 64 * MIB;
 /** The characters of a bearer token. The hub's own tokens have fewer than 60. */
 export const MAX_TOKEN_LENGTH = 512;

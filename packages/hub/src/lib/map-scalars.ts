@@ -1,4 +1,4 @@
-/** Replaces strings, with the names of members, and numbers in a JSON text, without parsing it. */
+/** Replaces the strings (including member names) and the numbers of a JSON text, without parsing it. */
 import { endOfString } from "./count-values.ts";
 
 const QUOTE = 0x22;
@@ -6,7 +6,7 @@ const startsNumber = (code: number): boolean => code === 0x2d || (code >= 0x30 &
 const isInNumber = (code: number): boolean =>
   startsNumber(code) || code === 0x2b || code === 0x2e || code === 0x45 || code === 0x65;
 
-/** `change` gets and returns JSON. It is called for what `isWanted` accepts. */
+/** `change` receives and returns the JSON of one scalar. It is called only if `isWanted` returns true. */
 export function mapScalars(
   text: string,
   change: (scalar: string) => string,

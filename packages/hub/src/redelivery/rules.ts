@@ -3,12 +3,15 @@ import type { Redelivery } from "../store/redelivery-store.ts";
 
 const MINUTE_MS = 60_000;
 
-/** GitHub lists and redelivers webhooks of this time. */
+/** GitHub lists and redelivers webhooks of the last three days. */
 export const WINDOW_MS = 3 * 24 * 60 * MINUTE_MS;
 
 const MAX_REQUESTS = 5;
 
-/** 15 minutes after the first request, then 1, 4 and 16 hours. After the last one, 15 minutes. */
+/**
+ * The delay until the next check: 15 minutes after the first request, then 1, 4 and 16 hours. After the
+ * last request it is 15 minutes; then the hub gives up.
+ */
 export const delayAfter = (requests: number): number =>
   15 * MINUTE_MS * 4 ** (requests >= MAX_REQUESTS ? 0 : requests - 1);
 

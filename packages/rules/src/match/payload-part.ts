@@ -1,4 +1,4 @@
-/** What is read of a payload. Of a large payload, it is read in the sandbox. */
+/** Requests for a part of a payload, and their results. The sandbox reads large payloads. */
 import type { Json } from "../json.ts";
 
 export interface PartRequest {

@@ -19,7 +19,7 @@ import { useEventRuns } from "./use-event-runs.ts";
 import type { useEvents } from "./use-events.ts";
 
 const HEIGHTS: Record<ListRow["kind"], number> = { day: 34, event: 56 };
-/** The next page is loaded when so many rows are left. */
+/** The next page is loaded when this many rows are left. */
 const AHEAD = 30;
 
 export function EventList({
@@ -41,7 +41,7 @@ export function EventList({
   const rows = useMemo(() => toListRows(events, new Date()), [events]);
   const runsOf = useEventRuns();
   const scroller = useRef<HTMLDivElement>(null);
-  // Another function makes the virtualizer measure all rows again.
+  // Memoized: a new function identity would make the virtualizer measure all rows again.
   const getItemKey = useCallback(
     (index: number) => {
       const row = rows[index];
@@ -157,8 +157,7 @@ function Empty({ filter }: { filter: Filter }) {
           </Link>
         }
       >
-        Widen the time, or clear the search. Events are kept for as long as the retention in
-        Settings says.
+        Widen the time, or clear the search. Settings shows how long events are kept.
       </EmptyState>
     );
   if (filter.view === "waiting")

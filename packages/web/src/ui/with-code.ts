@@ -1,6 +1,6 @@
 import { createElement, Fragment, type ReactNode } from "react";
 
-/** Text of schemas and servers, in which names between backticks are shown as code. */
+/** Renders names in backticks as `<code>`. */
 export function withCode(text: string): ReactNode {
   const parts = text
     .split(/`([^`]+)`/)

@@ -1,7 +1,8 @@
 /**
- * Chooses the object that serves a request, when every tenant has its own. A request of one tenant goes
- * to its store; one of several tenants to an agent; any other one to the registry, which also answers
- * requests that are not authorized. The objects authorize: a wrong choice returns no data.
+ * Chooses the Durable Object that serves a request, if every tenant has its own. A request for one
+ * tenant goes to that tenant's `WebhookStore`, a request for several tenants to a `WebhookMcpAgent`, any
+ * other request to the `TenantRegistry`. The registry also rejects requests without a valid
+ * token. Each object authorizes its requests: a wrong choice returns no data.
  *
  * Look-ups in the registry are cached, so that a request usually takes one hop. The caches hold values,
  * never promises: another request could not await them.
@@ -73,7 +74,7 @@ const tenantOfInstallation = createLookUp(
   60_000,
 );
 
-/** The tenants that the request concerns, as far as its token or session opens them. */
+/** The requested tenants that the token or session can access. Empty: the registry serves the request. */
 async function tenantsOf(request: Request, env: Bindings): Promise<readonly string[]> {
   const { headers, url } = request;
   const secret =
