@@ -9,6 +9,7 @@ import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts"
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import type { Store } from "../../packages/hub/src/store/store.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
+import { loadOf } from "../support/load.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { objectFile, startWorkerProcess } from "../support/worker-process.ts";
@@ -90,7 +91,7 @@ async function sendUntilKilled(
   };
   const clients = Promise.all(Array.from({ length: CLIENTS }, client));
   // Kills after a random number of acknowledgements, so that every phase of a batch is hit.
-  const target = outcomes.stored.size + randomInt(1, 1200);
+  const target = outcomes.stored.size + randomInt(1, loadOf(1_500));
   const watch = setInterval(() => {
     if (outcomes.stored.size >= target) {
       clearInterval(watch);

@@ -1,5 +1,5 @@
 /**
- * Sends ten thousand webhooks or callbacks, each of which starts a flow, and kills the hub halfway. If
+ * Sends thousands of webhooks or callbacks, each of which starts a flow, and kills the hub halfway. If
  * an event gets no response, its sender repeats it with the same id. At the end each event has one run.
  */
 import { randomUUID } from "node:crypto";
@@ -13,10 +13,11 @@ import { issueOpened, SECRET, signature } from "../support/deliver.ts";
 import { fixedPort } from "../support/fixed-port.ts";
 import { createFlowMaker } from "../support/flow-maker.ts";
 import { startHubProcess } from "../support/hub-process.ts";
+import { loadOf } from "../support/load.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const TOKEN = "sbx_burst_story_0123456789";
-const EVENTS = 10_000;
+const EVENTS = loadOf(10_000);
 const SENDERS = 64;
 const TENANT = "local";
 
@@ -84,7 +85,7 @@ it.each([
   ["webhooks", webhooks],
   ["callbacks", callbacks],
 ])(
-  "starts one run per event for ten thousand %s, although the hub is killed halfway",
+  "starts one run per event for thousands of %s, although the hub is killed halfway",
   async (_, createSender) => {
     const data = tempFolder();
     const env = {

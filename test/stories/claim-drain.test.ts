@@ -10,10 +10,11 @@ import type { Store } from "../../packages/hub/src/store/store.ts";
 import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
 import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
 import { startHubProcess } from "../support/hub-process.ts";
+import { loadOf } from "../support/load.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-const EVENTS = 10_000;
+const EVENTS = loadOf(10_000);
 const BATCH = 100;
 /** The shortest allowed lease. */
 const LEASE_S = 5;
@@ -113,7 +114,7 @@ async function drainTogether(agents: Record<AgentName, Agent>, events: string[])
   expect(await agents.one.pending()).toBe(0);
 }
 
-describe("two agents process 10,000 events once, including the claims of a crashed agent,", () => {
+describe("two agents process thousands of events once, including the claims of a crashed agent,", () => {
   it("on SQLite", async () => {
     const data = tempFolder();
     const { events, tokens } = await fillStore(openSqlite(join(data, "signalbox.db")));

@@ -7,9 +7,10 @@ import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import { loadOf } from "../support/load.ts";
 import { startTriggerStory, type TriggerStory } from "../support/trigger-story.ts";
 
-const EVENTS = 10_000;
+const EVENTS = loadOf(10_000);
 const SENDERS = 64;
 const TENANT = "local";
 
@@ -86,7 +87,7 @@ it("starts 25 runs for 25 events at once", async () => {
   await expectRuns(story.data, flow, 25);
 }, 120_000);
 
-it("starts one run per event for ten thousand events, although the hub is killed halfway", async () => {
+it("starts one run per event for thousands of events, although the hub is killed halfway", async () => {
   const { story, flow, send } = await startBurst();
   let acknowledged = 0;
   let next = 0;
