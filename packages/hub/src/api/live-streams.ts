@@ -51,6 +51,7 @@ export interface LiveConnection {
   /** Whether its send buffer is full. Then no events are sent. */
   isFull(): boolean;
   onDrain(listener: () => void): void;
+  /** Calls the listener at once if the connection is already closed. */
   onClose(listener: () => void): void;
   /** Closes the connection with a reason. A second call drops it without waiting for the client. */
   close(code: number, reason: string): void;

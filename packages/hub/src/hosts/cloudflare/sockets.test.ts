@@ -10,6 +10,7 @@ function setUp() {
   const alarms: number[] = [];
   const resumed: LiveConnection[] = [];
   let isValid = true;
+  let checked = Promise.resolve();
   let notify: (notice: Notice) => void = () => {};
   const closed: number[] = [];
   let attachment: unknown = { after: new Map([["acme", 7]]) };
@@ -23,12 +24,13 @@ function setUp() {
   };
   const live = {
     async resume(_, connection) {
+      await checked;
       if (!isValid) return connection.close(4401, "");
       resumed.push(connection);
       connection.onClose(() => resumed.splice(resumed.indexOf(connection), 1));
     },
   } as Partial<LiveStreams> as LiveStreams;
-  createSockets({
+  const sockets = createSockets({
     state: { acceptWebSocket() {}, getWebSockets: () => [socket] },
     live,
     store: {
@@ -52,6 +54,13 @@ function setUp() {
     invalidate() {
       isValid = false;
     },
+    /** Delays the next checks of the token. Returns a function that lets them finish. */
+    delayChecks() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      checked = promise;
+      return resolve;
+    },
+    disconnect: () => sockets.onClose(socket),
   };
 }
 
@@ -71,6 +80,18 @@ it("follows a socket for a short time after an event, and saves its cursor", asy
   resumed[0]?.encoder.heartbeat(1, cursor, ["acme"]);
   expect(attachment()).toEqual({ after: cursor });
   timers.advance(2_000);
+  expect(resumed).toHaveLength(0);
+});
+
+it("stops a client that disconnects while its token is checked", async () => {
+  const { timers, resumed, notify, delayChecks, disconnect } = setUp();
+  await settled();
+  timers.advance(2_000);
+  const finishChecks = delayChecks();
+  notify();
+  disconnect();
+  finishChecks();
+  await settled();
   expect(resumed).toHaveLength(0);
 });
 

@@ -58,8 +58,11 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
     if (followed.has(socket)) return;
     const subscription = socket.deserializeAttachment() as LiveSubscription;
     const listeners: (() => void)[] = [];
+    let isStopped = false;
     const stop = () => {
-      if (!followed.delete(socket)) return;
+      if (isStopped) return;
+      isStopped = true;
+      followed.delete(socket);
       for (const listener of listeners) listener();
     };
     followed.set(socket, stop);
@@ -76,9 +79,13 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
           stop(); // the client has disconnected
         }
       },
-      isFull: () => !followed.has(socket),
+      isFull: () => isStopped,
       onDrain() {},
-      onClose: (listener) => void listeners.push(listener),
+      onClose(listener) {
+        // The client may have disconnected while its token was checked.
+        if (isStopped) listener();
+        else listeners.push(listener);
+      },
       close(code, reason) {
         socket.close(code, reason);
         stop();
