@@ -95,6 +95,35 @@ it("stops a client that disconnects while its token is checked", async () => {
   expect(resumed).toHaveLength(0);
 });
 
+it("does not stop a client while its token is checked: it would not get the event", async () => {
+  const { timers, resumed, notify, delayChecks } = setUp();
+  await settled();
+  timers.advance(2_000);
+  notify();
+  await settled();
+  expect(resumed).toHaveLength(1);
+  resumed[0]?.close(1013, ""); // the timer of the first client is still set
+  const finishChecks = delayChecks();
+  notify();
+  timers.advance(2_000);
+  finishChecks();
+  await settled();
+  expect(resumed.map((connection) => connection.isFull())).toEqual([false]);
+  timers.advance(4_000);
+  expect(resumed).toHaveLength(0);
+});
+
+it("does not stop a client just after an event, which may still be read from another object", async () => {
+  const { timers, resumed, notify } = setUp();
+  await settled();
+  timers.advance(1_900);
+  notify();
+  timers.advance(200);
+  expect(resumed).toHaveLength(1);
+  timers.advance(4_000);
+  expect(resumed).toHaveLength(0);
+});
+
 it("checks the tokens of idle sockets every five minutes, by an alarm", async () => {
   const { timers, alarms, invalidate, closed } = setUp();
   await settled();

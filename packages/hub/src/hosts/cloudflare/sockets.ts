@@ -39,17 +39,20 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
   /** The functions that stop following a socket. */
   const followed = new Map<HibernatableSocket, () => void>();
   const allowances = new WeakMap<HibernatableSocket, Allowance>();
+  /** How many sockets wait for the check of their token, or for the first read of the log. */
+  let starting = 0;
   let usedAt = 0;
   let isTimerSet = false;
 
-  /** Stops following all sockets when none of them had a message for a while. */
+  /** Stops following all sockets when there was no event for a while. */
   const stopWhenIdle = () => {
     usedAt = timers.monotonic();
     if (isTimerSet) return;
     isTimerSet = true;
     timers.after(FOLLOW_MS, () => {
       isTimerSet = false;
-      if (timers.monotonic() - usedAt < FOLLOW_MS / 2) return stopWhenIdle();
+      // A socket that is starting has not been sent the event that started it.
+      if (starting > 0 || timers.monotonic() - usedAt < FOLLOW_MS / 2) return stopWhenIdle();
       for (const stop of followed.values()) stop();
     });
   };
@@ -91,20 +94,26 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
         stop();
       },
     };
+    starting += 1;
     try {
       await (isResumed ? live.resume : live.follow)(subscription, connection);
     } catch (error) {
       onError(error);
       connection.close(FAILED, "the log cannot be read; resume after your cursor");
+    } finally {
+      starting -= 1;
+      stopWhenIdle();
     }
-    stopWhenIdle();
   };
 
   const resumeAll = () => {
     for (const socket of state.getWebSockets()) void follow(socket, true);
   };
   const unsubscribe = store.subscribe(({ topic }) => {
-    if (topic === "events" || topic === "gap") resumeAll();
+    if (topic !== "events" && topic !== "gap") return;
+    // The event may have to be read from another object, which takes a while.
+    usedAt = timers.monotonic();
+    resumeAll();
   });
   let isRecheckSet = false;
   const scheduleRecheck = () => {
