@@ -25,9 +25,9 @@ async function deliverOf(hub: HubProcess, account: number, id: string): Promise<
 }
 
 async function openSocket(hub: HubProcess, token: string) {
-  const socket = new WebSocket(`${hub.url.replace("http", "ws")}/events`, {
-    headers: { authorization: `Bearer ${token}` },
-  });
+  // After the closing handshake, workerd keeps the TCP connection open for many seconds.
+  const options = { headers: { authorization: `Bearer ${token}` }, closeTimeout: 1_000 };
+  const socket = new WebSocket(`${hub.url.replace("http", "ws")}/events`, options);
   const messages: Record<string, unknown>[] = [];
   socket.on("message", (data) => messages.push(JSON.parse(String(data))));
   const closed = new Promise<number>((resolve) => socket.on("close", resolve));
@@ -105,6 +105,20 @@ it("evicts an idle object with its sockets open, and sends them the next event",
   await deliverOf(hub, 3, "third");
   expect(await closed).toBe(4401);
   expect(repos()).toEqual(["account-1/x", "account-2/x"]);
+});
+
+it("closes a WebSocket whose client exceeds a limit", async () => {
+  const { hub, token } = await startApi("workerd");
+  const reader = await token("--scope", "inbox:read");
+  const closeCode = async (messages: (string | Buffer)[]) => {
+    const { socket, closed } = await openSocket(hub, reader);
+    for (const message of messages) socket.send(message);
+    return closed;
+  };
+  expect(await closeCode(["x".repeat(4_097)])).toBe(1009);
+  expect(await closeCode([Buffer.alloc(4_097)])).toBe(1009);
+  expect(await closeCode(Array(20).fill("x".repeat(4_096)))).toBe(1008);
+  expect(await closeCode(Array(120).fill("ping"))).toBe(1008);
 });
 
 it("continues a run after a kill by its alarm, without a request", async () => {

@@ -62,6 +62,7 @@ export const MAX_TOKEN_LENGTH = 512;
 export const MAX_HOST_LENGTH = 260;
 /** What a client of a WebSocket may send. */
 export const SOCKET_LIMITS = {
+  /** Above it, the connection is closed with 1009. */
   messageBytes: 4 * KIB,
   /** Above one of these, the connection is closed with 1008. */
   frames: { perSecond: 20, burst: 100 },

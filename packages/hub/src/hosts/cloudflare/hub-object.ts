@@ -58,7 +58,7 @@ export abstract class HubObject extends DurableObject<Bindings> {
     this.#hub.onAlarm();
   }
 
-  webSocketMessage(socket: HibernatableSocket, data: unknown): void {
+  webSocketMessage(socket: HibernatableSocket, data: string | ArrayBuffer): void {
     this.#hub.sockets.onMessage(socket, data);
   }
 

@@ -13,9 +13,10 @@ function setUp() {
   let checked = Promise.resolve();
   let notify: (notice: Notice) => void = () => {};
   const closed: number[] = [];
+  const sent: string[] = [];
   let attachment: unknown = { after: new Map([["acme", 7]]) };
   const socket: HibernatableSocket = {
-    send() {},
+    send: (text) => void sent.push(text),
     close: (code = 0) => void closed.push(code),
     serializeAttachment(value) {
       attachment = value;
@@ -61,6 +62,8 @@ function setUp() {
       return resolve;
     },
     disconnect: () => sockets.onClose(socket),
+    receive: (data: string | ArrayBuffer) => sockets.onMessage(socket, data),
+    sent,
   };
 }
 
@@ -134,4 +137,20 @@ it("checks the tokens of idle sockets every five minutes, by an alarm", async ()
   await settled();
   expect(closed).toEqual([4401]);
   expect(alarms).toHaveLength(2);
+});
+
+it.each([
+  ["a text of too many characters", ["x".repeat(4_097)], 1009],
+  ["a text of too many bytes", ["ü".repeat(2_049)], 1009],
+  ["too many bytes in one message", [new ArrayBuffer(4_097)], 1009],
+  ["too many bytes per second", Array(17).fill("x".repeat(4_096)), 1008],
+  ["too many messages per second", Array(101).fill("x"), 1008],
+])("closes a socket after %s, and does not respond any more", async (_, messages, code) => {
+  const { closed, sent, receive, resumed } = setUp();
+  await settled();
+  receive("ping");
+  expect(sent).toEqual(['{"pong":0}']);
+  for (const message of messages) receive(message);
+  receive("ping");
+  expect([closed, sent.length, resumed]).toEqual([[code], 1, []]);
 });

@@ -11,7 +11,8 @@ import {
   type LiveStreams,
   type LiveSubscription,
 } from "../../api/live-streams.ts";
-import { type Allowance, createAllowance } from "../../lib/allowance.ts";
+import { utf8 } from "../../lib/hmac.ts";
+import { limitSocket, type SocketLimit } from "../../lib/limit-socket.ts";
 import { SOCKET_LIMITS } from "../../lib/limits.ts";
 import type { Store } from "../../store/store.ts";
 import { type MessageEncoder, socketEncoder } from "../../stream/message-encoder.ts";
@@ -33,12 +34,12 @@ const FOLLOW_MS = 2_000;
 /** How often the tokens of idle sockets are checked. It wakes the object. */
 const RECHECK_MS = 5 * 60_000;
 const FAILED = 1011;
-const POLICY_VIOLATION = 1008;
 
 export function createSockets({ state, live, store, timers, onError }: SocketsOptions) {
   /** The functions that stop following a socket. */
   const followed = new Map<HibernatableSocket, () => void>();
-  const allowances = new WeakMap<HibernatableSocket, Allowance>();
+  /** Not in the attachment: an object is evicted after ten idle seconds, and an allowance is full again after five. */
+  const limits = new WeakMap<HibernatableSocket, SocketLimit>();
   /** How many sockets wait for the check of their token, or for the first read of the log. */
   let starting = 0;
   let usedAt = 0;
@@ -132,6 +133,18 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
   };
   recheck(); // the object may have been woken for this
 
+  const onClose = (socket: HibernatableSocket): void => followed.get(socket)?.();
+  const limitOf = (socket: HibernatableSocket): SocketLimit => {
+    const existing = limits.get(socket);
+    if (existing) return existing;
+    const limit = limitSocket(timers.monotonic, (code, reason) => {
+      socket.close(code, reason);
+      onClose(socket);
+    });
+    limits.set(socket, limit);
+    return limit;
+  };
+
   return {
     async accept(request: Request): Promise<Response> {
       const subscription = await live.authorize(liveRequest(request));
@@ -147,20 +160,20 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
       // `webSocket` is an extension of workerd.
       return new Response(null, { status: 101, webSocket: client } as ResponseInit);
     },
-    onMessage(socket: HibernatableSocket, data: unknown): void {
-      const allowance =
-        allowances.get(socket) ?? createAllowance(SOCKET_LIMITS.frames, timers.monotonic);
-      allowances.set(socket, allowance);
-      if (!allowance.take(1))
-        socket.close(
-          POLICY_VIOLATION,
-          `The limit is ${SOCKET_LIMITS.frames.perSecond} frames per second.`,
-        );
-      else if (data === "ping") socket.send(`{"pong":${timers.now()}}`);
+    /** workerd passes on whole messages only; it responds to ping frames itself. */
+    onMessage(socket: HibernatableSocket, data: string | ArrayBuffer): void {
+      if (limitOf(socket).takeMessage(sizeOf(data)) && data === "ping")
+        socket.send(`{"pong":${timers.now()}}`);
     },
-    onClose: (socket: HibernatableSocket): void => followed.get(socket)?.(),
+    onClose,
     close: unsubscribe,
   };
+}
+
+/** The bytes of a message. A text that certainly exceeds the limit is not encoded to count them. */
+function sizeOf(data: string | ArrayBuffer): number {
+  if (typeof data !== "string") return data.byteLength;
+  return data.length > SOCKET_LIMITS.messageBytes ? data.length : utf8(data).byteLength;
 }
 
 /** Saves the cursor of every message. A client that is followed again is not greeted again. */

@@ -12,7 +12,7 @@ import {
   type LiveStreams,
   liveUnavailable,
 } from "../../api/live-streams.ts";
-import { createAllowance } from "../../lib/allowance.ts";
+import { limitSocket } from "../../lib/limit-socket.ts";
 import { SOCKET_LIMITS } from "../../lib/limits.ts";
 import { socketEncoder } from "../../stream/message-encoder.ts";
 import { createSseConnections } from "./sse-connection.ts";
@@ -87,25 +87,17 @@ export function createLiveTransport({ streams, onError }: LiveTransportOptions) 
  * whether it may be handled. Bytes are limited too: no event reports the fragments of a message.
  */
 function limitFrames(client: WebSocket, socket: Duplex): () => boolean {
-  const now = () => performance.now();
-  const frames = createAllowance(SOCKET_LIMITS.frames, now);
-  const bytes = createAllowance(SOCKET_LIMITS.bytes, now);
-  let isOver = false;
-  const disconnect = (limit: string) => {
-    isOver = true;
-    client.close(1008, `The limit is ${limit} per second.`);
-    // Otherwise everything that the client still sends would be parsed until it closes in turn.
-    client.pause();
-    socket.end(() => socket.destroy());
-  };
-  socket.on("data", (chunk: Buffer) => {
-    if (!isOver && !bytes.take(chunk.byteLength))
-      disconnect(`${SOCKET_LIMITS.bytes.perSecond} bytes`);
-  });
-  return () => {
-    if (!isOver && !frames.take(1)) disconnect(`${SOCKET_LIMITS.frames.perSecond} frames`);
-    return !isOver;
-  };
+  const { takeFrame, takeBytes } = limitSocket(
+    () => performance.now(),
+    (code, reason) => {
+      client.close(code, reason);
+      // Otherwise everything that the client still sends would be parsed until it closes in turn.
+      client.pause();
+      socket.end(() => socket.destroy());
+    },
+  );
+  socket.on("data", (chunk: Buffer) => takeBytes(chunk.byteLength));
+  return takeFrame;
 }
 
 /** Waits for the earlier responses of a pipelined connection: events would be buffered until then. */

@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import { limitSocket } from "./limit-socket.ts";
+import { SOCKET_LIMITS } from "./limits.ts";
+
+function setUp() {
+  const closed: [number, string][] = [];
+  let time = 0;
+  const limit = limitSocket(
+    () => time,
+    (...reason) => closed.push(reason),
+  );
+  const wait = (ms: number) => {
+    time += ms;
+  };
+  return { ...limit, closed, wait };
+}
+
+it("closes with 1009 after a message above the limit", () => {
+  const { takeMessage, closed } = setUp();
+  expect(takeMessage(SOCKET_LIMITS.messageBytes)).toBe(true);
+  expect(takeMessage(SOCKET_LIMITS.messageBytes + 1)).toBe(false);
+  expect(closed).toEqual([[1009, "The limit is 4096 bytes per message."]]);
+});
+
+it("closes with 1008 after too many bytes or frames, in messages too", () => {
+  const bytes = setUp();
+  for (let sent = 0; sent < 16; sent += 1) expect(bytes.takeMessage(4_096)).toBe(true);
+  expect(bytes.takeMessage(4_096)).toBe(false);
+  expect(bytes.closed).toEqual([[1008, "The limit is 16384 bytes per second."]]);
+  const frames = setUp();
+  for (let sent = 0; sent < 50; sent += 1)
+    expect([frames.takeMessage(4), frames.takeFrame()]).toEqual([true, true]);
+  expect(frames.takeMessage(4)).toBe(false);
+  expect(frames.closed).toEqual([[1008, "The limit is 20 frames per second."]]);
+});
+
+it("allows more after a while, but nothing after it has closed, which it does once", () => {
+  const { takeBytes, takeFrame, takeMessage, closed, wait } = setUp();
+  expect(takeBytes(SOCKET_LIMITS.bytes.burst)).toBe(true);
+  wait(1_000);
+  expect(takeBytes(SOCKET_LIMITS.bytes.perSecond)).toBe(true);
+  expect(takeBytes(1)).toBe(false);
+  wait(60_000);
+  expect([takeBytes(1), takeFrame(), takeMessage(5_000)]).toEqual([false, false, false]);
+  expect(closed).toHaveLength(1);
+});
