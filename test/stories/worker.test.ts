@@ -92,7 +92,7 @@ it("evicts an idle object with its sockets open, and sends them the next event",
   await expect.poll(() => messages.at(-1)).toHaveProperty("pong");
   expect(messages.filter(({ status }) => status === "connected")).toHaveLength(1);
 
-  // A socket that is not followed is closed by the next event after the end of its token.
+  // An idle socket is closed by the next event after the end of its token.
   const tokens = (await call("GET", "/api/tokens")).json.items as {
     id: string;
     scopes: string[];

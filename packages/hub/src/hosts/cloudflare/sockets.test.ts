@@ -69,7 +69,7 @@ function setUp() {
 
 const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-it("follows a socket for a short time after an event, and saves its cursor", async () => {
+it("subscribes a socket for a short time after an event, and saves its cursor", async () => {
   const { timers, resumed, notify, attachment } = setUp();
   await settled();
   timers.advance(2_000);

@@ -1,8 +1,8 @@
 /**
- * The WebSockets of `GET /events`. They stay open while the object is evicted: the attachment of a socket
- * holds its access and its cursor. A socket is followed only for a short time after an event, so that the
- * hub's timers do not keep an idle object in memory; the next event follows it again, from its cursor,
- * after another check of its token.
+ * `GET /events` over WebSockets with the Hibernation API: they stay open while the object is evicted, and
+ * the attachment of a socket holds its access and its cursor. A socket is subscribed to the feed only for
+ * a short time after an event, since the timers of a stream would keep an idle object in memory. The next
+ * event subscribes it again, from its cursor, after its token is checked again.
  */
 import type { DurableObjectState, HibernatableSocket, SocketPair } from "cloudflare:workers";
 import {
@@ -29,15 +29,15 @@ export interface SocketsOptions {
   onError: (error: unknown) => void;
 }
 
-/** How long a socket is followed after the last message. */
-const FOLLOW_MS = 2_000;
-/** How often the tokens of idle sockets are checked. It wakes the object. */
+/** How long sockets stay subscribed after the last event. */
+const SUBSCRIBED_MS = 2_000;
+/** How often the tokens of idle sockets are checked. Each check wakes the object. */
 const RECHECK_MS = 5 * 60_000;
 const FAILED = 1011;
 
 export function createSockets({ state, live, store, timers, onError }: SocketsOptions) {
-  /** The functions that stop following a socket. */
-  const followed = new Map<HibernatableSocket, () => void>();
+  /** The subscribed sockets, and the functions that unsubscribe them. */
+  const subscribed = new Map<HibernatableSocket, () => void>();
   /** Not in the attachment: an object is evicted after ten idle seconds, and an allowance is full again after five. */
   const limits = new WeakMap<HibernatableSocket, SocketLimit>();
   /** How many sockets wait for the check of their token, or for the first read of the log. */
@@ -45,31 +45,31 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
   let usedAt = 0;
   let isTimerSet = false;
 
-  /** Stops following all sockets when there was no event for a while. */
+  /** Unsubscribes all sockets when there was no event for a while. */
   const stopWhenIdle = () => {
     usedAt = timers.monotonic();
     if (isTimerSet) return;
     isTimerSet = true;
-    timers.after(FOLLOW_MS, () => {
+    timers.after(SUBSCRIBED_MS, () => {
       isTimerSet = false;
-      // A socket that is starting has not been sent the event that started it.
-      if (starting > 0 || timers.monotonic() - usedAt < FOLLOW_MS / 2) return stopWhenIdle();
-      for (const stop of followed.values()) stop();
+      // A socket that is starting has not been sent the event that woke it.
+      if (starting > 0 || timers.monotonic() - usedAt < SUBSCRIBED_MS / 2) return stopWhenIdle();
+      for (const stop of subscribed.values()) stop();
     });
   };
 
   const follow = async (socket: HibernatableSocket, isResumed: boolean): Promise<void> => {
-    if (followed.has(socket)) return;
+    if (subscribed.has(socket)) return;
     const subscription = socket.deserializeAttachment() as LiveSubscription;
     const listeners: (() => void)[] = [];
     let isStopped = false;
     const stop = () => {
       if (isStopped) return;
       isStopped = true;
-      followed.delete(socket);
+      subscribed.delete(socket);
       for (const listener of listeners) listener();
     };
-    followed.set(socket, stop);
+    subscribed.set(socket, stop);
     const saveCursor = (after: ReadonlyMap<string, number>) =>
       socket.serializeAttachment({ ...subscription, after: new Map(after) });
     const connection: LiveConnection = {
@@ -133,7 +133,7 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
   };
   recheck(); // the object may have been woken for this
 
-  const onClose = (socket: HibernatableSocket): void => followed.get(socket)?.();
+  const onClose = (socket: HibernatableSocket): void => subscribed.get(socket)?.();
   const limitOf = (socket: HibernatableSocket): SocketLimit => {
     const existing = limits.get(socket);
     if (existing) return existing;
@@ -176,7 +176,7 @@ function sizeOf(data: string | ArrayBuffer): number {
   return data.length > SOCKET_LIMITS.messageBytes ? data.length : utf8(data).byteLength;
 }
 
-/** Saves the cursor of every message. A client that is followed again is not greeted again. */
+/** Saves the cursor of every message. A resumed client is not sent `connected` again. */
 const withCursor = (
   save: (cursor: ReadonlyMap<string, number>) => void,
   isResumed: boolean,
