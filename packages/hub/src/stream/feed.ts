@@ -22,7 +22,10 @@ export type Truncation = "pruned" | "ahead";
 
 /** Receives the events of a follower. */
 interface Sink {
-  /** Called once, before the first event, with the cursor from which the follower starts. */
+  /**
+   * Called once, before the first event, with the cursor from which the follower starts. The feed advances
+   * this map, also past events that the filter excludes.
+   */
   start?(cursor: ReadonlyMap<string, number>): void;
   event(event: EventRow, cursor: ReadonlyMap<string, number>): void;
   /**

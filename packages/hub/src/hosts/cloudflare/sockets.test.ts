@@ -86,6 +86,16 @@ it("subscribes a socket for a short time after an event, and saves its cursor", 
   expect(resumed).toHaveLength(0);
 });
 
+it("saves a cursor after the events that the filter excludes", async () => {
+  const { timers, resumed, attachment } = setUp();
+  await settled();
+  const cursor = new Map([["acme", 7]]);
+  resumed[0]?.encoder.connected("log", cursor, ["acme"]);
+  cursor.set("acme", 12);
+  timers.advance(2_000);
+  expect(attachment()).toEqual({ after: new Map([["acme", 12]]) });
+});
+
 it("stops a client that disconnects while its token is checked", async () => {
   const { timers, resumed, notify, delayChecks, disconnect } = setUp();
   await settled();

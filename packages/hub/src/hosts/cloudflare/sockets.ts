@@ -61,6 +61,11 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
   const follow = async (socket: HibernatableSocket, isResumed: boolean): Promise<void> => {
     if (subscribed.has(socket)) return;
     const subscription = socket.deserializeAttachment() as LiveSubscription;
+    let cursor: ReadonlyMap<string, number> | undefined;
+    const saveCursor = (after: ReadonlyMap<string, number>) => {
+      cursor = after;
+      socket.serializeAttachment({ ...subscription, after: new Map(after) });
+    };
     const listeners: (() => void)[] = [];
     let isStopped = false;
     const stop = () => {
@@ -68,10 +73,10 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
       isStopped = true;
       subscribed.delete(socket);
       for (const listener of listeners) listener();
+      // Since the last message, the feed has advanced it past the events that the filter excludes.
+      if (cursor) saveCursor(cursor);
     };
     subscribed.set(socket, stop);
-    const saveCursor = (after: ReadonlyMap<string, number>) =>
-      socket.serializeAttachment({ ...subscription, after: new Map(after) });
     const connection: LiveConnection = {
       encoder: withCursor(saveCursor, isResumed),
       send(text) {
