@@ -1,10 +1,13 @@
 /** `signalbox serve` as a separate process: start, errors at the start, and stop. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { deliver, issueOpened, SECRET, signature } from "../support/deliver.ts";
-import { runCli, startHubProcess } from "../support/hub-process.ts";
+import { fixedPort } from "../support/fixed-port.ts";
+import { CLI, runCli, startHubProcess } from "../support/hub-process.ts";
 import { createDatabase, startPostgres } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -36,6 +39,29 @@ describe("signalbox serve", () => {
       .poll(hub.output)
       .toMatch(/^\d\d:\d\d:\d\d INFO: listening url=http:\S+ storage=sqlite startedIn=\d+$/m);
   });
+
+  it.each(["json", "pretty"])(
+    "serves and stops although the reader of its output is gone (%s)",
+    async (format) => {
+      const port = await fixedPort();
+      const hub = spawn(process.execPath, [CLI, "serve"], {
+        env: { PORT: port, SIGNALBOX_DATA: tempFolder(), SIGNALBOX_LOG_FORMAT: format },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      onTestFinished(() => void hub.kill("SIGKILL"));
+      const exited = once(hub, "exit");
+      // As when `tee` in `signalbox serve | tee hub.log` ends, before the hub prints its first line.
+      hub.stdout.destroy();
+      hub.stderr.destroy();
+      const url = `http://127.0.0.1:${port}`;
+      await expect
+        .poll(() => fetch(`${url}/healthz`).then(({ status }) => status, String))
+        .toBe(200);
+      for (let nth = 0; nth < 3; nth += 1) expect((await deliver(url)).status).toBe(202);
+      hub.kill("SIGTERM");
+      expect(await exited).toEqual([0, null]);
+    },
+  );
 
   it("creates its folder and key with permissions for the owner only", async () => {
     const data = join(tempFolder(), "new");

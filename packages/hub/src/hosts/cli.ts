@@ -44,6 +44,8 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit();
 });
+// Nothing is left to report an error to.
+process.stderr.on("error", () => {});
 
 main(process.argv.slice(2)).catch((error: unknown) => {
   const expected =

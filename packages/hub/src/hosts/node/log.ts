@@ -1,4 +1,5 @@
-import { type DestinationStream, destination, type Logger, pino } from "pino";
+import { type Logger, pino } from "pino";
+import { SonicBoom } from "sonic-boom";
 import { logError } from "../log-error.ts";
 import { formatEntry } from "./log-line.ts";
 
@@ -9,19 +10,53 @@ export interface LogOptions {
   format: "auto" | "json" | "pretty";
 }
 
+/** Log lines that wait for a slow reader. Further ones are dropped. */
+const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
+/** At the exit, a write that would block is repeated this often, every 100 ms. */
+const MAX_RETRIES_AT_EXIT = 10;
+
 /** JSON lines, or lines for people on a terminal. Writes are buffered, so they do not block requests. */
 export async function createLog({ level, format }: LogOptions): Promise<Logger> {
   const pretty = format === "pretty" || (format === "auto" && process.stdout.isTTY === true);
-  const to: DestinationStream = pretty
+  const stdout = openStdout(pretty ? {} : { minLength: 4096, periodicFlush: 250 });
+  const to = pretty
     ? (await import("pino-pretty")).default({
+        destination: stdout,
         colorize: process.stdout.isTTY === true && !process.env.NO_COLOR,
         translateTime: "SYS:HH:MM:ss",
         customPrettifiers: { time: String },
         messageFormat: (entry, _key, _label, { colors }) => formatEntry(entry, colors.dim),
         hideObject: true,
-        sync: false,
       })
-    : destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 250 });
+    : stdout;
   const serializers = { err: logError };
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, to);
+}
+
+/**
+ * Stdout without a reader, as after `signalbox serve | head`, must neither end nor block the hub: log
+ * lines are dropped then. Not `pino.destination`, which at the exit repeats a failed write for ever.
+ */
+function openStdout(options: { minLength?: number; periodicFlush?: number }): SonicBoom {
+  let retriesLeft = Number.POSITIVE_INFINITY;
+  const stdout = new SonicBoom({
+    fd: 1,
+    sync: false,
+    maxLength: MAX_BUFFERED_BYTES,
+    retryEAGAIN: () => retriesLeft-- > 0,
+    ...options,
+  });
+  stdout.on("error", () => {
+    stdout.write = () => true;
+    stdout.flushSync = () => {};
+  });
+  process.on("exit", () => {
+    retriesLeft = MAX_RETRIES_AT_EXIT;
+    try {
+      stdout.flushSync();
+    } catch {
+      // The reader is gone, or does not read.
+    }
+  });
+  return stdout;
 }
