@@ -22,3 +22,29 @@ it("writes the stack of an error below", () => {
     "storage error\n    Error: disk full\n    at write",
   );
 });
+
+it("writes the causes of an error, and values that are no errors", () => {
+  const cause = {
+    type: "Error",
+    message: "connect ECONNREFUSED",
+    stack: "Error: connect refused",
+    code: "ECONNREFUSED",
+  };
+  const err = {
+    type: "TypeError",
+    message: "fetch failed",
+    stack: "TypeError: fetch failed",
+    cause,
+  };
+  expect(formatEntry({ msg: "failed", err })).toBe(
+    "failed\n    TypeError: fetch failed\n    caused by Error: connect refused (ECONNREFUSED)",
+  );
+  expect(formatEntry({ msg: "failed", err: "a thrown text" })).toBe("failed\n    a thrown text");
+});
+
+it("escapes characters that control the terminal, also in messages and stacks", () => {
+  const err = { stack: "Error: \u001b[2J\n    at \u009b2J" };
+  expect(formatEntry({ msg: "bad \u001b]0;x\u0007", type: "\u009b2J", err })).toBe(
+    'bad \\u001b]0;x\\u0007 type="\\u009b2J"\n    Error: \\u001b[2J\n    at \\u009b2J',
+  );
+});

@@ -8,22 +8,41 @@ export function formatEntry(
   const fields = Object.entries(entry)
     .filter(([key, value]) => !OWN_KEYS.has(key) && value !== null && value !== "")
     .map(([key, value]) => `${key}=${formatValue(value)}`);
-  const line = [String(entry.msg ?? ""), ...(fields.length > 0 ? [dim(fields.join(" "))] : [])];
+  const line = [
+    withoutControls(String(entry.msg ?? "")),
+    ...(fields.length > 0 ? [dim(fields.join(" "))] : []),
+  ];
   return [line.join(" "), ...stackOf(entry.err)].join("\n");
 }
 
-/** Other text is quoted: a space would split it, and control characters would reach the terminal. */
+/** Other field values are quoted, so that a space does not split them. */
 const PLAIN = /^[\w.:/@+%~,*()[\]-]+$/;
 
 function formatValue(value: unknown): string {
   if (Array.isArray(value)) return value.map(formatValue).join(",");
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return PLAIN.test(text) || typeof value !== "string" ? text : JSON.stringify(text);
+  return withoutControls(
+    PLAIN.test(text) || typeof value !== "string" ? text : JSON.stringify(text),
+  );
 }
 
-function stackOf(error: unknown): string[] {
-  if (typeof error !== "object" || error === null) return [];
-  const { stack, message } = error as { stack?: unknown; message?: unknown };
-  const text = typeof stack === "string" ? stack : String(message ?? "");
-  return text.split("\n").map((line) => `    ${line.trim()}`);
+/** Escapes characters that control the terminal. */
+const withoutControls = (text: string): string =>
+  text.replace(
+    /\p{Cc}/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
+/** The stack of an error, and of its causes. Something else that was thrown is written as it is. */
+function stackOf(error: unknown, prefix = ""): string[] {
+  if (error === undefined || error === null) return [];
+  const { stack, message, code, cause } = Object(error) as Record<string, unknown>;
+  const text = typeof error === "object" ? String(stack ?? message ?? "") : String(error);
+  const [first = "", ...rest] = text.split("\n");
+  const withCode =
+    code === undefined || first.includes(String(code)) ? first : `${first} (${code})`;
+  return [
+    ...[`${prefix}${withCode}`, ...rest].map((line) => `    ${withoutControls(line.trim())}`),
+    ...stackOf(cause, "caused by "),
+  ];
 }
