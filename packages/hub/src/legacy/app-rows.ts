@@ -14,20 +14,20 @@ export interface AppRow {
 
 export interface AppRows {
   byId: ReadonlyMap<string, AppRow>;
-  /** By the slug in the row. */
-  bySlug: ReadonlyMap<string, AppRow>;
+  /** By the row's slug; by its name or id if it has no slug. */
+  byLabel: ReadonlyMap<string, AppRow>;
 }
 
 /** A valid slug stays unchanged. */
 export const slugFrom = (text: string, nth = 1): string =>
   nth === 1 && APP_SLUG.test(text) ? text : appSlugFor(text, nth);
 
-/** Whether a slug from this text contains more than the default. */
+/** Whether the text has a character that a slug can contain. */
 export const hasSlugCharacters = (text: string): boolean => snakeCase(text, "") !== "";
 
 export function readAppRows(rows: Json | undefined): AppRows {
   const byId = new Map<string, AppRow>();
-  const bySlug = new Map<string, AppRow>();
+  const byLabel = new Map<string, AppRow>();
   const all = (Array.isArray(rows) ? rows : []).filter(isObject);
   // Rows with a valid slug come first: they keep it.
   const isValid = (row: JsonObject) => APP_SLUG.test(labelOf(row));
@@ -35,10 +35,10 @@ export function readAppRows(rows: Json | undefined): AppRows {
   for (const row of [...all.filter(isValid), ...all.filter((one) => !isValid(one))]) {
     const read = readAppRow(row, taken);
     taken.add(String(read.app.slug));
-    byId.set(String(row.id), read);
-    if (!bySlug.has(labelOf(row))) bySlug.set(labelOf(row), read);
+    if (isGiven(row.id)) byId.set(String(row.id), read);
+    if (!byLabel.has(labelOf(row))) byLabel.set(labelOf(row), read);
   }
-  return { byId, bySlug };
+  return { byId, byLabel };
 }
 
 function readAppRow(row: JsonObject, taken: ReadonlySet<string>): AppRow {
@@ -46,7 +46,11 @@ function readAppRow(row: JsonObject, taken: ReadonlySet<string>): AppRow {
   let nth = 1;
   while (taken.has(slugFrom(label, nth))) nth += 1;
   const slug = slugFrom(label, nth);
-  const app = { slug, name: row.name ?? label, description: row.description ?? "" };
+  const app = {
+    slug,
+    name: isGiven(row.name) ? (row.name as Json) : label,
+    description: row.description ?? "",
+  };
   if (slug === label || (nth === 1 && !isGiven(row.slug))) return { app, notes: [] };
   const reason =
     nth === 1 ? "is not a valid slug" : `cannot be ${slugFrom(label)}, which another app has`;

@@ -91,6 +91,13 @@ describe("a file of flows", () => {
     ]);
   });
 
+  it("assigns a flow without an app to no row, and names rows without a name by their slug", () => {
+    const apps = [{ slug: "a" }, { slug: "b", name: "" }];
+    expect(() => readFlowFile({ apps, flows: [flow] })).toThrow("Name the app of the flows");
+    const [file] = readFlowFile({ apps, flows: [{ ...flow, app: "b" }] });
+    expect(file?.app).toMatchObject({ slug: "b", name: "b" });
+  });
+
   it("reports an invalid app, and contains the others", () => {
     const apps = [
       { id: 1, slug: "long", name: "x".repeat(10_000) },

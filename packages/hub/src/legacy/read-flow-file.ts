@@ -74,8 +74,9 @@ function flowsIn(content: Json, given: Json | undefined, parents: Parents = {}):
 /** `appId` is the id of a row, or else its slug, as in the other fields. */
 function findRow(fields: JsonObject, { app, apps }: Parents): AppRow | undefined {
   const slug = fields.app ?? fields.appSlug ?? fields.appId ?? app;
+  if (slug === undefined) return undefined;
   const byId = slug === fields.appId ? apps?.byId.get(String(slug)) : undefined;
-  return byId ?? (typeof slug === "string" ? apps?.bySlug.get(slug) : undefined);
+  return byId ?? (typeof slug === "string" ? apps?.byLabel.get(slug) : undefined);
 }
 
 const FIELDS = new Map(
