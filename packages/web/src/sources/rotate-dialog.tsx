@@ -26,7 +26,7 @@ export function RotateDialog({
   const rotate = useMutation({
     mutationFn: () =>
       api.patch<SourceWithSecret>(path`/api/sources/${source.id}`, {
-        rotate: { ...(secret && { secret }), grace_hours: Number(hours) },
+        rotate: { ...(secret && { secret }), ...(hours && { grace_hours: Number(hours) }) },
       }),
     onSuccess: ({ secret }) => {
       void queryClient.invalidateQueries({ queryKey: ["sources"] });
@@ -74,7 +74,7 @@ export function RotateDialog({
               />
             )}
           </Field>
-          <Field label="Hours for which the former secret stays valid">
+          <Field label="Hours for which the former secret stays valid" hint="Blank: 24 hours.">
             {(control) => (
               <TextInput
                 {...control}
