@@ -84,7 +84,13 @@ export async function startHub({
   let hub: Hub | undefined;
   let server: HttpServer | undefined;
   let withdraw = () => {};
-  const stop = async () => {
+  let stopping: Promise<void> | undefined;
+  /** A second call waits for the first one. */
+  const stop = (): Promise<void> => {
+    stopping ??= stopOnce();
+    return stopping;
+  };
+  const stopOnce = async () => {
     try {
       if (hub) await hub.stop(stopTimeoutMs, async (timeoutMs) => server?.close(timeoutMs));
       else await store.close();
