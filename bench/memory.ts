@@ -14,8 +14,8 @@ export const memory: Benchmark = async ({ quick, hub: cliPath, reportProgress })
   const step = quick ? 2_000 : 20_000;
   const load = startLoad();
   const hub = await startHub({ cli: findCli(cliPath), name: "hub, SQLite" });
-  const series: { deliveries: number; bytes: number }[] = [
-    { deliveries: 0, bytes: residentBytes(hub.pid) },
+  const series: { webhooks: number; bytes: number }[] = [
+    { webhooks: 0, bytes: residentBytes(hub.pid) },
   ];
   const problems: string[] = [];
   let peak = 0;
@@ -24,12 +24,12 @@ export const memory: Benchmark = async ({ quick, hub: cliPath, reportProgress })
   }, SAMPLE_MS);
   try {
     for (let at = 1; at <= STEPS; at += 1) {
-      reportProgress(`memory: deliveries up to ${figure(at * step)}`);
+      reportProgress(`memory: webhooks up to ${figure(at * step)}`);
       const measured = await measure(load, hub, { connections: 64, requests: step, seconds: 120 });
       problems.push(...invalidReasons(hub.name, measured));
       if (measured.completed < step)
         problems.push(`only ${measured.completed} of ${step} webhooks got a response in time`);
-      series.push({ deliveries: at * step, bytes: residentBytes(hub.pid) });
+      series.push({ webhooks: at * step, bytes: residentBytes(hub.pid) });
     }
   } finally {
     clearInterval(sampling);
@@ -43,11 +43,11 @@ export const memory: Benchmark = async ({ quick, hub: cliPath, reportProgress })
       {
         title: "Memory: RSS of the hub, concurrency 64, SQLite",
         text: table(
-          ["deliveries", "RSS", "relative to the first step"],
-          series.map(({ deliveries, bytes }) => [
-            figure(deliveries),
+          ["webhooks", "RSS", "relative to the first step"],
+          series.map(({ webhooks, bytes }) => [
+            figure(webhooks),
             megabytes(bytes),
-            deliveries === 0 ? "" : percent(bytes / first),
+            webhooks === 0 ? "" : percent(bytes / first),
           ]),
         ),
       },
@@ -56,7 +56,7 @@ export const memory: Benchmark = async ({ quick, hub: cliPath, reportProgress })
     ],
     goals: [
       {
-        what: `RSS after ${figure(STEPS * step)} deliveries at most ${percent(GOAL_GROWTH)} above RSS after ${figure(step)}`,
+        what: `RSS after ${figure(STEPS * step)} webhooks at most ${percent(GOAL_GROWTH)} above RSS after ${figure(step)}`,
         met: growth <= GOAL_GROWTH,
         found: `${growth >= 0 ? "+" : ""}${(growth * 100).toFixed(1)} %`,
       },

@@ -1,6 +1,6 @@
 /**
- * Repeats one attack of soak-attacks.ts until its process is stopped. Runs with a low priority: attackers
- * would use other machines, and here they must not take the hub's CPU.
+ * Repeats one attack of soak-attacks.ts until its process is stopped. Runs with a low priority: real
+ * attackers run on other machines, and here they must not take the hub's CPU.
  */
 import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { type Attack, type AttackTarget, attacks, NICENESS } from "./soak-attack
 
 export interface AttackReport {
   strikes: number;
-  /** The number of requests by outcome. */
+  /** The number of requests by outcome. A failed or unfinished strike counts once. */
   outcomes: Record<string, number>;
   slowestMs: number;
 }

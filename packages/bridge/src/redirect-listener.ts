@@ -18,7 +18,7 @@ export async function listenForRedirect({ state, signal }: { state: string; sign
   signal.addEventListener("abort", close, { once: true });
 
   return {
-    /** Leads to `page`: short, so that it reaches the user unchanged. */
+    /** Redirects to `page`. Shown instead of `page`, because a long URL may be wrapped or truncated. */
     url,
     redirectUrl: `${url}callback`,
     close,

@@ -67,7 +67,8 @@ export function createStateFile({ folder, url, log, onError }: StateFileOptions)
     },
     /**
      * Atomic: a reader sees the old state or the new one. Synchronous: no other work runs between an
-     * announcement and its state. Without fsync: after a power failure, announcements may be repeated.
+     * announcement and its state. Without fsync: after a power failure, announcements may be repeated,
+     * or be missed if the file is empty then.
      */
     write(state) {
       const announced = state.announced.slice(-MAX_ANNOUNCED);

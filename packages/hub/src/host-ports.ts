@@ -109,7 +109,7 @@ export interface HubSettings {
   publicUrl: string | undefined;
   /** The tenant in the callback URL. Set only if each tenant has its own hub. */
   callbackTenant?: string | undefined;
-  /** More host names of the hub, for the same check. */
+  /** More host names that the check of `Host` and `Origin` accepts. */
   hosts?: readonly string[];
   /** The limits of JSON bodies; undefined: the defaults. */
   limits?: BodyLimits | undefined;

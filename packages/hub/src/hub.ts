@@ -79,11 +79,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
   };
   const people = createHubPeople({ store, ports, settings, seal, onError });
-  const stored = withPeople(store, people?.people);
+  const storedTokens = withPeople(store, people?.people);
   const tokens =
     settings.localToken === undefined
-      ? stored
-      : await withLocalToken(stored, settings.localToken, now());
+      ? storedTokens
+      : await withLocalToken(storedTokens, settings.localToken, now());
   const tenant = settings.tenancy === "single" ? LOCAL_TENANT : undefined;
   if (tenant !== undefined) await store.putTenant({ id: tenant, at: now() });
   await logLegacyMigration(log, () =>
@@ -229,7 +229,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       pipeline.unsubscribe();
       const startedAt = performance.now();
       const errors: unknown[] = [];
-      /** Each step runs even if an earlier one fails. `share` of the time must be over at its end. */
+      /** Runs even if an earlier step has failed. Times out when `share` of the time has elapsed. */
       const step = async (share: number, work: () => Promise<unknown>, message: string) => {
         const left = Math.max(0, startedAt + timeoutMs * share - performance.now());
         await withTimeout(timers, left, work(), message).catch((error) => errors.push(error));

@@ -59,7 +59,7 @@ export async function readAnswer(
 }
 
 const cutOff = () =>
-  new NodeError("The model's answer is incomplete: its stream ended early.", {
+  new NodeError("The model's answer is incomplete: its stream ended early or with an error.", {
     code: "model_stream_cut",
   });
 

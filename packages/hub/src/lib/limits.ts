@@ -1,6 +1,6 @@
 /**
- * The limits of requests, in one table. They are checked at the edge, before any schema reads a
- * value. docs/limits.md lists them for operators and clients.
+ * The limits of API and MCP requests, which are checked before any schema reads a value, and of the
+ * errors in responses. docs/limits.md lists them for operators and clients.
  */
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -39,7 +39,10 @@ export const MAX_BATCH_RESPONSE_BYTES = MIB;
 export const MAX_MARKING_BYTES = 64 * KIB;
 /** Larger JSON is not parsed in the thread that serves requests, but in the sandbox. */
 export { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
-/** The levels of nesting of a JSON body. Code that recurses over JSON relies on this limit. */
+/**
+ * The levels of nesting of a JSON body of `/api` and `/mcp`. Webhooks (ingest/decode.ts) and responses of
+ * servers (connections/limits.ts) have their own, higher limits.
+ */
 export const MAX_DEPTH = 100;
 /** The items of an array, if its schema has no limit. */
 export const MAX_ITEMS = 1_000;

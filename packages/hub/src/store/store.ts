@@ -435,8 +435,8 @@ export interface EventStore {
   listRecentTypes(tenant: string, limit: number): Promise<RecentType[]>;
   /**
    * The number of events received from each of the ascending `times` to the next one. Computed from
-   * `seq`: an event that retention has removed is counted together with the next remaining event. It
-   * is not counted if no event remains before or after it in the whole range.
+   * `seq`: an event that retention has removed is counted together with the next remaining event.
+   * Removed events before the first and after the last remaining event of the range are not counted.
    */
   countReceived(tenant: string, times: readonly number[]): Promise<number[]>;
   /** A random id of this database. A cursor is valid only in the database that created it. */
@@ -630,7 +630,10 @@ export interface Store
   subscribe(listener: (notice: Notice) => void): () => void;
   /** Like `subscribe`, but only for the notices of this store's commits, not of other replicas. */
   onCommit(listener: (notice: Notice) => void): () => void;
-  /** Compresses large payloads in another thread, so that `appendEvents` does not block for long. */
+  /**
+   * Compresses large payloads in another thread, so that `appendEvents` does not block for long. Returns
+   * the request unchanged on backends without threads, and if no payload is large.
+   */
   packLarge(request: AppendRequest): MaybePromise<AppendRequest>;
   /** Whether the values of one item caused the error. Then the other items of the batch can be stored. */
   isDataError(error: unknown): boolean;

@@ -9,9 +9,9 @@ const isResult = (resolved: ResolvedFlow, id: string): boolean => {
 };
 
 /**
- * Results that a run can reach in addition to an earlier one, each with one such earlier result. A run
- * can reach both if two edges from one port of a node lead to the two results on disjoint paths. Paths
- * with a common node do not count, because that node could choose between the results.
+ * Pairs of an earlier and a later result that one run can both reach; at most one pair per later
+ * result. A run can reach both if two edges from one port of a node lead to the two results on disjoint
+ * paths. Paths with a common node do not count, because that node could choose between the results.
  */
 export function resultsInOneRun(resolved: ResolvedFlow): [FlowNode, FlowNode][] {
   const order = new Map(topologicalOrder(resolved.graph).map((id, at) => [id, at]));

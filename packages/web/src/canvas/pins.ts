@@ -15,13 +15,13 @@ type Parts = Pick<Graph, "nodes" | "edges">;
 const keep = (pins: Pins, isUsed: (id: string) => boolean): Pins =>
   Object.fromEntries(Object.entries(pins).filter(([id]) => isUsed(id)));
 
-/** Of the nodes that a run from the trigger reaches. */
+/** The pins of the nodes that a run from the trigger reaches. */
 export function pinsOfRun(graph: Parts, pins: Pins, trigger: string): Pins {
   const reached = reachableFrom(graphOf(graph), trigger);
   return keep(pins, (id) => id !== trigger && reached.has(id));
 }
 
-/** Of the nodes between the trigger and the node that is tested. */
+/** The pins of the nodes between the trigger and the node that is tested. */
 export function pinsOfTest(graph: Parts, pins: Pins, trigger: string, node: string): Pins {
   const before = ancestorsOf(graphOf(graph), node);
   return keep(pinsOfRun(graph, pins, trigger), (id) => id !== node && before.has(id));
@@ -57,7 +57,7 @@ export function savePins(flow: string, pins: Pins): boolean {
   }
 }
 
-/** Saves pins that the editor of this tab shows too, if it is open. */
+/** Saves pins, and notifies the editor of this tab. */
 export function restorePins(flow: string, pins: Pins): void {
   savePins(flow, pins);
   // Browsers send this event only to other tabs.

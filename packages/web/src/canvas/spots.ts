@@ -42,8 +42,8 @@ export interface Area {
 }
 
 /**
- * How far copies stand from what was copied: a little, or in the middle of what is visible if the
- * original place is not. No copy covers a node exactly.
+ * The offset of pasted nodes from the originals: a small step if the originals are visible; otherwise
+ * it centers the copies in the visible area. No copy covers a node exactly.
  */
 export function pasteOffset(
   { nodes }: Pick<Graph, "nodes">,

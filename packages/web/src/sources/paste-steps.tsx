@@ -1,4 +1,7 @@
-/** Where to paste what at the sender, and whose secret it is. A generated secret is shown only here. */
+/**
+ * The setup at the sender: the URL to paste, and the secret, which the hub or the sender issues. A
+ * generated secret is shown only here.
+ */
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
@@ -21,7 +24,7 @@ export function PasteSteps({
   const [secret, setSecret] = useState("");
   const isTheirs = kind.secret.issued_by === "sender";
   const save = useMutation({
-    // The secret that the hub generated was never given to anybody.
+    // The secret that the hub generated was never shown, so it needs no grace period.
     mutationFn: () =>
       api.patch(path`/api/sources/${source.id}`, { rotate: { secret, grace_hours: 0 } }),
     onSuccess: () => {

@@ -17,7 +17,7 @@ export function ConfirmDialog<Result>({
 }: {
   title: string;
   description: ReactNode;
-  /** Of the button that does it. */
+  /** The label of the confirm button. */
   label: string;
   icon?: LucideIcon;
   act: () => Promise<Result>;

@@ -34,15 +34,15 @@ import {
   toRun,
 } from "./run-rows.ts";
 
-/** The maximum number of queries per tenant in one claim: a query may return runs that must be held. */
+/** The maximum number of passes of one `claimOfTenant` call: a pass may find only runs that must be held. */
 const MAX_PASSES = 5;
 
 /** A run that was claimed this often without progress fails: it may have crashed its workers. */
 const MAX_IDLE_CLAIMS = 10;
 
 /**
- * A run that was claimed this often without progress is claimed alone, so that a run that crashes its
- * workers does not use up the claims of the others.
+ * After this many claims without progress, a run is a suspect. Suspects are claimed one at a time, so
+ * that a run that crashes its workers does not use up the claims of the others.
  */
 const MAX_SHARED_CLAIMS = 2;
 
@@ -103,10 +103,10 @@ type ExpiredRun = Pick<
 >;
 
 /**
- * Queues runs whose lease has expired. Runs that never make progress fail instead. Before that, they
- * are suspects: one of them is claimed, and the others are set aside until it makes progress or ends
- * (`admitSuspect`), or its trial is over. A called run comes before its caller, so that it is given up
- * first.
+ * Requeues runs whose lease has expired. A run with `MAX_IDLE_CLAIMS` claims without progress fails
+ * instead. Of the suspects, one is claimed, the deepest call first. The leases of the others are
+ * extended to the end of its trial. `admitSuspect` ends the trial early, when the claimed suspect makes
+ * progress or ends.
  */
 function* requeueExpired(
   dialect: Dialect,
@@ -149,10 +149,13 @@ const findExpired = (dialect: Dialect, now: number, limit: number): Verb<LostRun
     [now, limit],
   );
 
-/** More than all workers hold. */
+/** The maximum number of suspects that one claim sets aside. Later claims set aside the rest. */
 const MAX_SET_ASIDE = 1_000;
 
-/** A fraction of the lease that doubles with each claim: most suspects were killed by another run. */
+/**
+ * A fraction of the lease that doubles with each claim. Short at first: most suspects only shared a
+ * worker with the run that crashed it.
+ */
 const trialTime = ({ idle_claims }: LostRun, lease: number): number =>
   Math.ceil(lease / Math.max(1, 2 ** (4 + MAX_SHARED_CLAIMS - idle_claims)));
 
@@ -166,7 +169,10 @@ export function* admitSuspect(dialect: Dialect, now: number): Verb<void> {
   if (admitted.length > 0) yield* notify({ topic: "runs", due: now });
 }
 
-/** Whether a claimed run was a suspect, and has made no progress yet. Its claim was counted as well. */
+/**
+ * Whether a claimed run was a suspect, and has made no progress yet. `idle_claims` includes the current
+ * claim.
+ */
 export const isOnTrial = ({ idle_claims }: Pick<RunRow, "idle_claims">): boolean =>
   idle_claims > MAX_SHARED_CLAIMS;
 
@@ -344,12 +350,12 @@ export function* readGraph(
   return graph;
 }
 
-/** How many steps one read returns: of all claimed runs together, and of one long run. */
+/** The maximum number of steps of one run in its first read, and in each later read. */
 const [FIRST_STEPS, MORE_STEPS] = [64, 256];
 
 /** A worker loads larger outputs only for the nodes that read them. */
 const MAX_OUTPUT_BYTES = 16 * 1024;
-/** When the outputs of a run have this size, only those that need no more memory than their steps are loaded. */
+/** After this many bytes of outputs, only outputs of at most `MAX_TINY_BYTES` are loaded. */
 const MAX_OUTPUTS_BYTES = 4 * 1024 * 1024;
 const MAX_TINY_BYTES = 128;
 
