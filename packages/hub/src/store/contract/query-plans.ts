@@ -51,7 +51,7 @@ export const planCases: PlanCase[] = [
   { what: "finding duplicates", verb: (d) => verbTable(d).appendEvents.run([appendRequest(sampleEvents(50), tenant)], null), indexes: ["events_external"] },
   { what: "sweeping events", verb: (d) => verbTable(d).sweep.run(retention), indexes: ["events_processed", "events_id", "events_done", "primary"], sorts: "the tenants" },
   { what: "sweeping the events of tenants", verb: (d) => verbTable(d).sweepTenants.run("", 9_000, 100), indexes: ["events_done_at", "events_pending"] },
-  { what: "reopening events", verb: (d) => verbTable(d).reopenEvents.run(tenant, ["id-1", "id-2", "none"]), indexes: ["events_id"] },
+  { what: "reopening events", verb: (d) => verbTable(d).reopenEvents.run(tenant, ["id-1", "id-2", "none"]), indexes: ["events_id", "events_id"] },
   { what: "counting events between times", verb: (d) => verbTable(d).countReceived.run(tenant, [1, 4]), indexes: Array.from({ length: 31 }, () => "primary") },
   { what: "the types of recent events", verb: (d) => verbTable(d).listRecentTypes.run(tenant, 100), indexes: ["primary"] },
   { what: "searching pending events that started no run", verb: (d) => verbTable(d).searchEvents.run({ ...list, text: "lamp", processed: false, type: "rare", sender: "github", status: null }), indexes: ["events_pending", "events_pending"], maySort: true },
