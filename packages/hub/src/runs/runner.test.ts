@@ -348,6 +348,36 @@ describe("a runner", () => {
     expect(await f.steps(run.id)).toEqual(["start done", "a done", "b failed"]);
   });
 
+  inFixture(
+    "cancels a run while the store fails, and records the steps of both writes",
+    async (f) => {
+      const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
+      const run = make();
+      let attempts = 0;
+      let endFailed = false;
+      const store: Store = {
+        ...f.store,
+        async saveProgress(batch) {
+          const isEnd = batch.some(({ next }) => next);
+          if (
+            batch.some(({ steps }) => steps.some((step) => isB(step) && step.status === "running"))
+          ) {
+            attempts += 1;
+            // The write is being repeated when the run is cancelled.
+            if (attempts === 2) await f.store.cancelRun(TENANT, run.id, Date.now());
+          } else if (!isEnd || endFailed) return f.store.saveProgress(batch);
+          endFailed ||= isEnd;
+          throw new Error("no connection");
+        },
+      };
+      await f.store.queueRuns([run]);
+      f.openRunner({ store, leaseMs: 30_000 });
+      await expect.poll(() => f.status(run.id)).toBe("cancelled");
+      expect(endFailed).toBe(true);
+      expect(await f.steps(run.id)).toEqual(["start done", "a done", "b failed"]);
+    },
+  );
+
   inFixture("cancels a called run that starts after its caller has ended", async (f) => {
     const child = await f.publish([start, gate("a")], edges("start > a"));
     const call = node("call", "CallFlow", { flow: child().flow_id, trigger: "start" });

@@ -34,6 +34,7 @@ export interface StepLog {
 }
 
 const MAX_STEPS = 100_000;
+const MAX_CANCEL_FAILURES = 8;
 const RETRY = { firstMs: 50, maxMs: 1_000, random: Math.random };
 
 export function createStepLog(options: StepLogOptions): StepLog {
@@ -57,6 +58,9 @@ export function createStepLog(options: StepLogOptions): StepLog {
   };
   for (const step of claimed.steps) trackOpen(step);
 
+  /** A cancelled run still tries to record its end. If that fails, it is cancelled when its lease expires. */
+  const isAborted = ({ next }: RunProgress, failures: number) =>
+    signal.aborted && !(next && signal.reason === "cancelled" && failures < MAX_CANCEL_FAILURES);
   const save = async (
     progress: RunProgress,
     { canWait = false }: Parameters<SaveProgress>[1] = {},
@@ -65,15 +69,17 @@ export function createStepLog(options: StepLogOptions): StepLog {
       try {
         const outcome = await options.save(progress, { canWait });
         mayHaveEffects ||= !canWait;
+        delayed.delete(progress.steps);
         return outcome;
       } catch (error) {
-        if (error instanceof CannotBeSaved || !mayHaveEffects || signal.aborted) throw error;
+        if (error instanceof CannotBeSaved || !mayHaveEffects || isAborted(progress, failures))
+          throw error;
         if (failures === 1) options.onError(error);
         delayed.add(progress.steps);
         await pause(options.timers, backoffMs(failures, RETRY), signal);
         // `close` writes the delayed steps itself.
-        if (signal.aborted || (closed && !progress.next)) throw new ExecutionAborted();
-        delayed.delete(progress.steps);
+        if (isAborted(progress, failures) || (closed && !progress.next))
+          throw new ExecutionAborted();
       }
     }
   };
