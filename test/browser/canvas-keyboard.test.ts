@@ -1,11 +1,13 @@
 /** A flow from nothing to a published version and back, without a mouse. */
+import type { Locator } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
-import { addNode, dock, leavePanel, panel, tile, useCanvas } from "./support/canvas.ts";
+import { deliver } from "../support/deliver.ts";
+import { addNode, dock, intent, leavePanel, panel, tile, useCanvas } from "./support/canvas.ts";
 import { retype, tabTo } from "./support/keyboard.ts";
 import { useUi } from "./support/ui.ts";
 
 const ui = useUi();
-const { stored, graph } = useCanvas(ui);
+const { stored, graph, newFlow, open } = useCanvas(ui);
 
 beforeAll(async () => {
   await ui.call("POST", "/api/apps", { slug: "desk", name: "Desk" });
@@ -139,4 +141,52 @@ it("builds, connects, moves, finds, copies, deletes, runs, publishes and rolls b
   await page.getByText("Published v1 again, as v3").waitFor();
   await tile(page, "Return").waitFor();
   expect((await stored(id)).nodes).toHaveLength(4);
+});
+
+it("returns the focus to where it was when a dialog closes", async () => {
+  const id = await newFlow("Focus", [intent("Ask")]);
+  const page = await open(id);
+  const dialogs = page.getByRole("dialog");
+  const hasFocus = (button: Locator) =>
+    expect
+      .poll(() => button.evaluate((each) => each === document.activeElement), {
+        message: `${button}`,
+      })
+      .toBe(true);
+  const opensAndReturns = async (button: Locator, ...keys: string[]) => {
+    await button.focus();
+    for (const key of keys) await page.keyboard.press(key);
+    await dialogs.waitFor();
+    await page.keyboard.press("Escape");
+    await dialogs.waitFor({ state: "detached" });
+    await hasFocus(button);
+  };
+  const named = (name: RegExp) => page.getByRole("button", { name }).first();
+  for (const name of [/^Description/, /^Versions/, /^Run/, /^Publish v1/, /^Add a node/, /^Find/])
+    await opensAndReturns(named(name), "Enter");
+  await opensAndReturns(tile(page, "Ask"), "n");
+  await opensAndReturns(named(/^Versions/), "Control+k");
+
+  await deliver(ui.url(), { type: "issues", body: '{"issue":{"title":"A lamp stays dark"}}' });
+  await page.goto(`${ui.url()}/inbox`);
+  await page.getByText("A lamp stays dark").first().waitFor();
+  await opensAndReturns(named(/^Send test event/), "Enter");
+  const anyTime = named(/^Any time/);
+  await anyTime.focus();
+  await page.keyboard.press("Control+k");
+  await page.getByPlaceholder("Go to a page").fill("send test");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog", { name: "Send a test event" }).waitFor();
+  await page.keyboard.press("Escape");
+  await hasFocus(anyTime);
+
+  await page.goto(`${ui.url()}/flows`);
+  await opensAndReturns(named(/^New flow/), "Enter");
+  const actions = named(/^Actions of Focus/);
+  await actions.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("menuitem", { name: "Delete…" }).press("Enter");
+  await dialogs.waitFor();
+  await page.keyboard.press("Escape");
+  await hasFocus(actions);
 });

@@ -3,6 +3,7 @@ import { Dialog as RadixDialog } from "radix-ui";
 import type { ReactNode } from "react";
 import { IconButton } from "./button.tsx";
 import { cx } from "./cx.ts";
+import { Modal } from "./modal.tsx";
 
 const FIELD = ":is(input, select, textarea):not([readonly], :disabled, [tabindex='-1'])";
 
@@ -39,39 +40,33 @@ export function Dialog({
   className?: string;
 }) {
   return (
-    <RadixDialog.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
-      <RadixDialog.Portal>
-        <RadixDialog.Overlay className="fixed inset-0 z-40 bg-scrim" />
-        <RadixDialog.Content
-          className={cx(
-            "sheet -translate-x-1/2 fixed top-[12vh] left-1/2 z-50 flex max-h-[76vh] max-w-[calc(100vw-32px)] flex-col",
-            className,
+    <Modal
+      open={open}
+      onClose={onClose}
+      className={cx("top-[12vh] flex max-h-[76vh] max-w-[calc(100vw-32px)] flex-col", className)}
+      {...(!description && { "aria-describedby": undefined })}
+      onOpenAutoFocus={focusField}
+      onInteractOutside={(event) => {
+        if (keepOpen || isMessage(event.detail.originalEvent)) event.preventDefault();
+      }}
+    >
+      <div className="flex items-start gap-3 px-5 pt-4 pb-3">
+        <div className="min-w-0 flex-1">
+          <RadixDialog.Title className="wrap-anywhere type-h2">{title}</RadixDialog.Title>
+          {description && (
+            <RadixDialog.Description className="wrap-anywhere text-ink-2">
+              {description}
+            </RadixDialog.Description>
           )}
-          {...(!description && { "aria-describedby": undefined })}
-          onOpenAutoFocus={focusField}
-          onInteractOutside={(event) => {
-            if (keepOpen || isMessage(event.detail.originalEvent)) event.preventDefault();
-          }}
-        >
-          <div className="flex items-start gap-3 px-5 pt-4 pb-3">
-            <div className="min-w-0 flex-1">
-              <RadixDialog.Title className="wrap-anywhere type-h2">{title}</RadixDialog.Title>
-              {description && (
-                <RadixDialog.Description className="wrap-anywhere text-ink-2">
-                  {description}
-                </RadixDialog.Description>
-              )}
-            </div>
-            <RadixDialog.Close asChild>
-              <IconButton icon={X} label="Close" size="small" />
-            </RadixDialog.Close>
-          </div>
-          <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-4">{children}</div>
-          {actions && (
-            <div className="flex justify-end gap-2 border-line border-t px-5 py-3">{actions}</div>
-          )}
-        </RadixDialog.Content>
-      </RadixDialog.Portal>
-    </RadixDialog.Root>
+        </div>
+        <RadixDialog.Close asChild>
+          <IconButton icon={X} label="Close" size="small" />
+        </RadixDialog.Close>
+      </div>
+      <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-4">{children}</div>
+      {actions && (
+        <div className="flex justify-end gap-2 border-line border-t px-5 py-3">{actions}</div>
+      )}
+    </Modal>
   );
 }
