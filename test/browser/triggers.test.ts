@@ -190,7 +190,12 @@ describe("the form of an event trigger", () => {
     await sentence(2, 2);
     await preview.getByText("The newest events from github of type issues.").waitFor();
 
-    await panel.getByRole("button", { name: "Add a condition" }).click();
+    // A new condition has the focus, and is saved as soon as it has a path.
+    const { revision } = (await ui.call("GET", `/api/flows/${flow}`)).json;
+    await panel.getByRole("button", { name: "Add a condition" }).press("Enter");
+    await page.keyboard.type("a");
+    await expect.poll(() => parametersOf(flow)).toMatchObject({ params: { a: "" } });
+    expect((await ui.call("GET", `/api/flows/${flow}`)).json.revision).toBe(revision + 1);
     await panel.getByLabel("Path of condition 1").fill("action");
     await panel.getByLabel("Value of action").fill("opened");
     await sentence(1, 2);

@@ -404,6 +404,7 @@ function RecordFields({ name, at, value, hint, error, onChange }: FieldProps & M
             code
             className="max-w-[130px]"
             aria-label={`Name ${nth + 1}`}
+            autoFocus={key === ""}
             value={key}
             onChange={({ target }) => put(entries.with(nth, [target.value, each]))}
           />

@@ -6,14 +6,19 @@ export type Row = readonly [name: string, value: Json];
 
 const same = (a: JsonObject, b: JsonObject) => JSON.stringify(a) === JSON.stringify(b);
 
+/** A new row, which is blank, is not part of the record yet. */
+const recordOf = (rows: readonly Row[]): JsonObject =>
+  Object.fromEntries(rows.filter(([name, value]) => name !== "" || value !== ""));
+
 export function useRows(value: JsonObject, onChange: (value: JsonObject | undefined) => void) {
   const [rows, setRows] = useState<readonly Row[]>(() => Object.entries(value));
   // An undo, or another tab, has changed the record.
-  const isOurs = same(Object.fromEntries(rows), value);
+  const isOurs = same(recordOf(rows), value);
   const shown = isOurs ? rows : Object.entries(value);
   const put = (next: readonly Row[]) => {
     setRows(next);
-    onChange(next.length > 0 ? Object.fromEntries(next) : undefined);
+    const record = recordOf(next);
+    onChange(Object.keys(record).length > 0 ? record : undefined);
   };
   return [shown, put] as const;
 }

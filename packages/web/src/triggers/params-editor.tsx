@@ -225,9 +225,9 @@ function ConditionRow({
   onChange: (row: Row) => void;
   onRemove: () => void;
 }) {
-  // A new row is not wrong yet.
   const found = useProblem(path, param);
-  const problem = path === "" ? undefined : found;
+  // A new row is not wrong yet.
+  const problem = path !== "" ? found : param === "" ? undefined : "A path is required.";
   const name = path || `condition ${nth + 1}`;
   return (
     <div className="flex flex-col gap-1 border-line border-b pb-3">
@@ -236,6 +236,7 @@ function ConditionRow({
           code
           aria-label={`Path of condition ${nth + 1}`}
           placeholder="issue.labels[].name"
+          autoFocus={path === ""}
           aria-invalid={problem ? true : undefined}
           value={path}
           onChange={({ target }) => onChange([target.value, param])}
