@@ -125,6 +125,7 @@ it("builds, connects, moves, finds, copies, deletes, runs, publishes and rolls b
     "greet_someone",
     "mcp_tool",
   ]);
+  expect((await stored(id)).nodes[0].parameters.toolDescription).toBe("Greet someone");
 
   // Another version, the comparison, and back.
   await tabTo(page, tile(page, "Return"));

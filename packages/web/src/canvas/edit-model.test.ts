@@ -118,6 +118,19 @@ test("a tool that is added has a description, since the hub saves none without",
     }).graph.nodes.at(-1)?.parameters,
   ).toEqual({ toolDescription: "MCP tool" }));
 
+test.each([
+  ["MCP tool", "Greet a person"],
+  ["ask", "Greet a person"],
+  ["Asks for a name.", "Asks for a name."],
+])("the description %j of a tool that is renamed becomes %j", (before, after) =>
+  expect(
+    run(
+      { do: "parameters", node: "ask", parameters: { toolDescription: before }, at: 0 },
+      { do: "rename", node: "ask", name: "Greet a person" },
+    ).graph.nodes.find(({ id }) => id === "ask")?.parameters,
+  ).toEqual({ toolDescription: after }),
+);
+
 test("the first layout is no edit", () => {
   const state = run({ do: "place", to: { ask: { x: 40, y: 52 } } });
   expect(state.graph.nodes[0]?.position).toEqual({ x: 40, y: 52 });

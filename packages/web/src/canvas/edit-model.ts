@@ -248,15 +248,22 @@ const withoutToolName = (node: FlowNode): JsonObject => {
   return rest;
 };
 
-/** The hub assigns the tool name again: it knows the names of the other flows of the app. */
+/**
+ * The hub assigns the tool name again: it knows the names of the other flows of the app. A description
+ * that was not written by a person follows the name.
+ */
 function rename(graph: Graph, action: Extract<Change, { do: "rename" }>): Graph {
   const name = action.name.trim();
   const node = graph.nodes.find(({ id }) => id === action.node);
   if (!node || name === "" || name === node.name) return graph;
   const renamed = renameNode(graph, node.id, name, registry, new Set(), analyzeExpression);
   if (!renamed) return graph;
+  const definition = definitionOf(node);
+  const { toolDescription } = node.parameters;
+  const follows = toolDescription === node.name || toolDescription === definition?.title;
+  const described = definition?.isTool && follows ? { toolDescription: name } : {};
   return withNodes(renamed.flow, (one) =>
-    one.id === node.id ? { ...one, parameters: withoutToolName(one) } : one,
+    one.id === node.id ? { ...one, parameters: { ...withoutToolName(one), ...described } } : one,
   );
 }
 
