@@ -62,13 +62,15 @@ export function SignInPage() {
     ...sessionQuery,
     refetchInterval: ({ state }) => !state.data && CHECK_MS,
   });
+  const isRejected = isError && !isOutage(error);
   const wasSignedOut = useRef(false);
   useEffect(() => {
     if (session === null) wasSignedOut.current = true;
     if (!session) return;
     if (PAGES_OF_HUB.test(returnTo)) location.replace(returnTo);
-    else if (wasSignedOut.current) navigate(returnTo, { replace: true });
-  }, [session, returnTo, navigate]);
+    // A link that was used before does not end the session.
+    else if (wasSignedOut.current || isRejected) navigate(returnTo, { replace: true });
+  }, [session, isRejected, returnTo, navigate]);
   const isBusy = isIdle ? hadCode : !isError;
   const methods = useSignInMethods(!isBusy);
   const problem = PROBLEMS[new URLSearchParams(location.search).get("problem") ?? ""];
