@@ -126,6 +126,7 @@ it("shows an error in the server's own words, and teaches what a flow is if ther
   await answer(200, { items: [], next_cursor: null });
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("heading", { name: "No flow yet" }).waitFor();
+  await page.getByText("npx signalbox flows push DIR", { exact: true }).waitFor();
 });
 
 it("creates a flow in the app that there is, also if the apps load slowly", async () => {

@@ -72,9 +72,9 @@ export default function FlowsPage() {
         ) : flows.error && all.length === 0 ? (
           <ErrorState error={flows.error} onRetry={() => void flows.refetch()} />
         ) : all.length === 0 ? (
-          <EmptyState title="No flow yet" command="npx signalbox flows push FILE" actions={newFlow}>
+          <EmptyState title="No flow yet" command="npx signalbox flows push DIR" actions={newFlow}>
             A flow starts on events, on a schedule, or when an agent calls its tool, and runs its
-            nodes in order. Draw one, or push one from a file.
+            nodes in order. Draw one, or push a folder of flows.
           </EmptyState>
         ) : groups.length === 0 ? (
           <EmptyState
