@@ -1,5 +1,5 @@
 /** The canvas: every row of "UI" in the contract of flows, and what never gets lost. */
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { deliver } from "../support/deliver.ts";
 import {
@@ -261,6 +261,21 @@ describe("the desk", () => {
     await expect.poll(async () => (await stored(id)).nodes.length).toBe(1);
     await page.keyboard.press("Control+v");
     await expect.poll(async () => (await stored(id)).nodes.length).toBe(2);
+  });
+
+  it.each(THEMES)("lists the library with visible icons (%s)", async (colorScheme) => {
+    const page = await open(await newLine(`Library ${colorScheme}`), { colorScheme });
+    await page.getByRole("button", { name: "Add a node" }).click();
+    const library = page.getByRole("dialog", { name: "Add a node" });
+    const icon = library.getByRole("option", { name: /^MCP tool/ }).locator(".node-icon");
+    const colors = await icon.evaluate((each) =>
+      [each, each.firstElementChild ?? each].map((one) => getComputedStyle(one).color),
+    );
+    expect(colors[1]).toBe(colors[0]);
+    const colorOf = (text: Locator) => text.evaluate((each) => getComputedStyle(each).color);
+    expect(await colorOf(library.getByText("MCP tool", { exact: true }))).toBe(
+      await colorOf(library.getByRole("heading", { name: "Add a node" })),
+    );
   });
 
   it("has a map, and finds nodes by name and parameters", async () => {

@@ -50,7 +50,7 @@ export function Dialog({
         if (keepOpen || isMessage(event.detail.originalEvent)) event.preventDefault();
       }}
     >
-      <div className="flex items-start gap-3 px-5 pt-4 pb-3">
+      <div className="flex items-start gap-3 px-5 pt-4 pb-2">
         <div className="min-w-0 flex-1">
           <RadixDialog.Title className="wrap-anywhere type-h2">{title}</RadixDialog.Title>
           {description && (
@@ -63,7 +63,7 @@ export function Dialog({
           <IconButton icon={X} label="Close" size="small" />
         </RadixDialog.Close>
       </div>
-      <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-4">{children}</div>
+      <div className="min-h-0 flex-1 overflow-y-auto px-5 pt-1 pb-4">{children}</div>
       {actions && (
         <div className="flex justify-end gap-2 border-line border-t px-5 py-3">{actions}</div>
       )}
