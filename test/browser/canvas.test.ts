@@ -263,7 +263,7 @@ describe("the desk", () => {
     await expect.poll(async () => (await stored(id)).nodes.length).toBe(2);
   });
 
-  it.each(THEMES)("lists the library with visible icons (%s)", async (colorScheme) => {
+  it.each(THEMES)("offers what can follow a node, with visible icons (%s)", async (colorScheme) => {
     const page = await open(await newLine(`Library ${colorScheme}`), { colorScheme });
     await page.getByRole("button", { name: "Add a node" }).click();
     const library = page.getByRole("dialog", { name: "Add a node" });
@@ -276,6 +276,14 @@ describe("the desk", () => {
     expect(await colorOf(library.getByText("MCP tool", { exact: true }))).toBe(
       await colorOf(library.getByRole("heading", { name: "Add a node" })),
     );
+    await page.keyboard.press("Escape");
+
+    await clickTile(page, "Fetch");
+    await page.keyboard.press("n");
+    const after = page.getByRole("dialog", { name: "Add a node after Fetch" });
+    await after.getByText("A trigger cannot follow a node").waitFor();
+    await after.getByPlaceholder("Search the library").fill("mcp server");
+    await after.getByText("Nothing matches “mcp server”.").waitFor();
   });
 
   it("has a map, and finds nodes by name and parameters", async () => {
@@ -291,7 +299,7 @@ describe("the desk", () => {
     await panel(page, "Fetch").waitFor();
     await page.keyboard.press("Control+f");
     await find.getByPlaceholder("Names and parameters").fill("no such thing");
-    await find.getByText("No node contains this.").waitFor();
+    await find.getByText("Nothing matches “no such thing”.").waitFor();
   });
 
   it("lays out nodes that share one spot without saving it, and tidies on demand", async () => {

@@ -21,14 +21,17 @@ const find = (picks: readonly Pick[], search: string): Pick[] =>
 export function PickDialog({
   title,
   placeholder,
+  hint,
   picks,
   empty,
   onClose,
 }: {
   title: string;
   placeholder: string;
+  hint?: string | undefined;
   picks: readonly Pick[];
-  empty: string;
+  /** Shown if there is nothing to choose from, whatever is searched. */
+  empty?: string;
   onClose: () => void;
 }) {
   const [search, setSearch] = useState("");
@@ -40,7 +43,7 @@ export function PickDialog({
     ? new Map([["", found]])
     : Map.groupBy(found, ({ group = "" }) => group);
   return (
-    <Dialog open onClose={onClose} title={title} className="w-[480px]">
+    <Dialog open onClose={onClose} title={title} description={hint} className="w-[480px]">
       <Command label={title} loop shouldFilter={false} value={chosen} onValueChange={setChosen}>
         <Command.Input
           className="input mb-2"
@@ -53,7 +56,11 @@ export function PickDialog({
           }}
         />
         <Command.List className="max-h-[46vh] overflow-y-auto">
-          {found.length === 0 && <p className="px-2 py-6 text-center text-ink-3">{empty}</p>}
+          {found.length === 0 && (
+            <p className="wrap-anywhere px-2 py-6 text-center text-ink-3">
+              {picks.length === 0 ? empty : `Nothing matches “${search.trim()}”.`}
+            </p>
+          )}
           {[...groups].map(([group, items]) => (
             <Command.Group
               key={group}

@@ -55,8 +55,8 @@ export function Pickers({
       <PickDialog
         title={after ? `Add a node after ${after}` : "Add a node"}
         placeholder="Search the library"
+        hint={from && "A trigger cannot follow a node. Deselect the node to add one."}
         picks={picks}
-        empty="No type of node has this name."
         onClose={onClose}
       />
     );
@@ -74,7 +74,7 @@ export function Pickers({
           keywords: [node.slug, node.type, JSON.stringify(node.parameters)],
           onPick: () => onShow(node.id),
         }))}
-        empty="No node contains this."
+        empty="This flow has no nodes yet."
         onClose={onClose}
       />
     );
