@@ -571,6 +571,13 @@ describe("versions", () => {
     await page.getByRole("button", { name: "Undo" }).click();
     await expect.poll(() => url.inputValue()).toBe("https://example.com/draft");
     await page.getByRole("button", { name: "1 change since v3" }).waitFor();
+
+    // Without a change there is nothing to publish.
+    await page.getByRole("button", { name: "Redo" }).click();
+    await page.getByRole("button", { name: "Publish v4" }).click();
+    await page.getByRole("dialog").getByText("Nothing has changed.").waitFor();
+    const again = page.getByRole("dialog").getByRole("button", { name: "Publish", exact: true });
+    expect(await again.isDisabled()).toBe(true);
   });
 });
 

@@ -25,6 +25,7 @@ export function PublishDialog({
   const [note, setNote] = useState("");
   const [isBusy, setBusy] = useState(false);
   const { errors, warnings } = flow;
+  const isUnchanged = flow.version !== null && diff?.count === 0;
   const publish = async () => {
     setBusy(true);
     try {
@@ -55,7 +56,7 @@ export function PublishDialog({
           <Button
             look="primary"
             busy={isBusy}
-            disabled={errors.length > 0 || saving.is === "conflict"}
+            disabled={isUnchanged || errors.length > 0 || saving.is === "conflict"}
             onClick={() => void publish()}
           >
             Publish
