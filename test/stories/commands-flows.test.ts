@@ -461,11 +461,17 @@ describe("flows pull and push", () => {
   it("report missing arguments, folders and flows", async () => {
     const fixture = await createFixture();
     const dir = tempFolder();
+    const file = join(tempFolder(), "flow.json");
+    writeFileSync(file, "{}");
+    const notAFolder =
+      /flow\.json is not a folder\. .*`npx signalbox import-flows FILE --app SLUG`/;
     const bad: [string[], number, RegExp][] = [
       [[], 2, /pull DIR, or push DIR/],
       [["fetch", dir], 2, /pull DIR, or push DIR/],
       [["pull"], 2, /Missing argument DIR/],
       [["push", join(dir, "none")], 2, /does not exist/],
+      [["push", file], 2, notAFolder],
+      [["pull", file], 2, /flow\.json is not a folder/],
     ];
     for (const [args, code, message] of bad) {
       const result = await fixture.run("flows", ...args);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { snakeCase, uniqueName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
@@ -44,8 +44,12 @@ export const flows: Command = {
         `Missing argument DIR, the folder of the files: \`npx signalbox flows ${name} flows\`.`,
       );
     assertNoMoreArguments(rest);
-    if (action === push && !existsSync(dir))
-      throw new UsageError(`The folder ${dir} does not exist.`);
+    const found = statSync(dir, { throwIfNoEntry: false });
+    if (action === push && !found) throw new UsageError(`The folder ${dir} does not exist.`);
+    if (found && !found.isDirectory())
+      throw new UsageError(
+        `${dir} is not a folder.${action === push ? " For one file, use `npx signalbox import-flows FILE --app SLUG`." : ""}`,
+      );
     const options = { create: action === push, tenantIn: ownerTenant(flags, "flows") };
     await withHub(loadSettings(flags), options, (hub) =>
       action({
