@@ -75,6 +75,15 @@ describe("the banner", () => {
     expect(bannerOf({})).not.toContain("no effect");
   });
 
+  it("warns that people cannot sign in without a client of a GitHub App", () => {
+    const env = { SIGNALBOX_TENANCY: "github" };
+    const warning = /cannot sign in with GitHub.*GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET/s;
+    expect(bannerOf(env)).toMatch(warning);
+    const client = { GITHUB_CLIENT_ID: "Iv23liabc", GITHUB_CLIENT_SECRET: "abcdef" };
+    expect(bannerOf({ ...env, ...client })).not.toMatch(warning);
+    expect(bannerOf({})).not.toMatch(warning);
+  });
+
   it("warns if the public hub has no proxy header", () => {
     const env = { SIGNALBOX_PUBLIC_URL: "https://hub.example" };
     expect(bannerOf(env)).toMatch(/SIGNALBOX_PROXY_HEADER.*GITHUB_IP_ALLOWLIST=off/s);

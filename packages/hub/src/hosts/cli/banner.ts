@@ -40,6 +40,11 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
       `  ${yellow("! GITHUB_CLIENT_ID has no effect")} with one tenant: set SIGNALBOX_TENANCY=github to let people sign in with GitHub.`,
       "",
     );
+  if (settings.tenancy === "github" && settings.githubClientId === undefined)
+    lines.push(
+      `  ${yellow("! People cannot sign in with GitHub,")} only you with the link above: set GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET.`,
+      "",
+    );
   if (lacksProxyHeader(settings))
     lines.push(
       `  ${yellow("! Behind a tunnel or proxy")} all webhooks come from its address, not from GitHub's addresses:`,
