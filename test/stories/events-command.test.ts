@@ -85,8 +85,11 @@ describe("signalbox events", () => {
       const json = JSON.parse((await runCli(["events", given, "--json"], { env })).stdout);
       expect(json).toMatchObject({ id: ids[1], seq: 2, payload: { action: "opened" } });
     }
-    const missing = await runCli(["events", "9"], { env });
-    expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("no event")]);
+    for (const given of ["9", "abc"]) {
+      const missing = await runCli(["events", given], { env });
+      const message = `There is no event with the ID or SEQ ${given}.`;
+      expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining(message)]);
+    }
   });
 
   it("follows new events, and misses none when the hub restarts", async () => {
@@ -128,7 +131,9 @@ describe("signalbox events", () => {
   it.each([
     [["events", "1", "--follow"], /an ID or --follow, not both/],
     [["events", "--after", "1"], /--after needs --follow/],
-    [["events", "--limit", "101"], /--limit must be a whole number from 0 to 100/],
+    [["events", "--limit", "101"], /--limit must be a whole number from 1 to 100/],
+    [["events", "--limit", "0"], /--limit must be a whole number from 1 to 100/],
+    [["events", "--follow", "--limit", "101"], /--limit must be a whole number from 0 to 100/],
     [["events", "1", "2"], /Unexpected argument "2"/],
     [["events", "--folow"], /Unknown flag --folow\. Did you mean --follow\?/],
   ] as [string[], RegExp][])("rejects %j", async (args, message) => {

@@ -12,7 +12,7 @@ import {
 } from "./command.ts";
 import { createEventRows, describeEvent } from "./event-rows.ts";
 import { followHub } from "./follow-hub.ts";
-import { connectToHub, type HubClient } from "./hub-client.ts";
+import { connectToHub, type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { dim } from "./style.ts";
@@ -29,7 +29,11 @@ export const events: Command = {
     "For a hub on another machine, set SIGNALBOX_URL and SIGNALBOX_TOKEN.",
   options: {
     follow: { type: "boolean", short: "f", help: "show new events as they arrive" },
-    limit: { type: "string", value: "N", help: `how many events to list, 0 to ${MAX_LISTED} (20)` },
+    limit: {
+      type: "string",
+      value: "N",
+      help: `how many events to list, 1 to ${MAX_LISTED} (20); with --follow also 0`,
+    },
     after: {
       type: "string",
       value: "SEQ",
@@ -49,11 +53,12 @@ export const events: Command = {
     const json = flags.json === true;
     const isFollowing = flags.follow === true;
     if (id !== undefined && isFollowing) throw new UsageError("Give an ID or --follow, not both.");
+    const minListed = isFollowing ? 0 : 1;
     const limit = numberOf(
       flags,
       "limit",
-      (value) => Number.isInteger(value) && value >= 0 && value <= MAX_LISTED,
-      `a whole number from 0 to ${MAX_LISTED}`,
+      (value) => Number.isInteger(value) && value >= minListed && value <= MAX_LISTED,
+      `a whole number from ${minListed} to ${MAX_LISTED}`,
     );
     const after = numberOf(
       flags,
@@ -113,17 +118,24 @@ async function list(hub: HubClient, { limit, ...query }: Listing): Promise<Summa
 }
 
 async function find(hub: HubClient, given: string): Promise<EventView> {
+  const missing = () => new CommandFailed(`There is no event with the ID or SEQ ${given}.`);
   const read = (id: string) =>
-    hub.request<EventView>("GET", `/api/events/${encodeURIComponent(id)}`);
+    hub.request<EventView>("GET", `/api/events/${encodeURIComponent(id)}`).catch((error) => {
+      throw error instanceof HubRequestFailed && isUnknownId(error) ? missing() : error;
+    });
   if (!/^\d{1,15}$/.test(given)) return read(given);
   const seq = Number(given);
   // The cursor of one tenant is a `seq`.
   const query = { order: "oldest", cursor: Math.max(0, seq - 1), limit: 1 };
   const page = await hub.request<{ items: SummaryView[] }>("GET", "/api/events", { query });
   const [found] = page.items;
-  if (found?.seq !== seq) throw new CommandFailed(`There is no event with the number ${given}.`);
+  if (found?.seq !== seq) throw missing();
   return read(found.id);
 }
+
+/** No event has this id, or it is no UUID. */
+const isUnknownId = ({ code, problem }: HubRequestFailed): boolean =>
+  code === "not_found" || (code === "invalid" && problem.errors?.[0]?.path === "event_id");
 
 interface Following {
   filter: Filter;
