@@ -79,6 +79,26 @@ it("shows new runs when asked", async () => {
   await rows(page).filter({ hasText: "Digest" }).waitFor();
 });
 
+it("names the trigger of a run, and says that a run tested the draft", async () => {
+  const { json } = await ui.call("GET", "/api/flows?limit=100");
+  const digest = json.items.find(({ name }: { name: string }) => name === "Digest");
+  const start = (query: string) =>
+    ui.call("POST", `/api/flows/${digest.id}/runs?wait=1${query}`, {
+      trigger: "weekly_digest",
+      input: { since: "monday" },
+    });
+  await start("");
+  await start("&draft=1");
+  const page = await ui.open("/runs");
+  const digests = rows(page).filter({ hasText: "Digest" });
+  await digests.nth(0).getByText("test of the draft").waitFor();
+  await digests.nth(1).getByText("started over the API: weekly_digest").waitFor();
+  await rows(page)
+    .filter({ hasText: "Thank you" })
+    .getByText(/^started by an event: /)
+    .waitFor();
+});
+
 it("asks for more runs once, and again only when asked to", async () => {
   const page = await ui.open();
   const answer = { status: 400, body: { title: "Not now", detail: "The log cannot be read." } };

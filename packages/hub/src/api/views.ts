@@ -157,6 +157,12 @@ export const viewRun = (run: Run): z.input<typeof runView> => ({
 /** The run in lists: without its values. */
 export const runSummary = runView.omit({ input: true, output: true }).extend({
   flow_name: z.string().nullable().describe("Null if the flow was deleted."),
+  trigger_name: z
+    .string()
+    .nullable()
+    .describe(
+      "The name of the trigger's tool, or the type of its events. Null if it has neither, or if the trigger is not published any more.",
+    ),
   due_at: z.iso
     .datetime()
     .nullable()

@@ -260,6 +260,11 @@ export interface RunSummary
   > {
   /** Null if the flow was deleted. */
   flow_name: string | null;
+  /**
+   * The tool, or the type of the events, of the trigger in the version that is published now. Null for
+   * other triggers, and if that version does not have the trigger.
+   */
+  trigger_name: string | null;
   event_id: string | null;
   parent_run: string | null;
   /** When a queued or suspended run continues. */

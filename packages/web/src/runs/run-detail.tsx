@@ -12,7 +12,7 @@ import { EventInput } from "./event-input.tsx";
 import { isDraft } from "./replay.ts";
 import { timeOf } from "./run-chip.tsx";
 import { isEnded, type RunView } from "./run-data.ts";
-import { causeName } from "./run-filter.ts";
+import { describeCause } from "./run-filter.ts";
 import { lookOfRun } from "./run-words.ts";
 import { ValueView } from "./value-view.tsx";
 
@@ -89,7 +89,7 @@ function Facts({ run, trigger }: { run: RunView; trigger: string }) {
   const queued = run.started_at && Date.parse(run.started_at) - Date.parse(run.created_at);
   const facts: [string, ReactNode][] = [
     ["Trigger", trigger],
-    ["Cause", causeName(run.cause)],
+    ["Cause", describeCause(run)],
     ...(run.event_id
       ? [
           [

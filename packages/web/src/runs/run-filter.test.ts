@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { causeName, readRunFilter, toRunQuery, writeRunFilter } from "./run-filter.ts";
+import { describeCause, readRunFilter, toRunQuery, writeRunFilter } from "./run-filter.ts";
 
 it.each(["", "?view=failed", "?view=active&flow=f1&cause=tool&period=24h"])(
   "reads back the filter that it wrote: %s",
@@ -17,5 +17,14 @@ it("asks the hub for a status", () => {
   });
   expect(toRunQuery(readRunFilter("?view=active"), 0).status).toBe("active");
   expect(toRunQuery(readRunFilter(""), 0).status).toBeUndefined();
-  expect(causeName("tool")).toBe("called by an agent");
+});
+
+it("names the trigger of a run, or that it tested the draft", () => {
+  const run = { cause: "tool", version: 1 } as const;
+  expect(describeCause(run)).toBe("called by an agent");
+  expect(describeCause({ ...run, trigger_name: null })).toBe("called by an agent");
+  expect(describeCause({ ...run, trigger_name: "greet" })).toBe("called by an agent: greet");
+  expect(describeCause({ cause: "api", version: -2, trigger_name: "greet" })).toBe(
+    "test of the draft",
+  );
 });

@@ -1,5 +1,7 @@
 /** Which runs the list shows. It is part of the address. */
 import type { Query } from "../api/client.ts";
+import type { RunItem } from "../api/types.ts";
+import { isDraft } from "./replay.ts";
 
 export const RUN_VIEWS = ["all", "active", "succeeded", "failed", "cancelled"] as const;
 export type RunView = (typeof RUN_VIEWS)[number];
@@ -51,3 +53,11 @@ const CAUSE_NAMES: Record<string, string> = {
   replay: "replayed",
 };
 export const causeName = (cause: string): string => CAUSE_NAMES[cause] ?? cause;
+
+/** `called by an agent: greet_a_person` */
+export function describeCause(
+  run: Pick<RunItem, "cause" | "version"> & Partial<Pick<RunItem, "trigger_name">>,
+): string {
+  if (isDraft(run)) return "test of the draft";
+  return run.trigger_name ? `${causeName(run.cause)}: ${run.trigger_name}` : causeName(run.cause);
+}

@@ -8,7 +8,7 @@ import { SignalHead } from "../ui/signal-head.tsx";
 import { isDraft } from "./replay.ts";
 import { timeOf } from "./run-chip.tsx";
 import { isEnded, type RunView } from "./run-data.ts";
-import { causeName } from "./run-filter.ts";
+import { describeCause } from "./run-filter.ts";
 import { lookOfRun } from "./run-words.ts";
 import { useNow } from "./use-now.ts";
 
@@ -62,7 +62,7 @@ export function RunHeader({
         </Chip>
       </span>
       <span className="min-w-0 truncate type-meta text-ink-3">
-        {causeName(run.cause)} ·{" "}
+        {describeCause(run)} ·{" "}
         <time dateTime={run.created_at} title={day(run.created_at)}>
           {clock(run.created_at)}
         </time>{" "}

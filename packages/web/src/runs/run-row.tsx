@@ -9,7 +9,7 @@ import { clock, day, dayMark, duration } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { isDraft } from "./replay.ts";
 import { timeOf } from "./run-chip.tsx";
-import { causeName } from "./run-filter.ts";
+import { describeCause } from "./run-filter.ts";
 import { lookOfRun } from "./run-words.ts";
 import { useNow } from "./use-now.ts";
 
@@ -60,7 +60,7 @@ export const RunRow = memo(function RunRow({
             </span>
           </span>
           <span className={cx("block truncate type-meta", run.error ? "text-red" : "text-ink-3")}>
-            {run.error?.message ?? causeName(run.cause)}
+            {run.error?.message ?? describeCause(run)}
           </span>
         </span>
         <code className="text-right text-ink-2">{took === undefined ? "" : duration(took)}</code>

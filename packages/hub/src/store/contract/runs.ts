@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { Run } from "../run-store.ts";
-import { intents, makeFlow, publish } from "./flow-sample.ts";
+import { eventTrigger, intents, makeFlow, publish, triggersOf } from "./flow-sample.ts";
 import {
   allSteps,
   claim,
@@ -20,6 +20,23 @@ import { appendEvents, ids, nth, START, sampleEvent, sampleEvents } from "./samp
 import type { It } from "./subject.ts";
 
 export function runsContract(it: It): void {
+  it("are listed with the tool or the event type of their published trigger", async ({ store }) => {
+    const graph = intents("Go");
+    const flow = await makeFlow(store, graph);
+    await publish(store, flow, { triggers: [...triggersOf(graph), eventTrigger()] });
+    const nodes = ["node Go", "on event", "removed"];
+    await store.queueRuns(
+      sampleRuns(3, (at) => ({ flow_id: flow.id, trigger_node: nth(nodes, at) })),
+    );
+    await store.queueRuns([
+      sampleRun({ tenant: "umbrella", flow_id: flow.id, trigger_node: "node Go" }),
+    ]);
+    const names = async (tenant: string) =>
+      (await store.listRunSummaries({ tenant, limit: 10 })).items.map((run) => run.trigger_name);
+    expect(await names("acme")).toEqual([null, "issues", "go"]);
+    expect(await names("umbrella")).toEqual([null]);
+  });
+
   it("are listed without their values, with the name of their flow", async ({ store }) => {
     const flow = await makeFlow(store);
     const runs = sampleRuns(5, (at) => ({
@@ -42,6 +59,7 @@ export function runsContract(it: It): void {
       app: "desk",
       flow_id: flow.id,
       flow_name: "A flow",
+      trigger_name: null,
       version: 1,
       trigger_node: "start",
       cause: "event",

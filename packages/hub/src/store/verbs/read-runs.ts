@@ -91,7 +91,9 @@ export function* listRuns(wanted: RunQuery): Verb<Run[]> {
 const SUMMARY_FIELDS =
   "r.id, r.tenant_id, r.app, r.flow_id, r.version, r.trigger_node, r.cause, r.event_id, r.parent_run, r.status, r.due_at, " +
   "r.error, r.created_at, r.started_at, r.finished_at, " +
-  "(SELECT CASE WHEN f.deleted = 0 AND f.tenant_id = r.tenant_id THEN f.name END FROM flows f WHERE f.id = r.flow_id) AS flow_name";
+  "(SELECT CASE WHEN f.deleted = 0 AND f.tenant_id = r.tenant_id THEN f.name END FROM flows f WHERE f.id = r.flow_id) AS flow_name, " +
+  "(SELECT coalesce(t.tool_name, t.type) FROM triggers t " +
+  "WHERE t.flow_id = r.flow_id AND t.node_id = r.trigger_node AND t.tenant_id = r.tenant_id) AS trigger_name";
 
 type SummaryRow = Omit<RunSummary, "tenant" | "error"> & { tenant_id: string; error: string };
 
