@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { expect, it } from "vitest";
 import type { Redelivery } from "../../packages/web/src/api/types.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
+import { intercept } from "./support/intercept.ts";
 import { findBarriers, THEMES, useUi } from "./support/ui.ts";
 
 const ui = useUi();
@@ -114,6 +115,26 @@ it("sets how a generic sender signs and names its events", async () => {
     header: "X-Lamp-Signature",
     typeField: "event.kind",
   });
+});
+
+it("says whether the addresses without a key verify, accept or reject webhooks", async () => {
+  expect((await deliver(ui.url())).status).toBe(202);
+  const page = await ui.open("/sources");
+  const shared = page.getByRole("region", { name: "Endpoints of the whole hub" });
+  const row = (name: string) => shared.getByRole("listitem").filter({ hasText: name });
+  await row("GITHUB_WEBHOOK_SECRET").getByText("secret set").waitFor();
+  await row("GITHUB_WEBHOOK_SECRET").getByRole("img", { name: "has received events" }).waitFor();
+  await row("STRIPE_WEBHOOK_SECRET").getByText("unsigned webhooks are accepted").waitFor();
+
+  await intercept(page, "**/api/source-kinds", async (route) => {
+    const response = await route.fetch();
+    const { items } = (await response.json()) as { items: object[] };
+    const json = { items: items.map((kind) => ({ ...kind, verification: "rejected" })) };
+    await route.fulfill({ response, json });
+  });
+  await page.reload();
+  await row("GITHUB_WEBHOOK_SECRET").getByText("no secret: webhooks are rejected").waitFor();
+  await row("GITHUB_WEBHOOK_SECRET").getByRole("img", { name: "rejects webhooks now" }).waitFor();
 });
 
 it.each(THEMES)("has no barrier (%s)", async (colorScheme) => {

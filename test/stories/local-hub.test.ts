@@ -5,7 +5,12 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { newest } from "../support/app-clients.ts";
 import { deliver, SECRET } from "../support/deliver.ts";
 import { greeting } from "../support/flow-samples.ts";
-import { type HubProcessOptions, runCli, startHubProcess } from "../support/hub-process.ts";
+import {
+  createTokenByCli,
+  type HubProcessOptions,
+  runCli,
+  startHubProcess,
+} from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 async function start(options: Partial<HubProcessOptions> = {}) {
@@ -60,6 +65,16 @@ describe("the printed `send` command", () => {
       env: { SIGNALBOX_DATA: first.data },
     });
     expect(added.stdout).toContain(`${first.url}/webhooks/stripe/`);
+    expect(added.stdout).toContain("From its next start on, the hub rejects webhooks");
+    const shared = async (hub: string) => {
+      const { token } = await createTokenByCli({ SIGNALBOX_DATA: first.data });
+      const headers = { authorization: `Bearer ${token}` };
+      const kinds = (await (await fetch(`${hub}/api/source-kinds`, { headers })).json()) as {
+        items: { verification: string }[];
+      };
+      return kinds.items[0]?.verification;
+    };
+    expect(await shared(first.url)).toBe("unsigned");
     expect(await first.stop()).toBe(0);
 
     const { output, data, url } = await start({ data: first.data });
@@ -71,6 +86,9 @@ describe("the printed `send` command", () => {
     expect([stripe.code, stripe.stdout]).toEqual([0, STORED.text]);
     expect(stripe.stdout).not.toContain("Not signed");
     expect((await deliver(url, { secret: "" })).status).toBe(403);
+    expect(await shared(url)).toBe("rejected");
+    const second = await runCli(["source", "add", "stripe"], { env: { SIGNALBOX_DATA: data } });
+    expect(second.stdout).not.toContain("next start");
   });
 
   it("works on public hubs, which accept GitHub's webhooks from GitHub's addresses only", async () => {

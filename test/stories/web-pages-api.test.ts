@@ -99,6 +99,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])(
         id: "github",
         title: "GitHub",
         secret: { issued_by: "you", variable: "GITHUB_WEBHOOK_SECRET" },
+        verification: "signed",
       });
       expect(kinds.find(({ id }: { id: string }) => id === "generic").config).toMatchObject({
         type: "object",

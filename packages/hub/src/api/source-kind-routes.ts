@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { RejectionCounts } from "../ingest/rejection-counts.ts";
 import { secretVariable } from "../ingest/secret-variable.ts";
+import type { SourceDefinition } from "../ingest/source.ts";
 import { githubSampleTypes } from "../ingest/sources/github-sample.ts";
 import { sources } from "../ingest/sources/index.ts";
 import type { Store } from "../store/store.ts";
@@ -22,6 +23,11 @@ export const kindView = z.object({
     setup: z.string().describe("Where to paste the URL and the secret at the sender."),
     variable: z.string().describe("The environment variable for the endpoint without a key."),
   }),
+  verification: z
+    .enum(["signed", "unsigned", "rejected", "key_required"])
+    .describe(
+      "How the endpoint without a key treats webhooks. `signed`: it verifies signatures. `unsigned`: it has no secret and accepts unsigned webhooks. `rejected`: it has no secret and rejects all webhooks. `key_required`: every GitHub account is a tenant, so this kind needs endpoints with a key.",
+    ),
   max_bytes: z.int(),
   config: z
     .record(z.string(), z.json())
@@ -54,9 +60,29 @@ export interface SourceKindRoutes {
   store: Pick<Store, "listRecentTypes">;
   rejections: Pick<RejectionCounts, "list">;
   tokens: TokenLookup;
+  settings: {
+    tenancy: "single" | "github";
+    /** Of the endpoints without a key, by kind. */
+    secrets: Record<string, readonly string[]>;
+    allowUnsigned: boolean;
+  };
 }
 
-export const sourceKindRoutes = ({ store, rejections, tokens }: SourceKindRoutes): Route[] => [
+function verificationOf(
+  { id, namesInstallation }: SourceDefinition,
+  { tenancy, secrets, allowUnsigned }: SourceKindRoutes["settings"],
+): z.input<typeof kindView>["verification"] {
+  if (tenancy === "github" && !namesInstallation) return "key_required";
+  if (secrets[id]?.length) return "signed";
+  return allowUnsigned ? "unsigned" : "rejected";
+}
+
+export const sourceKindRoutes = ({
+  store,
+  rejections,
+  tokens,
+  settings,
+}: SourceKindRoutes): Route[] => [
   defineRoute({
     method: "get",
     path: "/api/source-kinds",
@@ -67,18 +93,22 @@ export const sourceKindRoutes = ({ store, rejections, tokens }: SourceKindRoutes
     response: { status: 200, schema: z.object({ items: z.array(kindView) }) },
     handle: async () => ({
       json: {
-        items: sources.map(({ id, title, secret, maxBytes, config }) => ({
-          id,
-          title,
-          secret: {
-            issued_by: secret.issuedBy,
-            setup: secret.setup,
-            variable: secretVariable(id),
-          },
-          max_bytes: maxBytes,
-          config: config ? z.toJSONSchema(config, { io: "input", unrepresentable: "any" }) : null,
-          sample_types: id === "github" ? githubSampleTypes : [],
-        })),
+        items: sources.map((source) => {
+          const { id, title, secret, maxBytes, config } = source;
+          return {
+            id,
+            title,
+            secret: {
+              issued_by: secret.issuedBy,
+              setup: secret.setup,
+              variable: secretVariable(id),
+            },
+            verification: verificationOf(source, settings),
+            max_bytes: maxBytes,
+            config: config ? z.toJSONSchema(config, { io: "input", unrepresentable: "any" }) : null,
+            sample_types: id === "github" ? githubSampleTypes : [],
+          };
+        }),
       },
     }),
   }),

@@ -6,7 +6,16 @@ import type { Received } from "./source-list.ts";
 /** By the id of the endpoint. Undefined until it has loaded. */
 export type ReceivedByEndpoint = ReadonlyMap<string, Received> | undefined;
 
-export function LastReceived({ all, id }: { all: ReceivedByEndpoint; id: string }) {
+export function LastReceived({
+  all,
+  id,
+  rejects = false,
+}: {
+  all: ReceivedByEndpoint;
+  id: string;
+  /** The endpoint rejects all webhooks now. */
+  rejects?: boolean;
+}) {
   if (all === undefined) return null;
   const received = all.get(id);
   if (!received)
@@ -18,7 +27,11 @@ export function LastReceived({ all, id }: { all: ReceivedByEndpoint; id: string 
     );
   return (
     <span className="flex items-center gap-2">
-      <SignalHead aspect="green" label="has received events" />
+      {rejects ? (
+        <SignalHead aspect="red" label="rejects webhooks now" />
+      ) : (
+        <SignalHead aspect="green" label="has received events" />
+      )}
       <span className="min-w-0">
         last received {ago(received.lastAt)}
         <span className="wrap-anywhere line-clamp-2 text-ink-3">

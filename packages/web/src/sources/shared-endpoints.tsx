@@ -5,6 +5,7 @@ import { CopyButton } from "../ui/copy-button.tsx";
 import { type Loadable, Loaded } from "../ui/loaded.tsx";
 import { SourceMark } from "../ui/source-mark.tsx";
 import { LastReceived, type ReceivedByEndpoint } from "./last-received.tsx";
+import { VERIFICATION_TEXT } from "./source-list.ts";
 
 export function SharedEndpoints({
   kinds,
@@ -25,7 +26,7 @@ export function SharedEndpoints({
       <Loaded query={kinds} rows={8} height={52}>
         {({ items }) => (
           <ul className="tile divide-y divide-line">
-            {items.map(({ id, title, secret }) => {
+            {items.map(({ id, title, secret, verification }) => {
               const url = `${session?.hub.webhook_url}/${id}`;
               return (
                 <li
@@ -37,10 +38,18 @@ export function SharedEndpoints({
                   <span className="min-w-0 max-[900px]:col-start-2">
                     <code className="wrap-anywhere block">{url}</code>
                     <code className="type-code-s text-ink-3">{secret.variable}</code>
+                    <span className="type-meta text-ink-2">
+                      {" "}
+                      · {VERIFICATION_TEXT[verification]}
+                    </span>
                   </span>
                   <CopyButton text={url} label={`Copy the address for ${title}`} />
                   <span className="min-w-0 type-meta text-ink-2 max-[900px]:col-start-2">
-                    <LastReceived all={received} id={id} />
+                    <LastReceived
+                      all={received}
+                      id={id}
+                      rejects={verification === "rejected" || verification === "key_required"}
+                    />
                   </span>
                 </li>
               );

@@ -1,5 +1,5 @@
 /** What the page knows about each endpoint from recent events. */
-import type { EventType, Source } from "../api/types.ts";
+import type { EventType, Source, SourceKind } from "../api/types.ts";
 
 export interface Received {
   lastAt: string;
@@ -35,6 +35,14 @@ export function secretsText(
     return `${secrets.length} secrets, the former valid until ${format(last)}`;
   return secrets.length === 1 ? "1 secret" : `${secrets.length} secrets`;
 }
+
+/** How the endpoint without a key of a kind treats webhooks. */
+export const VERIFICATION_TEXT: Record<SourceKind["verification"], string> = {
+  signed: "secret set",
+  unsigned: "no secret: unsigned webhooks are accepted",
+  rejected: "no secret: webhooks are rejected",
+  key_required: "webhooks are rejected: add an endpoint with a key",
+};
 
 /** `mode hmac, header X-Acme-Signature` */
 export const configText = (config: Source["config"]): string =>

@@ -13,6 +13,7 @@ it.each(sources)("says for $id whose secret it is, and where it is pasted", (def
     url: "https://hub.example/webhooks/x/k",
     send: "npx signalbox send x --endpoint id-1",
     rotate: command,
+    acceptsUnsigned: false,
   };
   const generated = describeAdded({ ...added, generated: "secret-1" });
   expect(oneLine(generated)).toContain(definition.secret.setup);
@@ -27,4 +28,7 @@ it.each(sources)("says for $id whose secret it is, and where it is pasted", (def
   const given = describeAdded({ ...added, generated: undefined });
   expect(given).toContain("from the environment");
   expect(given).not.toContain("source rotate");
+  expect(given).not.toContain("next start");
+  const unsigned = describeAdded({ ...added, generated: undefined, acceptsUnsigned: true });
+  expect(oneLine(unsigned)).toMatch(/next start on, the hub rejects .*GITHUB_WEBHOOK_SECRET/);
 });

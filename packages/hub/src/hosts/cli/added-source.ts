@@ -15,10 +15,12 @@ export interface AddedSource {
   send: string;
   /** The command that replaces the secret with the one in the environment. */
   rotate: string;
+  /** The running hub accepts unsigned webhooks, since it had no secret when it started. */
+  acceptsUnsigned: boolean;
 }
 
 export function describeAdded(added: AddedSource): string {
-  const { definition, id, name, url, generated, send, rotate } = added;
+  const { definition, id, name, url, generated, send, rotate, acceptsUnsigned } = added;
   const { title, secret } = definition;
   const isMissing = secret.issuedBy === "sender" && generated !== undefined;
   const owner = secret.issuedBy === "sender" ? `${title} issues the secret` : "The secret is yours";
@@ -35,6 +37,16 @@ export function describeAdded(added: AddedSource): string {
       ? [
           `  Then store it here; until then the endpoint rejects ${title}'s webhooks:`,
           bold(`    SIGNALBOX_SOURCE_SECRET=… ${rotate}`),
+        ]
+      : []),
+    ...(acceptsUnsigned
+      ? [
+          "",
+          ...wrap(
+            "From its next start on, the hub rejects webhooks at addresses without a key, unless their secret is set " +
+              "(such as GITHUB_WEBHOOK_SECRET), or --allow-unsigned.",
+            96,
+          ).map((line) => `  ${line}`),
         ]
       : []),
     "",

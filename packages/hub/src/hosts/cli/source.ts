@@ -1,3 +1,4 @@
+import type { HubInfo } from "../../api/hub-info.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { GRACE_HOURS, MAX_GRACE_HOURS } from "../../tenants/sources.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
@@ -17,7 +18,7 @@ import {
   text,
   UsageError,
 } from "./command.ts";
-import { HubRequestFailed } from "./hub-client.ts";
+import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green } from "./style.ts";
@@ -134,8 +135,21 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
     if (flags.json) return print(JSON.stringify({ id, url, secret }));
     const send = sendCommand(created, settings);
     const rotate = `${program} source rotate ${id} --grace 0${sameHubFlags(settings)}`;
-    print(describeAdded({ definition, ...created, generated: secret, send, rotate }));
+    const acceptsUnsigned = await stillAcceptsUnsigned(hub);
+    print(
+      describeAdded({ definition, ...created, generated: secret, send, rotate, acceptsUnsigned }),
+    );
   });
+}
+
+/** False if no hub is running. The hub decides at its start, before it had the secret of this endpoint. */
+async function stillAcceptsUnsigned(hub: HubClient): Promise<boolean> {
+  try {
+    return (await hub.request<HubInfo>("GET", "/api/hub")).accepts_unsigned;
+  } catch (error) {
+    if (error instanceof HubRequestFailed) return false;
+    throw error;
+  }
 }
 
 /** The command that sends a sample to this endpoint, from the same terminal. */
