@@ -1,5 +1,5 @@
 import { type Logger, pino } from "pino";
-import { SonicBoom } from "sonic-boom";
+import sonicBoom, { type SonicBoom } from "sonic-boom";
 import { logError } from "../log-error.ts";
 import { formatEntry } from "./log-line.ts";
 
@@ -39,7 +39,8 @@ export async function createLog({ level, format }: LogOptions): Promise<Logger> 
  */
 function openStdout(options: { minLength?: number; periodicFlush?: number }): SonicBoom {
   let retriesLeft = Number.POSITIVE_INFINITY;
-  const stdout = new SonicBoom({
+  // Node finds no named exports in this CommonJS module.
+  const stdout = new sonicBoom.SonicBoom({
     fd: 1,
     sync: false,
     maxLength: MAX_BUFFERED_BYTES,
