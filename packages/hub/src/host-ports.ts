@@ -76,13 +76,13 @@ export interface HubGauges {
 }
 
 export interface RedeliveryGauges {
-  /** The number of failed webhooks that the hub still requests. */
+  /** The number of failed webhooks whose redelivery the hub still requests. */
   open: number;
-  /** The number of failed webhooks that the hub no longer requests. */
+  /** The number of failed webhooks whose redelivery the hub has stopped requesting. */
   given_up: number;
   /** When the hub last read all new delivery attempts from GitHub, as Unix time in milliseconds; 0: never. */
   completedAt: number;
-  /** Whether the last sweep ended with an error. */
+  /** Whether the last check of the delivery attempts ended with an error. */
   lastSweepFailed: boolean;
 }
 

@@ -227,11 +227,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       closing.abort();
       stopSweeper();
       pipeline.unsubscribe();
-      const startedAt = performance.now();
+      const stoppedAt = performance.now();
       const errors: unknown[] = [];
       /** Runs even if an earlier step has failed. Times out when `share` of the time has elapsed. */
       const step = async (share: number, work: () => Promise<unknown>, message: string) => {
-        const left = Math.max(0, startedAt + timeoutMs * share - performance.now());
+        const left = Math.max(0, stoppedAt + timeoutMs * share - performance.now());
         await withTimeout(timers, left, work(), message).catch((error) => errors.push(error));
       };
       const closeAll = () =>

@@ -1,7 +1,7 @@
 /**
  * Polls a server that implements MCP Events: `events/poll` returns the events after a cursor. The
- * cursor is saved after its events are stored, so that after a crash some events are read again, and
- * recognized by their ids.
+ * cursor is saved after its events are stored. After a crash, some events are therefore read again; they
+ * are detected as duplicates by their ids.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { METHODS, polledOccurrence, pollResult } from "../deliver/events-draft.ts";
@@ -121,7 +121,7 @@ function convert(value: Json, type: Json | undefined): Json | undefined {
 const isCursorError = (error: unknown): boolean =>
   error instanceof ConnectionError && error.code === "rejected" && CURSOR_ERROR.test(error.message);
 
-/** The draft has no code for it. Other errors may mention the cursor too. */
+/** The draft has no code for it, so the message is matched, narrowly: other errors may mention the cursor. */
 const CURSOR_ERROR =
   /\b(invalid|unknown|expired|stale|malformed)\b[^.]{0,20}\bcursor\b|\bcursor\b[^.]{0,40}\b(not|invalid|unknown|expired|stale|malformed|too old)\b/i;
 

@@ -1,7 +1,7 @@
 /**
- * Tells the servers that a connection had before to stop sending events, once and for a limited time:
- * a server that cannot be reached must not delay the one that replaces it. It happens before the new
- * server is configured, since both URLs may lead to the same server.
+ * Asks the former servers of a connection to stop sending events. There is one attempt, with a
+ * timeout, because an unreachable server must not delay its replacement. It precedes the configuration
+ * of the new server, since both URLs may lead to the same server.
  */
 import type { LeasedConnection } from "../store/connection-store.ts";
 import { planConfigure } from "./plan-configure.ts";

@@ -48,7 +48,7 @@ export interface DeliveryContext {
 export interface Delivery {
   /** Terminates the subscription if it has expired or its token is no longer valid; see `isUnconfirmed`. */
   check(): Promise<void>;
-  /** Saves the position after events that do not match: retention may remove them without a gap. */
+  /** Advances the saved position past events that do not match, so that their removal is no gap. */
   savePosition(): Promise<void>;
   /** Stops because another process holds the lease. Does not abort a `terminated` message. */
   release(): void;

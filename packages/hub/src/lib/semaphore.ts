@@ -4,7 +4,7 @@
  *
  * The queue of each key is first in, first out; the keys are served round robin. No caller overtakes
  * one that waits for the same capacity. An amount above a limit is granted while nothing else is held.
- * A key without permits and waiting callers uses no memory.
+ * A key with neither permits nor waiting callers uses no memory.
  */
 export interface SemaphoreOptions {
   limit?: number;

@@ -9,8 +9,8 @@ const agentShape = AGENT.config.shape;
 export const agentFields = agentShape;
 
 /**
- * Each field may be omitted, and then keeps its value: a default would replace it. Null removes a
- * field that an agent does not need.
+ * An omitted field keeps its stored value. Defaults are removed from the schemas, since they would
+ * overwrite it. Null removes an optional field.
  */
 export const changedAgentFields = Object.fromEntries(
   Object.entries(agentShape).map(([name, field]) => {
@@ -61,7 +61,7 @@ export const briefTriggerField = z
     'A trigger with the fields of `trigger` in AUTOMATION_TRIGGER_ADD, such as { "kind": "event", "source": "github", "type": "issues", "params": { "action": "opened" } } or { "kind": "schedule", "cron": "0 9 * * 1-5", "timeZone": "Europe/Berlin" }.',
   );
 
-/** A tool gets a name from its trigger if none is given. */
+/** The config fields of a trigger kind. `toolName` is optional: by default it is derived from the name. */
 function shapeOf(kind: (typeof TRIGGER_KINDS)[number]): z.ZodRawShape {
   const { toolName, ...shape } = TRIGGERS[kind].config.shape as Record<string, z.ZodType>;
   return toolName ? { toolName: toolName.optional(), ...shape } : shape;

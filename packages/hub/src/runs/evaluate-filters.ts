@@ -1,7 +1,7 @@
 /**
  * Evaluates the filters of events in the sandbox. Senders wait for the result, so a filter that
- * exceeds its limits must not delay the events behind it: it is then paused, and evaluations of it
- * that are still queued end without it.
+ * exceeds its limits must not delay the events behind it: such a filter is paused, and queued
+ * batches that contain it are evaluated without it.
  */
 import { type ExpressionBatch, evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
@@ -45,7 +45,7 @@ export const evaluateFilters =
       timeoutMs: FILTER_TIMEOUT_MS,
     });
 
-/** Returns a result for each expression, or the problem of one that is paused or exceeds its limits. */
+/** Returns one item per expression: its result, or a problem if it is paused or exceeds its limits. */
 export async function evaluateUnlessPaused<Result extends object>(
   { evaluate, now, maxWaitMs }: FilterOptions,
   tenant: string,

@@ -7,8 +7,8 @@ import { type LoadedOutputs, NONE_LOADED, StoredOutput } from "./stored-output.t
 
 /**
  * Loads the stored outputs that the node can read: those of its inputs, and those that it names.
- * Returns no promise if all of them are loaded. Call it until then: meanwhile, further outputs may
- * have been stored and evicted.
+ * Returns a promise unless all of them are loaded. Call it again with the resolved value until it
+ * returns no promise: during the wait, more outputs may have been evicted from memory.
  */
 export function loadForNode(
   execution: Execution,

@@ -1,7 +1,7 @@
 /**
  * Executes runs: those that it claims from the store when they are due, and those that a caller
- * starts here. Both are durable once stored; a deferred start is stored before its first side effect
- * (deferred-start.ts). The claimer claims due runs while there are free slots, executions walk the
+ * starts here. A claimed run is already stored. A started run is stored before it executes or, with a
+ * deferred start (deferred-start.ts), before its first side effect. The claimer claims due runs while there are free slots, executions walk the
  * graphs, the heartbeat renews leases, and waiters resolve when runs have ended.
  */
 import { type Instant, instant } from "../lib/elapsed.ts";

@@ -435,7 +435,7 @@ export interface EventStore {
   listRecentTypes(tenant: string, limit: number): Promise<RecentType[]>;
   /**
    * The number of events received from each of the ascending `times` to the next one. Computed from
-   * `seq`: an event that retention has removed is counted together with the next remaining event.
+   * `seq`: an event that retention has removed counts as received when the next remaining event was.
    * Removed events before the first and after the last remaining event of the range are not counted.
    */
   countReceived(tenant: string, times: readonly number[]): Promise<number[]>;

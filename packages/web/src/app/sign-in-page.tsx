@@ -1,6 +1,6 @@
 /**
- * Sign-in with GitHub, if it is set up, or by the link that the server prints: its code is used up at
- * once and leaves the address.
+ * Sign-in with GitHub, if it is set up, or by the link that the server prints. The page exchanges
+ * the code of the link immediately, and removes it from the address bar.
  */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
@@ -68,7 +68,7 @@ export function SignInPage() {
     if (session === null) wasSignedOut.current = true;
     if (!session) return;
     if (PAGES_OF_HUB.test(returnTo)) location.replace(returnTo);
-    // A link that was used before does not end the session.
+    // The code of a used link is rejected, but an existing session is still valid.
     else if (wasSignedOut.current || isRejected) navigate(returnTo, { replace: true });
   }, [session, isRejected, returnTo, navigate]);
   const isBusy = isIdle ? hadCode : !isError;

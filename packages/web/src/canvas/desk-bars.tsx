@@ -47,7 +47,7 @@ export function EditBar({
   onCopy,
   onPaste,
 }: {
-  /** Undefined unless the panel of a selected node is closed. */
+  /** Set only if a node is selected and its panel is closed. */
   onEdit: (() => void) | undefined;
   onAdd: () => void;
   onFind: () => void;
@@ -93,7 +93,7 @@ const Key = ({ children }: { children: string }) => (
   </span>
 );
 
-/** A flow without nodes says how one begins. */
+/** Shown if the flow has no nodes: explains how to begin. */
 export function EmptyDesk({ onAdd }: { onAdd: (type: string) => void }) {
   const triggers = [...registry.values()].filter(({ kind }) => kind === "trigger");
   return (

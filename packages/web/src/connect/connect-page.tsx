@@ -35,8 +35,8 @@ function ConnectBySignIn() {
       command={`claude mcp add --transport http signalbox ${url}`}
     >
       Add this address to an agent that supports OAuth. In Claude Code, enter /mcp afterwards. It
-      opens this hub in your browser, where you allow it. The agent then gets your inbox: tools to
-      list, read, wait for, claim and replay events.
+      opens this hub in your browser, where you allow the access. The agent then gets your inbox:
+      tools to list, read, wait for, claim and replay events.
     </EmptyState>
   );
 }

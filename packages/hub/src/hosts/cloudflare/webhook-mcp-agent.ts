@@ -8,8 +8,8 @@ import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
 
 /**
- * `tenant-{tenant}`: serves tokens that open several tenants: `/mcp`, `/events` and their subscriptions.
- * It reads the stores of the tenants, which notify it of new events.
+ * The object `tenant-{tenant}`. Serves `/mcp`, `/events` and subscriptions for tokens with access to
+ * several tenants; the first of them is in its name. The stores of the tenants notify it of new events.
  */
 export class WebhookMcpAgent extends HubObject {
   #notices!: ReturnType<typeof createListeners>;
@@ -30,12 +30,12 @@ export class WebhookMcpAgent extends HubObject {
     return super.fetch(request);
   }
 
-  /** Called by the store of the tenant, when its data is deleted. */
+  /** Deletes the tables of an earlier Worker. Called by the store of a tenant whose data is deleted. */
   async deleteEarlierTables(): Promise<void> {
     dropEarlierTables(this.ctx.storage);
   }
 
-  /** Called by a store. False if this object was evicted, and no client waits for events. */
+  /** Called by a store. Returns false if no client has used this object since it was loaded. */
   async notify(notice: Notice): Promise<boolean> {
     this.#notices.notify([notice]);
     return this.#isUsed || this.ctx.getWebSockets().length > 0;

@@ -56,7 +56,7 @@ export function callbackTokensContract(it: It): void {
     expect(await again.findCallbackToken("two", START)).toBeUndefined();
   });
 
-  it("expire when another one is confirmed; unconfirmed and rejected ones too", async ({
+  it("expire when another one is confirmed, even if they were never confirmed or were rejected", async ({
     store,
   }) => {
     const { a, b } = await subscribe(store);
@@ -108,7 +108,7 @@ export function callbackTokensContract(it: It): void {
     expect(await valid(START + DAY)).toBe(1);
   });
 
-  it("of a connection expire when the server uses others for all their wanted types", async ({
+  it("of a connection expire when newer ones are confirmed for each of their types that is wanted", async ({
     store,
   }) => {
     const { a, b } = await subscribe(store);
@@ -179,7 +179,7 @@ export function callbackTokensContract(it: It): void {
     expect(await store.findCallbackToken("lost 10", START + DAY + 40)).toBeUndefined();
   });
 
-  it("are gone with their subscription, or if of a connection, with its last active one", async ({
+  it("are removed with their subscription; those of a connection, with its last active subscription", async ({
     store,
   }) => {
     const { flow, a, b } = await subscribe(store);

@@ -70,9 +70,9 @@ export function createConversation(options: ConversationOptions): Conversation {
   let step: "ask" | "call" | "check" | "finish" = "ask";
   let calls: readonly ModelCall[] = [];
   let failure: Permanent | undefined;
-  /** Asks for another result, after the failure of an invalid one. */
+  /** Set if the conversation failed because of an invalid result: `resume` then asks for another. */
   let repairAgain: (() => void) | undefined;
-  /** What was used before the limits started. */
+  /** The usage before the last `resume`, which does not count towards the limits. */
   let before = { turns: 0, tokens: 0, ms: 0 };
 
   const usedTokens = () => usage.input_tokens + usage.output_tokens;
