@@ -121,7 +121,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL", "workerd"])("events, on %s", (ba
     ).json.id;
     await api.expect(200, "POST", `/api/flows/${circle}/publish`);
     await sendEvent(api, {}, "push");
-    const reason = "it fired on its own flow's events more than 2 times a minute";
+    const reason = "the trigger fired on its own flow's events more than 2 times a minute";
     await vi.waitFor(async () => {
       const { warnings } = (await api.expect(200, "GET", `/api/flows/${circle}`)).json;
       expect(warnings).toMatchObject([{ code: "breaker_tripped", nodeId: "rained" }]);

@@ -6,11 +6,11 @@ import { LargeJson } from "./large-json.ts";
 
 const bytesOf = (value: Json): number => new TextEncoder().encode(JSON.stringify(value)).byteLength;
 
-test("measures any value as JSON, with escapes and in bytes", () => {
+test("measures the JSON of any value in bytes, including escapes", () => {
   fc.assert(
-    fc.property(fc.jsonValue({ stringUnit: "binary" }), (given) => {
-      const value = given as Json;
-      // One more for each array and object.
+    fc.property(fc.jsonValue({ stringUnit: "binary" }), (generated) => {
+      const value = generated as Json;
+      // `jsonBytes` counts one comma too many in each array and object.
       const containers = JSON.stringify(value).match(/[[{]/g)?.length ?? 0;
       const measured = jsonBytes(value, Infinity);
       expect(measured).toBeGreaterThanOrEqual(bytesOf(value));
@@ -35,11 +35,11 @@ test("stops when the size exceeds the maximum", () => {
   const bytes = jsonBytes({ many }, 16_000_000);
   expect(bytes).toBeGreaterThan(16_000_000);
   expect(bytes).toBeLessThan(20_000_000);
-  // All of it would take minutes.
+  // Measuring the whole value would take minutes.
   expect(performance.now() - startedAt).toBeLessThan(20_000);
 });
 
-test("measures a value once that occurs often", () => {
+test("measures a value only once if it occurs several times", () => {
   let reads = 0;
   const value = new Proxy(Array<Json>(1_000).fill("x"), {
     get: (list, name) => {

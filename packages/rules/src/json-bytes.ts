@@ -1,35 +1,35 @@
-/** The size of values as JSON in UTF-8, without serializing them. */
+/** Computes the size of values as JSON in UTF-8, without serializing them. */
 import { LargeJson, type MixedJson, type MixedObject } from "./large-json.ts";
 
 const encoder = new TextEncoder();
 
-/** The size of values above this is kept, so that it is measured once. */
-const SHORT = 1_000;
+/** The sizes of smaller values are not cached: measuring them again is fast. */
+const MIN_CACHED_BYTES = 1_000;
 
 export const textBytes = (text: string): number => encoder.encode(text).byteLength;
 
-/** The sizes of longer values that were measured before: templates can refer to a value many times. */
-export type KnownSizes = Map<MixedJson, number>;
+/** A template can refer to one value many times, so the sizes of values are cached. */
+export type SizeCache = Map<MixedJson, number>;
 
 /**
- * Stops when the size exceeds `max`, and measures a value that occurs several times once. The size is
- * a few bytes too large for members that are undefined. Calls `onLarge` for each `LargeJson`.
+ * Stops when the size exceeds `max`, and calls `onLarge` for each `LargeJson`. The result is slightly
+ * too large: it includes a comma after the last member, and members that are undefined.
  */
 export function jsonBytes(
   value: MixedJson | undefined,
   max: number,
   onLarge?: (large: LargeJson) => void,
-  known: KnownSizes = new Map(),
+  cache: SizeCache = new Map(),
 ): number {
   if (typeof value === "number") return String(value).length;
   if (value === undefined || value === null || typeof value === "boolean")
     return value === false ? 5 : 4;
-  if (typeof value === "string" && value.length <= SHORT) return stringBytes(value);
+  if (typeof value === "string" && value.length <= MIN_CACHED_BYTES) return stringBytes(value);
   if (value instanceof LargeJson) onLarge?.(value);
-  const measured = known.size > 0 ? known.get(value) : undefined;
-  if (measured !== undefined) return measured;
-  const bytes = measure(value, max, onLarge, known);
-  if (bytes > SHORT) known.set(value, bytes);
+  const cached = cache.size > 0 ? cache.get(value) : undefined;
+  if (cached !== undefined) return cached;
+  const bytes = measure(value, max, onLarge, cache);
+  if (bytes > MIN_CACHED_BYTES) cache.set(value, bytes);
   return bytes;
 }
 
@@ -37,11 +37,11 @@ function measure(
   value: string | LargeJson | readonly MixedJson[] | MixedObject,
   max: number,
   onLarge: ((large: LargeJson) => void) | undefined,
-  known: KnownSizes,
+  cache: SizeCache,
 ): number {
   const isLarge = value instanceof LargeJson;
-  if (!isLarge && typeof value !== "string") return membersBytes(value, max, onLarge, known);
-  // It has at least one byte per character.
+  if (!isLarge && typeof value !== "string") return membersBytes(value, max, onLarge, cache);
+  // Each character has at least one byte, so the size exceeds `max` too.
   if (value.length > max) return value.length;
   return isLarge ? textBytes(value.text) : stringBytes(value);
 }
@@ -50,11 +50,11 @@ function membersBytes(
   value: readonly MixedJson[] | MixedObject,
   max: number,
   onLarge: ((large: LargeJson) => void) | undefined,
-  known: KnownSizes,
+  cache: SizeCache,
 ): number {
   let bytes = 2;
   const add = (item: MixedJson | undefined) => {
-    bytes += 1 + jsonBytes(item, max - bytes, onLarge, known);
+    bytes += 1 + jsonBytes(item, max - bytes, onLarge, cache);
   };
   if (Array.isArray(value)) {
     for (const item of value) {
@@ -82,10 +82,10 @@ function stringBytes(text: string): number {
     else if (code >= 0x80) {
       if (code < 0x800) bytes += 1;
       else if (!isSurrogate(code)) bytes += 2;
-      else if (code < FIRST_LOW && isLow(text.charCodeAt(at + 1))) {
-        bytes += 2; // a pair has four bytes
+      else if (code < FIRST_LOW_SURROGATE && isLowSurrogate(text.charCodeAt(at + 1))) {
+        bytes += 2; // a surrogate pair has four bytes
         at += 1;
-      } else bytes += 5; // a single one is escaped
+      } else bytes += 5; // a lone surrogate is escaped, such as \ud83d
     }
   }
   return bytes;
@@ -93,8 +93,8 @@ function stringBytes(text: string): number {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** Backspace, tab, line feed, form feed, carriage return. */
+/** Backspace, tab, line feed, form feed and carriage return: their escapes have two characters. */
 const SHORT_ESCAPES: readonly number[] = [8, 9, 10, 12, 13];
-const FIRST_LOW = 0xdc00;
+const FIRST_LOW_SURROGATE = 0xdc00;
 const isSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdfff;
-const isLow = (code: number): boolean => code >= FIRST_LOW && code <= 0xdfff;
+const isLowSurrogate = (code: number): boolean => code >= FIRST_LOW_SURROGATE && code <= 0xdfff;

@@ -18,7 +18,7 @@ it("parses JSON unless it is large", () => {
   expect(large).toHaveLength(text.length);
 });
 
-it("writes large values at any level as they are", () => {
+it("copies the text of large values at any level", () => {
   const large = new LargeJson('{"not": [ "parsed" ]}');
   const value = {
     trigger: large,
@@ -35,6 +35,6 @@ it("writes large values at any level as they are", () => {
   expect(writeJson({ a: [1, "b"], c: undefined })).toBe('{"a":[1,"b"]}');
 });
 
-it("cannot be written by accident", () => {
+it("makes JSON.stringify throw, so that large JSON is not written by accident", () => {
   expect(() => JSON.stringify({ a: new LargeJson("[]") })).toThrow("writeJson");
 });

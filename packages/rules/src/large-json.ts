@@ -1,14 +1,14 @@
 /**
  * Large JSON stays text in the thread that serves requests: parsing it, or reading the parsed value,
- * could block the thread for seconds. What must look inside runs in the sandbox. See
+ * could block the thread for seconds. Code that must read a large value runs in the sandbox. See
  * docs/decisions/0021-large-values-stay-text.md.
  */
 import { isObject, type Json } from "./json.ts";
 
-/** JSON with more bytes, or a text with more characters, is large. */
+/** JSON with more bytes is large. Code that has the JSON as a string compares its length instead. */
 export const LARGE_BYTES = 256 * 1024;
 
-/** The text of JSON that is not parsed. `parseUnlessLarge` creates it, so that it is never small. */
+/** JSON that is not parsed, because it is large. */
 export class LargeJson {
   readonly text: string;
 
@@ -45,24 +45,25 @@ export const parseUnlessLarge = (text: string): MaybeLarge =>
     ? new LargeJson(text)
     : (JSON.parse(text) as Json);
 
-/** Parses also large JSON. Only for results of the hub's own programs, whose size it limits. */
-export const parsed = (value: MaybeLarge): Json =>
+/** Use this only for values whose size the hub limits: parsing blocks the thread. */
+export const parseIfLarge = (value: MaybeLarge): Json =>
   value instanceof LargeJson ? (JSON.parse(value.text) as Json) : value;
 
-/** Like `JSON.stringify`. Writes large values as they are; a value without any is not slower. */
+/** Like `JSON.stringify`, but accepts large values, and copies their text. */
 export function writeJson(value: MixedJson): string {
   try {
+    // Most values contain no large ones, and `JSON.stringify` is the fastest for them.
     return JSON.stringify(value);
   } catch (error) {
     if (!(error instanceof HasLargeJson)) throw error;
-    return join(value);
+    return writeMixed(value);
   }
 }
 
-const join = (value: MixedJson): string =>
-  value instanceof LargeJson ? value.text : writeMembers(value, join);
+const writeMixed = (value: MixedJson): string =>
+  value instanceof LargeJson ? value.text : writeMembers(value, writeMixed);
 
-/** Like `JSON.stringify`, with `write` for the items of an array and the members of an object. */
+/** Like `JSON.stringify`, but calls `write` for each item of an array and each member of an object. */
 export function writeMembers(
   value: Exclude<MixedJson, LargeJson>,
   write: (member: MixedJson) => string,

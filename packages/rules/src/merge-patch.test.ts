@@ -15,17 +15,17 @@ it.each<[JsonObject, JsonObject, JsonObject]>([
   [{ a: [{ b: "c" }] }, { a: [1] }, { a: [1] }],
   [{ e: null }, { a: 1 }, { e: null, a: 1 }],
   [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
-])("merges into %j the patch %j", (target, patch, merged) => {
+])("merges into the target %j the patch %j", (target, patch, merged) => {
   expect(mergePatch(target, patch)).toEqual(merged);
 });
 
-it("sets no prototype", () => {
+it("sets a member __proto__ as a property, not as the prototype", () => {
   const merged = mergePatch({}, JSON.parse('{"__proto__":{"x":1}}'));
   expect(Object.keys(merged)).toEqual(["__proto__"]);
   expect(Object.getPrototypeOf(merged)).toBe(Object.prototype);
 });
 
-it("changes neither the target nor the patch, and repeats without a further change", () => {
+it("is idempotent, and changes neither the target nor the patch", () => {
   const object = fc.dictionary(
     fc.constantFrom("a", "b", "c"),
     fc.jsonValue({ maxDepth: 3 }),

@@ -1,4 +1,4 @@
-/** JSON Merge Patch, RFC 7396. The nesting of the patch must be limited: the function is recursive. */
+/** JSON Merge Patch, RFC 7396. Recursive: the caller must limit the nesting of the patch. */
 import { isObject, type JsonObject } from "./json.ts";
 
 /** Merges objects at every level. A null removes the field; every other value replaces the field. */

@@ -7,15 +7,15 @@ import { writeShared } from "./write-shared.ts";
 test("writes any JSON like JSON.stringify", () => {
   const long = "\u2028ü\n".repeat(LARGE_BYTES / 4);
   fc.assert(
-    fc.property(fc.jsonValue(), (any) => {
-      const value = { any, twice: [any, { long, none: undefined }, long], again: any } as Json;
+    fc.property(fc.jsonValue(), (json) => {
+      const value = { json, list: [json, { long, none: undefined }, long], again: json } as Json;
       expect(writeShared(value)).toBe(JSON.stringify(value));
     }),
     { numRuns: 20 },
   );
 });
 
-test("writes a value once that occurs often", () => {
+test("serializes a value only once if it occurs several times", () => {
   const list = Array.from({ length: 85_000 }, () => []);
   const text = "x".repeat(250_000);
   const value = {
@@ -31,7 +31,7 @@ test("writes a value once that occurs often", () => {
   expect(characters).toBeLessThan(800_000);
 });
 
-test("writes large JSON as it is", () => {
+test("copies the text of large JSON", () => {
   const large = new LargeJson(`[ "${"x".repeat(LARGE_BYTES)}" ]`);
   expect(writeShared({ a: [large, 1] })).toBe(`{"a":[${large.text},1]}`);
 });

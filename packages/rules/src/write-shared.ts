@@ -1,25 +1,30 @@
-import { jsonBytes, type KnownSizes } from "./json-bytes.ts";
+import { jsonBytes, type SizeCache } from "./json-bytes.ts";
 import { LargeJson, type MixedJson, writeJson, writeMembers } from "./large-json.ts";
 
-/** Members are written one by one if they are longer on average: below, `JSON.stringify` is faster. */
-const LONG = 100;
+/**
+ * The members of an array or object are written separately only if they have more bytes on average.
+ * For short members, one call of `JSON.stringify` is faster.
+ */
+const MIN_AVERAGE_BYTES = 100;
 
 const isContainer = (value: MixedJson) => typeof value === "object" && value !== null;
 
 /**
  * Like `writeJson`, for values in which long parts occur several times, such as a config with many
- * references to one value: it writes each part once. Pass the same `texts` to share more.
+ * references to one value. It serializes each long part once, and caches the JSON in `texts`. Several
+ * calls can share one cache.
  */
 export function writeShared(value: MixedJson, texts = new Map<MixedJson, string>()): string {
-  const sizes: KnownSizes = new Map();
+  const sizes: SizeCache = new Map();
   const write = (part: MixedJson): string => {
     if (part instanceof LargeJson) return part.text;
-    const known = texts.get(part);
-    if (known !== undefined) return known;
+    const cached = texts.get(part);
+    if (cached !== undefined) return cached;
     const bytes = jsonBytes(part, Number.POSITIVE_INFINITY, undefined, sizes);
-    // Only the sizes of long parts are kept.
+    // `jsonBytes` caches only the sizes of long parts.
     if (!sizes.has(part)) return writeJson(part);
-    const hasLongMembers = isContainer(part) && bytes > LONG * Object.keys(part).length;
+    const hasLongMembers =
+      isContainer(part) && bytes > MIN_AVERAGE_BYTES * Object.keys(part).length;
     const text = hasLongMembers ? writeMembers(part, write) : writeJson(part);
     texts.set(part, text);
     return text;

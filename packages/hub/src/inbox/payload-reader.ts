@@ -3,7 +3,7 @@
  * copied or sliced, and what must look inside runs in the sandbox.
  */
 import type { Evaluate, Program } from "@signalbox/rules/flows/evaluation.ts";
-import { LARGE_BYTES, LargeJson, parsed, writeJson } from "@signalbox/rules/large-json.ts";
+import { LARGE_BYTES, LargeJson, parseIfLarge, writeJson } from "@signalbox/rules/large-json.ts";
 import { parsePath } from "@signalbox/rules/match/path.ts";
 import type {
   PartRequest,
@@ -96,7 +96,7 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
     const payload = await load(event, stored);
     if (!(payload instanceof LargeJson)) return readPart({ value: payload }, request);
     const part = await readInSandbox(tenant, { language: "payload-part", ...request }, payload);
-    return (parsed(part) as unknown as PayloadPart | null) ?? undefined;
+    return (parseIfLarge(part) as unknown as PayloadPart | null) ?? undefined;
   }
 
   async function readJson(event: EventRow): Promise<string | Uint8Array> {

@@ -4,7 +4,7 @@
  */
 import type { Evaluate, WebhookToRead } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { parsed } from "@signalbox/rules/large-json.ts";
+import { parseIfLarge } from "@signalbox/rules/large-json.ts";
 import type { Summary } from "../store/store.ts";
 import { checkSentAt } from "./check-signature.ts";
 import { MAX_ID, MAX_TYPE, textProblem } from "./check-text.ts";
@@ -99,7 +99,7 @@ export async function readLargeWebhook(
     { tenant: queue, signal: new AbortController().signal, maxWaitMs: READ_WAIT_MS },
   );
   if ("error" in result) return rejectUnread(result);
-  const { outcome, read } = parsed(result.output) as unknown as SandboxResult;
+  const { outcome, read } = parseIfLarge(result.output) as unknown as SandboxResult;
   if (!read) return outcome as IngestOutcome;
   const { events, installation, skipsQuota } = read;
   return { events, installation: () => installation ?? undefined, skipsQuota: () => skipsQuota };

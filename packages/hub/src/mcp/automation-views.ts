@@ -1,6 +1,6 @@
 /** What the tools for automations, runs and connections return. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import { type MaybeLarge, parsed, writeJson } from "@signalbox/rules/large-json.ts";
+import { type MaybeLarge, parseIfLarge, writeJson } from "@signalbox/rules/large-json.ts";
 import { z } from "zod";
 import { TRIGGER_KINDS } from "../apps/automation-graph.ts";
 import type { Automation } from "../apps/automation-view.ts";
@@ -150,7 +150,7 @@ const MAX_CHARS = 4000;
 /** A large value as the beginning of its JSON, so that a run fits in the context of a model. */
 function shorten(value: MaybeLarge): Json {
   const text = writeJson(value);
-  if (text.length <= MAX_CHARS) return parsed(value);
+  if (text.length <= MAX_CHARS) return parseIfLarge(value);
   return { truncated: true, chars: text.length, json: text.slice(0, MAX_CHARS) };
 }
 

@@ -5,7 +5,7 @@ import type { Scope } from "@signalbox/rules/flows/render.ts";
 import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import { testNode } from "@signalbox/rules/flows/test-flow.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { parsed } from "@signalbox/rules/large-json.ts";
+import { parseIfLarge } from "@signalbox/rules/large-json.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { MASK } from "../lib/mask.ts";
@@ -179,7 +179,7 @@ describe("the time limit", () => {
   const code = { language: "javascript", code: "", data: {}, timeoutMs: 1, memoryMb: 1 } as const;
   const evaluating: Run = async ({ evaluate }) => {
     const evaluated = await evaluate(code);
-    return { output: "output" in evaluated ? parsed(evaluated.output) : null };
+    return { output: "output" in evaluated ? parseIfLarge(evaluated.output) : null };
   };
   const createQueue = () => {
     const called = Promise.withResolvers<Parameters<Evaluate>[1]>();

@@ -4,7 +4,7 @@
  */
 import { partItem } from "@signalbox/rules/flows/step-part.ts";
 import type { Json } from "@signalbox/rules/json.ts";
-import { type MaybeLarge, parsed } from "@signalbox/rules/large-json.ts";
+import { type MaybeLarge, parseIfLarge } from "@signalbox/rules/large-json.ts";
 import type { Mask } from "../lib/mask.ts";
 import type { RunError, WrittenStep } from "../store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
@@ -75,7 +75,7 @@ export function createParts(
       if (recorded) {
         const { omitted, attempt } = recorded;
         const output = omitted ? await loadOutput({ node_id, item, attempt }) : recorded.output;
-        return parsed(output as MaybeLarge);
+        return parseIfLarge(output as MaybeLarge);
       }
       signal.throwIfAborted();
       if (open.has(item)) throw new Error(`The part ${part} of this step is already running.`);
@@ -103,7 +103,7 @@ export function createParts(
           throw new ExecutionAborted();
         },
       );
-      return parsed(output);
+      return parseIfLarge(output);
     },
 
     endAttempt(error) {

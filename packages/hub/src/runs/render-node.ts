@@ -13,7 +13,7 @@ import {
   type Selected,
 } from "@signalbox/rules/flows/render.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { type LargeJson, type MixedObject, parsed } from "@signalbox/rules/large-json.ts";
+import { type LargeJson, type MixedObject, parseIfLarge } from "@signalbox/rules/large-json.ts";
 import { MAX_VALUE_BYTES } from "./mask-value.ts";
 
 type Evaluates = (evaluation: Evaluation) => Promise<EvaluationResult>;
@@ -62,7 +62,7 @@ async function select(
     });
   }
   const { parts = [] } = result;
-  const reached = parsed(result.output) as number[];
+  const reached = parseIfLarge(result.output) as number[];
   return new Map(
     [...paths.keys()].map((key, nth) => [key, { value: parts[nth], reached: reached[nth] ?? 0 }]),
   );

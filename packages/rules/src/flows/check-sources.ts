@@ -4,9 +4,9 @@
  * and servers describe their triggers incompletely.
  */
 import type { Json, JsonObject } from "../json.ts";
+import { looselyEquals } from "../match/loosely-equals.ts";
 import { readParam } from "../match/param.ts";
 import { parsePath } from "../match/path.ts";
-import { same } from "../match/same.ts";
 import {
   connectionWarning,
   listNames,
@@ -143,7 +143,7 @@ function enumProblem(schema: JsonObject, given: Json): string | undefined {
   if (!allowed || test === "any" || "problem" in test || !["eq", "ne", "in"].includes(test.op))
     return undefined;
   const values = Array.isArray(test.value) ? test.value : [test.value];
-  const others = values.filter((value) => !allowed.some((one) => same(one, value)));
+  const others = values.filter((value) => !allowed.some((one) => looselyEquals(one, value)));
   if (others.length === 0) return undefined;
   const show = (list: readonly Json[]) => listNames(list.map((value) => JSON.stringify(value)));
   return `${show(others)} is not one of ${show(allowed)}`;

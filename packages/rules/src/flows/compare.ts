@@ -4,7 +4,7 @@
  */
 import type { Json } from "../json.ts";
 import { jsonBytes } from "../json-bytes.ts";
-import { type MixedJson, parsed } from "../large-json.ts";
+import { type MixedJson, parseIfLarge } from "../large-json.ts";
 import { holds, type Operator } from "../match/operators.ts";
 import { Permanent } from "./errors.ts";
 import type { NodeContext } from "./node-type.ts";
@@ -28,7 +28,7 @@ export async function compareAll(
   if (isCheap(comparisons)) return runComparisons(comparisons as readonly ParsedComparison[]);
   const data = comparisons as readonly object[] as MixedJson;
   const result = await evaluate({ language: "comparisons", timeoutMs: TIMEOUT_MS, data });
-  if ("output" in result) return parsed(result.output) as boolean[][];
+  if ("output" in result) return parseIfLarge(result.output) as boolean[][];
   throw new Permanent(`The comparison ${result.message}. Compare a smaller value.`, {
     code: result.error === "code_timeout" ? "comparison_timeout" : "comparison_failed",
   });

@@ -3,7 +3,7 @@
  * expression is evaluated separately, so that only the slow ones fail.
  */
 import type { Json } from "../json.ts";
-import { parsed } from "../large-json.ts";
+import { parseIfLarge } from "../large-json.ts";
 import type { Evaluation, EvaluationResult } from "./evaluation.ts";
 
 export type ExpressionBatch = Extract<Evaluation, { expressions: readonly string[] }>;
@@ -29,7 +29,7 @@ export async function evaluateBatch<Result>(
 ): Promise<(Result | Overrun | Skipped)[]> {
   const { expressions } = batch;
   const whole = await evaluate(batch);
-  if ("output" in whole) return parsed(whole.output) as Json[] as Result[];
+  if ("output" in whole) return parseIfLarge(whole.output) as Json[] as Result[];
   if (expressions.length === 1) return [overrun(whole.message)];
   const results: (Result | Overrun | Skipped)[] = [];
   let overruns = 0;
@@ -42,7 +42,7 @@ export async function evaluateBatch<Result>(
       continue;
     }
     const one = await evaluate({ ...batch, expressions: [expression] });
-    if ("output" in one) results.push((parsed(one.output) as Json[])[0] as Result);
+    if ("output" in one) results.push((parseIfLarge(one.output) as Json[])[0] as Result);
     else {
       overruns += 1;
       results.push(overrun(one.message));

@@ -20,7 +20,7 @@ test("warns of each trigger of the draft that was stopped, with the time and the
       code: "breaker_tripped",
       nodeId: "n1",
       message: expect.stringMatching(
-        /^Trigger 'On rain' was stopped at 12:03 UTC: it fired on its own flow's events more than 30 times a minute\./,
+        /^Trigger 'On rain' was stopped at 12:03 UTC: the trigger fired on its own flow's events more than 30 times a minute\./,
       ),
     },
   ]);

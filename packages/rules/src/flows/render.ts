@@ -3,7 +3,7 @@
  * by `select` in the sandbox before the config is rendered again.
  */
 import type { JsonObject } from "../json.ts";
-import { jsonBytes, type KnownSizes } from "../json-bytes.ts";
+import { jsonBytes, type SizeCache } from "../json-bytes.ts";
 import { memberOf } from "../json-member.ts";
 import { LargeJson, type MixedJson, type MixedObject } from "../large-json.ts";
 import { isWithin } from "../match/path.ts";
@@ -49,7 +49,7 @@ const MAX_TEXT_CHARACTERS = 8_000_000;
 
 /** Composes the texts of one config. Measures and writes a value once, however often it is used. */
 function createTexts() {
-  const sizes: KnownSizes = new Map();
+  const sizes: SizeCache = new Map();
   const written = new Map<MixedJson, string>();
   let left = MAX_TEXT_CHARACTERS;
   return {

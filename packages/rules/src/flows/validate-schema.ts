@@ -6,7 +6,7 @@
  */
 import { format, type Schema, Validator } from "@cfworker/json-schema";
 import type { Json, JsonSchema } from "../json.ts";
-import { type MaybeLarge, parsed } from "../large-json.ts";
+import { type MaybeLarge, parseIfLarge } from "../large-json.ts";
 import type { Evaluation, EvaluationResult } from "./evaluation.ts";
 import { isDeeperThan } from "./model.ts";
 import { describeErrors, type SchemaError } from "./schema-errors.ts";
@@ -137,4 +137,4 @@ async function validateInSandbox(
 }
 
 const readErrors = (output: MaybeLarge): (SchemaError | undefined)[] =>
-  (parsed(output) as unknown as (SchemaError | null)[]).map((error) => error ?? undefined);
+  (parseIfLarge(output) as unknown as (SchemaError | null)[]).map((error) => error ?? undefined);

@@ -6,7 +6,7 @@ test.each([
   ["loops", 30, /more than 30 times a minute.* raise SIGNALBOX_MAX_LOOPS/],
   ["loops", 0, /may not fire on its own flow's events.* raise SIGNALBOX_MAX_LOOPS/],
 ] as const)(
-  "the message for %s with the limit %i states the cause and the fix",
+  "tripMessage states the cause and the fix for the limit %s of %i",
   (limit, max, message) => {
     expect(tripMessage({ limit, max })).toMatch(message);
   },

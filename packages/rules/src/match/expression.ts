@@ -1,6 +1,6 @@
 /**
  * Parses and evaluates JSONata. Both can take unbounded time, so this code runs only inside an
- * evaluator, which enforces a deadline: see flows/evaluation.ts.
+ * evaluator, which enforces a deadline or a step budget: see flows/evaluation.ts.
  */
 import jsonata from "jsonata";
 import type { Json } from "../json.ts";
@@ -9,10 +9,10 @@ const compiled = new Map<string, jsonata.Expression>();
 const MAX_COMPILED = 200;
 /** An expression that takes longer to parse has a large syntax tree, and is not cached. */
 const MAX_CACHED_COMPILE_MS = 2;
-/** Limited because messages are stored with verdicts and steps. */
+/** Messages are limited because they are stored with verdicts and steps. */
 const MAX_MESSAGE_CHARACTERS = 1000;
 
-/** Throws JSONata's own errors: see `describeError`. */
+/** Throws JSONata's own errors, which `describeError` converts to messages. */
 export function compileExpression(text: string): jsonata.Expression {
   const cached = compiled.get(text);
   if (cached) return cached;
@@ -24,14 +24,18 @@ export function compileExpression(text: string): jsonata.Expression {
   return expression;
 }
 
-/** The steps that evaluations may still take, on hosts whose evaluators have no deadline. */
+/** Limits the steps of evaluations on hosts whose evaluators cannot enforce a deadline. */
 export interface StepBudget {
+  /** The number of steps that remain. */
   left: number;
 }
 
 export class StepLimitExceeded extends Error {}
 
-/** Throws `StepLimitExceeded` if the budget ends. Every node of the expression that is evaluated is a step. */
+/**
+ * Throws `StepLimitExceeded` if the evaluation exceeds the budget. The evaluation of each node in the
+ * syntax tree is one step.
+ */
 export async function evaluateExpression(
   text: string,
   data: Json,
@@ -49,12 +53,12 @@ export async function evaluateExpression(
 /** JSONata calls the function that is bound to this symbol before each step. */
 const ON_STEP = Symbol.for("jsonata.__evaluate_entry") as unknown as string;
 
-/** Not cached: the budget belongs to one evaluation. */
+/** The expression is not cached, because its budget belongs to one evaluation. */
 function withBudget(text: string, budget: StepBudget): jsonata.Expression {
   const expression = jsonata(text);
   expression.assign(ON_STEP, () => {
     budget.left -= 1;
-    if (budget.left < 0) throw new StepLimitExceeded("The expression takes too many steps.");
+    if (budget.left < 0) throw new StepLimitExceeded("The expression exceeds the step limit.");
   });
   return expression;
 }

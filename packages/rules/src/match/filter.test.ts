@@ -55,7 +55,7 @@ describe("a filter", () => {
     expect(await filter(text)).toEqual({ problem: expect.stringContaining(message) });
   });
 
-  it("has its error message truncated", async () => {
+  it("returns a truncated error message", async () => {
     const { problem } = (await filter('$error($pad("", 9000, "x"))')) as { problem: string };
     expect(problem.length).toBeLessThan(1100);
   });

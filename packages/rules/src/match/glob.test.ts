@@ -21,19 +21,19 @@ it.each([
   ["abc", "a.c", false],
   ["aXbXc", "a*b*c", true],
   ["mississippi", "*issip*", true],
-])("%j against the pattern %j returns %s", (text, pattern, expected) => {
+])("matching the text %j against the pattern %j returns %s", (text, pattern, expected) => {
   expect(matchesGlob(text, pattern)).toBe(expected);
 });
 
 it("matches the same texts as a regular expression", () => {
-  const piece = fc.constantFrom("a", "b", "*", "?", ".", "(");
+  const character = fc.constantFrom("a", "b", "*", "?", ".", "(");
   const word = fc.array(fc.constantFrom("a", "b", ".", "(", "\n")).map((all) => all.join(""));
   fc.assert(
-    fc.property(fc.array(piece, { maxLength: 8 }), word, (pieces, text) => {
-      const source = pieces.map((one) =>
-        one === "*" ? "[^]*" : one === "?" ? "[^]" : one.replace(/[.(]/, "\\$&"),
+    fc.property(fc.array(character, { maxLength: 8 }), word, (characters, text) => {
+      const source = characters.map((character) =>
+        character === "*" ? "[^]*" : character === "?" ? "[^]" : character.replace(/[.(]/, "\\$&"),
       );
-      expect(matchesGlob(text, pieces.join(""))).toBe(
+      expect(matchesGlob(text, characters.join(""))).toBe(
         new RegExp(`^${source.join("")}$`).test(text),
       );
     }),
@@ -51,7 +51,7 @@ it("matches the same texts as a regular expression if the pieces between stars a
     fc.property(fc.array(piece, { maxLength: 3 }), fc.array(filler), (pieces, fillers) => {
       const pattern = ["", ...pieces, ""].join("*");
       const matching = ["", ...pieces, ""]
-        .map((one, nth) => one.replaceAll("?", "b") + (fillers[nth] ?? ""))
+        .map((piece, index) => piece.replaceAll("?", "b") + (fillers[index] ?? ""))
         .join("");
       const source = pattern.replaceAll("*", "[^]*").replaceAll("?", "[^]");
       for (const text of [matching, matching.slice(1), matching.replace("ab", "ba"), ""])
@@ -61,8 +61,8 @@ it("matches the same texts as a regular expression if the pieces between stars a
 });
 
 it.each([
-  ["many stars", `${"*a".repeat(400)}b`],
-  ["adjacent stars", `${"*".repeat(999)}b`],
+  ["a pattern with many stars", `${"*a".repeat(400)}b`],
+  ["a pattern with adjacent stars", `${"*".repeat(999)}b`],
   ["a long piece", `*${"a".repeat(900)}b*`],
   ["a long piece whose prefix is also its suffix", `*ab${"a".repeat(900)}*`],
   ["a long piece with wildcards", `*${"a?".repeat(450)}b*`],
@@ -70,7 +70,7 @@ it.each([
   expect(matchesGlob("a".repeat(1_000_000), pattern)).toBe(false);
 });
 
-it("returns false if the pattern exceeds the maximum length", () => {
+it("matches no text if the pattern exceeds the maximum length", () => {
   expect(matchesGlob("a", "*".repeat(GLOB_LENGTH))).toBe(true);
   expect(matchesGlob("a", "*".repeat(GLOB_LENGTH + 1))).toBe(false);
 });

@@ -1,29 +1,33 @@
 /**
- * Glob patterns: `*` matches any number of characters, `?` matches one. A translation to a regular
- * expression could take exponential time; this is linear in the length of the text.
+ * Glob patterns: `*` matches any number of characters, `?` matches one. Matching takes linear time in
+ * the length of the text. A translation to a regular expression could take exponential time.
  */
 import { findText } from "./find-text.ts";
 
 /** The maximum length of a pattern. A longer one matches nothing. */
 export const GLOB_LENGTH = 1000;
 
-/** Returns the test of a pattern. Compiling takes time, so a pattern is compiled once for all texts. */
+/**
+ * Returns a function that tests whether a text matches the pattern. Compiling takes time, so use one
+ * function for all texts.
+ */
 export function compileGlob(pattern: string): (text: string) => boolean {
   if (pattern.length > GLOB_LENGTH) return () => false;
-  const [first = "", ...others] = pattern.split("*");
-  const last = others.pop();
-  if (last === undefined)
-    return (text) => text.length === first.length && matchesAt(text, first, 0);
-  const pieces = others.filter((piece) => piece !== "").map(compilePiece);
-  const minLength = pattern.length - others.length - 1;
+  const [prefix = "", ...middlePieces] = pattern.split("*");
+  const suffix = middlePieces.pop();
+  if (suffix === undefined)
+    return (text) => text.length === prefix.length && matchesAt(text, prefix, 0);
+  const pieces = middlePieces.filter((piece) => piece !== "").map(compilePiece);
+  const stars = middlePieces.length + 1;
+  const minLength = pattern.length - stars;
   return (text) => {
-    const end = text.length - last.length;
-    if (text.length < minLength || !matchesAt(text, first, 0) || !matchesAt(text, last, end))
+    const end = text.length - suffix.length;
+    if (text.length < minLength || !matchesAt(text, prefix, 0) || !matchesAt(text, suffix, end))
       return false;
-    const middle = text.slice(0, end);
-    let from = first.length;
+    const textBeforeSuffix = text.slice(0, end);
+    let from = prefix.length;
     for (const { length, find } of pieces) {
-      const at = find(middle, from);
+      const at = find(textBeforeSuffix, from);
       if (at < 0) return false;
       from = at + length;
     }
@@ -37,7 +41,10 @@ function matchesAt(text: string, piece: string, from: number): boolean {
   return true;
 }
 
-/** Returns the first index at which a piece, the text between two stars, matches; -1 if there is none. */
+/**
+ * A piece is the part of a pattern between two stars. Returns the first index at which the piece
+ * matches the text, or -1.
+ */
 type FindPiece = (text: string, from: number) => number;
 
 function compilePiece(piece: string): { length: number; find: FindPiece } {

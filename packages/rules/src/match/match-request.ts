@@ -1,4 +1,7 @@
-/** Compares triggers with an event in the sandbox, if its payload is large or comparing takes long. */
+/**
+ * Compares triggers with an event inside the sandbox. The hub uses this for large payloads, and for
+ * triggers whose comparison would block the event loop.
+ */
 import type { Json } from "../json.ts";
 import type { StepBudget } from "./expression.ts";
 import { runFilters } from "./filter.ts";
@@ -10,7 +13,7 @@ import {
   type Verdict,
 } from "./match-trigger.ts";
 
-/** The JSON of a request is an expression of the language `match`. */
+/** The sandbox receives the JSON of a request as an expression of the language `match`. */
 export interface MatchRequest {
   trigger: MatchTrigger;
   /** The paths whose values are keys of lanes. */

@@ -96,7 +96,7 @@ describe("params", () => {
     [{ constructor: "x" }, false],
     [{ "a..b": "x" }, false],
     [{ action: { op: "regex", value: "o.*" } }, false],
-  ])("%j match: %s", async (params, matched) => {
+  ])("%j match the event: %s", async (params, matched) => {
     expect((await withParams(params)).matched).toBe(matched);
   });
 

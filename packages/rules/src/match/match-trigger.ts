@@ -61,7 +61,7 @@ export interface Verdict {
   reasons: Reason[];
 }
 
-/** Limits the time for which matching blocks the event loop. The filters do not count. */
+/** Limits the time for which matching blocks the event loop. Filters do not block it. */
 export interface MatchBudget {
   /** The size of the event's payload. */
   bytes: number;
@@ -74,9 +74,9 @@ interface MatchPorts {
 }
 
 /**
- * Returns the verdict for each trigger, or only for the first ones if the others exceed the budget.
- * The filters of the triggers whose other conditions hold are evaluated in one call; there is no call
- * if none of them has a filter.
+ * Returns one verdict for each trigger, in order. If a trigger exceeds the budget, the verdicts end
+ * before that trigger. One call evaluates the filters of all triggers whose other conditions hold;
+ * there is no call if none of these triggers has a filter.
  */
 export async function matchTriggers(
   event: MatchEvent,
@@ -89,18 +89,18 @@ export async function matchTriggers(
     if (!verdict) break;
     verdicts.push(verdict);
   }
-  const filtered = triggers.flatMap(({ filter }, index) =>
-    filter?.trim() && verdicts[index]?.matched ? [{ filter, index }] : [],
+  const filters = triggers.flatMap(({ filter }, triggerIndex) =>
+    filter?.trim() && verdicts[triggerIndex]?.matched ? [{ filter, triggerIndex }] : [],
   );
-  if (filtered.length === 0) return verdicts;
+  if (filters.length === 0) return verdicts;
   const results = await evaluateFilters(
-    filtered.map(({ filter }) => filter),
+    filters.map(({ filter }) => filter),
     filterInput(event),
   );
-  for (const [nth, { index }] of filtered.entries()) {
-    const reason = filterReason(results[nth] as FilterResult);
-    const { reasons } = verdicts[index] as Verdict;
-    verdicts[index] = { matched: reason.holds, reasons: [...reasons, reason] };
+  for (const [filterIndex, { triggerIndex }] of filters.entries()) {
+    const reason = filterReason(results[filterIndex] as FilterResult);
+    const { reasons } = verdicts[triggerIndex] as Verdict;
+    verdicts[triggerIndex] = { matched: reason.holds, reasons: [...reasons, reason] };
   }
   return verdicts;
 }
@@ -119,7 +119,7 @@ const filterReason = (result: FilterResult): Reason =>
         message: `the filter is ${result.holds ? "true" : "not true"}`,
       };
 
-/** Every condition except the filter; undefined if they exceed the budget. */
+/** Checks every condition except the filter. Returns undefined if the params exceed the budget. */
 function matchWithoutFilter(
   event: MatchEvent,
   trigger: MatchTrigger,
@@ -147,23 +147,24 @@ function matchWithoutFilter(
       message: `type is ${show(type)}, wanted ${show(trigger.type)}`,
     });
   for (const [path, param] of Object.entries(trigger.params ?? {})) {
-    if (budget && (budget.isSpent() || exceeds(budget, param))) return undefined;
+    if (budget && (budget.isSpent() || exceedsBudget(budget, param))) return undefined;
     reasons.push(matchParam(data, path, param));
   }
   return verdictOf(reasons);
 }
 
 /**
- * Comparing with objects or lists of them takes time proportional to both sizes. All other params
- * take a few milliseconds for a payload that is not large.
+ * If the value of a param is or contains an object or a nested list, the comparison takes time
+ * proportional to the product of both sizes. All other params take a few milliseconds, because large
+ * payloads are compared in the sandbox.
  */
-function exceeds({ bytes }: MatchBudget, param: Json): boolean {
+function exceedsBudget({ bytes }: MatchBudget, param: Json): boolean {
   const test = readParam(param);
   if (typeof test !== "object" || "problem" in test || !hasObject(test.value)) return false;
   return bytes * JSON.stringify(test.value).length > MAX_COMPARED;
 }
 
-/** 10 ms at worst. */
+/** The product of both sizes. A comparison within this limit takes 10 ms at most. */
 const MAX_COMPARED = 2_500_000;
 
 const isCompound = (value: Json): boolean => typeof value === "object" && value !== null;
@@ -195,14 +196,14 @@ function matchParam(data: Json, path: string, param: Json): Reason {
   if (!parsed) return reason(false, "is not a path such as issue.labels[].name");
   const values = valuesAt(data, parsed);
   const value =
-    Array.isArray(test.value) && test.op === "in" ? showSome(test.value) : show(test.value);
+    Array.isArray(test.value) && test.op === "in" ? showFirst(test.value) : show(test.value);
   const wanted = test.op === "eq" ? value : `${test.op} ${value}`;
-  return reason(holds(test.op, values, test.value), `${showAll(values)}, wanted ${wanted}`);
+  return reason(holds(test.op, values, test.value), `${describeValues(values)}, wanted ${wanted}`);
 }
 
 const MAX_SHOWN_CHARACTERS = 80;
 
-/** Truncated, since verdicts are stored and payloads can be large. */
+/** Truncates the value, because verdicts are stored and payloads can be large. */
 function show(value: Json): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isObject(value)) return "an object";
@@ -212,12 +213,10 @@ function show(value: Json): string {
   return text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}…` : text;
 }
 
-function showAll(values: readonly Json[]): string {
-  if (values.length === 0) return "does not exist";
-  return `is ${showSome(values)}`;
-}
+const describeValues = (values: readonly Json[]): string =>
+  values.length === 0 ? "does not exist" : `is ${showFirst(values)}`;
 
-function showSome(values: readonly Json[]): string {
+function showFirst(values: readonly Json[]): string {
   const shown = values.slice(0, 3).map(show).join(", ");
   return values.length > 3 ? `${shown} and ${values.length - 3} more` : shown;
 }

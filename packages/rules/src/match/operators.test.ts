@@ -46,11 +46,11 @@ it.each<[Operator, Json[], Json, boolean]>([
   ["exists", [], false, true],
   ["exists", [null], "false", true],
   ["exists", ["x"], false, false],
-])("%s on %j with %j returns %s", (op, data, wanted, expected) => {
+])("%s on the values %j with the wanted value %j returns %s", (op, data, wanted, expected) => {
   expect(holds(op, data, wanted)).toBe(expected);
 });
 
-it("never throws", () => {
+it("never throws, for any operator and any values", () => {
   const json = fc.jsonValue() as fc.Arbitrary<Json>;
   fc.assert(
     fc.property(fc.constantFrom(...operators), fc.array(json), json, (op, data, wanted) => {

@@ -31,9 +31,15 @@ describe("a param", () => {
     [{ op: "regex", value: "a" }, "op must be one of eq, ne, in,"],
     [{ op: 1 }, "but is 1"],
     [{ op: "eq", value: 1, extra: 2 }, "unexpected field extra: only op and value are allowed"],
-    [{ op: "in", value: 3 }, "value must be a list for in"],
-    [{ op: "in", value: Array<Json>(1001).fill(1) }, "value must have at most 1000 items for in"],
-    [{ op: "glob", value: "*".repeat(1001) }, "value must have at most 1000 characters for glob"],
+    [{ op: "in", value: 3 }, "value must be a list if op is in"],
+    [
+      { op: "in", value: Array<Json>(1001).fill(1) },
+      "value must have at most 1000 items if op is in",
+    ],
+    [
+      { op: "glob", value: "*".repeat(1001) },
+      "value must have at most 1000 characters if op is glob",
+    ],
   ])("%j is invalid", (param, message) => {
     expect(readParam(param)).toEqual({ problem: expect.stringContaining(message) });
   });
@@ -49,9 +55,9 @@ describe("the schema of params", () => {
     [{ "a..b": 1 }, "a..b", "is not a path"],
     [{ a: { op: "like", value: 1 } }, "a", "op must be one of"],
     [{ a: { op: "glob", value: "*".repeat(1001) } }, "a", "at most 1000 characters"],
-  ])("rejects %j and reports the path %s", (params, name, message) => {
+  ])("rejects %j with an issue at %s", (params, path, message) => {
     const issue = paramsSchema.safeParse(params).error?.issues[0];
-    expect(issue?.path).toEqual([name]);
+    expect(issue?.path).toEqual([path]);
     expect(issue?.message).toContain(message);
   });
 

@@ -1,6 +1,6 @@
 /**
- * A param of a trigger: a plain value, which must be equal, or `{ op, value }`. A blank param matches
- * every event.
+ * A param of a trigger compares a value of the event with a plain value, which must be equal, or with
+ * `{ op, value }`. A blank param matches every event.
  */
 import { z } from "zod";
 import { isObject, type Json } from "../json.ts";
@@ -16,8 +16,8 @@ export interface Test {
 const MAX_LIST_ITEMS = 1000;
 const MAX_PARAMS = 50;
 
-const isOperator = (word: Json | undefined): word is Operator =>
-  operators.some((operator) => operator === word);
+const isOperator = (value: Json | undefined): value is Operator =>
+  operators.some((operator) => operator === value);
 
 const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || (typeof value === "string" && value.trim() === "");
@@ -36,17 +36,17 @@ export function readParam(param: Json): Test | "any" | { problem: string } {
   if (op === "exists") return { op, value: isBlank(value) ? true : (value as Json) };
   if (isBlank(value)) return "any";
   if (op === "glob" && String(value).length > GLOB_LENGTH)
-    return { problem: `value must have at most ${GLOB_LENGTH} characters for glob` };
+    return { problem: `value must have at most ${GLOB_LENGTH} characters if op is glob` };
   if (op !== "in") return { op, value: value as Json };
   // Forms submit a list as a string, such as "red, green".
-  const list = typeof value === "string" ? value.split(",").map((one) => one.trim()) : value;
-  if (!Array.isArray(list)) return { problem: "value must be a list for in" };
+  const list = typeof value === "string" ? value.split(",").map((item) => item.trim()) : value;
+  if (!Array.isArray(list)) return { problem: "value must be a list if op is in" };
   if (list.length > MAX_LIST_ITEMS)
-    return { problem: `value must have at most ${MAX_LIST_ITEMS} items for in` };
+    return { problem: `value must have at most ${MAX_LIST_ITEMS} items if op is in` };
   return list.length === 0 ? "any" : { op, value: list };
 }
 
-/** The params of a trigger, by path into the event's data. */
+/** The params of a trigger. Each name is a path into the event's data. */
 export const paramsSchema = z
   .record(z.string().max(200), z.json())
   .refine(
@@ -55,11 +55,11 @@ export const paramsSchema = z
   )
   .superRefine((params, context) => {
     for (const [path, param] of Object.entries(params)) {
-      const read = readParam(param);
+      const test = readParam(param);
       const problem = !parsePath(path)
         ? "is not a path such as issue.title or issue.labels[].name"
-        : typeof read === "object" && "problem" in read
-          ? read.problem
+        : typeof test === "object" && "problem" in test
+          ? test.problem
           : undefined;
       if (problem) context.addIssue({ code: "custom", path: [path], message: problem });
     }

@@ -9,7 +9,7 @@ const data: Json = {
   list: [[1, 2], [3]],
   nothing: null,
 };
-const at = (text: string) => {
+const readValues = (text: string) => {
   const path = parsePath(text);
   return path && valuesAt(data, path);
 };
@@ -28,7 +28,7 @@ describe("a path", () => {
     ["issue.title.length", []],
     ["issue.constructor", []],
     ["__proto__", []],
-  ])("%s has the values %j", (path, values) => expect(at(path)).toEqual(values));
+  ])("%s has the values %j", (path, values) => expect(readValues(path)).toEqual(values));
 
   it.each(["", ".", "a..b", "a.", "a[", "a[x]", "a[-1]", "a]b", '["open'])("cannot be %j", (text) =>
     expect(parsePath(text)).toBeUndefined(),
@@ -63,6 +63,6 @@ it.each([
   ["headers[0]", ["headers", 0], true],
   ["headers[0]", ["headers", 1], false],
   ["auth.token", ["auth", "user"], false],
-])("%s contains the location %j: %s", (text, keys, isInside) => {
+])("isWithin returns for the path %s and the location %j: %s", (text, keys, isInside) => {
   expect(isWithin(keys, parsePath(text) ?? [])).toBe(isInside);
 });

@@ -25,7 +25,7 @@ export function parsePath(text: string): Path | undefined {
   return path.length > 0 ? path : undefined;
 }
 
-/** All values at a path. A path without `[]` has at most one. */
+/** Returns all values at a path. Without `[]` in the path, there is at most one. */
 export function valuesAt(data: Json, path: Path): Json[] {
   let values = [data];
   for (const step of path)
@@ -39,7 +39,7 @@ export function valuesAt(data: Json, path: Path): Json[] {
   return values;
 }
 
-/** Whether the keys lead to the path or to a value inside it. */
+/** Returns true if `keys` is the location of a value at the path, or of a value inside of it. */
 export const isWithin = (keys: readonly PropertyKey[], path: Path): boolean =>
   path.length <= keys.length &&
   path.every((step, at) => {

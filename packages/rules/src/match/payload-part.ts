@@ -1,9 +1,9 @@
-/** Requests for a part of a payload, and their results. The sandbox reads large payloads. */
+/** Types of requests for a part of a payload, and of their results. The sandbox reads large payloads. */
 import type { Json } from "../json.ts";
 
 export interface PartRequest {
   path?: string | undefined;
-  /** Where to start, in bytes of the JSON. */
+  /** The byte of the JSON at which a slice starts. */
   offset: number;
   maxBytes: number;
 }
@@ -13,13 +13,13 @@ export interface PayloadPart {
   payload: Json;
   /** Whether `payload` is a slice. */
   truncated?: boolean;
-  /** The bytes of the whole JSON. */
+  /** The size of the whole JSON. */
   payload_bytes?: number;
-  /** Where the next slice starts; null after the last. */
+  /** The byte at which the next slice starts; null after the last slice. */
   next_offset?: number | null;
 }
 
 export interface PayloadConditions {
-  /** For each, one of the values at the path must be equal to `value`. */
+  /** A condition is fulfilled if one of the values at its path is equal to its `value`. */
   conditions: readonly { path: string; value: string | number | boolean | null }[];
 }

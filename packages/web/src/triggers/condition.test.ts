@@ -44,7 +44,7 @@ it.each([
   ["issue.labels[].name", "bug", undefined],
   ["issue..title", "x", "is not a path such as issue.title or issue.labels[].name"],
   ["", "x", "is not a path such as issue.title or issue.labels[].name"],
-  ["a", { op: "in", value: 3 }, "value must be a list for in"],
+  ["a", { op: "in", value: 3 }, "value must be a list if op is in"],
 ])("reports what is wrong with %s %j", (path, param, problem) =>
   expect(conditionProblem(path, param)).toBe(problem),
 );

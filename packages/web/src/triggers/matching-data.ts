@@ -1,9 +1,9 @@
 /** The data of a test event that a trigger matches: the server's sample with the wanted values in it. */
 import { isObject, type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
+import { numberOf } from "@signalbox/rules/match/loosely-equals.ts";
 import { holds } from "@signalbox/rules/match/operators.ts";
 import { readParam, type Test } from "@signalbox/rules/match/param.ts";
 import { type Path, parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
-import { numberOf } from "@signalbox/rules/match/same.ts";
 
 export function matchingData(params: JsonObject, sample: JsonObject = {}): JsonObject {
   let data: Json = sample;

@@ -1,6 +1,6 @@
 /** Parses and summarizes the large body of a callback in the sandbox. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
-import { parsed } from "@signalbox/rules/large-json.ts";
+import { parseIfLarge } from "@signalbox/rules/large-json.ts";
 import type { Summary } from "../../store/store.ts";
 import { isRejection, type Rejection } from "../ingest-outcome.ts";
 import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "../reject-unread.ts";
@@ -37,7 +37,7 @@ export async function readLargeCallback(
     { tenant, signal: new AbortController().signal, maxWaitMs: READ_WAIT_MS },
   );
   if ("error" in result) return rejectUnread(result);
-  const read = parsed(result.output) as unknown as SandboxResult;
+  const read = parseIfLarge(result.output) as unknown as SandboxResult;
   if (isRejection(read)) return read;
   const { start, end, ...rest } = read;
   return { ...rest, body: end === 0 ? EMPTY : bytes.subarray(start, end) };

@@ -1,7 +1,7 @@
 /** `--filter PATH=VALUE`: values that the payload must contain, as in the tool `wait_for_event`. */
 import type { Json } from "@signalbox/rules/json.ts";
+import { looselyEquals } from "@signalbox/rules/match/loosely-equals.ts";
 import { type Path, parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
-import { same } from "@signalbox/rules/match/same.ts";
 
 export interface Condition {
   path: Path;
@@ -22,6 +22,6 @@ export function parseCondition(text: string): Condition | undefined {
 export const matchesConditions = (payload: Json, conditions: readonly Condition[]): boolean =>
   conditions.every(({ path, value }) =>
     valuesAt(payload, path).some(
-      (found) => same(found, value) || (found === null && value === "null"),
+      (found) => looselyEquals(found, value) || (found === null && value === "null"),
     ),
   );

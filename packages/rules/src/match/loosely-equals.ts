@@ -10,7 +10,7 @@ export function numberOf(value: Json | undefined): number | undefined {
 }
 
 /** Deep equality, where `"123"` equals 123 and `"true"` equals true. */
-export function same(a: Json, b: Json): boolean {
+export function looselyEquals(a: Json, b: Json): boolean {
   const pairs: [Json, Json][] = [[a, b]];
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {
     const [left, right] = pair;
@@ -26,31 +26,31 @@ export function same(a: Json, b: Json): boolean {
         if (!Object.hasOwn(right, name)) return false;
         pairs.push([left[name] as Json, right[name] as Json]);
       }
-    } else if (!sameScalar(left, right)) return false;
+    } else if (!scalarsLooselyEqual(left, right)) return false;
   }
   return true;
 }
 
-/** Like `many.some((one) => same(value, one))`, but looks up scalars in a set. */
-export function isOneOf(many: readonly Json[]): (value: Json) => boolean {
-  const exact = new Set(many);
-  const numbers = new Set(many.filter((one) => typeof one === "number"));
-  const numbersAsText = new Set(
-    many.map((one) => (typeof one === "string" ? numberOf(one) : undefined)),
+/** Like `list.some((item) => looselyEquals(value, item))`, but looks up scalars in a set. */
+export function isOneOf(list: readonly Json[]): (value: Json) => boolean {
+  const exact = new Set(list);
+  const numbers = new Set(list.filter((item) => typeof item === "number"));
+  const numbersInStrings = new Set(
+    list.map((item) => (typeof item === "string" ? numberOf(item) : undefined)),
   );
-  const compound = many.filter((one) => typeof one === "object" && one !== null);
+  const compound = list.filter((item) => typeof item === "object" && item !== null);
   return (value) => {
     if (exact.has(value)) return true;
     if (typeof value === "boolean") return exact.has(String(value));
-    if (typeof value === "number") return numbersAsText.has(value);
-    if (typeof value !== "string") return compound.some((one) => same(value, one));
+    if (typeof value === "number") return numbersInStrings.has(value);
+    if (typeof value !== "string") return compound.some((item) => looselyEquals(value, item));
     if (value === "true" || value === "false") return exact.has(value === "true");
     const number = numberOf(value);
     return number !== undefined && numbers.has(number);
   };
 }
 
-function sameScalar(a: Json, b: Json): boolean {
+function scalarsLooselyEqual(a: Json, b: Json): boolean {
   if (a === b) return true;
   if (typeof a === "boolean") return b === String(a);
   if (typeof b === "boolean") return a === String(b);
