@@ -1,4 +1,4 @@
-/** The ports that a host provides to the hub, and the settings of the hub. */
+/** The ports and the settings that a host passes to `createHub`. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
@@ -19,15 +19,18 @@ import type { Retention } from "./store/store.ts";
 import type { SweepReason } from "./store/sweeper.ts";
 import type { GithubAppCredentials } from "./tenants/github-app.ts";
 
-/** A host also creates a `LiveConnection` (api/live-streams.ts) for each client of a live stream. */
+/**
+ * The functions of the hub that depend on its host. The host also creates a `LiveConnection`
+ * (api/live-streams.ts) for each client of a live stream.
+ */
 export interface HostPorts {
-  /** For URLs that the operator has configured. */
+  /** Requests URLs that the operator has configured. */
   fetch: typeof fetch;
-  /** For URLs in flows and subscriptions. Rejects private addresses unless the operator allows them. */
+  /** Requests URLs from flows and subscriptions. Rejects private addresses unless the operator allows them. */
   guardedFetch: GuardedFetch;
   /**
-   * `guardedFetch` with the signature of `fetch` and streamed bodies, for the MCP and model client
-   * libraries.
+   * `guardedFetch` with the signature of `fetch` and with streamed bodies, as the client libraries of
+   * MCP, OAuth and models require them.
    */
   guardedWebFetch: WebFetch;
   /** Runs MCP servers as child processes. Undefined if the host or the operator does not allow it. */
@@ -40,11 +43,11 @@ export interface HostPorts {
   sha256Hex: Sha256Hex;
   timers: Timers;
   /**
-   * Only for hosts that evict idle hubs, such as Durable Objects. The hub calls it with the due time
+   * Defined only by hosts that evict idle hubs, such as Cloudflare. The hub calls it with the due time
    * of every timer, as Unix time in milliseconds. The host must start the hub again at that time.
    */
   wakeAt?: (time: number) => void;
-  /** Schedules the group commit and the log lines of webhooks; default `timers.defer`. */
+  /** Schedules the group commit and the log lines of webhooks. Default: `timers.defer`. */
   deferCommit?: Timers["defer"];
   log: Log;
   metrics: HubMetrics;
@@ -53,14 +56,15 @@ export interface HostPorts {
 export interface HubMetrics extends RunMetrics {
   observe(observation: IngestObservation): void;
   /** Called after each group commit with its number of requests. */
-  batch(size: number): void;
-  swept(reason: SweepReason, count: number): void;
-  delivery(outcome: DeliveryOutcome): void;
-  trip(limit: Trip["limit"]): void;
+  observeBatch(size: number): void;
+  /** Counts events that retention has deleted. */
+  countSwept(reason: SweepReason, count: number): void;
+  countDelivery(outcome: DeliveryOutcome): void;
+  countTrip(limit: Trip["limit"]): void;
   /** Counts webhooks that GitHub failed to deliver. */
-  redelivery(outcome: RedeliveryOutcome, count: number): void;
-  /** Called once. The gauges are read for each response of `/metrics`. */
-  watch(gauges: HubGauges): void;
+  countRedeliveries(outcome: RedeliveryOutcome, count: number): void;
+  /** Called once, at the start. The gauges are then read for each response of `/metrics`. */
+  setGauges(gauges: HubGauges): void;
   /** The response body of `/metrics`. */
   text(): Promise<string>;
   contentType: string;
@@ -80,7 +84,7 @@ export interface RedeliveryGauges {
   open: number;
   /** The number of failed webhooks whose redelivery the hub has stopped requesting. */
   given_up: number;
-  /** When the hub last read all new delivery attempts from GitHub, as Unix time in milliseconds; 0: never. */
+  /** When the hub last read all new delivery attempts from GitHub, as Unix time in milliseconds; 0 = never. */
   completedAt: number;
   /** Whether the last check of the delivery attempts ended with an error. */
   lastSweepFailed: boolean;
@@ -95,9 +99,9 @@ export interface GithubSettings {
   app?: GithubAppCredentials | undefined;
   /** Undefined if people cannot sign in with GitHub. */
   client?: { id: string; secret: string } | undefined;
-  /** The name of the App in `{url}/apps/{slug}`. */
+  /** The name of the App in its URL, `{url}/apps/{slug}`. */
   slug?: string | undefined;
-  /** How often the hub checks for webhooks that GitHub failed to deliver; undefined: never. */
+  /** How often the hub checks for webhooks that GitHub failed to deliver; undefined = never. */
   redeliverEveryMs?: number | undefined;
 }
 
@@ -109,9 +113,9 @@ export interface HubSettings {
   publicUrl: string | undefined;
   /** The tenant in the callback URL. Set only if each tenant has its own hub. */
   callbackTenant?: string | undefined;
-  /** More host names that the check of `Host` and `Origin` accepts. */
+  /** Additional host names that the check of `Host` and `Origin` accepts. */
   hosts?: readonly string[];
-  /** The limits of JSON bodies; undefined: the defaults. */
+  /** The limits of JSON bodies; undefined = the defaults. */
   limits?: BodyLimits | undefined;
   /** Whether other machines can reach the hub. */
   isPublic: boolean;
@@ -130,13 +134,13 @@ export interface HubSettings {
   sealKey: Uint8Array;
   /** The secrets of the shared endpoints, by source id. */
   secrets: Record<string, readonly string[]>;
-  /** Accept webhooks of sources that have no secret. */
+  /** Whether the hub accepts webhooks of sources that have no secret. */
   allowUnsigned: boolean;
-  /** Accept GitHub's webhooks from GitHub's addresses only. */
+  /** Whether the hub accepts GitHub's webhooks from GitHub's addresses only. */
   githubAddressesOnly: boolean;
   github: GithubSettings;
   proxy: TrustedProxy | undefined;
-  /** The maximum number of failures per client and second (ingest/rate-limit.ts); 0 = no limits. */
+  /** The maximum number of failed requests per client and second (ingest/rate-limit.ts); 0 = no limits. */
   rateLimit: number;
   /** The maximum number of pending events per tenant; null = no limit. */
   quota: number | null;
@@ -147,11 +151,11 @@ export interface HubSettings {
   keepRunsMs: number;
   /** After this time, GitHub must confirm the memberships of a person again. */
   membershipRecheckMs: number;
-  /** How often retention runs; undefined: the default of the sweeper. */
+  /** How often retention runs; undefined = the default of the sweeper. */
   sweepEveryMs: number | undefined;
-  /** Support MCP Events, a draft, on /mcp, including webhooks to subscribers. */
+  /** Whether `/mcp` supports the draft "MCP Events", including webhooks to subscribers. */
   eventsDraft: boolean;
-  /** Accept `http://` URLs of subscriptions, connections and models, for private networks without certificates. */
+  /** Whether URLs of subscriptions, connections and models may be `http://`, for private networks without certificates. */
   allowHttp: boolean;
   runConcurrency: number;
   runLeaseMs: number;
@@ -159,7 +163,7 @@ export interface HubSettings {
   maxStreams: number;
   /** The maximum total size of the values that a run stores with its steps. */
   maxRunBytes: number;
-  /** The maximum `depth` of a run: how many events and calls may lead to it. */
+  /** The maximum `depth` of a run, which is the number of events and calls that led to it. */
   maxChain: number;
   /** The settings that `GET /api/settings` returns. */
   effectiveSettings?: readonly EffectiveSetting[];

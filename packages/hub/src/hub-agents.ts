@@ -1,4 +1,4 @@
-/** The interfaces for agents: inbox, feed, MCP servers, live streams and outbound webhooks. */
+/** Creates the interfaces for agents: MCP servers, live streams and outbound webhooks. */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { createAuthorizeRequest } from "./api/authorize-request.ts";
 import { createHostCheck } from "./api/host-check.ts";
@@ -36,14 +36,14 @@ export interface HubAgentsOptions {
   settings: HubSettings;
   seal: Seal;
   inbox: Inbox;
-  triggers: Explainer;
+  explainer: Explainer;
   calls: ToolCalls;
   newId: () => string;
   onError: (error: unknown) => void;
 }
 
 export function createHubAgents(options: HubAgentsOptions) {
-  const { store, ports, settings, inbox, triggers, calls, onError } = options;
+  const { store, ports, settings, inbox, explainer, calls, onError } = options;
   const { timers } = ports;
   const { version, keepRunsMs, publicUrl } = settings;
   const authorizer = createAuthorizer({
@@ -82,7 +82,7 @@ export function createHubAgents(options: HubAgentsOptions) {
     return createInboxServer({
       inbox,
       waits,
-      triggers,
+      triggers: explainer,
       moreTools: [...automationTools(automations), ...automationRunTools(automations)],
       store,
       authorizer,
@@ -107,6 +107,7 @@ export function createHubAgents(options: HubAgentsOptions) {
       authorizer,
       version,
       limits: settings.limits,
+      // MCP requires an integer for the `ttl` of a task.
       keepRunsMs: Math.floor(keepRunsMs),
       onError,
     });
@@ -127,8 +128,8 @@ export function createHubAgents(options: HubAgentsOptions) {
     /** Starts the delivery of outbound webhooks. */
     start: () => events?.start(),
     async close() {
-      // First: after this, a client that disconnects no longer cancels its runs, so that other processes
-      // can continue them.
+      // The app servers close first: a client that disconnects afterwards no longer cancels its runs,
+      // so that other processes can continue them.
       await appServers.close();
       live.close();
       await Promise.all([waits.close(), events?.close()]);
@@ -139,13 +140,13 @@ export function createHubAgents(options: HubAgentsOptions) {
 }
 
 function createHubAutomations(options: HubAgentsOptions): Automations {
-  const { store, ports, seal, calls, triggers, newId } = options;
+  const { store, ports, seal, calls, explainer, newId } = options;
   const { timers, evaluate } = ports;
   return createAutomations({
     store,
     flows: createFlows({ store, registry: nodeTypes, evaluate, newId, now: timers.now }),
     calls,
-    triggers,
+    triggers: explainer,
     connections: createConnectionRegistry({
       store,
       seal,
@@ -159,7 +160,7 @@ function createHubAutomations(options: HubAgentsOptions): Automations {
   });
 }
 
-/** The MCP Events draft: the context of its methods, and the deliverer of its webhooks. */
+/** Creates the parts of the MCP Events draft: the context of its methods, and the deliverer of its webhooks. */
 function createEventsDraft(
   { store, tokens, ports, settings, seal, onError }: HubAgentsOptions,
   feed: Feed,
@@ -180,8 +181,9 @@ function createEventsDraft(
     monotonic: timers.monotonic,
     random: Math.random,
     after,
+    // `pollMs` is infinite only if no other process uses the store.
     isOnlyProcess: timers.pollMs === Number.POSITIVE_INFINITY,
-    onOutcome: metrics.delivery,
+    onOutcome: metrics.countDelivery,
     onError,
   });
   const streams = createEventStreams();

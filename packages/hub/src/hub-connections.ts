@@ -1,4 +1,4 @@
-/** The connections to MCP servers, and their keeper. The MCP SDK is loaded by the first call. */
+/** Creates the connections to MCP servers, and their keeper. The MCP SDK is loaded on the first call. */
 import { createAnnouncements } from "./connections/announcements.ts";
 import type { Connections } from "./connections/connections.ts";
 import { createConnections } from "./connections/create-connections.ts";
@@ -19,13 +19,13 @@ export interface HubConnectionsOptions {
   ports: HostPorts;
   settings: HubSettings;
   seal: Seal;
-  /** The public URL of the hub; empty before it has started. */
+  /** Returns the public URL of the hub; empty before the hub has started. */
   publicUrl: () => string;
   onError: (error: unknown) => void;
 }
 
-/** How many OAuth clients keep their tokens in memory. */
-const MAX_OAUTH_CLIENTS = 10_000;
+/** The maximum number of connections whose OAuth tokens are cached. */
+const MAX_CACHED_TOKENS = 10_000;
 
 export function createHubConnections(options: HubConnectionsOptions): Connections {
   const { store, ports, settings, seal, publicUrl, onError } = options;
@@ -35,8 +35,8 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
     issuer: publicUrl,
     now: timers.now,
   });
-  const tokens = new BoundedMap<string, OAuthTokens>(MAX_OAUTH_CLIENTS);
-  const announced = createAnnouncements({
+  const tokens = new BoundedMap<string, OAuthTokens>(MAX_CACHED_TOKENS);
+  const onAnnouncement = createAnnouncements({
     now: timers.now,
     touch: ({ tenant, id }, at) => void store.touchConnection(tenant, id, at).catch(onError),
   });
@@ -57,24 +57,24 @@ export function createHubConnections(options: HubConnectionsOptions): Connection
         timers,
         random: Math.random,
         signal,
-        onListChanged: () => announced(connection),
+        onListChanged: () => onAnnouncement(connection),
       });
     },
   });
 }
 
-export interface KeepOptions
+export interface KeepConnectionsOptions
   extends Pick<HubConnectionsOptions, "store" | "ports" | "settings" | "seal"> {
   connections: Connections;
-  /** Stores the events of polls. */
+  /** Stores the events that the keeper polls from MCP servers. */
   append: Append;
   publicUrl: string;
   newId: () => string;
   onError: (error: unknown) => void;
 }
 
-/** Called when the hub listens: from now on, servers may send callbacks. */
-export function keepConnections(options: KeepOptions): Keeper {
+/** Starts the keeper. The hub must be listening, because servers may now send callbacks. */
+export function keepConnections(options: KeepConnectionsOptions): Keeper {
   const { store, ports, settings, seal, connections, append, publicUrl, newId, onError } = options;
   const { callbackTenant } = settings;
   return createKeeper({

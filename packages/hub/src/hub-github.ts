@@ -1,4 +1,4 @@
-/** The hub as a GitHub App: checks the credentials, and schedules the sweep of failed webhooks. */
+/** Creates the client that acts as the GitHub App, and the schedule of sweeps for failed webhooks. */
 import type { HostPorts, HubSettings, RedeliveryGauges } from "./host-ports.ts";
 import { type RedeliverySchedule, scheduleRedelivery } from "./redelivery/schedule.ts";
 import type { Store } from "./store/store.ts";
@@ -8,7 +8,7 @@ export interface HubGithubOptions {
   store: Store;
   ports: HostPorts;
   settings: HubSettings;
-  /** The owner of all events; undefined if the installation identifies the tenant. */
+  /** The tenant of all events; undefined if the hub has several tenants. */
   tenant: string | undefined;
   /** Aborted when the hub stops. */
   closing: AbortSignal;
@@ -17,25 +17,29 @@ export interface HubGithubOptions {
 export interface HubGithub {
   app: GithubApp;
   gauges(): Promise<RedeliveryGauges>;
-  /** Undefined if the operator has turned it off, or another process does it. */
-  scheduleRedelivery(by: string): RedeliverySchedule | undefined;
+  /**
+   * Starts the sweeps. Returns undefined if the operator has turned them off, or if the Durable Object
+   * with the registry does them.
+   */
+  scheduleRedelivery(processId: string): RedeliverySchedule | undefined;
 }
 
-/** Higher counts are reported as this number. */
+/** Counting stops at this number, so that the query stays cheap. */
 const MAX_COUNTED = 10_000;
 
-/** Undefined without the credentials of an App. Rejects if the key is not readable. */
+/** Returns undefined if the settings have no credentials of an App. Rejects if the private key is invalid. */
 export async function createHubGithub(options: HubGithubOptions): Promise<HubGithub | undefined> {
   const { store, ports, settings, tenant, closing } = options;
   const { log, timers, metrics } = ports;
   const { hasRegistry = true, github } = settings;
   const { app: credentials, apiUrl, redeliverEveryMs } = github;
   if (!credentials) return undefined;
-  const requests = { apiUrl, fetch: ports.fetch, now: timers.now };
-  // A sweep is aborted when the hub stops; a webhook that has been accepted is not.
-  const abortable = await createGithubApp(credentials, { ...requests, signal: closing });
+  const requestOptions = { apiUrl, fetch: ports.fetch, now: timers.now };
+  // When the hub stops, it aborts the requests of a sweep, but not those for a webhook that it is still
+  // processing.
+  const sweepApp = await createGithubApp(credentials, { ...requestOptions, signal: closing });
   return {
-    app: await createGithubApp(credentials, requests),
+    app: await createGithubApp(credentials, requestOptions),
     async gauges() {
       const [{ open, given_up }, sweep] = await Promise.all([
         store.countRedeliveries(MAX_COUNTED),
@@ -48,17 +52,17 @@ export async function createHubGithub(options: HubGithubOptions): Promise<HubGit
         lastSweepFailed: typeof sweep?.error === "string",
       };
     },
-    scheduleRedelivery(by) {
+    scheduleRedelivery(processId) {
       if (redeliverEveryMs === undefined || !hasRegistry) return undefined;
       return scheduleRedelivery({
         store,
-        app: abortable,
+        app: sweepApp,
         tenant,
-        by,
+        by: processId,
         everyMs: redeliverEveryMs,
         timers,
         log,
-        onCounted: metrics.redelivery,
+        onCounted: metrics.countRedeliveries,
       });
     },
   };

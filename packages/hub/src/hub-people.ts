@@ -1,4 +1,4 @@
-/** The people of the hub, who sign in with GitHub. */
+/** Creates the sign-in of people with GitHub. */
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Store } from "./store/store.ts";
@@ -19,9 +19,9 @@ export interface HubPeople {
 }
 
 /** How long the last confirmed memberships are valid while GitHub is unavailable. */
-const KEEP_MS = 3_600_000;
+const KEEP_MEMBERSHIPS_MS = 3_600_000;
 
-/** Undefined if people cannot sign in: a hub with one tenant has only its operator. */
+/** Returns undefined if people cannot sign in. A hub with one tenant has only its operator. */
 export function createHubPeople(options: HubPeopleOptions): HubPeople | undefined {
   const { store, ports, settings, seal, onError } = options;
   const { client, url, apiUrl } = settings.github;
@@ -35,7 +35,7 @@ export function createHubPeople(options: HubPeopleOptions): HubPeople | undefine
     now,
     after,
     recheckMs: settings.membershipRecheckMs,
-    keepMs: KEEP_MS,
+    keepMs: KEEP_MEMBERSHIPS_MS,
     log: ports.log,
     onError,
   });

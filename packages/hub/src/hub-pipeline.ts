@@ -1,4 +1,4 @@
-/** Creates the pipeline and its dependencies: group commit, matcher, endpoints, limits, log, metrics. */
+/** Creates the pipeline and its dependencies: group commit, matcher, endpoints, rate limits and log. */
 import { tripMessage } from "@signalbox/rules/match/breaker.ts";
 import { createReadiness } from "./api/readiness.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
@@ -27,10 +27,10 @@ export interface HubPipelineOptions {
   settings: HubSettings;
   seal: Seal;
   newId: () => string;
-  /** The owner of all events; undefined if each payload names its tenant. */
+  /** The tenant of all events; undefined if the hub has several tenants. */
   tenant: string | undefined;
   /** Undefined if the hub cannot act as the GitHub App. */
-  lookUp?: LookUpInstallation | undefined;
+  lookUpInstallation?: LookUpInstallation | undefined;
 }
 
 export function createHubPipeline(options: HubPipelineOptions) {
@@ -48,12 +48,12 @@ export function createHubPipeline(options: HubPipelineOptions) {
     },
   });
   const commit = createGroupCommit({
-    store: reportBatches(store, readiness),
+    store: reportToReadiness(store, readiness),
     quota: settings.quota,
     defer,
-    onBatch: metrics.batch,
+    onBatch: metrics.observeBatch,
   });
-  const counted = countAppends(commit);
+  const countedCommit = countAppends(commit);
   const { maxChain, maxLoops } = settings;
   const matcher = createMatcher({
     store,
@@ -72,7 +72,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
     logRequest(observation);
   };
   const onTripped: PipelineOptions["onTripped"] = (tenant, { isFirst, ...trip }) => {
-    metrics.trip(trip.limit);
+    metrics.countTrip(trip.limit);
     if (isFirst)
       log.warn(
         { tenant, ...trip },
@@ -95,22 +95,27 @@ export function createHubPipeline(options: HubPipelineOptions) {
     now,
     monotonic: timers.monotonic,
   });
-  const limitRate = () =>
+  const newRateLimit = () =>
     createRateLimit({ failuresPerWindow: settings.rateLimit, now: timers.monotonic });
   const pipeline = createPipeline({
     matcher,
-    commit: counted,
+    commit: countedCommit,
     onTripped,
     observe,
     endpoints,
     tenancy:
       tenant === undefined
-        ? createGithubTenancy({ store, now, monotonic: timers.monotonic, lookUp: options.lookUp })
+        ? createGithubTenancy({
+            store,
+            now,
+            monotonic: timers.monotonic,
+            lookUp: options.lookUpInstallation,
+          })
         : undefined,
-    isGithubAddress: settings.githubAddressesOnly ? githubAddresses(options) : undefined,
-    rateLimit: limitRate(),
+    isGithubAddress: settings.githubAddressesOnly ? createIsGithubAddress(options) : undefined,
+    rateLimit: newRateLimit(),
     callbackTokens,
-    tokenRateLimit: limitRate(),
+    tokenRateLimit: newRateLimit(),
     allowUnsigned: settings.allowUnsigned,
     evaluate: ports.evaluate,
     maxValues: (settings.limits ?? DEFAULT_BODY_LIMITS).webhookValues,
@@ -125,11 +130,11 @@ export function createHubPipeline(options: HubPipelineOptions) {
     observe,
     rejections,
     /** The number of appends that wait for the store. */
-    pendingAppends: counted.pending,
+    pendingAppends: countedCommit.pending,
     checkReady: readiness.check,
     /** Resolves when no append is pending. */
     drain: commit.drain,
-    /** Ends the invalidation of cached triggers and tokens. Appends still work. */
+    /** Unsubscribes from the store's notices, which invalidate cached triggers and tokens. Appends still work. */
     unsubscribe() {
       matcher.close();
       callbackTokens.close();
@@ -139,8 +144,11 @@ export function createHubPipeline(options: HubPipelineOptions) {
 
 export type HubPipeline = ReturnType<typeof createHubPipeline>;
 
-/** Reports to `readiness` whether batches are stored. The values of an event do not make a store unready. */
-function reportBatches(
+/**
+ * Reports to `readiness` whether each batch was stored. A data error is not reported: it is caused by the
+ * values of an event, and the store is still ready for other events.
+ */
+function reportToReadiness(
   store: Store,
   readiness: ReturnType<typeof createReadiness>,
 ): Pick<Store, "packLarge" | "appendEvents" | "isDataError"> {
@@ -173,7 +181,10 @@ function countAppends({ append }: GroupCommit) {
   return { append: counted, pending: () => pending };
 }
 
-function githubAddresses({ ports, settings }: HubPipelineOptions): (address: string) => boolean {
+function createIsGithubAddress({
+  ports,
+  settings,
+}: HubPipelineOptions): (address: string) => boolean {
   const ranges = createGithubRanges({
     apiUrl: settings.github.apiUrl,
     fetch: ports.fetch,

@@ -1,4 +1,4 @@
-/** All HTTP routes of the hub, except webhooks and live streams. */
+/** Creates all HTTP routes of the hub, except those of webhooks, callbacks and live streams. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { createApp } from "./api/app.ts";
 import { addClientMetadataRoute } from "./api/authorization-routes.ts";
@@ -54,7 +54,7 @@ export interface HubRoutesOptions {
   newId: () => string;
   agents: ReturnType<typeof createHubAgents>;
   calls: ToolCalls;
-  triggers: Explainer;
+  explainer: Explainer;
   connections: Pick<Connections, "callTool">;
   /** Aborted when the hub stops. */
   closing: AbortSignal;
@@ -62,13 +62,13 @@ export interface HubRoutesOptions {
   hubInfo: GetHubInfo;
   sessions: Sessions;
   /** Undefined if people cannot sign in with GitHub. */
-  people: HubPeople | undefined;
+  hubPeople: HubPeople | undefined;
   checkReady: () => Promise<void>;
   rejections: RejectionCounts;
   drafts: DraftRuns;
   sendSample: SendSample;
   sendTestEvent: SendTestEvent;
-  /** Begins a sweep of failed webhooks that is due. */
+  /** Starts the sweep of failed webhooks if it is due. */
   wakeRedelivery: () => void;
   onError: (error: unknown) => void;
 }
@@ -80,15 +80,16 @@ export function createHubRoutes(options: HubRoutesOptions) {
     checkReady: options.checkReady,
     metrics: ports.metrics,
     checkHost: agents.checkHost,
-    // With GitHub, people sign in under any name, and the App may have only one of them as its callback.
-    pageHost: settings.isPublic || options.people ? undefined : settings.host,
+    // If people sign in with GitHub, pages keep their host name: the App's callback URL may have a host
+    // name other than `settings.host`.
+    pageHost: settings.isPublic || options.hubPeople ? undefined : settings.host,
     isStopping: () => closing.aborted,
     home: options.home,
     readWebFile: ports.readWebFile,
-    images: avatarsOf(options),
+    images: avatarOriginsOf(options),
     onError: options.onError,
   });
-  // The limit holds for every route that is added after it.
+  // The limit applies to the routes that are added below.
   app.use(limitConcurrency({ yieldToEventLoop: () => new Promise((resolve) => defer(resolve)) }));
   addInboxRoutes(app, {
     authorizeRequest: agents.authorizeRequest,
@@ -111,8 +112,8 @@ export function createHubRoutes(options: HubRoutesOptions) {
   });
   addSignInRoute(app, options.sessions, agents.checkHost);
   addGithubSignIn(app, {
-    github: options.people?.github,
-    people: options.people?.people,
+    github: options.hubPeople?.github,
+    people: options.hubPeople?.people,
     sessions: options.sessions,
     seal: options.seal,
     checkHost: agents.checkHost,
@@ -133,11 +134,11 @@ export function createHubRoutes(options: HubRoutesOptions) {
   return app;
 }
 
-const avatarsOf = ({ people, settings }: HubRoutesOptions): string[] =>
-  people ? avatarOrigins(settings.github.url) : [];
+const avatarOriginsOf = ({ hubPeople, settings }: HubRoutesOptions): string[] =>
+  hubPeople ? avatarOrigins(settings.github.url) : [];
 
 function apiRoutes(options: HubRoutesOptions): Route[] {
-  const { store, ports, settings, registry, seal, newId, agents, calls, triggers } = options;
+  const { store, ports, settings, registry, seal, newId, agents, calls, explainer } = options;
   const { now } = ports.timers;
   const { tenancy, publicUrl } = settings;
   return [
@@ -182,8 +183,8 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       slots: agents.slots,
       closing: options.closing,
     }),
-    ...eventRoutes(agents.inbox, triggers),
-    ...triggerRoutes(triggers),
+    ...eventRoutes(agents.inbox, explainer),
+    ...triggerRoutes(explainer),
     ...sampleRoutes(options.sendSample),
     ...testEventRoutes(options),
     ...sourceKindRoutes(options),
@@ -202,7 +203,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       store,
       tokens: options.tokens,
       hubInfo: options.hubInfo,
-      avatars: avatarsOf(options),
+      avatars: avatarOriginsOf(options),
       now,
     }),
     ...oauthGrantRoutes({ store, tokens: options.tokens, now }),

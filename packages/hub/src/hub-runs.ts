@@ -1,4 +1,7 @@
-/** The runner and the tool calls that use it, the ticker of schedules, and the explanation and replay of events. */
+/**
+ * Creates what executes runs (the runner, tool calls, tests of drafts, and the ticker of schedules), and
+ * the explainer of events.
+ */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { newNonce } from "./agents/nonce.ts";
 import { createToolCalls } from "./apps/call-tool.ts";
@@ -43,7 +46,7 @@ export function createHubRuns(options: HubRunsOptions) {
   const { now } = timers;
   const { maxChain, maxLoops } = settings;
   const { largeReads } = options.inbox;
-  const triggers = createExplainer({
+  const explainer = createExplainer({
     store,
     largeReads,
     evaluate,
@@ -64,7 +67,7 @@ export function createHubRuns(options: HubRunsOptions) {
       start: (run, options) => runner.start(run, options),
       fetch: ports.guardedFetch,
       evaluate,
-      agent: createAgentServices(options, triggers),
+      agent: createAgentServices(options, explainer),
       newId,
       now,
       maxChain,
@@ -81,15 +84,15 @@ export function createHubRuns(options: HubRunsOptions) {
   return {
     calls: createToolCalls({ store, runner, evaluate, newId, now }),
     drafts: createDraftRuns({ store, runner, registry: nodeTypes, evaluate, newId, now }),
-    triggers,
+    explainer,
     close: async () => void (await Promise.all([ticker.close(), runner.close()])),
   };
 }
 
-/** The services of `Agent` nodes. The first agent loads them, so that an idle hub uses less memory. */
+/** The services of `Agent` nodes. They are loaded on first use, so that an idle hub uses less memory. */
 function createAgentServices(
   { ports, inbox, onError }: HubRunsOptions,
-  triggers: Explainer,
+  explainer: Explainer,
 ): NodeServicesOptions["agent"] {
   const { timers, guardedWebFetch: fetch } = ports;
   const loadModel = once(async () => {
@@ -98,7 +101,7 @@ function createAgentServices(
   });
   const loadInbox = once(async () => {
     const { createAgentInbox } = await import("./mcp/agent-inbox.ts");
-    return createAgentInbox({ inbox, triggers, onError });
+    return createAgentInbox({ inbox, triggers: explainer, onError });
   });
   return {
     model: async (...request) => (await loadModel())(...request),

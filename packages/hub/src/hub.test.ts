@@ -20,7 +20,7 @@ interface ResponseBody {
   errors?: { path: string }[];
 }
 
-const TOKEN = "sbx_of_the_tests";
+const TOKEN = "sbx_test_token";
 
 const unexpected = () => {
   throw new Error("must not be called");
@@ -33,9 +33,9 @@ interface OpenOptions {
 
 async function openHub(
   ports: Partial<HubOptions["ports"]> = {},
-  { env: given = {}, store = openSqlite(`${tempFolder()}/hub.db`) }: OpenOptions = {},
+  { env: extraEnv = {}, store = openSqlite(`${tempFolder()}/hub.db`) }: OpenOptions = {},
 ) {
-  const env = { SIGNALBOX_TOKEN: TOKEN, ...given };
+  const env = { SIGNALBOX_TOKEN: TOKEN, ...extraEnv };
   const hub = await createHub({
     store,
     ports: {
@@ -49,14 +49,14 @@ async function openHub(
       log: { info() {}, warn() {}, error: unexpected },
       metrics: {
         observe() {},
-        batch() {},
-        swept() {},
-        delivery() {},
-        trip() {},
-        redelivery() {},
-        run() {},
-        step() {},
-        watch() {},
+        observeBatch() {},
+        countSwept() {},
+        countDelivery() {},
+        countTrip() {},
+        countRedeliveries() {},
+        observeRun() {},
+        observeStep() {},
+        setGauges() {},
         text: async () => "",
         contentType: "text/plain",
       },
@@ -96,10 +96,10 @@ async function openApi(...options: Parameters<typeof openHub>) {
 test("describes exactly the routes under /api in the OpenAPI document", async () => {
   const { app, document } = await openApi();
   const mounted = app.routes
-    // `ALL` rejects the other methods of a path.
+    // The routes with the method `ALL` reject methods that the path does not support.
     .filter(({ method, path }) => path.startsWith("/api/") && method !== "ALL")
     .map(({ method, path }) => `${method} ${path}`)
-    // Hosts pass them to `Hub.receive`, like webhooks, and to `Hub.live`.
+    // Hosts do not pass these two requests to `app`, but to `Hub.receive` and `Hub.live`.
     .concat(`POST ${TRIGGER_CALLBACK}`, "GET /api/live");
   const described = Object.entries(document.paths)
     .filter(([path]) => path.startsWith("/api/"))
@@ -113,7 +113,7 @@ test("describes exactly the routes under /api in the OpenAPI document", async ()
   expect(described.length).toBeGreaterThan(40);
 });
 
-test("has no route that the walk with another tenant's ids leaves out", async () => {
+test("has exactly the undocumented routes that the test of tenant isolation lists", async () => {
   const { app, document } = await openApi();
   const described = new Set(
     Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -123,14 +123,14 @@ test("has no route that the walk with another tenant's ids leaves out", async ()
     ),
   );
   const mounted = app.routes
-    // `ALL` rejects the other methods of a path, except for the MCP servers.
+    // The routes with the method `ALL` reject methods, except those of the MCP servers.
     .filter(({ method, path }) => method !== "ALL" || path.startsWith("/mcp"))
     .map(({ method, path }) => `${method} ${path}`);
   const undocumented = new Set(mounted.filter((route) => !described.has(route)));
   expect([...undocumented].toSorted()).toEqual(Object.keys(undocumentedRoutes).toSorted());
 });
 
-test("rejects invalid cursors and cursors of other lists, and accepts the cursor of the list", async () => {
+test("accepts in each list only the cursors of that list", async () => {
   const { send, document } = await openApi();
   for (const slug of ["desk", "shop"]) await send("/api/apps", { slug, name: slug });
   const flow = (await send("/api/apps/desk/flows", { name: "One" })).json.id;
@@ -140,8 +140,8 @@ test("rejects invalid cursors and cursors of other lists, and accepts the cursor
       JSON.stringify(get?.responses ?? "").includes('"items":{"type":"array"'),
     )
     .map(([path]) => path.replace("{app}", "desk").replace("{flow}", flow));
-  const named = ["apps", "flows", "versions", "runs", "events", "tokens", "sources", "secrets"];
-  for (const name of named) expect(lists.join()).toContain(`/${name}`);
+  const listNames = ["apps", "flows", "versions", "runs", "events", "tokens", "sources", "secrets"];
+  for (const name of listNames) expect(lists.join()).toContain(`/${name}`);
   for (const path of lists)
     for (const cursor of ["zz", "", "flow:", "app:a%27b", "run:%00", "other:desk", "-1"]) {
       const { status, json } = await send(`${path}?cursor=${cursor}`);
@@ -189,7 +189,7 @@ test("shows the newest events on the start page only to this machine, and never 
     expect(await startPage(env, headers), JSON.stringify([env, headers])).not.toContain("red lamp");
 });
 
-/** Timers whose clock starts at this time. */
+/** A port whose clock starts at this time. */
 const clockFrom = (time: string) => {
   const shift = Date.parse(time) - Date.now();
   return { timers: { ...systemTimers, now: () => Date.now() + shift } };
@@ -210,7 +210,7 @@ async function publishSchedule({ send }: Api, cron: string) {
   return (await send(`/api/flows/${flow.json.id}/publish`, {})).json;
 }
 
-test("runs a schedule when it is time", async () => {
+test("starts a run of a schedule at its next tick", async () => {
   const api = await openApi(clockFrom("2026-11-16T09:59:58Z"));
   const { schedules } = (await publishSchedule(api, "* * * * *")) as unknown as {
     schedules: { next_fire_at: string }[];
@@ -227,7 +227,7 @@ test("runs a schedule when it is time", async () => {
   );
 });
 
-test("runs a schedule once for all ticks that were missed while no hub was running", async () => {
+test("starts one run of a schedule for all ticks that were missed while no hub was running", async () => {
   const file = `${tempFolder()}/hub.db`;
   const before = await openApi(clockFrom("2026-11-16T09:30:00Z"), { store: openSqlite(file) });
   await publishSchedule(before, "0 * * * *");
@@ -242,15 +242,15 @@ test("runs a schedule once for all ticks that were missed while no hub was runni
   );
 });
 
-test("closes the database although a client does not disconnect in time", async () => {
-  const opened = openSqlite(`${tempFolder()}/hub.db`);
+test("closes the database even if a client does not disconnect in time", async () => {
+  const sqlite = openSqlite(`${tempFolder()}/hub.db`);
   let isClosed = false;
   const close = async () => {
     await new Promise((resolve) => setTimeout(resolve, 10));
-    await opened.close();
+    await sqlite.close();
     isClosed = true;
   };
-  const hub = await openHub({}, { store: { ...opened, close } });
+  const hub = await openHub({}, { store: { ...sqlite, close } });
   const stopped = hub.stop(1_000, () => new Promise(() => {}));
   await expect(stopped).rejects.toThrow("Some requests did not finish in time.");
   expect(isClosed).toBe(true);

@@ -2,7 +2,7 @@
  * Composes store, pipeline, runner, MCP servers and API into one hub, on any host. The host opens
  * the store, provides `HostPorts`, and serves the returned `Hub` over HTTP.
  *
- * `stop` rejects new requests and finishes the accepted ones, within a time limit.
+ * `Hub.stop` rejects new requests and finishes the accepted ones, within a time limit.
  */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
@@ -45,11 +45,11 @@ export interface HubOptions {
 }
 
 export interface Hub {
-  /** Handles a webhook or a callback; see `isIngestPath`. */
+  /** Handles a webhook or a callback: a request for which `isIngestPath` is true. */
   receive: ReceiveRequest;
   bodyBudget: BodyBudget;
   /** Logs and counts a request that the host rejected before it reached a route. */
-  onRejected(rejected: Rejection, address: string): void;
+  onRejected(rejection: Rejection, address: string): void;
   /** Serves `GET /events` and `GET /api/live`. */
   live: LiveStreams;
   /** Serves every other route. */
@@ -69,7 +69,7 @@ interface StartedHub {
 
 export async function createHub(options: HubOptions): Promise<Hub> {
   const { store, settings } = options;
-  const timers = withAlarm(options.ports);
+  const timers = reportDueTimes(options.ports);
   const ports: HostPorts = { ...options.ports, timers };
   const { log } = ports;
   const { now } = timers;
@@ -78,8 +78,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const onError = (error: unknown) => {
     if (!isStorageUnavailable(error)) log.error({ err: error }, "unexpected error");
   };
-  const people = createHubPeople({ store, ports, settings, seal, onError });
-  const storedTokens = withPeople(store, people?.people);
+  const hubPeople = createHubPeople({ store, ports, settings, seal, onError });
+  const storedTokens = withPeople(store, hubPeople?.people);
   const tokens =
     settings.localToken === undefined
       ? storedTokens
@@ -106,9 +106,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     seal,
     newId,
     tenant,
-    lookUp:
+    lookUpInstallation:
       github && createLookUpInstallation(requestInstallation(github.app, log), timers.monotonic),
   });
+  // Set by `start`.
+  let url = "";
   let publicUrl = "";
   const connections = createHubConnections({
     store,
@@ -130,10 +132,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     inbox,
     onError,
   });
-  const { calls, triggers } = runs;
-  const shared = { store, tokens, ports, settings, seal, newId, inbox, calls, triggers, onError };
-  const agents = createHubAgents(shared);
-  ports.metrics.watch({
+  const { calls, explainer } = runs;
+  const common = { store, tokens, ports, settings, seal, newId, calls, explainer, onError };
+  const agents = createHubAgents({ ...common, inbox });
+  ports.metrics.setGauges({
     pendingEvents: store.countPending,
     connectedStreams: agents.live.connected,
     ...(github && { redelivery: github.gauges }),
@@ -141,12 +143,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const isStopping = () => closing.signal.aborted;
   const startedAt = new Date(now()).toISOString();
   const sessions = createSessions({ store, tokens, newId, now });
-  let url = "";
   let stopSweeper = () => {};
   let keeper: Keeper | undefined;
   let redelivery: RedeliverySchedule | undefined;
   const app = createHubRoutes({
-    ...shared,
+    ...common,
     connections,
     registry: nodeTypes,
     agents,
@@ -158,7 +159,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sendTestEvent: pipeline.sendTestEvent,
     wakeRedelivery: () => redelivery?.wake(),
     sessions,
-    people,
+    hubPeople,
     hubInfo: (origin) =>
       hubInfoOf(options, settings.publicUrl?.replace(/\/$/, "") ?? origin, startedAt),
     home: async (isLocal) => ({
@@ -166,17 +167,18 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       url,
       webhookUrl: `${publicUrl}${WEBHOOKS}github`,
       unsigned: settings.allowUnsigned,
-      storage: STORAGE[store.backend],
+      storage: STORAGE_NAMES[store.backend],
       pending: tenant === undefined ? null : (await store.pendingStatus(tenant)).pending_count,
+      // The start page requires no token, so it shows events only to browsers on this machine.
       newest:
         tenant === undefined || !isLocal || settings.isPublic
           ? null
-          : (await inbox.listSummaries([tenant], { limit: NEWEST })).events,
+          : (await inbox.listSummaries([tenant], { limit: START_PAGE_EVENTS })).events,
     }),
   });
   // The source is unknown: these requests are rejected before their path is read.
-  const onRejected: Hub["onRejected"] = (outcome, address) =>
-    pipeline.observe({ source: "", address, outcome, took: 0 });
+  const onRejected: Hub["onRejected"] = (rejection, address) =>
+    pipeline.observe({ source: "", address, outcome: rejection, took: 0 });
 
   return {
     receive: createReceiveRequest({
@@ -201,7 +203,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         retention: settings.retention,
         keepRunsMs: settings.keepRunsMs,
         everyMs: settings.sweepEveryMs,
-        onSwept: ports.metrics.swept,
+        onSwept: ports.metrics.countSwept,
         log,
         timers,
       });
@@ -229,8 +231,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       pipeline.unsubscribe();
       const stoppedAt = performance.now();
       const errors: unknown[] = [];
-      /** Runs even if an earlier step has failed. Times out when `share` of the time has elapsed. */
-      const step = async (share: number, work: () => Promise<unknown>, message: string) => {
+      /**
+       * Waits for `work` until this share of `timeoutMs` has elapsed. It only records an error, so that
+       * the later work still runs, and has some time left.
+       */
+      const finish = async (share: number, work: () => Promise<unknown>, message: string) => {
         const left = Math.max(0, stoppedAt + timeoutMs * share - performance.now());
         await withTimeout(timers, left, work(), message).catch((error) => errors.push(error));
       };
@@ -242,20 +247,20 @@ export async function createHub(options: HubOptions): Promise<Hub> {
           redelivery?.close(),
           closeServer(timeoutMs * 0.8),
         ]);
-      await step(0.85, closeAll, "Some requests did not finish in time.");
-      await step(0.9, connections.close, "Some connections did not close.");
-      await step(0.95, pipeline.drain, "Some events were not stored in time.");
-      await step(1, store.close, "The database did not close in time.");
+      await finish(0.85, closeAll, "Some requests did not finish in time.");
+      await finish(0.9, connections.close, "Some connections did not close.");
+      await finish(0.95, pipeline.drain, "Some events were not stored in time.");
+      await finish(1, store.close, "The database did not close in time.");
       if (errors.length > 0) throw errors[0];
     },
   };
 }
 
 /**
- * Reports the due time of every timer to the host. The timers are lost when the host evicts the hub,
+ * Reports the due time of every timer to a host that evicts idle hubs. An eviction loses the timers,
  * but the restarted hub looks up which work is due.
  */
-function withAlarm({ timers, wakeAt }: HostPorts): Timers {
+function reportDueTimes({ timers, wakeAt }: HostPorts): Timers {
   if (!wakeAt) return timers;
   return {
     ...timers,
@@ -287,10 +292,9 @@ const hubInfoOf = (
 const installUrl = ({ tenancy, github: { url, slug } }: HubSettings): string | null =>
   tenancy === "single" || slug === undefined ? null : `${url}/apps/${slug}/installations/new`;
 
-/** The number of events on the start page. */
-const NEWEST = 8;
+const START_PAGE_EVENTS = 8;
 
-const STORAGE: Record<Store["backend"], string> = {
+const STORAGE_NAMES: Record<Store["backend"], string> = {
   sqlite: "SQLite",
   postgres: "PostgreSQL",
   "durable-object": "Durable Objects",

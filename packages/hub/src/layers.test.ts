@@ -1,6 +1,6 @@
 /**
  * Imports have one direction, so that folders form no cycles. A layer may import itself, the layers
- * before it in this list, and the package `@signalbox/rules`.
+ * before it in `LAYERS`, and the package `@signalbox/rules`.
  */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
@@ -38,9 +38,9 @@ const LAYERS = [
 
 const IMPORT = /\bfrom "(\.[^"]+\.ts)"|\bimport\("(\.[^"]+\.ts)"\)/gm;
 
-/** Every import in `folder` of a later layer, or of a file outside of `folder`. */
+/** Returns every import of a later layer, or of a file outside of `folder`, as "file → imported file". */
 function findForbiddenImports(folder: string): string[] {
-  const found: string[] = [];
+  const forbidden: string[] = [];
   for (const file of globSync("**/*.ts", { cwd: folder })) {
     if (/\.test(-\w+)?\.ts$|contract/.test(file)) continue;
     const from = LAYERS.indexOf(file.split(sep)[0] ?? "");
@@ -48,10 +48,10 @@ function findForbiddenImports(folder: string): string[] {
       const target = resolve(folder, dirname(file), specs.find(Boolean) ?? "");
       const path = relative(folder, target);
       const to = path.startsWith("..") ? Number.NaN : LAYERS.indexOf(path.split(sep)[0] ?? "");
-      if (from < 0 || !(to >= 0 && to <= from)) found.push(`${file} → ${path}`);
+      if (from < 0 || !(to >= 0 && to <= from)) forbidden.push(`${file} → ${path}`);
     }
   }
-  return found;
+  return forbidden;
 }
 
 it("has no import of a later layer", () => {
@@ -60,10 +60,10 @@ it("has no import of a later layer", () => {
 
 const RAW_TIMER = /\b(setTimeout|setInterval|setImmediate|clearTimeout|clearInterval)\b/;
 
-it.each(["connections", "runs"])("has no raw timer in %s/: `Timers` are injected", (layer) => {
+it.each(["connections", "runs"])("uses only injected `Timers` in %s/", (layer) => {
   const folder = join(import.meta.dirname, layer);
-  const found = globSync("**/*.ts", { cwd: folder })
+  const filesWithTimers = globSync("**/*.ts", { cwd: folder })
     .filter((file) => !/\.test\.ts$|contract/.test(file))
     .filter((file) => RAW_TIMER.test(readFileSync(join(folder, file), "utf8")));
-  expect(found).toEqual([]);
+  expect(filesWithTimers).toEqual([]);
 });

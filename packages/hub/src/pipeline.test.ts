@@ -1,4 +1,4 @@
-/** Errors of the store return 503; other errors return 500. */
+/** The responses to a webhook: 202 if it is stored, 503 if the store fails or the hub is busy, 500 for other errors. */
 import { expect, it } from "vitest";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { StoreFailed } from "./ingest/from-store.ts";
@@ -13,17 +13,19 @@ import { createPipeline, type PipelineOptions } from "./pipeline.ts";
 import { createGithubTenancy } from "./tenants/tenancy.ts";
 
 const SECRET = "s";
+/** A key that has the format of endpoint keys. */
+const KEY = "x".repeat(22);
 const BUSY = new RequestError("busy", "sandbox", "has too many large values to read");
 const fail = () => Promise.reject(new Error("the disk is full"));
 
-/** Sends a signed webhook of GitHub to a pipeline with these options. */
+/** Sends a signed webhook of GitHub to a pipeline with these options, to the endpoint with `key`. */
 async function receive(options: Partial<PipelineOptions>, key?: string) {
-  const [github] = sources;
+  const github = sources.find(({ id }) => id === "github");
   const sample = github?.sample("1");
   if (!github || !sample) throw new Error("no sample");
   const body = { ...sample.body, installation: { id: 7 } };
   const signed = await signSample(github, { ...sample, body }, SECRET, { now: 0, id: "1" });
-  const observed: IngestObservation[] = [];
+  const observations: IngestObservation[] = [];
   const pipeline = createPipeline({
     matcher: { plan: () => ({ revision: 0, events: [] }), invalidate() {} },
     commit: {
@@ -40,7 +42,7 @@ async function receive(options: Partial<PipelineOptions>, key?: string) {
     maxValues: 1_000_000,
     newId: () => "1",
     now: () => 0,
-    observe: (observation) => observed.push(observation),
+    observe: (observation) => observations.push(observation),
     ...options,
   });
   const outcome = await pipeline.receive({
@@ -52,7 +54,7 @@ async function receive(options: Partial<PipelineOptions>, key?: string) {
     headerNames: () => Object.keys(signed.headers),
     body: () => signed.body,
   });
-  return { outcome, observed, answer: toAnswer(outcome) };
+  return { outcome, observations, answer: toAnswer(outcome) };
 }
 
 const endpoints = (tenant: string | undefined, findSource = fail as () => Promise<never>) =>
@@ -66,13 +68,13 @@ const endpoints = (tenant: string | undefined, findSource = fail as () => Promis
     now: () => 0,
   });
 
-it("stores an event", async () => {
+it("returns 202 for a stored event", async () => {
   expect((await receive({})).answer.status).toBe(202);
 });
 
 it.each([
   ["the append", { commit: { append: fail } }, undefined],
-  ["the lookup of the endpoint", {}, "x".repeat(22)],
+  ["the lookup of the endpoint", {}, KEY],
   [
     "the lookup of the installation",
     {
@@ -85,11 +87,11 @@ it.each([
     undefined,
   ],
 ])("returns 503 if %s fails", async (_, options, key) => {
-  const { answer, observed } = await receive(options, key);
+  const { answer, observations } = await receive(options, key);
   expect(answer.status).toBe(503);
   expect(answer.headers["retry-after"]).toBe("5");
   expect(JSON.parse(answer.body)).toMatchObject({ code: "storage_unavailable" });
-  expect(observed).toMatchObject([{ error: { message: "the disk is full" } }]);
+  expect(observations).toMatchObject([{ error: { message: "the disk is full" } }]);
 });
 
 it.each([
@@ -126,12 +128,12 @@ it.each([
         now: () => 0,
       }),
     },
-    "x".repeat(22),
+    KEY,
   ],
 ] as [string, Partial<PipelineOptions>, string | undefined][])(
   "returns 500 for %s, and reports the error",
   async (_, options, key) => {
-    const { answer, observed } = await receive(options, key);
+    const { answer, observations } = await receive(options, key);
     expect(answer.status).toBe(500);
     expect(answer.headers["retry-after"]).toBeDefined();
     expect(JSON.parse(answer.body)).toMatchObject({
@@ -139,19 +141,16 @@ it.each([
       detail: expect.stringContaining("again"),
     });
     expect(answer.body).not.toContain("not a function");
-    expect(observed).toMatchObject([{ error: expect.any(TypeError) }]);
-    expect(observed[0]?.error).not.toBeInstanceOf(StoreFailed);
+    expect(observations).toMatchObject([{ error: expect.any(TypeError) }]);
+    expect(observations[0]?.error).not.toBeInstanceOf(StoreFailed);
   },
 );
 
-it.each<[string, Partial<PipelineOptions>]>([
-  [
-    "an event is not compared in time",
-    { matcher: { plan: () => Promise.reject(BUSY), invalidate() {} } },
-  ],
-])("returns 503 busy if %s", async (_, options) => {
-  const { answer, observed } = await receive(options);
+it("returns 503 busy if the sandbox has no capacity to compare the event with triggers", async () => {
+  const { answer, observations } = await receive({
+    matcher: { plan: () => Promise.reject(BUSY), invalidate() {} },
+  });
   expect(answer).toMatchObject({ status: 503, headers: { "retry-after": "10" } });
   expect(JSON.parse(answer.body)).toMatchObject({ code: "busy" });
-  expect(observed).toMatchObject([{ error: undefined }]);
+  expect(observations).toMatchObject([{ error: undefined }]);
 });

@@ -2,12 +2,12 @@
  * The path of an event:
  *
  *   webhook  ─▶ receive ─────────▶ admit ─────────┐
- *   callback ─▶ receiveCallback ─▶ admitCallback ─┴─▶ match ─▶ append ─▶ live streams, runs
+ *   callback ─▶ receiveCallback ─▶ admitCallback ─┴─▶ match ─▶ commit ─▶ live streams, runs
  *
  * admit          (ingest/) checks sender, rate, signature and format; returns events, or a rejection.
  * admitCallback  (ingest/callback/) checks rate, size, token and format; returns one event, or a rejection.
  * match          (runs/matcher.ts) finds the triggers that fire for the events, and plans their runs.
- * append         (store/) writes events and runs in one transaction, shared by concurrent requests.
+ * commit         (store/) writes events and runs in one transaction, shared by concurrent requests.
  *
  * After the commit, the store notifies the live streams and the runner; this module does not call
  * them. When `receive` or `receiveCallback` returns "stored", the event and the runs that it starts
@@ -49,11 +49,11 @@ export interface PipelineOptions extends IngestOptions, AdmitCallbackOptions, Ap
 export type Append = (request: AppendRequest) => Promise<AppendResult>;
 
 export interface Pipeline {
-  /** Admits, matches and appends the events of a request to a webhook endpoint. */
+  /** Admits, matches and commits the events of a request to a webhook endpoint. */
   receive(request: IncomingRequest): Promise<IngestOutcome>;
-  /** Admits, matches and appends the event that an MCP server sends in a callback. */
+  /** Admits, matches and commits the event that an MCP server sends in a callback. */
   receiveCallback(request: CallbackRequest): Promise<IngestOutcome>;
-  /** Matches and appends other events: emitted by flows, polled from MCP servers, or test events. */
+  /** Matches and commits other events: emitted by flows, polled from MCP servers, or test events. */
   append: Append;
 }
 
@@ -63,10 +63,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const admitCallback = createAdmitCallback(options);
   const append = createAppend(options);
 
-  const process = async <Request extends Pick<IncomingRequest, "address">>(
+  const receiveWith = async <Request extends Pick<IncomingRequest, "address">>(
+    admitRequest: (request: Request) => Promise<AcceptedRequest | IngestOutcome>,
     source: string,
     request: Request,
-    admitRequest: (request: Request) => Promise<AcceptedRequest | IngestOutcome>,
   ): Promise<IngestOutcome> => {
     const start = performance.now();
     const { address } = request;
@@ -97,21 +97,21 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   return {
     append,
-    receive: (request) => process(request.source, request, admit),
-    receiveCallback: (request) => process(CALLBACK_SOURCE, request, admitCallback),
+    receive: (request) => receiveWith(admit, request.source, request),
+    receiveCallback: (request) => receiveWith(admitCallback, CALLBACK_SOURCE, request),
   };
 }
 
 /**
- * Matches events, then appends them with the planned runs. If triggers change in between, the store
- * rejects the plan, and the events are matched again.
+ * Matches events, then commits them with the planned runs. If triggers change between these two
+ * steps, the store rejects the plan, and the events are matched again.
  */
 export const createAppend =
   ({ matcher, commit, onTripped = () => {} }: AppendOptions): Append =>
   async (request) => {
     for (;;) {
-      // `plan` returns synchronously if, according to its cache, no trigger listens. An `await` would
-      // delay each of these events.
+      // `plan` returns a promise only if it must look up or compare triggers. An `await` would delay
+      // the other events.
       const planned = matcher.plan(request);
       const plan = planned instanceof Promise ? await planned : planned;
       const appended = await commit.append({ ...request, plan });
@@ -150,7 +150,7 @@ const STORAGE_UNAVAILABLE = rejection(
   { retryAfter: 5 },
 );
 
-/** A bug outside of `append`, or a stored secret that cannot be decrypted. */
+/** For errors that do not come from the store: a bug, or a stored secret that cannot be decrypted. */
 const INTERNAL_ERROR = rejection(
   "internal",
   "An internal error occurred, and the event is not accepted. The hub's log has the details; send the event again later.",

@@ -62,7 +62,7 @@ function createReceiver(store: Store) {
 }
 
 it.each(sources.map(({ id }) => id))(
-  "stores a webhook of %s once, and rejects forged and large ones",
+  "stores a webhook of %s once, rejects a forged one, and rejects one that is too large",
   async (id) => {
     const source = sources.find((source) => source.id === id);
     const sample = source?.sample("delivery-1");
@@ -88,6 +88,7 @@ it.each(sources.map(({ id }) => id))(
       expect((await receive(request(body))).status).toBe(200);
       expect(await pending()).toBe(1);
 
+      // Forges the body, or the token in the header if the signature does not cover the body.
       const forged = new Uint8Array(body);
       forged[5] = (forged[5] as number) ^ 1;
       const covers = source.signature({}).covers;

@@ -19,8 +19,8 @@ const step = (node_id: string, status: Step["status"], finished_at: number | nul
 function recorder() {
   const reports: unknown[][] = [];
   const metrics = {
-    run: (...report: unknown[]) => void reports.push(["run", ...report]),
-    step: (...report: unknown[]) => void reports.push(["step", ...report]),
+    observeRun: (...report: unknown[]) => void reports.push(["run", ...report]),
+    observeStep: (...report: unknown[]) => void reports.push(["step", ...report]),
   };
   return { reports, metrics };
 }

@@ -9,15 +9,15 @@ export interface RunMetrics {
    * `took`: milliseconds from the first start of the run to its end, including suspensions; null if it
    * never started.
    */
-  run(outcome: EndStatus, took: number | null): void;
+  observeRun(outcome: EndStatus, took: number | null): void;
   /** One attempt at a step. `type` is the type of its node. */
-  step(type: string, outcome: "done" | "failed", took: number): void;
+  observeStep(type: string, outcome: "done" | "failed", took: number): void;
 }
 
 /** Reports each run that a commit of this process ends: also those that no worker executes. */
 export const observeEnds = (store: Pick<Store, "onCommit">, metrics: RunMetrics): (() => void) =>
   store.onCommit((notice) => {
-    if (notice.topic === "run_ended") metrics.run(notice.status, notice.took);
+    if (notice.topic === "run_ended") metrics.observeRun(notice.status, notice.took);
   });
 
 /** Saves the progress of a run, and reports the attempts that ended with it, once each. */
@@ -36,7 +36,7 @@ export function observeSteps(
       const isAttempt = hasEnded && node_id !== run.trigger_node && partOf(step.item) === undefined;
       if (!isAttempt || finished_at === null || reported.has(step)) continue;
       reported.add(step);
-      metrics.step(types.get(node_id) ?? "", status, finished_at - started_at);
+      metrics.observeStep(types.get(node_id) ?? "", status, finished_at - started_at);
     }
   };
 

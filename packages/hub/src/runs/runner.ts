@@ -34,7 +34,7 @@ export interface Runner {
   close(): Promise<void>;
 }
 
-const DEFAULTS = { concurrency: 16, metrics: { run() {}, step() {} }, onError() {} };
+const DEFAULTS = { concurrency: 16, metrics: { observeRun() {}, observeStep() {} }, onError() {} };
 
 const NOT_STARTED = "The hub is stopping; the run was not started.";
 const RELEASED = "The hub is stopping; the run continues in another process or after the restart.";

@@ -23,19 +23,20 @@ export function createMetrics(): HubMetrics {
       add("signalbox_webhooks_total", { source, outcome, reason });
       observe("signalbox_webhook_seconds", { outcome }, took / 1000);
     },
-    batch: (size) => observe("signalbox_commit_arrivals", {}, size),
-    swept: (why, count) => add("signalbox_swept_events_total", { why }, count),
-    delivery: (outcome) => add("signalbox_deliveries_total", { outcome }),
-    trip: (limit) => add("signalbox_breaker_trips_total", { limit }),
-    redelivery: (outcome, count) => add("signalbox_github_redeliveries_total", { outcome }, count),
-    run(outcome, took) {
+    observeBatch: (size) => observe("signalbox_commit_arrivals", {}, size),
+    countSwept: (why, count) => add("signalbox_swept_events_total", { why }, count),
+    countDelivery: (outcome) => add("signalbox_deliveries_total", { outcome }),
+    countTrip: (limit) => add("signalbox_breaker_trips_total", { limit }),
+    countRedeliveries: (outcome, count) =>
+      add("signalbox_github_redeliveries_total", { outcome }, count),
+    observeRun(outcome, took) {
       add("signalbox_runs_total", { outcome });
       if (took !== null) observe("signalbox_run_seconds", { outcome }, took / 1000);
     },
-    step: (type, outcome, took) =>
+    observeStep: (type, outcome, took) =>
       observe("signalbox_step_seconds", { type, outcome }, took / 1000),
-    watch(given) {
-      gauges = given;
+    setGauges(hubGauges) {
+      gauges = hubGauges;
     },
     async text() {
       const pending = (await gauges?.pendingEvents().catch(() => undefined)) ?? Number.NaN;

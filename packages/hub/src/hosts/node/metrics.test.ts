@@ -17,17 +17,17 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   const metrics = create();
   const outcome = { outcome: "refused", reason: "busy", detail: "" } as const;
   metrics.observe({ source: "github", address: "", outcome, took: 1 });
-  metrics.swept("processed", 1);
-  metrics.delivery("delivered");
-  metrics.trip("chain");
-  metrics.redelivery("requested", 1);
-  metrics.watch({
+  metrics.countSwept("processed", 1);
+  metrics.countDelivery("delivered");
+  metrics.countTrip("chain");
+  metrics.countRedeliveries("requested", 1);
+  metrics.setGauges({
     pendingEvents: async () => 0,
     connectedStreams: () => 0,
     redelivery: async () => ({ open: 2, given_up: 1, completedAt: 9_000, lastSweepFailed: true }),
   });
-  metrics.run("failed", 1);
-  metrics.step("HttpRequest", "failed", 1);
+  metrics.observeRun("failed", 1);
+  metrics.observeStep("HttpRequest", "failed", 1);
   const text = await metrics.text();
   expect(text).toContain('signalbox_github_redeliveries{state="open"} 2\n');
   expect(text).toContain("signalbox_github_sweep_completed_seconds 9\n");
@@ -46,7 +46,7 @@ it("starts the counts of runs at 0, and does not time runs that never started", 
   const metrics = create();
   for (const outcome of ["succeeded", "failed", "cancelled"])
     expect(await metrics.text()).toContain(`signalbox_runs_total{outcome="${outcome}"} 0\n`);
-  metrics.run("cancelled", null);
+  metrics.observeRun("cancelled", null);
   const text = await metrics.text();
   expect(text).toContain('signalbox_runs_total{outcome="cancelled"} 1\n');
   expect(text).not.toContain("signalbox_run_seconds_count{");
@@ -54,11 +54,11 @@ it("starts the counts of runs at 0, and does not time runs that never started", 
 
 it("counts runs by outcome, and measures runs and steps in seconds", async () => {
   const metrics = create();
-  metrics.run("succeeded", 20);
-  metrics.run("succeeded", 2_000);
-  metrics.run("cancelled", 1);
-  metrics.step("HttpRequest", "done", 150);
-  metrics.step("a type of a removed version", "failed", 1);
+  metrics.observeRun("succeeded", 20);
+  metrics.observeRun("succeeded", 2_000);
+  metrics.observeRun("cancelled", 1);
+  metrics.observeStep("HttpRequest", "done", 150);
+  metrics.observeStep("a type of a removed version", "failed", 1);
   const lines = (await metrics.text()).split("\n");
   for (const line of [
     'signalbox_runs_total{outcome="succeeded"} 2',
@@ -73,7 +73,7 @@ it("counts runs by outcome, and measures runs and steps in seconds", async () =>
 it("reads the gauges for each response, and responds although the database does not", async () => {
   const metrics = create();
   let pending = 3;
-  metrics.watch({
+  metrics.setGauges({
     pendingEvents: async () => {
       if (pending < 0) throw new Error("no database");
       return pending;

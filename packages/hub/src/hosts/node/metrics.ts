@@ -146,16 +146,16 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
       child.count.inc();
       child.time.observe(took / 1000);
     },
-    batch: (size) => batches.observe(size),
-    swept: (why, count) => swept.inc({ why }, count),
-    delivery: (outcome) => deliveries.inc({ outcome }),
-    trip: (limit) => trips.inc({ limit }),
-    redelivery: (outcome, count) => redeliveries.inc({ outcome }, count),
-    run(outcome, took) {
+    observeBatch: (size) => batches.observe(size),
+    countSwept: (why, count) => swept.inc({ why }, count),
+    countDelivery: (outcome) => deliveries.inc({ outcome }),
+    countTrip: (limit) => trips.inc({ limit }),
+    countRedeliveries: (outcome, count) => redeliveries.inc({ outcome }, count),
+    observeRun(outcome, took) {
       runs.inc({ outcome });
       if (took !== null) runSeconds.observe({ outcome }, took / 1000);
     },
-    step(type, outcome, took) {
+    observeStep(type, outcome, took) {
       const known = knownTypes.has(type) ? type : "unknown";
       const key = `${known} ${outcome}`;
       let child = stepChildren.get(key);
@@ -165,8 +165,8 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
       }
       child.observe(took / 1000);
     },
-    watch(given) {
-      gauges = given;
+    setGauges(hubGauges) {
+      gauges = hubGauges;
     },
     text: () => registry.metrics(),
     contentType: registry.contentType,

@@ -59,8 +59,8 @@ export function deferredContract(it: It): void {
     const reports: string[] = [];
     const commits: string[] = [];
     const metrics = {
-      run: (outcome: string) => void reports.push(`run ${outcome} after ${commits.length}`),
-      step: (type: string) => void reports.push(`${type} after ${commits.length}`),
+      observeRun: (outcome: string) => void reports.push(`run ${outcome} after ${commits.length}`),
+      observeStep: (type: string) => void reports.push(`${type} after ${commits.length}`),
     };
     const store = withCommits(f.store, commits);
     const { ended } = await f
