@@ -36,7 +36,12 @@ const CACHED_SERIES = 200;
 export function statsRoutes(
   store: Pick<
     Store,
-    "getTenant" | "pendingStatus" | "countRuns" | "countReceived" | "countRunSlots" | "listRunTimes"
+    | "getTenant"
+    | "pendingStatus"
+    | "countRuns"
+    | "countReceived"
+    | "countRunsByPeriod"
+    | "listRunTimes"
   >,
   now: () => number,
   defaultQuota: number | null,

@@ -15,7 +15,7 @@ it("assigns events, runs and durations to the slots of their time", async () => 
   const series = await readSeries(
     {
       countReceived: async (_, times) => times.slice(1).map((_, nth) => nth),
-      countRunSlots: async () => [
+      countRunsByPeriod: async () => [
         { prefix: prefix(last), status: "succeeded", count: 3 },
         { prefix: prefix(last), status: "failed", count: 2 },
         { prefix: prefix(last - 1), status: "queued", count: 1 },

@@ -1,7 +1,7 @@
 /** The rates of events and runs over time. The cost does not grow with the number of events. */
 import { z } from "zod";
 import { idFloor } from "../lib/ids.ts";
-import type { RunSlot } from "../store/run-store.ts";
+import type { RunCount } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { iso } from "./views.ts";
 
@@ -45,7 +45,7 @@ export const seriesView = z.object({
 export type Series = z.input<typeof seriesView>;
 
 export async function readSeries(
-  store: Pick<Store, "countReceived" | "countRunSlots" | "listRunTimes">,
+  store: Pick<Store, "countReceived" | "countRunsByPeriod" | "listRunTimes">,
   tenant: string,
   window: Window,
   now: number,
@@ -58,7 +58,7 @@ export async function readSeries(
   const since = idFloor(first * slot);
   const [received, slots, timed] = await Promise.all([
     store.countReceived(tenant, times),
-    store.countRunSlots(tenant, since, digits, MAX_COUNTED),
+    store.countRunsByPeriod(tenant, since, digits, MAX_COUNTED),
     store.listRunTimes(tenant, since, MAX_TIMED),
   ]);
   const slotOf = (prefix: string) => Number.parseInt(prefix.slice(0, digits), 16);
@@ -82,7 +82,7 @@ export async function readSeries(
   };
 }
 
-const sum = (slots: readonly RunSlot[]) => slots.reduce((total, { count }) => total + count, 0);
+const sum = (slots: readonly RunCount[]) => slots.reduce((total, { count }) => total + count, 0);
 
 /** The nearest rank. */
 export function percentile95(values: readonly number[]): number | null {

@@ -10,7 +10,7 @@ function open() {
     store: {
       async renewRuns(_, runs) {
         state.renewals += 1;
-        return { cancel: [], held: runs.filter((run) => state.held.includes(run)) };
+        return { cancelRequested: [], renewed: runs.filter((run) => state.held.includes(run)) };
       },
     },
     timers,

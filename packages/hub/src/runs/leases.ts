@@ -38,19 +38,19 @@ export function createLeases({ store, timers, worker, leaseMs }: LeasesOptions):
   const renew = async (runs: readonly string[]) => {
     const at = instant(timers);
     const lease = { worker, now: at.now, until: at.now + leaseMs };
-    const { cancel, held } = await store.renewRuns(lease, runs);
-    for (const run of held) if (renewedAt.has(run)) renewedAt.set(run, at);
-    return { cancel, held };
+    const { renewed, cancelRequested } = await store.renewRuns(lease, runs);
+    for (const run of renewed) if (renewedAt.has(run)) renewedAt.set(run, at);
+    return { renewed, cancelRequested };
   };
   return {
     begin: (run, since) => void renewedAt.set(run, since),
     end: (run) => void renewedAt.delete(run),
-    renew: async (runs) => (await renew(runs)).cancel,
+    renew: async (runs) => (await renew(runs)).cancelRequested,
     isFresh,
     async holds(run) {
       // In a loop: the process may be suspended again while it renews the lease.
       while (!isFresh(run))
-        if (!renewedAt.has(run) || !(await renew([run])).held.includes(run)) return false;
+        if (!renewedAt.has(run) || !(await renew([run])).renewed.includes(run)) return false;
       return true;
     },
   };

@@ -1,19 +1,19 @@
 /**
- * Clients and grants of the OAuth authorization server. A grant is the whole life of one authorization:
- * it is created with a secret that redeems it once (an authorization code or a device code), then issues
- * access tokens and a chain of refresh tokens, until it is revoked or expires. Secrets are stored as
- * SHA-256 hashes; access tokens are rows of `tokens` whose parent is the grant.
+ * Clients and grants of the hub's OAuth authorization server. A grant is created with an authorization
+ * code or a device code. A client redeems the code once, and gets an access token and a refresh token.
+ * Each refresh replaces the refresh token, until the grant is revoked or expires. Codes and tokens are
+ * stored as SHA-256 hashes; access tokens are rows of `tokens` whose parent is the grant.
  */
 import type { Scope } from "./store.ts";
 
 export interface OAuthClient {
-  /** Of a registered client: random. Of a client with a metadata document: the document's URL. */
+  /** Random if the client has registered itself; otherwise the URL of its metadata document. */
   id: string;
   name: string;
   redirect_uris: string[];
   grant_types: string[];
   created_at: number;
-  /** From then on a document is fetched again, and a client without grants is removed. */
+  /** From this time on, a metadata document is fetched again, and a client without grants is removed. */
   expires_at: number;
 }
 
@@ -37,12 +37,12 @@ export interface OAuthGrant {
   scopes: Scope[];
   tenants: string[];
   person: string | null;
-  /** The token whose revocation or expiry ends the grant; null: no such token. */
+  /** The token whose revocation or expiry ends the grant; null if there is no such token. */
   parent: string | null;
-  /** With this value the hub derives the next refresh token from the presented one. */
+  /** The hub derives the next refresh token from the presented one and this value. */
   salt: string;
   created_at: number;
-  /** Before the redemption, of the code; then, of the newest refresh token. */
+  /** When the code expires; after the redemption, when the newest refresh token expires. */
   expires_at: number;
   /** When a token of the grant was last used or issued. */
   last_used_at: number | null;
@@ -52,16 +52,16 @@ export interface NewOAuthGrant extends Omit<OAuthGrant, "last_used_at"> {
   status: "pending" | "approved" | "denied";
   /** The hash of the code that redeems the grant. */
   code_hash: string;
-  /** What the person enters to find a pending grant. */
+  /** The short code that a person enters to find a pending grant; null without a device code. */
   user_code: string | null;
 }
 
-/** What a person has granted. */
+/** A person's decision about a pending grant. */
 export type Decision =
   | { status: "denied" }
   | ({ status: "approved" } & Pick<OAuthGrant, "scopes" | "tenants" | "person" | "parent">);
 
-/** An access token to be stored; the rest of its row comes from the grant. */
+/** An access token to be stored. The other columns of its row come from the grant. */
 export interface NewAccessToken {
   id: string;
   hash: string;
@@ -70,16 +70,20 @@ export interface NewAccessToken {
   expires_at: number;
 }
 
+/** Exchanges a code for tokens. */
 export interface Redemption {
   code_hash: string;
   client_id: string;
-  /** Undefined: the request has none, so none is compared. */
+  /** If it is undefined, it is not compared: a request with a device code has none. */
   redirect_uri: string | undefined;
+  /** Computed from the code verifier of the request. */
   challenge: string | null;
+  /** If it is undefined, it is not compared. */
   resource: string | undefined;
   access: NewAccessToken;
-  /** The constant part of the refresh tokens, and the first refresh token, as hashes. */
+  /** The hash of the part that all refresh tokens of the grant have in common. */
   family_hash: string;
+  /** The hash of the first refresh token. */
   refresh_hash: string;
   refresh_expires_at: number;
   at: number;
@@ -94,6 +98,7 @@ export type RedemptionResult =
   | { outcome: "mismatch"; field: "client_id" | "redirect_uri" | "code_verifier" | "resource" }
   | { outcome: "unknown" | "pending" | "denied" | "expired" | "reused" };
 
+/** Exchanges a refresh token for new tokens. */
 export interface Rotation {
   family_hash: string;
   presented_hash: string;
@@ -112,17 +117,17 @@ export type RotationResult =
   | { outcome: "invalid" | "reused" };
 
 export interface RegistrationLimit {
-  /** How many clients may have registered themselves without a grant that a person has approved. */
+  /** The maximum number of clients that have registered themselves, and have no approved grant. */
   maxUnused: number;
   /** At the maximum, the oldest unused client is removed if it was created before this time. */
   removableBefore: number;
 }
 
-/** `full`: all unused clients are recent, and `oldest` is the first creation time. */
+/** `full`: no unused client is old enough to be removed. `oldest`: the creation time of the oldest one. */
 export type RegistrationResult = { outcome: "registered" } | { outcome: "full"; oldest: number };
 
-/** Which grants are listed. */
-export interface GrantList {
+/** Selects a page of the active grants. */
+export interface GrantQuery {
   now: number;
   /** Only grants of this person. */
   person?: string | undefined;
@@ -143,16 +148,19 @@ export interface OAuthStore {
   findPendingGrant(userCode: string, now: number): Promise<OAuthGrant | undefined>;
   /** Decides a pending grant. False if it does not exist, has expired or was decided before. */
   decideOAuthGrant(id: string, decision: Decision, now: number): Promise<boolean>;
-  /** Of several concurrent calls with one code, one redeems it. */
+  /** Of several concurrent calls with the same code, only one redeems it. */
   redeemOAuthGrant(redemption: Redemption): Promise<RedemptionResult>;
-  /** The grant of a refresh token, by the constant part of its tokens. */
+  /** Finds the grant of a refresh token; see `Redemption.family_hash`. */
   findGrantByFamily(familyHash: string): Promise<OAuthGrant | undefined>;
-  /** Replaces the refresh token. The former one is accepted for `graceMs`, with the same next token. */
+  /**
+   * Replaces the refresh token. For `graceMs`, the former one is still accepted, and gives the same next
+   * refresh token.
+   */
   rotateOAuthGrant(rotation: Rotation): Promise<RotationResult>;
   /** Also revokes its access tokens. False if the grant does not exist or is not active. */
   revokeOAuthGrant(id: string, at: number): Promise<boolean>;
   /** The active grants, sorted by id, descending: the newest first. */
-  listOAuthGrants(list: GrantList): Promise<OAuthGrant[]>;
+  listOAuthGrants(query: GrantQuery): Promise<OAuthGrant[]>;
   /** Removes expired grants, and expired clients without grants. Returns their number. */
   sweepOAuth(expiredBefore: number, limit: number): Promise<number>;
 }

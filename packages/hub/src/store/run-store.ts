@@ -8,11 +8,11 @@ import type { FlowGraph } from "./flow-store.ts";
 import type { Page } from "./page.ts";
 
 /**
+ * A lane is the set of runs that share one concurrency limit.
+ *
  * `queued`: a worker can claim the run from `due_at` on. `held`: the run waits because its lane has
  * reached its limit. `running`: a worker has a lease on the run. `waiting`: the run is suspended
  * until `due_at`. The other statuses are final, unless `retryRun` queues the run again.
- *
- * A lane is the set of runs that share one concurrency limit.
  */
 export const RUN_STATUSES = [
   "queued",
@@ -45,9 +45,9 @@ export interface RunError {
 }
 
 /**
- * What happens to a new run whose lane has reached its limit. `queue`: the run waits. `skip`: the
- * run is not stored. `replace`: the run waits. Runs of the lane that wait, have never started and
- * exceed the limit are cancelled.
+ * What happens to a new run whose lane has reached its limit. `queue`: the new run waits. `skip`: the
+ * new run is not stored. `replace`: the new run waits, and replaces earlier runs of the lane. Those that
+ * wait and have never started are cancelled, unless the lane has capacity for them.
  */
 export type WhenFull = "queue" | "skip" | "replace";
 
@@ -69,6 +69,7 @@ export interface NewRun {
   trigger_node: string;
   cause: Cause;
   input: JsonObject | LargeJson;
+  /** When the run is created. */
   at: number;
   /** The run does not start before this time. */
   due_at: number;
@@ -86,7 +87,7 @@ export interface NewRun {
   limit?: LaneLimit | undefined;
   /**
    * Gathers inputs: if a run with the same `gather.lane` has not started yet, the input is added to
-   * it, and no new run is created. This lane is not one of concurrency.
+   * that run, and no new run is created. `gather.lane` is independent of `limit.lane`.
    */
   gather?: { lane: string } | undefined;
 }
@@ -141,7 +142,7 @@ export interface Step {
   port: string | null;
   input: Json;
   output: Json;
-  /** Set in a `ClaimedRun` if the output is not loaded. It is null then; `loadOutput` returns it. */
+  /** Set in a `ClaimedRun` if the output is not loaded: `output` is null, and `loadOutput` returns it. */
   omitted?: true;
   error: RunError | null;
   /** The console output of the node's code. Not loaded (empty) in a `ClaimedRun`. */
@@ -154,8 +155,8 @@ export interface Step {
 export type WrittenStep = Omit<Step, "input" | "output"> & Record<"input" | "output", MixedJson>;
 
 /**
- * Reads return this in place of a large value: the beginning of its JSON, and the size of all of it.
- * `readValue` returns the value.
+ * The beginning of the JSON of a large value, and the size of the whole JSON. Some reads return it in
+ * place of the value; `readValue` returns the value.
  */
 export type Preview = { $preview: string; bytes: number };
 
@@ -168,14 +169,18 @@ export interface ValueKey {
   field: "input" | "output";
 }
 
-/** Which steps of a run are read: by default the first page. */
+/** Selects a page of the steps of a run; by default the first page. */
 export interface StepQuery {
-  /** The reader has every step up to this number. */
+  /** Returns new steps with a number above this one. */
   after?: number | undefined;
-  /** Steps that had not ended when they were read, and may have changed. They are returned first. */
+  /**
+   * The numbers of earlier steps that had not ended when they were read, and may have changed. They are
+   * returned again, before the new steps.
+   */
   open?: readonly number[] | undefined;
-  /** The page ends after this many numbers, or before a step that exceeds this many bytes in total. */
+  /** The maximum number of steps on the page. */
   limit?: number | undefined;
+  /** The approximate maximum size of the page. The page has at least one step, if any is left. */
   bytes?: number | undefined;
 }
 
@@ -184,7 +189,7 @@ export interface StepPage {
   items: Step[];
   /** `after` of the next page; null if this is the last one. */
   next: number | null;
-  /** `open` of the next page: those that this page has no capacity for. */
+  /** `open` of the next page: the open steps that did not fit on this page. */
   unread: number[];
 }
 
@@ -209,13 +214,16 @@ export const openStepError = (ending: RunStatus, node_id: string): RunError =>
 /** The changes of one run since its last save. */
 export interface RunProgress {
   run: string;
-  /** Stores the run first, unless it is stored already. It must have neither key nor event. */
+  /**
+   * A run that `prepareRun` returned. It is stored first, unless it is stored already. It must have
+   * neither key nor event.
+   */
   start?: { run: ImmediateRun; lease: RunLease };
   /** The value of `claims` when the worker claimed the run. */
   claim: number;
   steps: WrittenStep[];
   now: number;
-  /** Undefined while the worker continues to execute the run. */
+  /** The new status of the run. Undefined while the worker continues to execute it. */
   next?:
     | { status: "succeeded"; output: MixedJson }
     | { status: "failed"; error: RunError }
@@ -235,6 +243,7 @@ export interface RunQuery {
   app?: string | undefined;
   token?: string | undefined;
   status?: RunStatus | undefined;
+  /** Returns only runs that this event started or was gathered into. */
   event?: string | undefined;
   cause?: Cause | undefined;
   /** Returns only runs with this id or a larger (newer) one. */
@@ -261,8 +270,8 @@ export interface RunSummary
   /** Null if the flow was deleted. */
   flow_name: string | null;
   /**
-   * The tool, or the type of the events, of the trigger in the version that is published now. Null for
-   * other triggers, and if that version does not have the trigger.
+   * The tool name or the event type of the trigger, in the version that is published now. Null for
+   * other triggers, and if the published version does not have the trigger.
    */
   trigger_name: string | null;
   event_id: string | null;
@@ -271,9 +280,9 @@ export interface RunSummary
   due_at: number | null;
 }
 
-/** The runs of one time slot. */
-export interface RunSlot {
-  /** The first characters of the runs' ids, which are their creation time. */
+/** The number of runs with one status in one period of time. */
+export interface RunCount {
+  /** The first characters of the runs' ids. They encode the period in which the runs were created. */
   prefix: string;
   status: RunStatus;
   count: number;
@@ -297,7 +306,7 @@ export interface RunLease {
 
 export type LaneStart =
   | { outcome: "started"; claimed: ClaimedRun }
-  /** The id of the new run, which waits for its lane, or of an existing run with the same key. */
+  /** `id`: that of the new run, which waits for its lane, or of an existing run with the same key. */
   | { outcome: "queued"; id: string }
   /** The lane has reached its limit, and `whenFull` is `skip`. */
   | { outcome: "full" };
@@ -325,14 +334,14 @@ export interface RunStore {
    */
   claimRuns(lease: RunLease, limit: number): Promise<ClaimedRun[]>;
   /**
-   * Extends the leases of those `runs` that `worker` still holds: also expired ones, if no other
-   * worker has claimed the run. Returns these runs as `held`, and those of them for which a
-   * cancellation was requested. The leases of the worker's other runs are not extended.
+   * Extends the leases of those `runs` that `worker` still has, and of no other runs. An expired lease is
+   * extended too, if no other worker has claimed the run. Returns the runs whose leases were extended,
+   * and those of them for which a cancellation was requested.
    */
   renewRuns(
     lease: RunLease,
     runs: readonly string[],
-  ): Promise<{ cancel: string[]; held: string[] }>;
+  ): Promise<{ renewed: string[]; cancelRequested: string[] }>;
   /** `lost`: the progress was not saved, because the claim is no longer valid or the run has ended. */
   saveProgress(batch: RunProgress[]): Promise<("saved" | "lost")[]>;
   /** The time when the next run is due or the next lease expires; null if there is neither. */
@@ -343,18 +352,26 @@ export interface RunStore {
   /** Like `getRun`, with a `Preview` in place of a large input or output, and without `gathered`. */
   previewRun(tenant: string, id: string): Promise<Run | undefined>;
   findRun(tenant: string, key: string): Promise<Run | undefined>;
-  /** Like `previewRun`. */
+  /** Returns runs as `previewRun` does, the newest first. */
   listRuns(query: RunQuery): Promise<Run[]>;
-  /** The newest first. A page with several filters reads a bounded part of the runs, so it may be short. */
+  /**
+   * The newest run comes first. A page with several filters reads a bounded part of the runs, and may
+   * have fewer items than `limit`.
+   */
   listRunSummaries(query: RunQuery): Promise<Page<RunSummary, string>>;
-  /** The newest run of each flow, if it has one. */
+  /** Returns the newest run of each flow that has runs. */
   lastRuns(tenant: string, flows: readonly string[]): Promise<RunSummary[]>;
   /**
-   * Counts the runs with an id from `since` on, by status and by the first `digits` characters of
+   * Counts the runs whose id is at least `since`, by status and by the first `digits` characters of
    * their ids. Of each status, at most the newest `max` runs are counted.
    */
-  countRunSlots(tenant: string, since: string, digits: number, max: number): Promise<RunSlot[]>;
-  /** The newest runs that succeeded and have an id from `since` on. */
+  countRunsByPeriod(
+    tenant: string,
+    since: string,
+    digits: number,
+    max: number,
+  ): Promise<RunCount[]>;
+  /** The times of the newest runs that succeeded and whose id is at least `since`. */
   listRunTimes(
     tenant: string,
     since: string,
@@ -365,22 +382,22 @@ export interface RunStore {
   /** A page of steps, with a `Preview` in place of each large input or output. */
   listSteps(tenant: string, run: string, query?: StepQuery): Promise<StepPage>;
   countSteps(tenant: string, run: string): Promise<number>;
-  /** The output of a step of a run that the caller has claimed. Rejects if there is none. */
+  /** The output of a step of a run that the caller has claimed. Rejects if there is no such step. */
   loadOutput(run: string, step: StepRef): Promise<MaybeLarge>;
   /** The size of a value as JSON in UTF-8; undefined if there is no such run or step. */
   measureValue(key: ValueKey): Promise<number | undefined>;
-  /** A value as JSON. */
+  /** A value as JSON; undefined if there is no such run or step. */
   readValue(key: ValueKey): Promise<string | undefined>;
   /** Enables `run_steps` notices for this run until `until`. */
   enableStepNotices(tenant: string, run: string, until: number): Promise<void>;
   /**
-   * Cancels the run. If a worker executes it, requests the cancellation. Returns a preview; undefined
-   * if the run has ended or does not exist.
+   * Cancels the run; if a worker executes it, requests the cancellation. Returns a preview. Returns
+   * undefined if the run has ended or does not exist.
    */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /**
    * Continues a failed or cancelled run at the steps that failed or did not end. Other steps are not
-   * repeated. Returns a preview; undefined if there is no such run.
+   * repeated. Returns a preview. Returns undefined if the run does not exist or has another status.
    */
   retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   listVerdicts(tenant: string, event: string): Promise<StoredVerdict[]>;
@@ -390,9 +407,9 @@ export interface RunStore {
 
 export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
   /**
-   * The limit that applies if a flow caused the event. If `matched` is false, the causation chain
-   * is too long, and the trigger is stopped. Otherwise the store counts the runs, and stops the
-   * trigger above `max` runs per minute.
+   * Set if a flow caused the event: the limit that applies. If `matched` is false, the causation chain
+   * exceeds the limit, and the trigger is stopped. Otherwise the store counts the trigger's runs, and
+   * stops the trigger above `max` runs per minute.
    */
   breaker?: Trip & { reason: Reason };
 }

@@ -39,7 +39,7 @@ export const PLACES = {
   publishFlow: "tenant", rollBackFlow: "tenant", saveDraftVersion: "tenant", listVersions: "tenant", getVersion: "tenant",
   listTools: "tenant", findTool: "tenant", getTrigger: "tenant", findTriggers: "tenant", listEventTriggers: "tenant",
   listTrips: "tenant", getRun: "tenant", previewRun: "tenant", findRun: "tenant", listRuns: "tenant",
-  listRunSummaries: "tenant", lastRuns: "tenant", countRunSlots: "tenant", listRunTimes: "tenant", countRuns: "tenant",
+  listRunSummaries: "tenant", lastRuns: "tenant", countRunsByPeriod: "tenant", listRunTimes: "tenant", countRuns: "tenant",
   listSteps: "tenant", countSteps: "tenant", measureValue: "tenant", readValue: "tenant", enableStepNotices: "tenant",
   cancelRun: "tenant", retryRun: "tenant", listVerdicts: "tenant", listSchedules: "tenant",
   putSecret: "tenant", listSecretNames: "tenant", getSecrets: "tenant", deleteSecret: "tenant",

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type {
-  GrantList,
+  GrantQuery,
   NewOAuthGrant,
   OAuthClient,
   Redemption,
@@ -347,7 +347,7 @@ export function oauthContract(it: It): void {
       const secrets = { code_hash: id, family_hash: `family ${nth}` };
       await store.redeemOAuthGrant(redemption(secrets));
     }
-    const ids = async (list: Partial<GrantList>) =>
+    const ids = async (list: Partial<GrantQuery>) =>
       (await store.listOAuthGrants({ now: START, limit: 2, ...list })).map(({ id }) => id);
     expect(await ids({})).toEqual(["grant 4", "grant 3"]);
     expect(await ids({ before: "grant 3" })).toEqual(["grant 2", "grant 1"]);

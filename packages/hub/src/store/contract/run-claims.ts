@@ -414,24 +414,33 @@ export function runClaimsContract(it: It): void {
     await claim(store, { by: "bob", limit: 1 });
     const now = START + LEASE - 1;
     const all = ids([one, two, three]);
-    expect(await store.renewRuns(lease("ada", now), all)).toMatchObject({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", now), all)).toMatchObject({ cancelRequested: [] });
     // bob has not renewed his run, so it can be claimed.
     expect(runIds(await claim(store, { by: "cy", now: START + LEASE }))).toEqual([three.id]);
     await store.cancelRun("acme", two.id, now);
-    expect(await store.renewRuns(lease("ada", now + 1), all)).toMatchObject({ cancel: [two.id] });
+    expect(await store.renewRuns(lease("ada", now + 1), all)).toMatchObject({
+      cancelRequested: [two.id],
+    });
     // Another worker has claimed bob's run: he no longer holds it.
-    expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({ cancel: [], held: [] });
-    const { held } = await store.renewRuns(lease("ada", now + 1), all);
-    expect(held.sort()).toEqual(ids([one, two]).sort());
+    expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({
+      renewed: [],
+      cancelRequested: [],
+    });
+    const { renewed } = await store.renewRuns(lease("ada", now + 1), all);
+    expect(renewed.sort()).toEqual(ids([one, two]).sort());
     expect(await store.getRun("acme", three.id)).toMatchObject({ worker: "cy", claims: 2 });
     // A worker keeps a run whose lease has expired, until another worker claims it.
     const expired = now + 1 + LEASE;
-    expect(await store.renewRuns(lease("ada", expired), [one.id])).toMatchObject({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", expired), [one.id])).toMatchObject({
+      cancelRequested: [],
+    });
     // The second claim without progress of the third run has ended, so it is claimed alone.
     const dee = { by: "dee", now: expired };
     expect(runIds(await claim(store, dee))).toEqual([three.id]);
     expect(runIds(await claim(store, dee))).toEqual([two.id]);
-    expect(await store.renewRuns(lease("ada", expired + 1), all)).toMatchObject({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", expired + 1), all)).toMatchObject({
+      cancelRequested: [],
+    });
     expect(await store.getRun("acme", two.id)).toMatchObject({ worker: "dee" });
   });
 
@@ -444,9 +453,9 @@ export function runClaimsContract(it: It): void {
     await store.cancelRun("acme", nth(runs, 0).id, START);
     await store.cancelRun("acme", nth(runs, 249).id, START);
     const now = START + LEASE - 1;
-    expect(await store.renewRuns(lease("ada", now), [])).toMatchObject({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", now), [])).toMatchObject({ cancelRequested: [] });
     expect(await store.renewRuns(lease("ada", now), ids(renewed))).toMatchObject({
-      cancel: [nth(runs, 249).id],
+      cancelRequested: [nth(runs, 249).id],
     });
     // The lease of the omitted run expires. The same worker can claim it again.
     expect(await claim(store, { now: START + LEASE, limit: 250 })).toMatchObject([

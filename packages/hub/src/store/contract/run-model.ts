@@ -285,14 +285,14 @@ class StoreAndModel {
     // The worker renews only half of its leases; the others expire.
     const renewed = this.#runs.filter((_, at) => at % 2 === 0);
     const lease = { worker, now: this.#now, until };
-    const { cancel } = await this.#store.renewRuns(
+    const { cancelRequested } = await this.#store.renewRuns(
       lease,
       renewed.map(({ id }) => id),
     );
     // Also an expired lease, if no other worker has claimed the run.
     const leased = this.#runningOn(worker).filter((one) => renewed.includes(one));
     for (const one of leased) one.until = until;
-    expect(cancel.sort()).toEqual(
+    expect(cancelRequested.sort()).toEqual(
       leased
         .filter((one) => one.cancel)
         .map(({ id }) => id)

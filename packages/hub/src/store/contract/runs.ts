@@ -101,16 +101,16 @@ export function runsContract(it: It): void {
     const runs = [id(1, 1), id(1, 2), id(2, 1), id(3, 1)].map((id) => sampleRun({ id }));
     await store.queueRuns(runs);
     await save(store, await claimExactly(store, 2, { limit: 2 }));
-    const slots = await store.countRunSlots("acme", id(1, 2), 8, 10);
+    const slots = await store.countRunsByPeriod("acme", id(1, 2), 8, 10);
     expect(slots.sort((a, b) => (a.prefix < b.prefix ? -1 : 1))).toEqual([
       { prefix: "01980001", status: "succeeded", count: 1 },
       { prefix: "01980002", status: "queued", count: 1 },
       { prefix: "01980003", status: "queued", count: 1 },
     ]);
-    expect(await store.countRunSlots("acme", id(2, 0), 8, 1)).toEqual([
+    expect(await store.countRunsByPeriod("acme", id(2, 0), 8, 1)).toEqual([
       { prefix: "01980003", status: "queued", count: 1 },
     ]);
-    expect(await store.countRunSlots("umbrella", "", 8, 10)).toEqual([]);
+    expect(await store.countRunsByPeriod("umbrella", "", 8, 10)).toEqual([]);
     const times = await store.listRunTimes("acme", "", 10);
     expect(times.map((run) => run.id)).toEqual([id(1, 2), id(1, 1)]);
     expect(times[0]).toMatchObject({ started_at: START, finished_at: START });

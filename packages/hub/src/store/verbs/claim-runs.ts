@@ -395,30 +395,30 @@ export function* renewRuns(
   dialect: Dialect,
   { worker, until }: RunLease,
   runs: readonly string[],
-): Verb<{ cancel: string[]; held: string[] }> {
-  const cancel: string[] = [];
-  const held: string[] = [];
+): Verb<{ renewed: string[]; cancelRequested: string[] }> {
+  const renewed: string[] = [];
+  const cancelRequested: string[] = [];
   for (const { list, params } of inLists([...runs].sort(), dialect, 2))
     for (const { id, cancel_asked } of yield* query<{ id: string; cancel_asked: number }>(
-      `WITH held AS MATERIALIZED (SELECT id FROM runs WHERE id IN ${list} AND worker = ? ` +
+      `WITH leased AS MATERIALIZED (SELECT id FROM runs WHERE id IN ${list} AND worker = ? ` +
         `AND status = 'running' ORDER BY id${dialect.forUpdate}) ` +
-        "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM held) RETURNING id, cancel_asked",
+        "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM leased) RETURNING id, cancel_asked",
       [...params, worker, until],
     )) {
-      held.push(id);
-      if (cancel_asked === 1) cancel.push(id);
+      renewed.push(id);
+      if (cancel_asked === 1) cancelRequested.push(id);
     }
-  return { cancel, held };
+  return { renewed, cancelRequested };
 }
 
 export function* releaseRuns(dialect: Dialect, worker: string, now: number): Verb<void> {
   const rows = yield* query<RunRow>(
-    "WITH held AS MATERIALIZED (SELECT id FROM runs WHERE worker = ? AND status = 'running' " +
+    "WITH leased AS MATERIALIZED (SELECT id FROM runs WHERE worker = ? AND status = 'running' " +
       `ORDER BY id${dialect.forUpdate}) ` +
       // A worker that releases a run has not crashed on it.
       "UPDATE runs SET status = 'queued', worker = NULL, " +
       "idle_claims = CASE WHEN idle_claims > 0 THEN idle_claims - 1 ELSE 0 END " +
-      `WHERE id IN (SELECT id FROM held) RETURNING ${RUN_FIELDS}`,
+      `WHERE id IN (SELECT id FROM leased) RETURNING ${RUN_FIELDS}`,
     [worker],
   );
   const schedule: Schedule = new Map();

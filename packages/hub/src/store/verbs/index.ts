@@ -106,8 +106,8 @@ import {
   slicePayload,
 } from "./read-events.ts";
 import {
-  countRunSlots,
   countRuns,
+  countRunsByPeriod,
   countSteps,
   findRun,
   getRun,
@@ -378,7 +378,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listRuns: reads(listRuns),
   listRunSummaries: reads(listRunSummaries),
   lastRuns: reads((tenant, flows) => lastRuns(dialect, tenant, flows)),
-  countRunSlots: reads(countRunSlots),
+  countRunsByPeriod: reads(countRunsByPeriod),
   listRunTimes: reads(listRunTimes),
   countRuns: reads(countRuns),
   listSteps: reads(listSteps),

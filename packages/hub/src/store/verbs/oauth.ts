@@ -1,7 +1,7 @@
 /** Grants of the OAuth authorization server; see oauth-store.ts. */
 import type {
   Decision,
-  GrantList,
+  GrantQuery,
   NewAccessToken,
   NewOAuthGrant,
   OAuthGrant,
@@ -223,7 +223,7 @@ export function* revokeOAuthGrant(id: string, at: number): Verb<boolean> {
   return rows.length > 0;
 }
 
-export function* listOAuthGrants({ now, person, before, limit }: GrantList): Verb<OAuthGrant[]> {
+export function* listOAuthGrants({ now, person, before, limit }: GrantQuery): Verb<OAuthGrant[]> {
   const used =
     "(SELECT max(last_used_at) FROM tokens WHERE tokens.parent = oauth_grants.id) AS token_used_at";
   const conditions: [string, Value][] = [["expires_at > ?", now]];

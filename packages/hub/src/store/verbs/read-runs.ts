@@ -3,8 +3,8 @@ import type { Page } from "../page.ts";
 import {
   RUN_STATUSES,
   type Run,
+  type RunCount,
   type RunQuery,
-  type RunSlot,
   type RunStatus,
   type RunSummary,
   type StepPage,
@@ -152,13 +152,13 @@ export function* lastRuns(
   return found;
 }
 
-export function* countRunSlots(
+export function* countRunsByPeriod(
   tenant: string,
   since: string,
   digits: number,
   max: number,
-): Verb<RunSlot[]> {
-  const slots: RunSlot[] = [];
+): Verb<RunCount[]> {
+  const slots: RunCount[] = [];
   for (const status of RUN_STATUSES)
     for (const { prefix, count } of yield* query<{ prefix: string; count: number }>(
       "SELECT prefix, count(*) AS count FROM (SELECT substr(id, 1, ?) AS prefix FROM runs " +
