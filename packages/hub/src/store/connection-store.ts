@@ -1,12 +1,13 @@
 /**
  * Connections to MCP servers, the subscriptions to their triggers, and the tokens of their callbacks.
- * These rows are the desired state; connections/ drives the servers to it, and records the result.
+ * These rows are the desired state; connections/keeper.ts configures the servers accordingly, and records
+ * the result.
  */
 import type { JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
 
 /**
- * `unknown`: not checked yet. `ok`: the last check succeeded. `needs_authorization`: a person must
- * authorize the hub at the server.
+ * `unknown`: not checked yet. `ok`: the last check succeeded. `failed`: the last check failed.
+ * `needs_authorization`: a person must authorize the hub at the server.
  */
 type ConnectionStatus = "unknown" | "ok" | "failed" | "needs_authorization";
 
@@ -21,21 +22,21 @@ export interface Connection {
   target: ConnectionTarget;
   /** The credentials, encrypted by the caller; null if there are none. See connections/credentials.ts. */
   sealed: string | null;
-  /** What may be shown of the credentials: their kind, and names without values. */
+  /** The part of the credentials that may be shown: their kind, and names without values. */
   credentials: JsonObject;
   /** Increases when the target or the credentials change. */
   revision: number;
   status: ConnectionStatus;
-  /** Why the last check failed, in the server's words if it said any. */
+  /** Why the last check failed: the server's message, if it returned one. */
   error: string | null;
   checked_at: number | null;
   /** How many checks have failed since the last success. */
   attempt: number;
   tool_count: number;
   trigger_count: number;
-  /** When it is checked or reconciled next. */
+  /** When the connection is checked or reconciled next. */
   next_at: number;
-  /** The connection is deleted once its subscriptions are removed from the server. */
+  /** True if the connection is being deleted: first its subscriptions are removed from the server. */
   deleted: boolean;
   created_at: number;
   updated_at: number;
@@ -58,7 +59,7 @@ export interface OfferedTrigger {
   title?: string;
   description: string;
   binding: Binding;
-  /** JSON Schema of the params; from `paramsSchema` if the server has no full schema. */
+  /** The JSON Schema of the params. It is derived from `paramsSchema` if the server has no full schema. */
   inputSchema: JsonSchema;
   /** The server's `paramsSchema`, normalized to a record. */
   paramsSchema: JsonObject;
@@ -69,13 +70,16 @@ export interface OfferedTrigger {
 /** What a server offered when it was last checked. */
 export interface Offers {
   server: { name: string; version: string } | null;
-  /** Whether `TRIGGER_CONFIGURE` accepts `subscriptionId`, and so keeps one credential per subscription. */
+  /** Whether `TRIGGER_CONFIGURE` accepts `subscriptionId`: then each subscription has its own token. */
   perSubscription: boolean;
   tools: OfferedTool[];
   triggers: OfferedTrigger[];
 }
 
-/** `configuring`: not confirmed by the server yet. `failed`: the server rejected it; it is retried. */
+/**
+ * `configuring`: the server has not confirmed the subscription yet. `failed`: the server rejected it, and
+ * the keeper retries.
+ */
 export type SubscriptionState = "configuring" | "active" | "paused" | "failed";
 
 export interface TriggerSubscription {
@@ -87,7 +91,7 @@ export interface TriggerSubscription {
   /** Empty if the trigger accepts every type. */
   type: string;
   params: JsonObject;
-  /** Set if the events come from a polled tool: the field `poll` of the Event node. */
+  /** The field `poll` of the Event node; null unless the events come from a polled tool. */
   poll: JsonObject | null;
   wanted: "active" | "paused" | "removed";
   state: SubscriptionState;
@@ -112,7 +116,10 @@ export interface TriggerSubscription {
   updated_at: number;
 }
 
-/** `connection`: valid while any subscription of the connection is wanted active. */
+/**
+ * `subscription`: the token is valid while its subscription is wanted `active`. `connection`: it is valid
+ * while any subscription of the connection is.
+ */
 export type CallbackScope = "connection" | "subscription";
 
 export interface NewCallbackToken {
@@ -122,9 +129,9 @@ export interface NewCallbackToken {
   connection: string;
   subscription: string;
   scope: CallbackScope;
-  /** The server that gets it. */
+  /** The server that gets the token. */
   target: ConnectionTarget;
-  /** The types that the server may use it for. */
+  /** The event types for which the server may use the token. */
   types: readonly string[];
   at: number;
 }
@@ -133,7 +140,7 @@ export interface NewCallbackToken {
 export interface ConfirmedToken {
   hash: string;
   type: string;
-  /** All types that subscriptions of the connection want. Only for the scope `connection`. */
+  /** All event types that subscriptions of the connection want. Used only in the scope `connection`. */
   wanted: readonly string[];
   at: number;
 }
@@ -142,9 +149,9 @@ export interface FoundCallbackToken {
   tenant: string;
   connection: string;
   subscription: string;
-  /** Null for the current token, and for one that the server may have received. */
+  /** Null for the current token, and for a new token that the server has not confirmed. */
   expires_at: number | null;
-  /** Whether nothing wants its events any more: the trigger is inactive or removed. */
+  /** Whether no subscription wants the events any more: the triggers are inactive or removed. */
   isGone: boolean;
 }
 
@@ -156,7 +163,7 @@ export interface LeasedConnection {
   connection: Connection;
   offers: Offers | null;
   subscriptions: TriggerSubscription[];
-  /** Its triggers must be disabled before the current server is configured. */
+  /** The triggers of these servers must be disabled before the current server is configured. */
   former: FormerServer[];
 }
 
@@ -178,13 +185,19 @@ export interface ConnectionResult {
   attempt?: number;
   offers?: Offers;
   next_at: number;
-  /** If it was touched during the lease and nothing has changed, it is not due before this time. */
+  /**
+   * If `touchConnection` was called during the lease, but neither the connection nor its subscriptions
+   * have changed, the connection is not due before this time.
+   */
   pause_until?: number;
 }
 
 export interface SubscriptionResult {
   id: string;
-  /** The revision that was reconciled. If it has changed meanwhile, `state` and `configured` stay. */
+  /**
+   * The revision that was reconciled. If it has changed meanwhile, only `configured_type` and `position`
+   * are recorded; a `position` that the change has reset stays reset.
+   */
   revision: number;
   state?: SubscriptionState;
   error?: string | null;
@@ -193,7 +206,7 @@ export interface SubscriptionResult {
   position?: JsonObject | null;
   attempt?: number;
   next_at?: number;
-  /** Deletes the row: it was wanted `removed`, and the server has confirmed it or cannot be reached. */
+  /** Deletes the row, which is wanted `removed`: the server has confirmed this, or cannot be reached. */
   isRemoved?: boolean;
 }
 
@@ -204,9 +217,9 @@ export interface ConnectionStore {
     at: number,
   ): Promise<boolean>;
   /**
-   * Changes only the given fields. A changed target or credential increases `revision`. The tokens of
-   * a replaced server expire after a day. "changed" if the revision is not `ifRevision`; then nothing
-   * changes.
+   * Changes the fields that are set. A changed target or credential increases `revision`. If the target
+   * changes, the tokens of the former server expire after a day. If the revision is not `ifRevision`,
+   * changes nothing and returns "changed".
    */
   updateConnection(
     tenant: string,
@@ -216,9 +229,9 @@ export interface ConnectionStore {
     },
     at: number,
   ): Promise<Connection | "changed" | undefined>;
-  /** Marks it as deleted, and its subscriptions as wanted `removed`. False if it does not exist. */
+  /** Marks the connection as deleted, and its subscriptions as wanted `removed`. False if it does not exist. */
   deleteConnection(tenant: string, id: string, at: number): Promise<boolean>;
-  /** Not if it is deleted. */
+  /** Undefined if the connection does not exist or is marked as deleted. */
   getConnection(tenant: string, id: string): Promise<Connection | undefined>;
   listConnections(tenant: string, after: string, limit: number): Promise<Connection[]>;
   getOffers(tenant: string, id: string): Promise<Offers | undefined>;
@@ -226,7 +239,7 @@ export interface ConnectionStore {
   touchConnection(tenant: string, id: string, at: number): Promise<void>;
   /** Leases connections that are due and that no other process has leased. */
   leaseConnections(lease: ConnectionLease): Promise<LeasedConnection[]>;
-  /** Extends the leases of `by`. Returns the ids that it still holds. */
+  /** Extends the leases of `by` on these connections. Returns the ids of those that it still leases. */
   renewConnections(
     lease: Omit<ConnectionLease, "limit">,
     ids: readonly string[],
@@ -252,16 +265,16 @@ export interface ConnectionStore {
   ): Promise<boolean>;
   /** When the next connection is due; null if there is none. */
   nextConnectionDue(): Promise<number | null>;
-  /** Returns the connections of `by` to the others. */
+  /** Ends the leases of `by`, so that other processes can lease the connections. */
   releaseConnections(by: string): Promise<void>;
   /** The subscriptions of a connection, with `last_fired_at`; without those wanted `removed`. */
   listTriggerSubscriptions(tenant: string, connection: string): Promise<TriggerSubscription[]>;
-  /** The same, without what is slow to read. */
+  /** Like `listTriggerSubscriptions`, but returns only fields that are fast to read. */
   listSubscriptionStates(
     tenant: string,
     connection: string,
   ): Promise<Pick<TriggerSubscription, "flow_id" | "node_id" | "state" | "error">[]>;
-  /** Makes the server confirm the subscription again, with a fresh token. False if it does not exist. */
+  /** Makes the keeper configure the subscription again, with a new token. False if it does not exist. */
   reconfigureSubscription(
     tenant: string,
     connection: string,
@@ -274,13 +287,15 @@ export interface ConnectionStore {
    */
   stageCallbackToken(token: NewCallbackToken): Promise<void>;
   /**
-   * The server uses this token for the type from now on. Tokens that it can no longer use expire after
-   * a day, or immediately if another server got them. These are, in the scope `subscription`, the
-   * other tokens of the subscription, when all types of this token are confirmed; in the scope
-   * `connection`, the tokens of the connection whose wanted types are all confirmed with others.
+   * Records that the server uses this token for the type. Other tokens that the server no longer needs
+   * expire: after a day, or immediately if they were sent to another server.
+   *
+   * Scope `subscription`: when all types of this token are confirmed, no other token of the subscription
+   * is needed. Scope `connection`: this token replaces the other tokens of the connection for the
+   * type. Another token is needed while it has a wanted type left.
    */
   confirmCallbackToken(token: ConfirmedToken): Promise<void>;
-  /** The server has rejected the token for the type. If no type is left, it expires after a day. */
+  /** Records that the server rejected the token for the type. A token without types expires after a day. */
   rejectCallbackToken(token: Pick<ConfirmedToken, "hash" | "type" | "at">): Promise<void>;
   /** Undefined if the token is unknown or has expired. */
   findCallbackToken(hash: string, now: number): Promise<FoundCallbackToken | undefined>;

@@ -60,8 +60,9 @@ export interface StoredTrigger {
   kind: "intent" | "event" | "schedule" | "other";
   /** Null unless `kind` is `intent`. */
   tool_name: string | null;
-  /** Null unless `kind` is `event`. For an event trigger, a `type` of null means any type. */
+  /** Null unless `kind` is `event`. */
   source: string | null;
+  /** Null unless `kind` is `event`. If an event trigger has no type, it listens to every type. */
   type: string | null;
   active: boolean;
   /** The node's configuration: describes the tool or the schedule, or selects the events. */
@@ -76,7 +77,7 @@ export interface StoredTrip extends Trip {
 }
 
 export interface NewTrigger extends Omit<StoredTrigger, "tenant" | "app" | "flow_id" | "version"> {
-  /** When the trigger fires, if it has a schedule. Stored only if it is active. */
+  /** When the trigger fires, if it has a schedule. Stored only if the trigger is active. */
   schedule?: NewSchedule | undefined;
 }
 
@@ -85,7 +86,8 @@ export interface NewTrigger extends Omit<StoredTrigger, "tenant" | "app" | "flow
  * therefore cannot overwrite each other, and tool names stay unique within the app. If it throws,
  * the transaction is rolled back. It is called again if the database retries the transaction.
  */
-export type EditFlow = (found: {
+export type EditFlow = (stored: {
+  /** Undefined if the flow is new. */
   flow: StoredFlow | undefined;
   /** The tool names of the app's other flows. */
   taken: ReadonlySet<string>;
@@ -102,7 +104,7 @@ export type EditFlow = (found: {
  */
 export type PlanFlows = (flows: StoredFlow[]) => readonly {
   id: string;
-  /** Used instead if `id` belongs to a flow of another app or tenant. */
+  /** Replaces `id` if a flow of another app or tenant has that id. */
   fallbackId?: string | undefined;
   edit: EditFlow;
 }[];
@@ -111,7 +113,7 @@ export type PlanFlows = (flows: StoredFlow[]) => readonly {
 export interface LegacyApp {
   app: StoredApp;
   plan: PlanFlows;
-  /** Undefined if the flow stays a draft. */
+  /** Returns undefined if the flow stays a draft. */
   publish: (flow: StoredFlow) => Publication | undefined;
 }
 
@@ -130,7 +132,7 @@ export type LegacyMigration =
   /** The saved flows of each app, and the new name of the legacy table. */
   | { outcome: "migrated"; apps: StoredFlow[][]; table: string };
 
-/** Why nothing was changed. */
+/** An edit that changed nothing, and the reason. */
 export type RejectedEdit =
   | { outcome: "no_app" | "no_flow" | "no_version" }
   /** Another edit has changed the flow; `revision` is the current one. */
@@ -156,15 +158,19 @@ export interface Publication {
   aliasUntil: number;
 }
 
-/** A trigger of a published flow, and what has become of it. */
+/** A trigger of a published flow, with the state of its subscription or schedule. */
 export interface TriggerState
   extends Pick<StoredTrigger, "node_id" | "kind" | "tool_name" | "source" | "type" | "active"> {
-  /** The state at the server of the connection, and its error; null if it needs no subscription. */
+  /** The state of the subscription to a connection's trigger; null if there is no subscription. */
   state: SubscriptionState | null;
+  /** The error of the subscription. */
   error: string | null;
-  /** When it last started one of the flow's newest runs, or an event of its connection started a run. */
+  /**
+   * When the trigger last started a run. Null if none of the flow's newest runs is from this trigger,
+   * and no event of a connection has fired it.
+   */
   last_fired_at: number | null;
-  /** When its schedule fires next. */
+  /** When the schedule fires next. */
   next_at: number | null;
 }
 
@@ -208,9 +214,12 @@ export interface FlowStore {
     query: { app?: string | undefined; after?: string | undefined; limit: number },
   ): Promise<FlowPage>;
   listTriggerStates(tenant: string, flow: string): Promise<TriggerState[]>;
-  /** By the id of the flow. */
+  /** Returns the states by the id of the flow. */
   listDraftStates(tenant: string, flows: readonly string[]): Promise<Map<string, DraftState>>;
-  /** The flow of the app whose draft or published version has this tool name, or that had it as an alias until `now`. */
+  /**
+   * Returns the id of the app's flow that owns this tool name: in its draft, in its published version, or
+   * as an alias that is valid at `now`.
+   */
   findToolOwner(
     tenant: string,
     app: string,
@@ -231,14 +240,14 @@ export interface FlowStore {
     prepare: (flow: StoredFlow) => Publication,
   ): Promise<EditResult>;
   /**
-   * Stores the graph of a run of a draft, as a version with a negative number, and returns the number.
-   * Keeps the newest of them only. Undefined if the flow does not exist.
+   * Stores the graph of a draft for a test run, as a version with a negative number, and returns the
+   * number. Removes old versions of drafts. Returns undefined if the flow does not exist.
    */
   saveDraftVersion(
     key: FlowKey,
     draft: { graph: FlowGraph; by: string; at: number },
   ): Promise<number | undefined>;
-  /** The published versions. */
+  /** The published versions, the newest first. */
   listVersions(tenant: string, id: string): Promise<FlowVersion[]>;
   getVersion(tenant: string, id: string, version: number): Promise<FlowGraph | undefined>;
 
@@ -261,7 +270,7 @@ export interface FlowStore {
     sources: readonly string[],
     type: string,
   ): Promise<{ revision: number; triggers: StoredTrigger[] }>;
-  /** Event triggers of a tenant, also inactive ones, to explain why an event started no run. */
+  /** All event triggers of a tenant, including inactive ones, to explain why an event started no run. */
   listEventTriggers(tenant: string, limit: number): Promise<StoredTrigger[]>;
   /** The triggers of these flows that a circuit breaker has stopped since `since`. */
   listTrips(tenant: string, flows: readonly string[], since: number): Promise<StoredTrip[]>;

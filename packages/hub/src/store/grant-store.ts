@@ -1,13 +1,14 @@
 /**
- * What a person has granted a connection at its authorization server: one sealed document per
- * connection. It is apart from the connection, because refreshing a token changes neither its revision
- * nor its subscriptions.
+ * The OAuth tokens with which the hub calls the MCP server of a connection, as one encrypted document per
+ * connection. A person has granted them at the authorization server of that MCP server. They are stored
+ * apart from the connection, because refreshing a token must not change the connection's revision.
+ * oauth-store.ts has the grants of the hub's own authorization server.
  */
 
 export interface ConnectionGrant {
   /** The tokens, encrypted by the caller; null if there are none. See connections/grant.ts. */
   sealed: string | null;
-  /** Why the last grant ended, if the authorization server ended it. */
+  /** Why the authorization server ended the last grant; null if it has not. */
   error: string | null;
   /** Increases with each change. */
   version: number;
@@ -17,37 +18,43 @@ export interface ConnectionGrant {
 interface PendingAuthorization {
   /** SHA-256 of the parameter `state`, in hexadecimal. */
   state: string;
-  /** The id of the session or token that began it. */
+  /** The id of the session or token that began the authorization. */
   by: string;
-  /** What is needed to complete it, encrypted by the caller. */
+  /** The data that completes the authorization, encrypted by the caller. */
   sealed: string;
   expires_at: number;
 }
 
 export interface GrantStore {
   getGrant(tenant: string, connection: string): Promise<ConnectionGrant | undefined>;
-  /** Replaces a former one of the connection. False if there is no such connection. */
+  /** Replaces an earlier authorization of the connection. False if the connection does not exist. */
   beginAuthorization(
     tenant: string,
     connection: string,
     pending: PendingAuthorization,
   ): Promise<boolean>;
-  /** Returns `sealed` of the pending authorization, once. Undefined if `state` or `by` is another one. */
+  /**
+   * Removes the pending authorization and returns its `sealed`. Returns undefined if it has another
+   * `state` or `by`, or has expired.
+   */
   takeAuthorization(
     tenant: string,
     connection: string,
-    taken: Pick<PendingAuthorization, "state" | "by"> & { now: number },
+    expected: Pick<PendingAuthorization, "state" | "by"> & { now: number },
   ): Promise<string | undefined>;
-  /** Lets one process refresh this version. False if it has changed, or another one is refreshing it. */
+  /**
+   * Leases the grant, so that only one process refreshes its token. False if the grant has another
+   * version, or if another process has leased it.
+   */
   leaseGrant(
     tenant: string,
     connection: string,
     lease: { by: string; version: number; now: number; until: number },
   ): Promise<boolean>;
   /**
-   * Stores the grant, and ends the lease. With `ifVersion` only if nothing has changed since. Unless a
-   * token was refreshed, the connection becomes due, so that its status is updated. False if it was
-   * not stored.
+   * Stores the grant, and ends the lease. With `ifVersion`, stores it only if the grant still has this
+   * version. Unless the call stores a refreshed token (`ifVersion` and `sealed` are set), the connection
+   * becomes due, so that its status is updated. Returns whether the grant was stored.
    */
   saveGrant(
     tenant: string,

@@ -7,7 +7,9 @@ import type { AppendRequest, AppendResult, StalePlan, Store } from "./store.ts";
 
 export interface GroupCommitOptions {
   store: Pick<Store, "appendEvents" | "isDataError"> & Partial<Pick<Store, "packLarge">>;
+  /** See `EventStore.appendEvents`. */
   quota: number | null;
+  /** The limits of one batch. */
   maxEvents?: number;
   maxBytes?: number;
   /** Runs `work` after pending I/O, so that requests that have already arrived join the batch. */
@@ -43,18 +45,18 @@ export function createGroupCommit({
     sizeOf,
     isItemError: store.isDataError,
   });
-  /** Requests that are packed before they are added to the batcher. */
-  const large = new Set<Promise<unknown>>();
+  /** The requests whose large payloads are compressed before they are added to the batcher. */
+  const packing = new Set<Promise<unknown>>();
   return {
     append(request) {
       const packed = store.packLarge?.(request) ?? request;
       if (!(packed instanceof Promise)) return add(packed);
-      const result = packed.then(add).finally(() => large.delete(result));
-      large.add(result);
+      const result = packed.then(add).finally(() => packing.delete(result));
+      packing.add(result);
       return result;
     },
     async drain() {
-      while (large.size > 0) await Promise.allSettled(large);
+      while (packing.size > 0) await Promise.allSettled(packing);
       await drain();
     },
   };

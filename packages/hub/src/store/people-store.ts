@@ -1,6 +1,6 @@
 /** People who sign in with GitHub, and the tenants that they may access. */
 
-/** `member`: the inbox and runs. `admin`: everything of the tenant. */
+/** `member`: may access the tenant's inbox and runs. `admin`: may access all data of the tenant. */
 export type Role = "member" | "admin";
 
 export interface Membership {
@@ -9,7 +9,7 @@ export interface Membership {
 }
 
 export interface Person {
-  /** Such as `github:583231`: logins can be renamed and reused. */
+  /** Such as `github:583231`. It is not the login, because logins can be renamed and reused. */
   id: string;
   login: string;
   name: string | null;
@@ -25,20 +25,24 @@ export interface Person {
 export interface PeopleStore {
   /**
    * Creates or replaces a person with all memberships. With `ifSealed`, replaces only a person whose
-   * `sealed` is still this value: a slow check must not undo a later sign-in. Returns whether it did.
+   * `sealed` is still this value: a slow check must not undo a later sign-in. Returns whether the person
+   * was stored.
    */
   putPerson(person: Person, ifSealed?: string): Promise<boolean>;
   getPerson(id: string): Promise<Person | undefined>;
   /**
-   * Returns the person to one of several concurrent callers, until the lease ends or `putPerson`
-   * releases it: GitHub accepts a refresh token once. Undefined for the others.
+   * Leases the person until `until`, or until `putPerson`. Returns undefined if another caller has the
+   * lease: only one may refresh the person's tokens, because GitHub accepts a refresh token once.
    */
   leasePerson(id: string, now: number, until: number): Promise<Person | undefined>;
   /**
-   * Removes the tokens at GitHub and the memberships, and revokes all tokens, sessions and OAuth grants of the person.
-   * False if `sealed` is no longer the stored value.
+   * Removes the person's tokens at GitHub and memberships, and revokes all of the person's tokens,
+   * sessions and OAuth grants in the hub. False if `sealed` is no longer the stored value.
    */
   endPerson(id: string, sealed: string, at: number): Promise<boolean>;
-  /** Removes people without valid tokens whom GitHub last confirmed before this time. Returns their number. */
+  /**
+   * Removes people who have no valid token or grant, and whom GitHub last confirmed before this time.
+   * Returns their number.
+   */
   sweepPeople(checkedBefore: number, limit: number): Promise<number>;
 }

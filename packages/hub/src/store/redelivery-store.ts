@@ -1,15 +1,15 @@
 /**
- * The webhooks that GitHub failed to deliver, and how far the hub has read GitHub's list of attempts.
- * One process at a time reads the list: it holds the lease of the only row of the sweep.
+ * Redeliveries: the webhooks that GitHub failed to deliver, and that the hub requests again. A sweep
+ * reads GitHub's list of delivery attempts, newest first, in pages. One process at a time sweeps: it
+ * leases the only row of `github_sweep`. An interrupted sweep continues at the page that it had reached.
  */
 
-/** GitHub lists its attempts newest first, in pages. A sweep that is interrupted continues at its page. */
 export interface SweepProgress {
-  /** The attempts before this time have been read. */
+  /** The attempts before this time have been read by earlier sweeps. */
   read_until: number;
-  /** The next page of a sweep that has not ended; null: the first page. */
+  /** The next page of a sweep that has not ended; null for the first page. */
   cursor: string | null;
-  /** The time of the newest attempt of a sweep that has not ended. */
+  /** The time of the newest attempt that a sweep has read; null unless a sweep has not ended. */
   newest_at: number | null;
 }
 
@@ -30,8 +30,9 @@ export interface DeliveryAttempt {
   at: number;
   is_ok: boolean;
   is_redelivery: boolean;
-  /** GitHub's description of the result, and the HTTP status; 0 without a response. */
+  /** GitHub's description of the result. */
   status: string;
+  /** The HTTP status; 0 without a response. */
   status_code: number;
   event: string;
   action: string | null;
@@ -41,7 +42,7 @@ export interface DeliveryAttempt {
 export const REDELIVERY_STATES = ["open", "given_up", "delivered"] as const;
 export type RedeliveryState = (typeof REDELIVERY_STATES)[number];
 
-/** A webhook of which at least one attempt has failed, or succeeded only by a redelivery. */
+/** A webhook with a failed attempt, or with a successful redelivery. */
 export interface Redelivery {
   guid: string;
   state: RedeliveryState;
@@ -58,9 +59,9 @@ export interface Redelivery {
   /** How many times the hub has requested a redelivery. */
   requests: number;
   requested_at: number | null;
-  /** When the next request is due; only if it is open. */
+  /** When the next request is due; used only in the state `open`. */
   next_at: number;
-  /** Why it was given up, or GitHub refused a request. */
+  /** Why the hub gave up, or why GitHub refused the last request. */
   note: string | null;
 }
 
@@ -77,40 +78,41 @@ interface SweepLease {
 interface SweepEnd {
   now: number;
   next_at: number;
-  /** GitHub's rate limit ends at this time. No sweep begins before, not even a requested one. */
+  /** GitHub's rate limit ends at this time. No sweep begins earlier, not even a requested one. */
   paused_until: number;
   is_complete: boolean;
   error: string | null;
-  /** Redeliveries that failed first before this time are removed. */
+  /** Redeliveries whose first known attempt was before this time are removed. */
   remove_before: number;
 }
 
 export interface RedeliveryStore {
-  /** Makes a sweep due at `at`, unless it is due earlier. */
+  /** Makes a sweep due at `at`, unless one is due earlier. */
   requestSweep(at: number): Promise<void>;
-  /** Leases the sweep if it is due. `due_at` is the time of the next attempt to lease it. */
+  /** Leases the sweep if it is due. Otherwise, `due_at` is the time to try again. */
   leaseSweep(
     lease: SweepLease,
   ): Promise<{ leased: RedeliverySweep } | { leased: undefined; due_at: number }>;
   /**
-   * Records one page of attempts and the progress, and renews the lease. Returns how many webhooks are
-   * newly known as failed, and how many of the known ones were delivered; undefined if the lease is lost.
+   * Records one page of attempts and the progress, and renews the lease. `failed` is the number of new
+   * open redeliveries, and `delivered` the number of known ones that have been delivered since. Returns
+   * undefined if the lease is lost.
    */
   recordAttempts(
     lease: SweepLease,
     attempts: readonly DeliveryAttempt[],
     progress: SweepProgress,
   ): Promise<{ failed: number; delivered: number } | undefined>;
-  /** The open ones that are due, oldest first. */
+  /** The open redeliveries that are due, in the order of `next_at`. */
   dueRedeliveries(now: number, limit: number): Promise<Redelivery[]>;
-  /** Changes an open one, and renews the lease. False if the lease is lost. */
+  /** Changes a redelivery if it is open, and renews the lease. False if the lease is lost. */
   changeRedelivery(lease: SweepLease, guid: string, change: RedeliveryChange): Promise<boolean>;
   /**
-   * Begins again: the webhook is open and due at `at`, without a request so far, and a sweep is due too.
-   * Undefined if it was delivered, is unknown, or failed first at `failed_after` or before.
+   * Opens the redelivery again: it is due at `at` and has no requests, and a sweep is due too. Returns
+   * undefined if the webhook was delivered, is unknown, or failed first at `failed_after` or before.
    */
   retryRedelivery(guid: string, at: number, failed_after: number): Promise<Redelivery | undefined>;
-  /** Ends the lease. False if it is lost. */
+  /** Records the end of a sweep, and ends the lease. False if the lease is lost. */
   finishSweep(by: string, end: SweepEnd): Promise<boolean>;
   /** Undefined before the first sweep. */
   getSweep(): Promise<RedeliverySweep | undefined>;

@@ -1,4 +1,4 @@
-/** The active schedules of published flows. The time at which a schedule fires next is a row. */
+/** The active schedules of published flows. Each has a row with the time at which it fires next. */
 import type { StoredTrigger } from "./flow-store.ts";
 import type { NewRun } from "./run-store.ts";
 
@@ -21,8 +21,8 @@ export interface DueSchedule {
 }
 
 /**
- * Decides what a due schedule does, inside the transaction that stores the result. It is called again
- * if the database retries the transaction, and must not throw.
+ * Computes the run and the next tick of a due schedule, inside the transaction that stores them. It is
+ * called again if the database retries the transaction, and must not throw.
  */
 export type PlanFiring = (due: DueSchedule) => {
   run: NewRun | undefined;
@@ -31,9 +31,9 @@ export type PlanFiring = (due: DueSchedule) => {
 
 export interface ScheduleStore {
   /**
-   * Queues the runs of up to `limit` due schedules, and stores when these fire next, in one
+   * Queues the runs of up to `limit` due schedules, and stores when the schedules fire next, in one
    * transaction: no tick is lost, and none fires twice. Skips the schedules that another replica is
-   * firing. Returns how many were due.
+   * firing. Returns the number of schedules that were due.
    */
   fireSchedules(now: number, limit: number, plan: PlanFiring): Promise<number>;
   /** When the next schedule fires; null if there is none. */

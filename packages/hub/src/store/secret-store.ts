@@ -7,8 +7,8 @@ export interface SecretStore {
   ): Promise<{ name: string; created_at: number; updated_at: number }[]>;
   /** Returns the encrypted values of those names that exist. */
   getSecrets(tenant: string, names: readonly string[]): Promise<Record<string, string>>;
-  /** False if there is no secret of that name. */
+  /** False if the secret does not exist. */
   deleteSecret(tenant: string, name: string): Promise<boolean>;
-  /** The newest encrypted value of each kind, to check the key. */
+  /** One encrypted value of each kind. The hub decrypts them to check its encryption key. */
   sampleSealed(): Promise<{ kind: string; sealed: string }[]>;
 }

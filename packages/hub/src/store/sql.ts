@@ -1,7 +1,7 @@
 /**
- * A verb is a method of the store, written once as a generator that yields SQL and returns its
- * result. A backend runs it synchronously on SQLite and Durable Objects, and with awaits on
- * PostgreSQL. A verb that writes runs in one transaction, and no transaction object leaves the store.
+ * A verb is a method of the store. It is written once for all backends, as a generator that yields SQL
+ * operations and returns its result. SQLite and Durable Objects run it synchronously; PostgreSQL awaits
+ * the result of each operation. A verb that writes runs in one transaction, and no transaction object leaves the store.
  * See docs/decisions/0002-verbs-as-generators.md.
  */
 import type { Codec } from "./packs.ts";
@@ -10,14 +10,14 @@ import type { EndStatus } from "./run-store.ts";
 export type Value = string | number | null | Uint8Array;
 export type Row = Record<string, unknown>;
 
-/** What a verb yields: one request to its backend. */
+/** A request of a verb to its backend. */
 export type Operation =
   | { kind: "query"; sql: string; params: readonly Value[] }
   /** A statement without rows. The backend need not wait for it before it sends the next one. */
   | { kind: "execute"; sql: string; params: readonly Value[] }
   | ({ kind: "insert" } & Insert)
   | { kind: "notify"; notice: Notice }
-  /** Its rows are those of each operation: `Row[][]`. */
+  /** Returns a list with the rows of each operation: `Row[][]`. */
   | { kind: "all"; operations: readonly Operation[] };
 
 export interface Insert {
@@ -30,6 +30,7 @@ export interface Insert {
 
 /** Sent to the listeners of all replicas after the transaction has committed. */
 export type Notice =
+  /** Events were appended; `seq` is that of the newest. */
   | { topic: "events"; tenant: string; seq: number }
   /** Events were claimed, released or marked as processed, or their trigger status has changed. */
   | { topic: "changed"; tenant: string; ids: readonly string[] }
@@ -39,8 +40,9 @@ export type Notice =
   | { topic: "schedules"; due: number }
   /** Steps of these runs were saved; see `enableStepNotices`. */
   | { topic: "run_steps"; runs: readonly string[] }
-  /** `took`: milliseconds since the first start of the run; null if it never started. */
+  /** `took`: the milliseconds since the run first started; null if it never started. */
   | { topic: "run_ended"; tenant: string; run: string; status: EndStatus; took: number | null }
+  /** The worker of the run must cancel it. */
   | { topic: "run_cancel"; run: string }
   /** The draft of a flow was saved, or the flow was published or deleted. */
   | { topic: "flow"; tenant: string; flow: string; revision: number }
@@ -53,7 +55,7 @@ export type Notice =
 
 /** The differences between the engines. All other SQL uses their common subset. */
 export interface Dialect {
-  /** Appended to a SELECT that locks its rows until the commit. */
+  /** Appended to a SELECT that locks its rows until the commit. Empty if only one transaction can write. */
   forUpdate: string;
   /** Like `forUpdate`, but skips rows that another transaction has locked. */
   skipLocked: string;
@@ -68,8 +70,12 @@ export interface Dialect {
   randomId: string;
   /** A query for the column names of a table; no rows if the table does not exist. */
   columns: string;
-  /** Locks the database, so that only one of several starting processes migrates it. */
+  /**
+   * Locks the database, so that only one of several starting processes migrates it. Undefined if every
+   * write transaction locks the database.
+   */
   migrationLock: string | undefined;
+  /** The maximum number of parameters of one statement. */
   maxParams: number;
   /** The maximum size of a blob, in bytes. */
   maxBlob: number;
@@ -79,7 +85,10 @@ export interface Dialect {
 
 export type Verb<Result> = Generator<Operation, Result, Row[]>;
 
-/** Yields reads. Each runs on its own and may be repeated; other work runs between them. */
+/**
+ * Yields verbs that only read. Each runs separately, and is repeated while the storage is unavailable.
+ * Other verbs can run between them.
+ */
 export type Reads<Result> = Generator<() => Verb<void>, Result, void>;
 
 /** Runs one statement and returns its rows. The placeholder of a parameter is `?` on every engine. */
@@ -87,6 +96,7 @@ export function* query<Result = Row>(sql: string, params: readonly Value[] = [])
   return (yield { kind: "query", sql, params }) as Result[];
 }
 
+/** Runs one statement and returns its first row. */
 export function* first<Result = Row>(
   sql: string,
   params: readonly Value[] = [],
@@ -99,40 +109,44 @@ export function* execute(sql: string, params: readonly Value[] = []): Verb<void>
   yield { kind: "execute", sql, params };
 }
 
-/** Runs two verbs that do not depend on each other: in order, but in one round trip per step. */
-export function* both<One, Two>(one: Verb<One>, two: Verb<Two>): Verb<[One, Two]> {
-  let ofOne = one.next([]);
-  let ofTwo = two.next([]);
-  while (!ofOne.done && !ofTwo.done) {
-    const operations = [ofOne.value, ofTwo.value];
+/**
+ * Runs two verbs that do not depend on each other, in parallel: the next operation of each is sent in one
+ * round trip, that of `left` first.
+ */
+export function* both<Left, Right>(left: Verb<Left>, right: Verb<Right>): Verb<[Left, Right]> {
+  let leftStep = left.next([]);
+  let rightStep = right.next([]);
+  while (!leftStep.done && !rightStep.done) {
+    const operations = [leftStep.value, rightStep.value];
     const rows = (yield { kind: "all", operations }) as unknown as [Row[], Row[]];
-    ofOne = one.next(rows[0]);
-    ofTwo = two.next(rows[1]);
+    leftStep = left.next(rows[0]);
+    rightStep = right.next(rows[1]);
   }
-  while (!ofOne.done) ofOne = one.next(yield ofOne.value);
-  while (!ofTwo.done) ofTwo = two.next(yield ofTwo.value);
-  return [ofOne.value, ofTwo.value];
+  while (!leftStep.done) leftStep = left.next(yield leftStep.value);
+  while (!rightStep.done) rightStep = right.next(yield rightStep.value);
+  return [leftStep.value, rightStep.value];
 }
 
 /** Like `both`, for any number of verbs. */
 export function* together<Result>(verbs: readonly Verb<Result>[]): Verb<Result[]> {
-  const running = verbs.map((verb) => ({ verb, at: verb.next([]) }));
+  const entries = verbs.map((verb) => ({ verb, step: verb.next([]) }));
   for (;;) {
-    const open = running.filter(({ at }) => !at.done);
-    if (open.length === 0) return running.map(({ at }) => at.value as Result);
-    const operations = open.map(({ at }) => at.value as Operation);
+    const running = entries.filter(({ step }) => !step.done);
+    if (running.length === 0) return entries.map(({ step }) => step.value as Result);
+    const operations = running.map(({ step }) => step.value as Operation);
     const rows = (yield { kind: "all", operations }) as unknown as Row[][];
-    for (const [nth, one] of open.entries()) one.at = one.verb.next(rows[nth] as Row[]);
+    for (const [index, entry] of running.entries())
+      entry.step = entry.verb.next(rows[index] as Row[]);
   }
 }
 
-/** Empty if the table does not exist. */
+/** Returns the column names of a table; none if the table does not exist. */
 export function* columnsOf({ columns }: Dialect, table: string): Verb<string[]> {
   const rows = yield* query<{ name: string }>(columns, [table]);
   return rows.map(({ name }) => name);
 }
 
-/** Inserts many rows. Each backend uses its fastest way. */
+/** Inserts many rows, by the fastest method of each backend. */
 export function* insert(
   table: string,
   columns: readonly string[],
@@ -147,11 +161,11 @@ export function* notify(notice: Notice): Verb<void> {
 }
 
 /**
- * Splits the keys of a query into chunks that fit the engine. Each chunk is padded to a power of two
- * by repeating its last key, so that few distinct statements are prepared.
+ * Splits the keys of a query into chunks of at most `maxKeys`, and of at most 256. Each chunk is padded
+ * to a power of two by repeating its last key, so that few distinct statements are prepared.
  */
-function* chunks<Key>(keys: readonly Key[], max: number): Generator<Key[]> {
-  const maxLength = 2 ** Math.floor(Math.log2(Math.min(256, max)));
+function* chunks<Key>(keys: readonly Key[], maxKeys: number): Generator<Key[]> {
+  const maxLength = 2 ** Math.floor(Math.log2(Math.min(256, maxKeys)));
   for (let start = 0; start < keys.length; start += maxLength) {
     const chunk = keys.slice(start, start + maxLength);
     const size = 2 ** Math.ceil(Math.log2(chunk.length));
@@ -160,17 +174,23 @@ function* chunks<Key>(keys: readonly Key[], max: number): Generator<Key[]> {
   }
 }
 
-/** Lists such as `(?,?,?)` for `IN`, in a statement that has `others` more parameters. */
+/**
+ * Yields a list such as `(?,?,?)` for `IN`, with its parameters, for each chunk of the values.
+ * `otherParams` is the number of the statement's other parameters.
+ */
 export function* inLists(
   values: readonly Value[],
   { maxParams }: Dialect,
-  others: number,
+  otherParams: number,
 ): Generator<{ list: string; params: Value[] }> {
-  for (const params of chunks(values, maxParams - others))
+  for (const params of chunks(values, maxParams - otherParams))
     yield { list: `(${"?,".repeat(params.length).slice(0, -1)})`, params };
 }
 
-/** Rows such as `(?,?),(?,?)` for `VALUES`, in a query by several columns. */
+/**
+ * Yields rows such as `(?,?),(?,?)` for `VALUES`, with their parameters, for each chunk of the keys. They
+ * select by several columns, and must be the statement's only parameters.
+ */
 export function* keyRows(
   keys: readonly (readonly Value[])[],
   { maxParams }: Dialect,

@@ -1,7 +1,7 @@
 /**
- * The interface between the hub and its database. Every write is one transaction; when its promise
- * resolves, the change survives a crash. A read is one statement, or tolerates commits between its
- * statements. The same contract suite (contract.ts) runs on every backend.
+ * The interface between the hub and its database. Every write is one transaction. When the promise
+ * of a write resolves, the change survives a crash. A read is one statement, or tolerates commits
+ * between its statements. The same contract suite (contract.ts) runs on every backend.
  */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { MaybePromise } from "../lib/hmac.ts";
@@ -26,15 +26,15 @@ export interface Summary {
   sender: string | null;
   number: number | null;
   title: string | null;
-  /** A page for people, not an address of an API. */
+  /** The address of a web page, not of an API. */
   url: string | null;
   /** Set if the event is about a check or a workflow. */
   check_result: CheckResult | null;
 }
 
-/** The result of a check or a workflow, and the commit that it ran on. */
+/** The result of a check or a workflow, with the branch and the commit on which it ran. */
 export interface CheckResult {
-  /** Null until it has completed. */
+  /** Null until the check or the workflow has completed. */
   conclusion: string | null;
   head_branch: string | null;
   head_sha: string | null;
@@ -49,30 +49,33 @@ export interface EventRow extends Summary {
   /** Position in the tenant's log: 1, 2, 3, … in the order of the commits. */
   seq: number;
   source: string;
+  /** See `NewEvent.source_id`. */
   source_id: string;
+  /** The delivery id; null if the sender has given none. */
   external_id: string | null;
   type: string;
   received_at: number;
   processed: boolean;
   processed_at: number | null;
   note: string | null;
-  /** The combined status of the runs that the event started or was gathered into. */
+  /** The combined status of the runs that the event started or was gathered into; null without runs. */
   trigger_status: TriggerStatus | null;
-  /** When the latest of these runs was started. */
+  /** When the latest of these runs started. */
   last_triggered_at: number | null;
   /** Always null: `outcome` in the API is derived from `trigger_status`. */
   outcome: string | null;
   claimed_by: string | null;
-  /** The end of the claim. Without `claimed_by`: the event cannot be claimed before this time. */
+  /** The end of the claim. If `claimed_by` is null, the event cannot be claimed before this time. */
   claimed_until: number | null;
   /** How often workers have claimed the event by its id; see `ReleaseOptions.uncounted`. */
   attempts: number;
+  /** The size of the body in bytes. */
   size: number;
 }
 
 /**
- * The body of an event, with the headers that its source keeps. If a request has several events, each
- * body is the event's part of the request.
+ * The body of an event, with those request headers that its source stores. If a request has several
+ * events, the body of each event is its own part of the request body.
  */
 export interface Payload {
   content_type: string;
@@ -84,18 +87,18 @@ export interface NewEvent extends Summary, Payload {
   id: string;
   source: string;
   /**
-   * The id of the endpoint that received the event, or of the flow that emitted it. `external_id` is
-   * unique per tenant and `source_id`.
+   * The id of the endpoint that received the event, of the connection that sent it, or of the flow
+   * that emitted it. `external_id` is unique per tenant and `source_id`.
    */
   source_id: string;
   external_id: string | null;
   type: string;
   received_at: number;
-  /** Set by `packLarge`. */
+  /** The compressed payload, if `packLarge` has compressed it. */
   pack?: LargePack;
 }
 
-/** The events of one request. Either all new ones are stored, or none. */
+/** The events of one request. Either all events that are not duplicates are stored, or none. */
 export interface AppendRequest {
   tenant: string;
   events: NewEvent[];
@@ -104,8 +107,8 @@ export interface AppendRequest {
   /** Stores the events even if the tenant exceeds its quota. */
   skipQuota?: boolean;
   /**
-   * The verdicts and runs of each event, computed from the triggers of this `revision`. `plan.events`
-   * is empty if no trigger listens to the events of this request.
+   * The verdicts and runs of each event. `revision` is that of the tenant's triggers from which they
+   * were computed; see `findTriggers`. `plan.events` is empty if no trigger listens to the events.
    */
   plan?: { revision: number; events: readonly EventPlan[] };
 }
@@ -123,7 +126,7 @@ export type AppendResult =
   /** The tenant was deleted. */
   | { outcome: "deleted" };
 
-/** The triggers have changed since the plan was computed. Nothing is stored; the caller retries. */
+/** The triggers have changed since the plan was computed. Nothing is stored; the caller matches the events again. */
 export interface StalePlan {
   outcome: "stale";
 }
@@ -158,12 +161,13 @@ export interface SearchQuery {
   limit: number;
   /** Returns only events before this `seq`. The newest event comes first. */
   cursor?: number | undefined;
+  /** Contained in the type, the delivery id or a field of the summary. The case is ignored. */
   text?: string | undefined;
   type?: string | undefined;
   repo?: string | undefined;
   /** A source, or the id of one endpoint or connection. */
   sender?: string | undefined;
-  /** Null: events that started no run. */
+  /** If null, returns only events without a trigger status: they started no run. */
   status?: TriggerStatus | null | undefined;
   /** Returns only events that were received from `from` to `to`, both inclusive. */
   from?: number | undefined;
@@ -173,16 +177,19 @@ export interface SearchQuery {
 
 export type { Page } from "./page.ts";
 
+/** A claim of up to `limit` pending events. */
 export interface Claim {
   tenant: string;
+  /** The owner of the claim. */
   by: string;
   limit: number;
   now: number;
+  /** The end of the claim. */
   until: number;
   type?: string | undefined;
 }
 
-/** A claim of one event by its id. */
+/** A claim of one event by its id; see `Claim`. */
 export interface WorkerClaim {
   tenant: string;
   id: string;
@@ -205,6 +212,7 @@ export interface ClaimResult {
   event: EventRow;
 }
 
+/** The ids of the events, by outcome. */
 export interface MarkResult {
   marked: string[];
   /** The events that were processed before the call. */
@@ -212,30 +220,31 @@ export interface MarkResult {
   unknown: string[];
 }
 
+/** The ids of the events, by outcome. */
 export interface ReopenResult {
   reopened: string[];
-  /** Were pending before the call. */
+  /** The events that were pending before the call. */
   alreadyPending: string[];
   unknown: string[];
 }
 
 export interface Retention {
   now: number;
-  /** How long a processed event is stored, in milliseconds. */
+  /** How long an event is stored after it was processed, in milliseconds. */
   processedFor: number;
-  /** How long a pending event is stored, in milliseconds. */
+  /** How long an event that is not processed is stored, in milliseconds. */
   pendingFor: number;
   /** The maximum payload bytes of one tenant. */
   maxBytes: number;
-  /** The maximum number of events that one call removes, so that writers never wait long. */
+  /** The maximum number of events that one call removes, so that other writers wait only briefly. */
   limit: number;
 }
 
-/** The number of removed events, by the reason of their removal. */
+/** The numbers of removed events, by the reason of their removal. */
 export interface SweepResult {
-  /** Processed, and older than `processedFor`. */
+  /** Processed longer ago than `processedFor`. */
   processed: number;
-  /** Pending, and older than `pendingFor`. */
+  /** Pending, and received longer ago than `pendingFor`. */
   expired: number;
   /** The oldest events of a tenant above `maxBytes`. */
   overflow: number;
@@ -247,16 +256,19 @@ export interface Tenant extends TenantSettings {
   id: string;
   name: string | null;
   created_at: number;
+  /** The `seq` of the tenant's newest event; 0 before the first event. */
   seq: number;
   /** Retention may have removed events up to this `seq`. */
   pruned_seq: number;
+  /** The number of pending events. */
   pending: number;
+  /** The payload bytes of all stored events. */
   bytes: number;
-  /** Whether its data is being deleted. */
+  /** Whether the tenant's data is being deleted. */
   deleting: boolean;
 }
 
-/** A tenant's own settings. Null: the hub's setting applies. */
+/** A tenant's own settings. If a field is null, the hub's setting applies. */
 export interface TenantSettings {
   quota: number | null;
   /** In milliseconds, capped at the hub's `Retention.processedFor`. */
@@ -279,7 +291,7 @@ export interface Installation {
 
 /** The state of an installation as one event reports it. */
 export interface InstallationUpdate extends Omit<Installation, "removed_at"> {
-  /** Null: the event does not change whether the installation is removed. */
+  /** Null if the event does not change whether the installation is removed. */
   change: "removed" | "restored" | null;
 }
 
@@ -295,7 +307,7 @@ type TokenKind = "token" | "sign_in" | "session" | "oauth";
 export interface TokenQuery {
   /** Default: `token`. */
   kind?: TokenKind | undefined;
-  /** Only tokens that name this tenant, which may be `*`. */
+  /** Only tokens whose `tenants` contain this value, which may be `*`. */
   tenant?: string | undefined;
   /** Only tokens of this person. */
   person?: string | undefined;
@@ -320,7 +332,7 @@ export interface Token {
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
-  /** When it was last used, to the minute. */
+  /** When the token was last used, to the minute. */
   last_used_at: number | null;
   /** The person whom the token represents; null if it represents none, such as a token of the operator. */
   person: string | null;
@@ -341,6 +353,7 @@ export interface Source {
   /** The id of the source definition, such as `github`. */
   kind: string;
   name: string;
+  /** The last segment of the endpoint's URL. */
   key: string;
   config: Record<string, unknown>;
   secrets: SourceSecret[];
@@ -349,11 +362,13 @@ export interface Source {
 
 export interface SourceSecret {
   id: string;
+  /** The encrypted secret. */
   sealed: string;
   created_at: number;
   expires_at: number | null;
 }
 
+/** The newest events that have the same source, endpoint and type. */
 export interface RecentType {
   source: string;
   source_id: string;
@@ -365,6 +380,10 @@ export interface RecentType {
 
 /** The event log and the inbox of each tenant. */
 export interface EventStore {
+  /**
+   * Stores the requests of a batch in one transaction, and returns one result per request. `quota` is
+   * the quota of tenants without their own; null means no quota.
+   */
   appendEvents(batch: AppendRequest[], quota: number | null): Promise<(AppendResult | StalePlan)[]>;
   pendingStatus(tenant: string): Promise<PendingStatus>;
   /** The number of pending events of all tenants. */
@@ -372,7 +391,7 @@ export interface EventStore {
   listEvents(query: EventQuery): Promise<Page<EventRow>>;
   searchEvents(query: SearchQuery): Promise<Page<EventRow>>;
   getEvent(tenant: string, id: string): Promise<EventRow | undefined>;
-  /** Returns the `ids` that are delivery ids of stored events of these endpoints (`source_id`). */
+  /** Returns those `ids` that are delivery ids of stored events of these endpoints (`source_id`). */
   findExternalIds(
     tenant: string,
     endpoints: readonly string[],
@@ -380,8 +399,8 @@ export interface EventStore {
   ): Promise<string[]>;
   getPayload(tenant: string, seq: number): Promise<Payload | undefined>;
   /**
-   * Like `getPayload`, but only the bytes of the body from `from` to `to` (exclusive). Also undefined
-   * if the body is compressed; then use `getPayload`.
+   * Like `getPayload`, but returns only the bytes of the body from `from` to `to` (exclusive). Also
+   * returns undefined if the body is compressed; then use `getPayload`.
    */
   slicePayload(tenant: string, seq: number, from: number, to: number): Promise<Payload | undefined>;
   markProcessed(
@@ -418,40 +437,41 @@ export interface EventStore {
   ): Promise<string[]>;
   sweep(retention: Retention): Promise<SweepResult>;
   /**
-   * Removes events by the retention times of their tenants. Visits the tenants that have such times,
-   * sorted by id, starting after `after`.
+   * Removes up to `limit` events by the retention times of `TenantSettings`. Visits the tenants that
+   * have such times in the order of their ids, starting after the id `after`.
    */
   sweepTenants(after: string, now: number, limit: number): Promise<TenantSweep>;
   /**
-   * The types of the pending events, sorted bytewise, starting after `after`. Each has the source of
-   * its newest pending event.
+   * The types of the pending events, sorted bytewise, starting after the type `after`. Each type has
+   * the source of its newest pending event.
    */
   listEventTypes(
     tenant: string,
     after: string,
     limit: number,
   ): Promise<{ source: string; type: string }[]>;
-  /** Counts the newest `limit` events by source, type and `source_id`, and sorts the counts by these. */
+  /** Counts the newest `limit` events by source, type and `source_id`, and sorts by these fields. */
   listRecentTypes(tenant: string, limit: number): Promise<RecentType[]>;
   /**
-   * The number of events received from each of the ascending `times` to the next one. Computed from
-   * `seq`: an event that retention has removed counts as received when the next remaining event was.
-   * Removed events before the first and after the last remaining event of the range are not counted.
+   * Returns, for each two consecutive `times`, the number of events received from the first of them
+   * until the second. `times` must ascend. The numbers are differences of `seq`, and so include most
+   * removed events: such an event counts as received together with the next remaining event. Removed
+   * events before the first and after the last remaining event of the range are not counted.
    */
   countReceived(tenant: string, times: readonly number[]): Promise<number[]>;
   /** A random id of this database. A cursor is valid only in the database that created it. */
   getLogId(): Promise<string>;
 }
 
-/** The number of removed events. */
+/** The numbers of removed events, by the reason of their removal. */
 export interface TenantSweep extends Pick<SweepResult, "processed" | "expired"> {
-  /** The `after` of the next call; null at the end. */
+  /** The `after` of the next call; null if all tenants were visited. */
   next: string | null;
 }
 
 /** Tenants, their GitHub installations, tokens and webhook endpoints. */
 export interface TenantStore {
-  /** Creates the tenant if it does not exist. Changes only the given fields. */
+  /** Creates the tenant, or changes those fields of an existing tenant that are set. */
   putTenant(
     tenant: { id: string; name?: string | null; at: number } & Partial<TenantSettings>,
   ): Promise<Tenant>;
@@ -469,9 +489,9 @@ export interface TenantStore {
   /** False if a token with this id or hash exists; that token is not changed. */
   putToken(token: NewStoredToken): Promise<boolean>;
   /**
-   * Revokes all tokens whose ids begin with `prefix`, except the given one, and the codes, sessions and
-   * OAuth grants that they created. The given token becomes valid, even if it was revoked before or
-   * was stored under another id.
+   * Revokes all tokens whose ids begin with `prefix`, except `token`, and the codes, sessions and OAuth
+   * grants that they created. `token` becomes valid, even if it was revoked before or was stored under
+   * another id.
    */
   replaceTokens(prefix: string, token: NewStoredToken | undefined, at: number): Promise<void>;
   findToken(hash: string): Promise<Token | undefined>;
@@ -485,15 +505,19 @@ export interface TenantStore {
   revokeToken(id: string, at: number): Promise<boolean>;
   /** The number of stored codes and sessions that a token has created, including revoked and expired ones. */
   countChildren(parent: string): Promise<number>;
-  /** Records that these tokens were used. An older time changes nothing. */
+  /** Records that these tokens were used at `at`. Ignores a time before the recorded one. */
   touchTokens(ids: readonly string[], at: number): Promise<void>;
   /** Removes codes, sessions and OAuth tokens that expired before this time. Returns their number. */
   sweepSessions(expiredBefore: number, limit: number): Promise<number>;
-  /** Stores the secret in the same transaction, so that no endpoint exists without its secret. */
+  /**
+   * Creates the endpoint, or changes its name and config. Stores the secret in the same transaction, so
+   * that no endpoint exists without its secret.
+   */
   putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Promise<void>;
   findSource(key: string): Promise<Source | undefined>;
   listSources(tenant?: string): Promise<Source[]>;
   deleteSource(id: string): Promise<boolean>;
+  /** False if the endpoint does not exist. */
   addSourceSecret(source: string, secret: SourceSecret): Promise<boolean>;
   /** The secret verifies signatures only until `at`. False if the secret does not exist. */
   expireSourceSecret(source: string, secret: string, at: number): Promise<boolean>;
@@ -518,6 +542,7 @@ export interface Subscription extends DeliveryProgress {
   former_secret: string | null;
   former_until: number | null;
   expires_at: number;
+  /** The process that delivers the events; empty if there is none. */
   leased_by: string;
   leased_until: number;
   created_at: number;
@@ -537,6 +562,7 @@ export interface DeliveryProgress {
   /** How many attempts of the current delivery have failed. */
   attempt: number;
   failing_since: number | null;
+  /** When the next attempt is due. */
   next_at: number;
   last_error: string | null;
   delivered_at: number | null;
@@ -564,6 +590,7 @@ export interface PutSubscriptionOptions {
   formerUntil: number;
 }
 
+/** A lease of subscriptions by the process `by`. */
 export interface Lease {
   by: string;
   now: number;
@@ -576,7 +603,7 @@ export interface Lease {
 export interface SubscriptionStore {
   /**
    * Creates a subscription. If it exists, changes its secret and expiry, and keeps its positions.
-   * Undefined if the principal has reached its limit.
+   * Returns undefined if the subscription is new and the principal has reached its limit.
    */
   putSubscription(
     subscription: NewSubscription,
@@ -585,12 +612,13 @@ export interface SubscriptionStore {
   findSubscription(id: string): Promise<Subscription | undefined>;
   countSubscriptions(principal: string): Promise<number>;
   /**
-   * If `ifUpdatedAt` is given, removes the subscription only if its `updated_at` has this value. If
-   * it was the principal's last subscription to its URL, also removes the verification of the URL.
+   * With `ifUpdatedAt`, removes the subscription only if its `updated_at` has this value. If it was the
+   * principal's last subscription to its URL, also removes the verification of the URL.
    */
   removeSubscription(id: string, ifUpdatedAt?: number): Promise<boolean>;
   /** Renews the leases of `by`, and leases free subscriptions. Returns the ids of both. */
   leaseSubscriptions(lease: Lease): Promise<string[]>;
+  /** Ends the leases of `by`. */
   releaseSubscriptions(by: string): Promise<void>;
   /** Saves the progress of those subscriptions that `by` still leases, and returns their ids. */
   recordProgress(by: string, progress: DeliveryProgress[]): Promise<string[]>;
@@ -604,6 +632,7 @@ export interface HealthStore {
   checkWritable(at: number): Promise<void>;
   /** Records the time of a completed sweep. */
   noteSweep(at: number): Promise<void>;
+  /** Undefined before the first sweep. */
   lastSweep(): Promise<number | undefined>;
 }
 
