@@ -6,8 +6,8 @@ import { agent } from "@signalbox/rules/flows/nodes/agent.ts";
 import { event } from "@signalbox/rules/flows/nodes/event.ts";
 import { schedule } from "@signalbox/rules/flows/nodes/schedule.ts";
 import { userIntent } from "@signalbox/rules/flows/nodes/user-intent.ts";
-import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
 import { isActive } from "@signalbox/rules/flows/resolved-flow.ts";
+import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph } from "../store/flow-store.ts";
 import type { NewEdge, NewNode } from "./flows.ts";
@@ -56,7 +56,7 @@ export function triggersTo(
       name: node.name,
       kind: TRIGGER_KINDS.find((kind) => TRIGGERS[kind].type === node.type) ?? "other",
       isActive: isActive(node),
-      config: partsOf(node).config,
+      config: splitParameters(node).config,
     }));
 }
 

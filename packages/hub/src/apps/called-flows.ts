@@ -1,7 +1,7 @@
 /** Loads what validation needs to know about the flows that other flows call. */
 import {
+  type CalledFlow,
   callsIn,
-  type KnownFlow,
   triggerOf,
   triggersIn,
 } from "@signalbox/rules/flows/check-calls.ts";
@@ -16,12 +16,12 @@ export async function calledFlows(
   registry: NodeRegistry,
   tenant: string,
   callers: readonly { graph: FlowGraph }[],
-): Promise<Map<string, KnownFlow>> {
+): Promise<Map<string, CalledFlow>> {
   const calls = Map.groupBy(
     callers.flatMap(({ graph }) => callsIn(graph, registry)),
     (call) => call.flow,
   );
-  const known = new Map<string, KnownFlow>();
+  const known = new Map<string, CalledFlow>();
   for (const [id, callsOfFlow] of calls) {
     const flow = await store.getFlow(tenant, id);
     if (!flow) continue;

@@ -5,7 +5,7 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ERROR_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
+import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
@@ -149,7 +149,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
     finished_at: now(),
   });
   const portsOf = (node: FlowNode): readonly string[] =>
-    registry.get(node.type)?.outPorts(partsOf(node).config) ?? [];
+    registry.get(node.type)?.outPorts(splitParameters(node).config) ?? [];
   const pinnedStep = (node: FlowNode, nth: number, { output, port }: Pin): WrittenStep => {
     const ports = portsOf(node);
     if (port !== undefined && !ports.includes(port))

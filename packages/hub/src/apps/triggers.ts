@@ -5,8 +5,8 @@ import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry, ToolOffer } from "@signalbox/rules/flows/node-type.ts";
 import { outputSchemaOf } from "@signalbox/rules/flows/output-schema.ts";
 import { inputSchema } from "@signalbox/rules/flows/parameters.ts";
-import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
 import { isActive, type ResolveOptions } from "@signalbox/rules/flows/resolved-flow.ts";
+import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph, NewTrigger } from "../store/flow-store.ts";
@@ -24,7 +24,7 @@ export function triggersOf(
   return graph.nodes.flatMap((node): NewTrigger[] => {
     const definition = registry.get(node.type);
     if (definition?.kind !== "trigger") return [];
-    const { config } = partsOf(node);
+    const { config } = splitParameters(node);
     const tool = definition.tool(config);
     const selection = definition.listensTo(config);
     const times = definition.schedule(config);

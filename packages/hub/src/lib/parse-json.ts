@@ -1,5 +1,5 @@
 /** Parses JSON of requests and files within limits, before any schema reads it. */
-import { eachText } from "@signalbox/rules/flows/walk.ts";
+import { visitTexts } from "@signalbox/rules/flows/walk.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { hasMoreValues } from "./count-values.ts";
 import { DEFAULT_BODY_LIMITS, MAX_DEPTH, MAX_MEMBERS } from "./limits.ts";
@@ -53,7 +53,7 @@ const NUL_MESSAGE = "must not contain the character U+0000, which databases cann
 
 /** PostgreSQL cannot store U+0000 in a text. */
 function assertNoNul(value: Json, field: string): void {
-  eachText(value, (text, keys) => {
+  visitTexts(value, (text, keys) => {
     if (text.includes("\0"))
       throw new RequestError("invalid", keys.join(".") || field, NUL_MESSAGE);
   });

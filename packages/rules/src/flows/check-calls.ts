@@ -1,10 +1,10 @@
 /** Checks calls of other flows: that the flow and its trigger exist, and are published and active. */
-import { type Finding, onNode, type WarningCode } from "./finding.ts";
+import { type Finding, nodeFinding, type WarningCode } from "./finding.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { isActive, type ResolvedFlow } from "./resolved-flow.ts";
 
-export interface KnownFlow {
+export interface CalledFlow {
   name: string;
   /** The triggers of its published version; undefined if it is not published. */
   triggers: readonly FlowNode[] | undefined;
@@ -16,7 +16,7 @@ export interface CallContext {
   /** The id of the calling flow. */
   id: string;
   /** The flows that it calls, by id. */
-  flows: ReadonlyMap<string, KnownFlow>;
+  flows: ReadonlyMap<string, CalledFlow>;
 }
 
 type Graph = Pick<FlowDraft, "nodes">;
@@ -50,7 +50,7 @@ function checkCall(
   if (flow === undefined) return [];
   const findings: Finding<WarningCode>[] = [];
   const warn = (code: WarningCode, path: string, message: string) => {
-    findings.push(onNode(code, node, `${path}: ${message}`, path));
+    findings.push(nodeFinding(code, node, `${path}: ${message}`, path));
     return findings;
   };
   if (flow === id)

@@ -1,22 +1,23 @@
 /** Validates the parameters of each node with the schema of its type, except values that are templates. */
 import type { Json } from "../json.ts";
 import { isObject } from "../json.ts";
-import { type ErrorCode, type Finding, onNode } from "./finding.ts";
+import { type ErrorCode, type Finding, nodeFinding } from "./finding.ts";
 import { issuesOf } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
 import { ITEM_PORT, type NodeDefinition, nodeSettings } from "./node-type.ts";
-import { partsOf } from "./parts-of.ts";
 import { referencesIn } from "./references.ts";
-import { type ResolvedFlow, skipOf } from "./resolved-flow.ts";
+import { type ResolvedFlow, skipRawFields } from "./resolved-flow.ts";
+import { splitParameters } from "./split-parameters.ts";
 
 export const checkConfigs = (resolved: ResolvedFlow): Finding<ErrorCode>[] =>
   resolved.flow.nodes.flatMap((node) => checkConfig(resolved, node));
 
 function checkConfig(resolved: ResolvedFlow, node: FlowNode): Finding<ErrorCode>[] {
   const definition = resolved.definition(node);
-  if (!definition) return [onNode("unknown_node_type", node, `unknown node type ${node.type}`)];
-  const { config, settings } = partsOf(node);
-  const skip = skipOf(definition);
+  if (!definition)
+    return [nodeFinding("unknown_node_type", node, `unknown node type ${node.type}`)];
+  const { config, settings } = splitParameters(node);
+  const skip = skipRawFields(definition);
   const parsed = definition.config.safeParse(config);
   const issues = (parsed.success ? [] : issuesOf(parsed.error))
     // The value of a template is known only when the node runs, and is validated then.
@@ -35,7 +36,7 @@ function checkConfig(resolved: ResolvedFlow, node: FlowNode): Finding<ErrorCode>
       message,
     })),
     ...unusedSettings(definition, settings),
-  ].map(({ path, message }) => onNode("invalid_config", node, `${path}: ${message}`, path));
+  ].map(({ path, message }) => nodeFinding("invalid_config", node, `${path}: ${message}`, path));
 }
 
 /** Issues for settings that have no effect on a loop. */

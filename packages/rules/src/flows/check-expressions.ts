@@ -1,13 +1,13 @@
 /** Checks that the JSONata and the JavaScript of a flow can be parsed. */
-import { type ErrorCode, type Finding, onNode } from "./finding.ts";
+import { type ErrorCode, type Finding, nodeFinding } from "./finding.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
 
 /** The maximum lengths. Longer programs are not parsed, since the schemas of nodes reject them. */
-export const EXPRESSION_LENGTH = 20_000;
-export const CODE_LENGTH = 100_000;
-const MAX_LENGTH = { jsonata: EXPRESSION_LENGTH, javascript: CODE_LENGTH };
+export const MAX_EXPRESSION_LENGTH = 20_000;
+export const MAX_CODE_LENGTH = 100_000;
+const MAX_LENGTH = { jsonata: MAX_EXPRESSION_LENGTH, javascript: MAX_CODE_LENGTH };
 
 type Language = keyof typeof MAX_LENGTH;
 
@@ -54,5 +54,5 @@ export const checkExpressions = (
     const problem = language === "jsonata" ? findAnalysis(text)?.problem : findSyntaxError(text);
     return problem === undefined
       ? []
-      : [onNode("invalid_config", node, `${field}: ${problem}`, field)];
+      : [nodeFinding("invalid_config", node, `${field}: ${problem}`, field)];
   });

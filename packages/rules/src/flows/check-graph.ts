@@ -1,9 +1,9 @@
 /** Checks ids, slugs, tool names, edges and ports, and that the graph has no cycle. */
-import { type ErrorCode, type Finding, onNode } from "./finding.ts";
+import { type ErrorCode, type Finding, nodeFinding } from "./finding.ts";
 import { findCycles } from "./graph.ts";
 import type { FlowEdge, FlowNode } from "./model.ts";
-import { partsOf } from "./parts-of.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
+import { splitParameters } from "./split-parameters.ts";
 import { toolNameOf } from "./tool-fields.ts";
 
 type Findings = Finding<ErrorCode>[];
@@ -23,18 +23,20 @@ function checkNames(resolved: ResolvedFlow): Findings {
   const toolNames = new Map<string, string>();
   for (const node of nodes) {
     if (ids.has(node.id))
-      findings.push(onNode("duplicate_id", node, `another node has the same id ${node.id}`));
+      findings.push(nodeFinding("duplicate_id", node, `another node has the same id ${node.id}`));
     ids.add(node.id);
     const sameSlug = slugs.get(node.slug);
     if (sameSlug !== undefined)
-      findings.push(onNode("duplicate_slug", node, `${sameSlug} has the same slug ${node.slug}`));
+      findings.push(
+        nodeFinding("duplicate_slug", node, `${sameSlug} has the same slug ${node.slug}`),
+      );
     slugs.set(node.slug, node.name);
     const toolName = resolved.definition(node)?.isTool ? toolNameOf(node) : undefined;
     if (toolName === undefined) continue;
     const sameTool = toolNames.get(toolName);
     if (sameTool !== undefined)
       findings.push(
-        onNode(
+        nodeFinding(
           "duplicate_tool_name",
           node,
           `${sameTool} has the same tool name ${toolName}`,
@@ -99,7 +101,7 @@ function checkEdge(resolved: ResolvedFlow, edge: FlowEdge): Findings {
     for (const { message } of missingEnds(edge, resolved.flow.nodes))
       onEdge("missing_node", message);
 
-  const out = source && resolved.definition(source)?.outPorts(partsOf(source).config);
+  const out = source && resolved.definition(source)?.outPorts(splitParameters(source).config);
   if (source && out && !out.includes(edge.sourceHandle))
     onEdge(
       "missing_port",

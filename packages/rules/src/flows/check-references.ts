@@ -1,12 +1,12 @@
 /** Checks the syntax of templates, and that their references can have a value when the node runs. */
 import { isObject, type JsonObject } from "../json.ts";
 import { isWithin } from "../match/path.ts";
-import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
+import { type ErrorCode, type Finding, nodeFinding, type WarningCode } from "./finding.ts";
 import { ancestorsOf, reachableThrough } from "./graph.ts";
 import { writePath } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
 import { type FoundReference, templatesIn } from "./references.ts";
-import { type ResolvedFlow, skipOf } from "./resolved-flow.ts";
+import { type ResolvedFlow, skipRawFields } from "./resolved-flow.ts";
 import { schemaAt } from "./schema-path.ts";
 import { writeReference } from "./template.ts";
 
@@ -21,10 +21,10 @@ export function checkReferences(resolved: ResolvedFlow): ReferenceFindings {
   const bySlug = new Map(resolved.flow.nodes.map((node) => [node.slug, node]));
   const loops = loopsOf(resolved);
   for (const node of resolved.flow.nodes) {
-    const found = templatesIn(node.parameters, skipOf(resolved.definition(node)));
+    const found = templatesIn(node.parameters, skipRawFields(resolved.definition(node)));
     for (const { keys, message } of found.errors) {
       const path = writePath(keys);
-      errors.push(onNode("template_syntax", node, `${path}: ${message}`, path));
+      errors.push(nodeFinding("template_syntax", node, `${path}: ${message}`, path));
     }
     const before = ancestorsOf(resolved.graph, node.id);
     for (const reference of found.references) {
@@ -32,8 +32,8 @@ export function checkReferences(resolved: ResolvedFlow): ReferenceFindings {
       const problem = problemOf(resolved, node, reference, { bySlug, before, loops });
       if (!problem) continue;
       const message = `${path}: {{ ${writeReference(reference)} }} ${problem.message}`;
-      if (isWarning(problem.code)) warnings.push(onNode(problem.code, node, message, path));
-      else errors.push(onNode(problem.code, node, message, path));
+      if (isWarning(problem.code)) warnings.push(nodeFinding(problem.code, node, message, path));
+      else errors.push(nodeFinding(problem.code, node, message, path));
     }
   }
   return { errors, warnings };

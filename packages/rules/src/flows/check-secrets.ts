@@ -5,12 +5,12 @@
 import type { Json } from "../json.ts";
 import { valuesAt } from "../match/path.ts";
 import { codeReferences } from "./code-references.ts";
-import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
+import { type ErrorCode, type Finding, nodeFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
 import { referencesIn } from "./references.ts";
-import { type ResolvedFlow, skipOf } from "./resolved-flow.ts";
+import { type ResolvedFlow, skipRawFields } from "./resolved-flow.ts";
 import { parseTemplate } from "./template.ts";
 
 /** `names` are those of the existing secrets; if undefined, their existence is not checked. */
@@ -32,7 +32,7 @@ export const findPlainSecrets = ({ flow, definition }: ResolvedFlow): Finding<Er
       );
       if (!isPlain) return [];
       const path = writePath(field as (string | number)[]);
-      return [onNode("plain_secret", node, `${path}: ${PLAIN_SECRET}`, path)];
+      return [nodeFinding("plain_secret", node, `${path}: ${PLAIN_SECRET}`, path)];
     }),
   );
 
@@ -57,7 +57,7 @@ export const secretsIn = (
   );
 
 const secretReferences = ({ parameters }: FlowNode, definition: NodeDefinition | undefined) =>
-  referencesIn(parameters, skipOf(definition)).flatMap(({ root, path, keys }) => {
+  referencesIn(parameters, skipRawFields(definition)).flatMap(({ root, path, keys }) => {
     const [name] = path;
     return root === "secrets" && path.length === 1 ? [{ name: String(name), keys }] : [];
   });
@@ -72,7 +72,7 @@ const findMissing = (
       .map(({ name, keys }) => {
         const path = writePath(keys);
         const message = `there is no secret ${name}; add it with PUT /api/secrets/${name}`;
-        return onNode("missing_secret", node, `${path}: ${message}`, path);
+        return nodeFinding("missing_secret", node, `${path}: ${message}`, path);
       }),
   );
 
@@ -82,7 +82,7 @@ const findInCode = ({ flow, definition, findAnalysis }: ResolvedFlow): Finding<W
       codeReferences(node, definition(node), findAnalysis) ?? {};
     const message =
       "code has no access to secrets; write {{ secrets.KEY }} in headers or auth of an HttpRequest";
-    return readsSecrets ? [onNode("secret_in_code", node, `${field}: ${message}`, field)] : [];
+    return readsSecrets ? [nodeFinding("secret_in_code", node, `${field}: ${message}`, field)] : [];
   });
 
 const findSentToAnyHost = (resolved: ResolvedFlow): Finding<WarningCode>[] =>
@@ -91,13 +91,13 @@ const findSentToAnyHost = (resolved: ResolvedFlow): Finding<WarningCode>[] =>
     const field = definition?.sendsTo;
     const url = field === undefined ? undefined : node.parameters[field];
     if (field === undefined || typeof url !== "string" || hasFixedHost(url)) return [];
-    const sent = referencesIn(node.parameters, skipOf(definition)).find(
+    const sent = referencesIn(node.parameters, skipRawFields(definition)).find(
       ({ root }) => root === "secrets",
     );
     if (!sent) return [];
     const secret = `secrets.${String(sent.path[0] ?? "")}`;
     return [
-      onNode(
+      nodeFinding(
         "secret_to_any_host",
         node,
         `${field}: a template sets the host that receives ${secret}; write a fixed host`,

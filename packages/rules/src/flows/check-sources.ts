@@ -14,13 +14,13 @@ import {
   type ToolFindings,
 } from "./check-tools.ts";
 import { allowedValues, declaredParams } from "./declared-params.ts";
-import { type Finding, onNode, type WarningCode } from "./finding.ts";
+import { type Finding, nodeFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { ConnectionTrigger, EventSelection, NodeRegistry } from "./node-type.ts";
-import { partsOf } from "./parts-of.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
 import { schemaAt } from "./schema-path.ts";
+import { splitParameters } from "./split-parameters.ts";
 
 /** The sources of the flow's event triggers. */
 export const sourcesIn = (
@@ -29,7 +29,7 @@ export const sourcesIn = (
 ): Set<string> =>
   new Set(
     nodes.flatMap((node) => {
-      const selection = registry.get(node.type)?.listensTo(partsOf(node).config);
+      const selection = registry.get(node.type)?.listensTo(splitParameters(node).config);
       return selection ? [selection.source] : [];
     }),
   );
@@ -37,14 +37,14 @@ export const sourcesIn = (
 export function checkSources(resolved: ResolvedFlow, context: ToolContext): ToolFindings {
   const found: ToolFindings = { errors: [], warnings: [] };
   for (const node of resolved.triggers) {
-    const selection = resolved.definition(node)?.listensTo(partsOf(node).config);
+    const selection = resolved.definition(node)?.listensTo(splitParameters(node).config);
     if (!selection) continue;
     const { source, poll } = selection;
     if (!context.senders.has(source))
       found.warnings.push(...checkConnection(node, selection, context));
     else if (poll) {
       const message = `poll: ${source} is not a connection, so it has no tools; remove poll, or choose a connection as the source`;
-      found.errors.push(onNode("invalid_config", node, message, "poll"));
+      found.errors.push(nodeFinding("invalid_config", node, message, "poll"));
     }
   }
   return found;
@@ -57,7 +57,7 @@ function checkConnection(
 ): Finding<WarningCode>[] {
   const warn = (code: WarningCode, keys: readonly string[], message: string) => {
     const path = writePath(keys);
-    return onNode(code, node, `${path}: ${message}`, path);
+    return nodeFinding(code, node, `${path}: ${message}`, path);
   };
   const connection = connections.get(source);
   if (!connection)

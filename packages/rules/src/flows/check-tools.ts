@@ -4,7 +4,7 @@
  * node runs.
  */
 import { isObject, type Json, type JsonObject, type JsonSchema } from "../json.ts";
-import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
+import { type ErrorCode, type Finding, nodeFinding, type WarningCode } from "./finding.ts";
 import { writePath } from "./issues.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type {
@@ -14,11 +14,11 @@ import type {
   NodeRegistry,
   ToolUse,
 } from "./node-type.ts";
-import { partsOf } from "./parts-of.ts";
 import { referencesIn } from "./references.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
 import type { SchemaError } from "./schema-errors.ts";
 import { resolveReference } from "./schema-path.ts";
+import { splitParameters } from "./split-parameters.ts";
 import type { SchemaCheck } from "./validate-schema.ts";
 
 export interface KnownConnection {
@@ -47,7 +47,7 @@ const hasTemplate = (value: Json): boolean => referencesIn(value).length > 0;
 
 /** The uses whose connection is not set by a template. */
 const usesIn = (node: FlowNode, definition: NodeDefinition | undefined): ToolUse[] =>
-  (definition?.usesTools(partsOf(node).config) ?? []).filter(
+  (definition?.usesTools(splitParameters(node).config) ?? []).filter(
     ({ connection }) => !isTemplate(connection),
   );
 
@@ -95,7 +95,7 @@ export function checkTools(resolved: ResolvedFlow, context: ToolContext): ToolFi
           found.warnings.push(warning);
       for (const { keys, message } of argumentErrors(context, use)) {
         const path = writePath(keys);
-        found.errors.push(onNode("invalid_arguments", node, `${path}: ${message}`, path));
+        found.errors.push(nodeFinding("invalid_arguments", node, `${path}: ${message}`, path));
       }
     }
   return found;
@@ -107,7 +107,7 @@ export const findToolsFromData = ({ flow, definition }: ResolvedFlow): Finding<W
     const found = definition(node);
     // Triggers have no templates.
     if (!found || found.kind === "trigger") return [];
-    const templates = (found.usesTools(partsOf(node).config) ?? []).flatMap(
+    const templates = (found.usesTools(splitParameters(node).config) ?? []).flatMap(
       ({ connection, at, tool }) => [
         ...(hasTemplate(connection) ? [writePath(at)] : []),
         ...(tool && hasTemplate(tool.name) ? [writePath(tool.at)] : []),
@@ -116,7 +116,7 @@ export const findToolsFromData = ({ flow, definition }: ResolvedFlow): Finding<W
     const message =
       "is a template, so the data of a run chooses which tool is called; write a fixed value if the data is untrusted";
     return [...new Set(templates)].map((path) =>
-      onNode("tool_from_data", node, `${path}: ${message}`, path),
+      nodeFinding("tool_from_data", node, `${path}: ${message}`, path),
     );
   });
 
@@ -145,7 +145,7 @@ function checkUse(node: FlowNode, use: ToolUse, context: ToolContext): Finding<W
   const connection = context.connections.get(id);
   const warn = (code: WarningCode, keys: Keys, message: string) => {
     const path = writePath(keys);
-    return [onNode(code, node, `${path}: ${message}`, path)];
+    return [nodeFinding(code, node, `${path}: ${message}`, path)];
   };
   if (!connection)
     return warn(

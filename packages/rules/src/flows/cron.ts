@@ -11,7 +11,7 @@ export interface CronTimes {
   timeZone: string;
 }
 
-export const CRON_LENGTH = 200;
+export const MAX_CRON_LENGTH = 200;
 
 /** Five fields, six with seconds, or a nickname. Croner would also accept a date, which fires once. */
 const SHAPE = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/i;
@@ -26,7 +26,7 @@ const SOME_TICKS = 4;
 /** Why the expression cannot be used; undefined if it is valid. */
 export function cronProblem(text: string): string | undefined {
   const cron = text.trim();
-  if (cron.length > CRON_LENGTH) return undefined; // the schema reports the length
+  if (cron.length > MAX_CRON_LENGTH) return undefined; // the schema reports the length
   if (!SHAPE.test(cron)) return FIELDS;
   let ticks: Date[];
   try {

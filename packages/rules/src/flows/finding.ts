@@ -62,7 +62,7 @@ export interface Finding<Code extends ErrorCode | WarningCode = ErrorCode | Warn
   path?: string;
 }
 
-export const onNode = <Code extends ErrorCode | WarningCode>(
+export const nodeFinding = <Code extends ErrorCode | WarningCode>(
   code: Code,
   node: FlowNode,
   message: string,

@@ -82,7 +82,7 @@ export const isStatusIn = (status: number, ranges: readonly (number | string)[])
 
 type Evaluates = Pick<NodeContext<never>, "evaluate">;
 
-export async function outputOf(
+export async function readOutput(
   { status, headers, body, url }: OutboundResponse,
   context: Evaluates,
 ): Promise<MixedObject> {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { issuesOf } from "./issues.ts";
-import { text } from "./text.ts";
+import { textSchema } from "./text-schema.ts";
 
 const describe = (schema: z.ZodType, value: unknown) => {
   const { error } = z.strictObject({ a: schema }).safeParse({ a: value });
@@ -45,8 +45,8 @@ it.each<[z.ZodType, unknown, string[]]>([
   [z.iso.datetime(), "x", ["a: must match the format datetime"]],
   [z.string().regex(/^x$/), "y", ["a: must match the pattern /^x$/"]],
   [z.string("must be a URL"), 1, ["a: must be a URL"]],
-  [text("must be a URL").max(2), 1, ["a: must be a URL"]],
-  [text("must be a URL").max(2), "abc", ["a: must have at most 2 characters"]],
+  [textSchema("must be a URL").max(2), 1, ["a: must be a URL"]],
+  [textSchema("must be a URL").max(2), "abc", ["a: must have at most 2 characters"]],
 ])("describes issue %# with its path and a message", (schema, value, messages) => {
   expect(describe(schema, value)).toEqual(messages);
 });

@@ -4,8 +4,8 @@ import { findTool, type ToolContext } from "./check-tools.ts";
 import type { Graph } from "./graph.ts";
 import type { FlowEdge, FlowNode } from "./model.ts";
 import { ERROR_PORT, type NodeDefinition } from "./node-type.ts";
-import { partsOf } from "./parts-of.ts";
 import { schemaAt } from "./schema-path.ts";
+import { splitParameters } from "./split-parameters.ts";
 
 export interface NodeSchemasOptions {
   nodes: readonly FlowNode[];
@@ -34,7 +34,7 @@ export function createNodeSchemas(
     if (known.has(node.id)) return known.get(node.id);
     known.set(node.id, undefined); // a draft can have a cycle
     const found = definition(node);
-    const { config } = partsOf(node);
+    const { config } = splitParameters(node);
     const uses = (tools && found?.usesTools(config)) ?? [];
     const schema = found?.outputSchema(config, {
       tool: tools && uses.length === 1 ? uses.map((use) => findTool(tools, use))[0] : undefined,
@@ -54,6 +54,6 @@ export function createNodeSchemas(
 
 /** Then its output can also be an error. */
 const continuesOnError = (node: FlowNode): boolean => {
-  const { settings } = partsOf(node);
+  const { settings } = splitParameters(node);
   return isObject(settings) && settings.continueOnError === true;
 };

@@ -168,7 +168,7 @@ export interface ToolUse {
 }
 
 /** What is known of the flow around a node before it runs. */
-export interface KnownSchemas {
+export interface SchemaContext {
   /** The tool of `usesTools`, if it is the only one. */
   tool?: ConnectionTool | undefined;
   /** The schema of the node's input. */
@@ -301,7 +301,7 @@ interface NodeSpec<Config extends z.ZodObject> {
   /** By port: the variables, such as `item`, that templates of the nodes after that port may use. */
   locals?: Readonly<Record<string, readonly string[]>>;
   /** The schema of the output, as far as the config determines it. */
-  outputSchema?(config: z.output<Config>, known: KnownSchemas): JsonSchema | undefined;
+  outputSchema?(config: z.output<Config>, known: SchemaContext): JsonSchema | undefined;
   sample: NodeSample;
   /** The default, which triggers use, returns the input. */
   run(context: NodeContext<z.output<Config>>): NodeResult | Promise<NodeResult>;
@@ -334,7 +334,7 @@ export interface NodeDefinition
   /** Undefined if the type uses no tools, or the config is invalid. */
   usesTools(config: JsonObject): ToolUse[] | undefined;
   locals: Readonly<Record<string, readonly string[]>>;
-  outputSchema(config: JsonObject, known?: KnownSchemas): JsonSchema | undefined;
+  outputSchema(config: JsonObject, known?: SchemaContext): JsonSchema | undefined;
   sample: NodeSample;
   /** Validates the config of the context, and throws `Permanent` if it is invalid. */
   run(context: NodeContext<JsonObject>): Promise<NodeResult>;

@@ -2,11 +2,11 @@
 import { z } from "zod";
 import { pathSchema } from "./concurrency.ts";
 import { jsonObject } from "./json-value.ts";
-import { text } from "./text.ts";
+import { textSchema } from "./text-schema.ts";
 
 /** For servers without triggers: one of their tools returns a list, and each new item is an event. */
 export const pollSchema = z.strictObject({
-  tool: text("must be the name of a tool")
+  tool: textSchema("must be the name of a tool")
     .min(1, "must not be empty")
     .max(200)
     .describe("A tool of the connection that returns a list."),

@@ -4,8 +4,8 @@
  */
 import type { FlowNode } from "./model.ts";
 import type { NodeDefinition } from "./node-type.ts";
-import { partsOf } from "./parts-of.ts";
 import { referencesIn } from "./references.ts";
+import { splitParameters } from "./split-parameters.ts";
 
 export type ReferencedNodes = ReadonlySet<string> | "all";
 
@@ -28,7 +28,7 @@ export function referencedNodes(
   node: Pick<FlowNode, "parameters">,
   definition: Pick<NodeDefinition, "code"> | undefined,
 ): ReferencedNodes {
-  const slugs = new Set(referencesIn(partsOf(node).config).map(({ root }) => root));
+  const slugs = new Set(referencesIn(splitParameters(node).config).map(({ root }) => root));
   if (!definition?.code) return slugs;
   const { field, language } = definition.code;
   const code = node.parameters[field];

@@ -1,7 +1,7 @@
 /** Finds the references in the parameters of nodes, and rewrites them when a node is renamed. */
 import type { Json } from "../json.ts";
 import { parseTemplate, type Reference, type TemplateError } from "./template.ts";
-import { eachText, type Keys, mapTexts } from "./walk.ts";
+import { type Keys, mapTexts, visitTexts } from "./walk.ts";
 
 export interface FoundReference extends Reference {
   /** The path of the string that contains the reference. */
@@ -13,17 +13,17 @@ export interface FoundError extends TemplateError {
 }
 
 /** Returns true for fields whose strings are not templates, such as code. */
-export type Skip = (keys: Keys) => boolean;
-const nowhere: Skip = () => false;
+export type SkipField = (keys: Keys) => boolean;
+const nowhere: SkipField = () => false;
 
 /** Equal references in one text are found once. */
 export function templatesIn(
   value: Json,
-  skip: Skip = nowhere,
+  skip: SkipField = nowhere,
 ): { references: FoundReference[]; errors: FoundError[] } {
   const references: FoundReference[] = [];
   const errors: FoundError[] = [];
-  eachText(value, (text, keys) => {
+  visitTexts(value, (text, keys) => {
     if (!text.includes("{{") || skip(keys)) return;
     const template = parseTemplate(text);
     const known = new Set<string>();
@@ -38,7 +38,7 @@ export function templatesIn(
   return { references, errors };
 }
 
-export const referencesIn = (value: Json, skip?: Skip): FoundReference[] =>
+export const referencesIn = (value: Json, skip?: SkipField): FoundReference[] =>
   templatesIn(value, skip).references;
 
 /** Replaces the root of the references to a node. The rest of each string does not change. */
@@ -46,7 +46,7 @@ export const renameReferences = (
   value: Json,
   oldSlug: string,
   newSlug: string,
-  skip: Skip = nowhere,
+  skip: SkipField = nowhere,
 ): Json =>
   mapTexts(value, (text, keys) => {
     if (!text.includes("{{") || skip(keys)) return text;

@@ -5,7 +5,7 @@ import { renameInCode } from "./code-references.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { renameReferences } from "./references.ts";
-import { skipOf } from "./resolved-flow.ts";
+import { skipRawFields } from "./resolved-flow.ts";
 import { slugFor } from "./slug.ts";
 import { toolNameOf, withToolName } from "./tool-fields.ts";
 import { toolName, uniqueToolName } from "./tool-name.ts";
@@ -40,7 +40,7 @@ export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
     oldTool === undefined || oldTool === newTool ? undefined : { from: oldTool, to: newTool };
   const nodes = flow.nodes.map((one) => {
     const definition = registry.get(one.type);
-    const skip = skipOf(definition);
+    const skip = skipRawFields(definition);
     const rewritten = renameReferences(one.parameters, slug.from, slug.to, skip) as JsonObject;
     const parameters = renameInCode(definition, rewritten, slug, findAnalysis);
     if (one.id !== nodeId) return parameters === one.parameters ? one : { ...one, parameters };

@@ -7,8 +7,8 @@ import { type Graph, graphOf, reachableFrom } from "./graph.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "./model.ts";
 import { createNodeSchemas } from "./node-schemas.ts";
 import { ERROR_PORT, type NodeDefinition, type NodeRegistry } from "./node-type.ts";
-import { partsOf } from "./parts-of.ts";
-import type { Skip } from "./references.ts";
+import type { SkipField } from "./references.ts";
+import { splitParameters } from "./split-parameters.ts";
 
 export interface ResolvedFlow {
   flow: Pick<FlowDraft, "nodes" | "edges">;
@@ -51,8 +51,8 @@ export function resolveFlow(
 }
 
 /** Skips the settings, and the fields whose strings are not templates. */
-export const skipOf =
-  (definition: NodeDefinition | undefined): Skip =>
+export const skipRawFields =
+  (definition: NodeDefinition | undefined): SkipField =>
   (keys) =>
     keys[0] === "settings" || (definition?.rawFields.some((path) => isWithin(keys, path)) ?? false);
 
@@ -71,7 +71,7 @@ export function branchesFrom(resolved: ResolvedFlow, id: string): Branch[] {
   const node = resolved.node(id);
   const definition = node && resolved.definition(node);
   const edges = resolved.graph.outgoing(id);
-  const ports = (node && definition?.outPorts(partsOf(node).config)) ?? [];
+  const ports = (node && definition?.outPorts(splitParameters(node).config)) ?? [];
   return ports
     .map((port) => ({
       port,

@@ -1,13 +1,13 @@
 /** The config fields of every trigger type that is a tool. */
 import type { FlowNode } from "./model.ts";
-import { text } from "./text.ts";
+import { textSchema } from "./text-schema.ts";
 
 export const toolFields = {
   // Accepts more than `checkToolName`, so that tools of earlier versions keep their names.
-  toolName: text("must be the tool's name")
+  toolName: textSchema("must be the tool's name")
     .regex(/^[A-Za-z0-9_.-]{1,128}$/, "must be 1 to 128 letters, digits, _, . or -")
     .describe("The tool's name; if omitted, it is derived from the node's name."),
-  toolDescription: text("must describe what the tool does")
+  toolDescription: textSchema("must describe what the tool does")
     .max(4000)
     .regex(/\S/, "must not be empty: agents choose a tool by its description")
     .describe("What the tool does. Agents choose a tool by its description."),

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   checkToolName,
-  NAME_LENGTH,
+  MAX_NAME_LENGTH,
   TOOL_NAME_RULE,
   toolName,
   uniqueToolName,
@@ -78,7 +78,7 @@ describe("uniqueToolName", () => {
     for (let n = 0; n < 120; n++) taken.add(uniqueToolName(toolName("y".repeat(99)), taken));
     expect(taken.size).toBe(120);
     for (const name of taken) expect(checkToolName(name)).toBeUndefined();
-    expect(Math.max(...[...taken].map((name) => name.length))).toBe(NAME_LENGTH);
+    expect(Math.max(...[...taken].map((name) => name.length))).toBe(MAX_NAME_LENGTH);
   });
 });
 

@@ -1,5 +1,5 @@
 /** Derives tool names and slugs from the names of nodes. */
-export const NAME_LENGTH = 64;
+export const MAX_NAME_LENGTH = 64;
 
 export const TOOL_NAME_RULE =
   "A tool name starts with a letter a–z, contains only a–z, 0–9 and _, does not end with _, and has at most 64 characters.";
@@ -36,7 +36,7 @@ export function snakeCase(name: string, prefix: string): string {
     .replace(/[^\0-\x7f]/gu, (letter) => TRANSLITERATIONS[letter] ?? letter)
     .replace(/[^a-z0-9]+/g, "_");
   const plain = trim(ascii);
-  return cut(/^[a-z]/.test(plain) ? plain : trim(`${prefix}_${plain}`), NAME_LENGTH);
+  return cut(/^[a-z]/.test(plain) ? plain : trim(`${prefix}_${plain}`), MAX_NAME_LENGTH);
 }
 
 export const toolName = (name: string): string => snakeCase(name, "tool");
@@ -59,12 +59,12 @@ export function freeNumber(base: string, isTaken: (name: string) => boolean, fro
 export function numberedName(base: string, number: number): string {
   if (number === 1) return base;
   const suffix = `_${number}`;
-  return cut(base, NAME_LENGTH - suffix.length) + suffix;
+  return cut(base, MAX_NAME_LENGTH - suffix.length) + suffix;
 }
 
 /** Returns the rule if the name of an author violates it. */
 export function checkToolName(name: string): string | undefined {
-  const isValid = /^[a-z](?:[a-z0-9_]*[a-z0-9])?$/.test(name) && name.length <= NAME_LENGTH;
+  const isValid = /^[a-z](?:[a-z0-9_]*[a-z0-9])?$/.test(name) && name.length <= MAX_NAME_LENGTH;
   return isValid ? undefined : TOOL_NAME_RULE;
 }
 

@@ -9,12 +9,12 @@ import { checkReferences } from "./check-references.ts";
 import { checkSecrets, findPlainSecrets } from "./check-secrets.ts";
 import { checkSources } from "./check-sources.ts";
 import { checkTools, findToolsFromData, type ToolContext } from "./check-tools.ts";
-import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
+import { type ErrorCode, type Finding, nodeFinding, type WarningCode } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
-import { partsOf } from "./parts-of.ts";
 import { isActive, type ResolvedFlow, resolveFlow } from "./resolved-flow.ts";
 import { resultsInOneRun } from "./returns.ts";
+import { splitParameters } from "./split-parameters.ts";
 import { toolDescriptionOf, toolNameOf } from "./tool-fields.ts";
 
 const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via MCP.";
@@ -132,7 +132,7 @@ const listensTo = ({ flow, definition }: ResolvedFlow): ListenedEvents[] =>
   flow.nodes
     .filter((node) => definition(node)?.isEventTrigger)
     .map((node) => {
-      const { config } = partsOf(node);
+      const { config } = splitParameters(node);
       const { source, type } = definition(node)?.listensTo(config) ?? config;
       return { nodeId: node.id, source: textOf(source), type: textOf(type) };
     });
@@ -149,7 +149,7 @@ function findGraphWarnings(resolved: ResolvedFlow): Finding<WarningCode>[] {
   for (const trigger of triggers)
     if (graph.outgoing(trigger.id).length === 0)
       findings.push(
-        onNode(
+        nodeFinding(
           "trigger_leads_nowhere",
           trigger,
           "is not connected to any nodes, so its runs do nothing",
@@ -159,11 +159,11 @@ function findGraphWarnings(resolved: ResolvedFlow): Finding<WarningCode>[] {
   for (const node of flow.nodes)
     if (!reached.has(node.id))
       findings.push(
-        onNode("orphan_node", node, "is not reachable from a trigger, so it never runs"),
+        nodeFinding("orphan_node", node, "is not reachable from a trigger, so it never runs"),
       );
   for (const [first, second] of resultsInOneRun(resolved))
     findings.push(
-      onNode(
+      nodeFinding(
         "two_returns",
         second,
         `one run can reach this node and ${first.name}, but a run has only one result`,

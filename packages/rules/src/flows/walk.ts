@@ -5,7 +5,7 @@ import type { MixedJson } from "../large-json.ts";
 export type Keys = readonly (string | number)[];
 
 /** Calls `visit` for every string in a value, with its path. */
-export function eachText(value: Json, visit: (text: string, keys: Keys) => void): void {
+export function visitTexts(value: Json, visit: (text: string, keys: Keys) => void): void {
   mapTexts(value, (text, keys) => {
     visit(text, keys);
     return text;

@@ -2,7 +2,7 @@
 import type { Json } from "../json.ts";
 import { evaluateExpression, isJsonataFunction, type StepBudget } from "./expression.ts";
 
-export const FILTER_LENGTH = 2000;
+export const MAX_FILTER_LENGTH = 2000;
 export const FILTER_TIMEOUT_MS = 1000;
 
 export type FilterResult = { holds: boolean } | { problem: string };

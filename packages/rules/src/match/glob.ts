@@ -5,14 +5,14 @@
 import { findText } from "./find-text.ts";
 
 /** The maximum length of a pattern. A longer one matches nothing. */
-export const GLOB_LENGTH = 1000;
+export const MAX_GLOB_LENGTH = 1000;
 
 /**
  * Returns a function that tests whether a text matches the pattern. Compiling takes time, so use one
  * function for all texts.
  */
 export function compileGlob(pattern: string): (text: string) => boolean {
-  if (pattern.length > GLOB_LENGTH) return () => false;
+  if (pattern.length > MAX_GLOB_LENGTH) return () => false;
   const [prefix = "", ...middlePieces] = pattern.split("*");
   const suffix = middlePieces.pop();
   if (suffix === undefined)

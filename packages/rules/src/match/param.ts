@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { isObject, type Json } from "../json.ts";
-import { GLOB_LENGTH } from "./glob.ts";
+import { MAX_GLOB_LENGTH } from "./glob.ts";
 import { type Operator, operators } from "./operators.ts";
 import { parsePath } from "./path.ts";
 
@@ -35,8 +35,8 @@ export function readParam(param: Json): Test | "any" | { problem: string } {
     };
   if (op === "exists") return { op, value: isBlank(value) ? true : (value as Json) };
   if (isBlank(value)) return "any";
-  if (op === "glob" && String(value).length > GLOB_LENGTH)
-    return { problem: `value must have at most ${GLOB_LENGTH} characters if op is glob` };
+  if (op === "glob" && String(value).length > MAX_GLOB_LENGTH)
+    return { problem: `value must have at most ${MAX_GLOB_LENGTH} characters if op is glob` };
   if (op !== "in") return { op, value: value as Json };
   // Forms submit a list as a string, such as "red, green".
   const list = typeof value === "string" ? value.split(",").map((item) => item.trim()) : value;

@@ -1,5 +1,5 @@
 /** Starts a run of the draft: from which trigger, and with what. */
-import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
+import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
 import { useState } from "react";
@@ -48,7 +48,7 @@ export function RunDialog({
     JSON.stringify(lastOf(node)?.input ?? (node ? sampleInput(node) : {}), null, 2);
   const [text, setText] = useState(() => inputOf(first));
   const [event, setEvent] = useState(lastOf(first)?.event ?? "");
-  const selection = trigger && definitionOf(trigger)?.listensTo(partsOf(trigger).config);
+  const selection = trigger && definitionOf(trigger)?.listensTo(splitParameters(trigger).config);
   const listens = selection !== undefined;
   const [source, type] = [selection?.source, selection?.type];
   const events = useQuery({

@@ -1,6 +1,6 @@
 /** An input to begin with for a run from a trigger. */
 import { readParameters } from "@signalbox/rules/flows/parameters.ts";
-import { partsOf } from "@signalbox/rules/flows/parts-of.ts";
+import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { matchingData } from "../triggers/matching-data.ts";
 import type { FlowNode } from "./graph.ts";
@@ -11,7 +11,7 @@ const EMPTY: JsonObject = { number: 0, integer: 0, boolean: false, array: [], ob
 /** Every parameter of a tool, or an event that the trigger matches. The hub completes a tick. */
 export function sampleInput(node: Pick<FlowNode, "type" | "parameters">): JsonObject {
   const definition = definitionOf(node);
-  const { config } = partsOf(node);
+  const { config } = splitParameters(node);
   if (definition?.isTool) return sampleArguments(config.parameters);
   if (!definition?.listensTo(config)) return {};
   const { source, type, params } = config;

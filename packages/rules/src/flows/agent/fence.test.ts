@@ -1,30 +1,30 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fence, untrusted } from "./fence.ts";
+import { fence, toUntrustedText } from "./fence.ts";
 
 const nonces =
   (...values: string[]) =>
   () =>
     values.shift() ?? "last";
 
-describe("untrusted", () => {
+describe("toUntrustedText", () => {
   test("keeps strings as they are, and writes other values as JSON", () => {
-    expect(untrusted("a\nb", 100, nonces("n"))).toEqual({ text: "a\nb", cut: 0, nonce: "n" });
-    expect(untrusted({ a: [1] }, 100, nonces("n")).text).toBe('{"a":[1]}');
+    expect(toUntrustedText("a\nb", 100, nonces("n"))).toEqual({ text: "a\nb", cut: 0, nonce: "n" });
+    expect(toUntrustedText({ a: [1] }, 100, nonces("n")).text).toBe('{"a":[1]}');
   });
 
   test("chooses another nonce if the data contains the first one", () => {
-    expect(untrusted("it knows abc", 100, nonces("abc", "def")).nonce).toBe("def");
+    expect(toUntrustedText("it knows abc", 100, nonces("abc", "def")).nonce).toBe("def");
   });
 
   test("cuts the data at the limit, never through a surrogate pair", () => {
-    expect(untrusted("ab😀cd", 3, nonces("n"))).toEqual({ text: "ab", cut: 4, nonce: "n" });
-    expect(untrusted("ab😀cd", 4, nonces("n"))).toEqual({ text: "ab😀", cut: 2, nonce: "n" });
+    expect(toUntrustedText("ab😀cd", 3, nonces("n"))).toEqual({ text: "ab", cut: 4, nonce: "n" });
+    expect(toUntrustedText("ab😀cd", 4, nonces("n"))).toEqual({ text: "ab😀", cut: 2, nonce: "n" });
   });
 });
 
 test("a fence says how much was cut, outside of the data", () => {
-  const cut = fence(untrusted("x".repeat(1500), 1000, nonces("n")));
+  const cut = fence(toUntrustedText("x".repeat(1500), 1000, nonces("n")));
   expect(cut).toMatch(/\n<\/untrusted_n>\n\[.*first 1,000 of 1,500 characters.*\]$/);
 });
 
@@ -59,7 +59,7 @@ test("no text can end its own fence: property", () => {
   fc.assert(
     fc.property(hostile, fc.array(fc.constantFrom("a", "b", "aaaa", "bbbb")), (text, tried) => {
       const given = [...tried, "cccccccccccccccc"];
-      const data = untrusted(text, 10_000, () => given.shift() ?? "unreachable");
+      const data = toUntrustedText(text, 10_000, () => given.shift() ?? "unreachable");
       const fenced = fence(data);
       const [open, close] = [`<untrusted_${data.nonce}>\n`, `\n</untrusted_${data.nonce}>`];
       expect(fenced.startsWith(open)).toBe(true);

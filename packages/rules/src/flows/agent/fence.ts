@@ -13,7 +13,7 @@ export interface UntrustedText {
 }
 
 /** A string is used as it is; other values as JSON. */
-export function untrusted(
+export function toUntrustedText(
   data: MixedJson,
   maxCharacters: number,
   newNonce: () => string,

@@ -9,7 +9,7 @@ import { writePath } from "../issues.ts";
 import type { NodeContext, ToolResult } from "../node-type.ts";
 import { createSchemaValidator } from "../validate-schema.ts";
 import { type AgentLimits, type AgentStep, createConversation } from "./conversation.ts";
-import { fence, type UntrustedText, untrusted } from "./fence.ts";
+import { fence, toUntrustedText, type UntrustedText } from "./fence.ts";
 import {
   MODEL_TIMEOUT,
   type ModelAnswer,
@@ -158,7 +158,7 @@ async function createPrompt(context: NodeContext<AgentConfig>): Promise<PromptPa
   const inbox = config.inboxTools ? [{ tools: await context.inbox.listTools() }] : [];
   return {
     system: systemMessage(instructions, outputSchema !== undefined),
-    user: userMessage(prompt, untrusted(data, MAX_DATA_CHARACTERS, context.newNonce)),
+    user: userMessage(prompt, toUntrustedText(data, MAX_DATA_CHARACTERS, context.newNonce)),
     tools: agentTools([...connections, ...inbox]),
   };
 }
@@ -171,7 +171,7 @@ async function callTool(
   options: { id: string; timeoutMs: number },
 ): Promise<ToolPart> {
   const answer = (data: Json, is_error: boolean) => ({
-    result: untrusted(data, MAX_RESULT_CHARACTERS, context.newNonce),
+    result: toUntrustedText(data, MAX_RESULT_CHARACTERS, context.newNonce),
     is_error,
   });
   if (!tool) return answer(`There is no tool ${call.tool}.`, true);

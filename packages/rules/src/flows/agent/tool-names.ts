@@ -1,7 +1,7 @@
 /** The names under which a model sees the tools of connections: `connection__tool`, unique and short. */
 import { Permanent } from "../errors.ts";
 import type { ConnectionTool } from "../node-type.ts";
-import { NAME_LENGTH, uniqueName } from "../tool-name.ts";
+import { MAX_NAME_LENGTH, uniqueName } from "../tool-name.ts";
 import type { ModelTool } from "./model.ts";
 
 /** A tool as the model sees it, and what it stands for. */
@@ -69,6 +69,6 @@ function chosen(
 /** If both do not fit, the connection's id is shortened first. */
 function joinNames(connection: string, tool: string): string {
   const safe = (name: string) => name.replaceAll(/[^A-Za-z0-9_-]/g, "_");
-  const room = Math.max(8, NAME_LENGTH - 2 - tool.length);
-  return `${safe(connection).slice(0, room)}__${safe(tool)}`.slice(0, NAME_LENGTH);
+  const room = Math.max(8, MAX_NAME_LENGTH - 2 - tool.length);
+  return `${safe(connection).slice(0, room)}__${safe(tool)}`.slice(0, MAX_NAME_LENGTH);
 }

@@ -7,13 +7,13 @@ import { defineNode } from "../node-type.ts";
 import { schemaProblem } from "../schema-problem.ts";
 import { embedSchema } from "../subschemas.ts";
 import { parseTemplate } from "../template.ts";
-import { text } from "../text.ts";
+import { textSchema } from "../text-schema.ts";
 
 const MAX_TEXT = 50_000;
 
 /** Text of the author for the model. A template would mix data of events with it. */
 const authorText = (message: string) =>
-  text(message)
+  textSchema(message)
     .max(MAX_TEXT)
     .refine(
       (value) => parseTemplate(value).parts.every(({ kind }) => kind === "text"),
@@ -26,7 +26,7 @@ const config = z.strictObject({
       provider: z
         .enum(MODEL_PROVIDERS)
         .describe("The API: `anthropic` (Messages) or `openai` (compatible chat completions)."),
-      name: text("must be the name of a model")
+      name: textSchema("must be the name of a model")
         .min(1, "must not be empty")
         .max(200)
         .describe("The name of the model."),
@@ -35,7 +35,7 @@ const config = z.strictObject({
         .max(2000)
         .optional()
         .describe("The base URL of the API. If omitted, the public API of the provider."),
-      apiKey: text("must be a reference to a secret, such as {{ secrets.API_KEY }}")
+      apiKey: textSchema("must be a reference to a secret, such as {{ secrets.API_KEY }}")
         .min(1, "must not be empty")
         .max(4000)
         .optional()
@@ -64,7 +64,7 @@ const config = z.strictObject({
   tools: z
     .array(
       z.strictObject({
-        connection: text("must be a connection's id")
+        connection: textSchema("must be a connection's id")
           .min(1, "must not be empty")
           .max(100)
           .describe("The id of a connection."),

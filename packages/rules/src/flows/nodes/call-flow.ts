@@ -2,14 +2,14 @@
 import { z } from "zod";
 import { jsonObject } from "../json-value.ts";
 import { defineNode } from "../node-type.ts";
-import { text } from "../text.ts";
+import { textSchema } from "../text-schema.ts";
 
 const config = z.strictObject({
-  flow: text("must be a flow's id")
+  flow: textSchema("must be a flow's id")
     .min(1, "must not be empty")
     .max(100)
     .describe("The id of a published flow."),
-  trigger: text("must be a trigger's id or slug")
+  trigger: textSchema("must be a trigger's id or slug")
     .min(1, "must not be empty")
     .max(100)
     .optional()

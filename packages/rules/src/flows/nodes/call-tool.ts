@@ -11,15 +11,15 @@ import {
   type ToolResult,
 } from "../node-type.ts";
 import { embedSchema } from "../subschemas.ts";
-import { text } from "../text.ts";
+import { textSchema } from "../text-schema.ts";
 import { createSchemaValidator } from "../validate-schema.ts";
 
 const config = z.strictObject({
-  connection: text("must be a connection's id")
+  connection: textSchema("must be a connection's id")
     .min(1, "must not be empty")
     .max(200)
     .describe("The id of a connection."),
-  tool: text("must be a tool's name")
+  tool: textSchema("must be a tool's name")
     .min(1, "must not be empty")
     .max(200)
     .describe("The name of one of its tools."),

@@ -1,14 +1,14 @@
 /** Runs the author's JavaScript in a sandbox, without access to network or files. */
 import { z } from "zod";
-import { CODE_LENGTH } from "../check-expressions.ts";
+import { MAX_CODE_LENGTH } from "../check-expressions.ts";
 import { defineNode } from "../node-type.ts";
 import { runCode } from "../run-code.ts";
-import { text } from "../text.ts";
+import { textSchema } from "../text-schema.ts";
 
 const config = z.strictObject({
-  code: text("must be JavaScript")
+  code: textSchema("must be JavaScript")
     .regex(/\S/, "must not be empty")
-    .max(CODE_LENGTH)
+    .max(MAX_CODE_LENGTH)
     .describe(
       "The body of a function with the parameters `input`, `trigger` and `nodes` (outputs by slug), in a loop also `item` and `index`. Its return value is the output; `await` is allowed. `console` writes to the step's log.",
     ),

@@ -1,6 +1,6 @@
 /** Continues on the port `true` or `false`. */
 import { z } from "zod";
-import { GLOB_LENGTH } from "../../match/glob.ts";
+import { MAX_GLOB_LENGTH } from "../../match/glob.ts";
 import { operators } from "../../match/operators.ts";
 import { compareAll } from "../compare.ts";
 import { mixedValue } from "../json-value.ts";
@@ -15,9 +15,9 @@ const config = z.strictObject({
           op: z.enum(operators).describe("The comparison operator."),
           right: mixedValue().default(null).describe("The value to compare with."),
         })
-        .refine(({ op, right }) => op !== "glob" || String(right).length <= GLOB_LENGTH, {
+        .refine(({ op, right }) => op !== "glob" || String(right).length <= MAX_GLOB_LENGTH, {
           path: ["right"],
-          message: `must have at most ${GLOB_LENGTH} characters for glob`,
+          message: `must have at most ${MAX_GLOB_LENGTH} characters for glob`,
         }),
     )
     .min(1, "must have at least one")

@@ -2,10 +2,10 @@
 import { z } from "zod";
 import { mixedObject } from "../json-value.ts";
 import { defineNode } from "../node-type.ts";
-import { text } from "../text.ts";
+import { textSchema } from "../text-schema.ts";
 
 const config = z.strictObject({
-  type: text("must be the event's type")
+  type: textSchema("must be the event's type")
     .min(1, "must not be empty")
     .max(200)
     .regex(/^\P{Cc}*$/u, "must not contain control characters")

@@ -1,14 +1,14 @@
 /** Starts a run when a matching event arrives; match/match-trigger.ts decides which events match. */
 import { z } from "zod";
-import { FILTER_LENGTH } from "../../match/filter.ts";
+import { MAX_FILTER_LENGTH } from "../../match/filter.ts";
 import { paramsSchema } from "../../match/param.ts";
 import { concurrencySchema, pathSchema } from "../concurrency.ts";
 import { defineNode } from "../node-type.ts";
 import { pollSchema } from "../poll.ts";
-import { text } from "../text.ts";
+import { textSchema } from "../text-schema.ts";
 
 export const eventConfig = z.strictObject({
-  source: text("must name a source or a connection")
+  source: textSchema("must name a source or a connection")
     .min(1, "must not be empty")
     .max(200)
     .describe("A kind of sender such as `github`, or the id of one endpoint or connection."),
@@ -18,7 +18,7 @@ export const eventConfig = z.strictObject({
     .describe("Conditions by path into the event's data: a value, or `{ op, value }`."),
   filter: z
     .string()
-    .max(FILTER_LENGTH)
+    .max(MAX_FILTER_LENGTH)
     .optional()
     .describe(
       "A JSONata expression that must be true. Its input is `{ id, source, type, received_at, data }`.",

@@ -5,15 +5,15 @@ import {
   authHeader,
   encodeBody,
   isStatusIn,
-  outputOf,
   PERMANENT_OUTBOUND_ERRORS,
+  readOutput,
   responseError,
   withQuery,
 } from "../http-exchange.ts";
 import { mixedValue } from "../json-value.ts";
 import { defineNode } from "../node-type.ts";
 import type { OutboundRequest } from "../outbound.ts";
-import { text } from "../text.ts";
+import { textSchema } from "../text-schema.ts";
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 /** An array repeats the name for each value. */
@@ -27,7 +27,7 @@ const config = z.strictObject({
     .enum(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
     .default("GET")
     .describe("The HTTP method."),
-  url: text("must be a URL").min(1, "must not be empty").max(8192).describe("The URL."),
+  url: textSchema("must be a URL").min(1, "must not be empty").max(8192).describe("The URL."),
   query: fields.default({}).describe("Appended to the URL; an array repeats the name."),
   headers: z.record(headerName, scalar).default({}).describe("Headers by name."),
   auth: z
@@ -144,6 +144,6 @@ export const httpRequest = defineNode({
       const { host = "" } = URL.parse(response.url) ?? {};
       throw responseError(`${method} ${host}`, response, now());
     }
-    return { output: await outputOf(response, { evaluate }) };
+    return { output: await readOutput(response, { evaluate }) };
   },
 });

@@ -1,17 +1,17 @@
 /** Starts a run at the times of a cron expression; ../schedule.ts decides what a tick does. */
 import { z } from "zod";
 import { concurrencySchema } from "../concurrency.ts";
-import { CRON_LENGTH, cronProblem, isTimeZone } from "../cron.ts";
+import { cronProblem, isTimeZone, MAX_CRON_LENGTH } from "../cron.ts";
 import { defineNode } from "../node-type.ts";
 import { MAX_MISSED, MISFIRE_POLICIES } from "../schedule.ts";
-import { text } from "../text.ts";
+import { textSchema } from "../text-schema.ts";
 
 const NO_TIME_ZONE =
   "must be the IANA name of a time zone, such as Europe/Berlin, America/New_York or UTC";
 
 const scheduleConfig = z.strictObject({
-  cron: text("must be a cron expression such as `0 9 * * 1-5`")
-    .max(CRON_LENGTH)
+  cron: textSchema("must be a cron expression such as `0 9 * * 1-5`")
+    .max(MAX_CRON_LENGTH)
     .superRefine((cron, context) => {
       const message = cronProblem(cron);
       if (message) context.addIssue({ code: "custom", message });
@@ -19,7 +19,7 @@ const scheduleConfig = z.strictObject({
     .describe(
       "A cron expression: minute, hour, day of month, month, weekday, such as `0 9 * * 1-5`. At most one tick per minute.",
     ),
-  timeZone: text(NO_TIME_ZONE)
+  timeZone: textSchema(NO_TIME_ZONE)
     .max(100)
     .refine(isTimeZone, NO_TIME_ZONE)
     .default("UTC")

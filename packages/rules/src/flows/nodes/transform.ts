@@ -1,14 +1,14 @@
 /** Computes its output from other values with a JSONata expression. */
 import { z } from "zod";
-import { EXPRESSION_LENGTH } from "../check-expressions.ts";
+import { MAX_EXPRESSION_LENGTH } from "../check-expressions.ts";
 import { defineNode } from "../node-type.ts";
 import { runCode } from "../run-code.ts";
-import { text } from "../text.ts";
+import { textSchema } from "../text-schema.ts";
 
 const config = z.strictObject({
-  expression: text("must be a JSONata expression")
+  expression: textSchema("must be a JSONata expression")
     .regex(/\S/, "must not be empty")
-    .max(EXPRESSION_LENGTH)
+    .max(MAX_EXPRESSION_LENGTH)
     .describe(
       "A JSONata expression. Its input is `{ input, trigger, nodes }`, where `nodes` has the outputs by slug; in a loop also `item` and `index`.",
     ),

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from "../json.ts";
 import type { FlowNode } from "./model.ts";
 
 /** Splits a node's `parameters` into the config of its type and the `settings` of every node. */
-export function partsOf({ parameters }: Pick<FlowNode, "parameters">): {
+export function splitParameters({ parameters }: Pick<FlowNode, "parameters">): {
   config: JsonObject;
   settings: Json;
 } {
