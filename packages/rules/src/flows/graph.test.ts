@@ -7,7 +7,6 @@ import {
   reachableFrom,
   reachableThrough,
   topologicalOrder,
-  waitsFor,
 } from "./graph.ts";
 import { testEdge } from "./test-flow.ts";
 
@@ -39,14 +38,6 @@ describe("reachability", () => {
     expect([...reachableFrom(graph("ab", "a → b", "b → a", "a → ghost"), "a")]).toEqual(["a", "b"]);
     expect([...ancestorsOf(graph("ab", "a → b", "b → a"), "a")].sort()).toEqual(["a", "b"]);
   });
-});
-
-it("waits only for edges from nodes that the run can reach", () => {
-  const sources = (trigger: string) =>
-    waitsFor(two, "e", reachableFrom(two, trigger)).map(({ source }) => source);
-  expect(sources("a")).toEqual(["c"]);
-  expect(sources("b")).toEqual(["d"]);
-  expect(waitsFor(two, "e", new Set(two.ids)).map(({ source }) => source)).toEqual(["c", "d"]);
 });
 
 describe("topological order and cycles:", () => {

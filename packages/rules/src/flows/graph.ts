@@ -52,13 +52,6 @@ function traverse(start: readonly string[], next: (id: string) => readonly strin
   return reached;
 }
 
-/** The edges for which a node waits, in a run that can reach the nodes `reachable`. */
-export const waitsFor = <Edge extends GraphEdge>(
-  graph: Graph<Edge>,
-  id: string,
-  reachable: ReadonlySet<string>,
-): Edge[] => graph.incoming(id).filter(({ source }) => reachable.has(source));
-
 /** Kahn's algorithm. Nodes in a cycle, or after one, are omitted. */
 export function topologicalOrder(graph: Graph): string[] {
   const inDegrees = new Map(graph.ids.map((id) => [id, graph.incoming(id).length]));
