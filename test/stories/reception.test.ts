@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { Webhook } from "svix";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { nodeHmacKey } from "../../packages/hub/src/hosts/node/hmac.ts";
-import { makeKey } from "../../packages/hub/src/ingest/signatures.ts";
+import { makeSigningKey } from "../../packages/hub/src/ingest/signatures.ts";
 import { sources } from "../../packages/hub/src/ingest/sources/index.ts";
 import { signSample } from "../../packages/hub/src/ingest/sources/signed-sample.ts";
 import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
@@ -126,7 +126,7 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
       const now = Date.parse(event.received_at);
       const verdict = await scheme.verify(
         { header: (name) => event.headers[name], body: stored, now },
-        makeKey(scheme, secretOf(id), nodeHmacKey),
+        makeSigningKey(scheme, secretOf(id), nodeHmacKey),
       );
       // A token is the secret itself and is never stored.
       expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");

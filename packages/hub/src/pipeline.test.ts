@@ -1,12 +1,12 @@
 /** The responses to a webhook: 202 if it is stored, 503 if the store fails or the hub is busy, 500 for other errors. */
 import { expect, it } from "vitest";
 import { createEndpoints } from "./ingest/endpoints.ts";
-import { StoreFailed } from "./ingest/from-store.ts";
 import type { IngestObservation } from "./ingest/ingest-log.ts";
 import { toAnswer } from "./ingest/ingest-outcome.ts";
 import { UNLIMITED } from "./ingest/rate-limit.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { signSample } from "./ingest/sources/signed-sample.ts";
+import { StoreFailed } from "./ingest/wrap-store-errors.ts";
 import { webHmacKey } from "./lib/hmac.ts";
 import { RequestError } from "./lib/request-error.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";

@@ -18,7 +18,6 @@ import {
   type CallbackRequest,
   createAdmitCallback,
 } from "./ingest/callback/admit-callback.ts";
-import { fromStore, StoreFailed } from "./ingest/from-store.ts";
 import type { IncomingRequest } from "./ingest/incoming-request.ts";
 import { type AcceptedRequest, createIngest, type IngestOptions } from "./ingest/ingest.ts";
 import { CALLBACK_SOURCE, type IngestObservation } from "./ingest/ingest-log.ts";
@@ -28,6 +27,7 @@ import {
   rejection,
   tenantDeleted,
 } from "./ingest/ingest-outcome.ts";
+import { StoreFailed, wrapStoreErrors } from "./ingest/wrap-store-errors.ts";
 import { RequestError } from "./lib/request-error.ts";
 import type { Matcher } from "./runs/matcher.ts";
 import type { GroupCommit } from "./store/group-commit.ts";
@@ -85,7 +85,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const admitted = await admitRequest(request);
       if (admitted.outcome !== "accepted") return finish(admitted);
       const { appendRequest } = admitted;
-      const appended = await fromStore(append(appendRequest));
+      const appended = await wrapStoreErrors(append(appendRequest));
       return finish(toOutcome(appended, admitted), appendRequest);
     } catch (error) {
       if (error instanceof RequestError && error.code === "busy") return finish(BUSY);

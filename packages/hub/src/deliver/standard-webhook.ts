@@ -1,5 +1,5 @@
 /** Signs outbound webhooks as https://www.standardwebhooks.com specifies. */
-import { makeKey, standardSignature } from "../ingest/signatures.ts";
+import { makeSigningKey, standardSignature } from "../ingest/signatures.ts";
 import { fromBase64, type MakeHmacKey, toBase64 } from "../lib/hmac.ts";
 
 const PREFIX = "whsec_";
@@ -39,7 +39,7 @@ export async function signWebhook(
     secrets.map((secret) => {
       const message = webhookSecretError(secret);
       if (message !== undefined) throw new Error(`The signing secret ${message}.`);
-      const key = makeKey(standardSignature, secret, makeHmacKey);
+      const key = makeSigningKey(standardSignature, secret, makeHmacKey);
       return standardSignature.sign({ id, body, now }, key);
     }),
   );

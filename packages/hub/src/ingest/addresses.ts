@@ -20,6 +20,7 @@ export function isInNetworks(address: string, networks: readonly Network[]): boo
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
   return networks.some(
+    // The cast is safe because the kinds are equal, which the types of `match` cannot express.
     (network) => network[0].kind() === parsed.kind() && parsed.match(network as never),
   );
 }

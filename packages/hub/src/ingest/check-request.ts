@@ -1,4 +1,4 @@
-/** Checks of a webhook request that need only its headers. */
+/** Checks the method and the headers of a webhook request, before its body is read. */
 import { isLoopback } from "./addresses.ts";
 import { mediaType } from "./decode.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
@@ -23,14 +23,14 @@ export function checkContentType(
   source: SourceDefinition,
   header: GetHeader,
 ): Rejection | undefined {
-  const encoded = checkContentEncoding(header);
-  if (encoded) return encoded;
-  const given = header("content-type");
-  return source.accepts(mediaType(given ?? ""))
+  const badEncoding = checkContentEncoding(header);
+  if (badEncoding) return badEncoding;
+  const contentType = header("content-type");
+  return source.accepts(mediaType(contentType ?? ""))
     ? undefined
     : rejection(
         "unsupported_media_type",
-        `${source.title} sends ${source.acceptedTypes}, but the content type is ${given ? `"${given.slice(0, 100)}"` : "missing"}.`,
+        `${source.title} sends ${source.acceptedTypes}, but the content type is ${contentType ? `"${contentType.slice(0, 100)}"` : "missing"}.`,
       );
 }
 
@@ -63,12 +63,13 @@ export function checkUnsigned(
   );
 }
 
-/** A tunnel or proxy forwards requests from other machines to a hub that listens on loopback only. */
+/** Headers that a tunnel or proxy adds when it forwards a request, which may come from another machine. */
 export const PROXY_HEADERS = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
 
 /**
- * Any page in a browser on this machine can post to this machine: to the hub's address, or to a host
- * name that resolves to it (DNS rebinding). Headers that browsers and proxies set reveal that.
+ * Returns which header shows that the request may not come from a program on this machine; undefined if
+ * none does. Without this check, any page in a browser on this machine could send webhooks: to the hub's
+ * address, or to a host name that resolves to it (DNS rebinding).
  */
 export function evidenceOfRemoteOrigin({
   header,

@@ -1,10 +1,10 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Endpoint } from "./endpoints.ts";
 import { type Rejection, rejection } from "./ingest-outcome.ts";
-import type { SignedRequest, Verdict } from "./signatures.ts";
+import type { SignatureStatus, SignedRequest } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
 
-type Invalid = Exclude<Verdict, "valid">;
+type InvalidStatus = Exclude<SignatureStatus, "valid">;
 
 const missingSignature = ({ scheme }: Endpoint): Rejection =>
   rejection(
@@ -12,7 +12,7 @@ const missingSignature = ({ scheme }: Endpoint): Rejection =>
     `The webhook is not signed: it lacks ${scheme.reads}. Set the same secret at the sender and here.`,
   );
 
-/** Rejects a request without the headers of the signature. It needs no body. */
+/** Rejects a request without the headers of the signature, before its body is read. */
 export const checkSignatureHeaders = (
   endpoint: Endpoint,
   header: SignedRequest["header"],
@@ -20,33 +20,33 @@ export const checkSignatureHeaders = (
   endpoint.scheme.isPresent(header) ? undefined : missingSignature(endpoint);
 
 /**
- * False if no endpoint of the source accepts the signature headers of the request. If the endpoints
- * configure these headers, only the endpoint knows.
+ * Returns false if the request lacks the signature headers of its source. Returns true if the endpoints
+ * of the source configure these headers, because the endpoint is not loaded yet.
  */
 export const canBeSigned = (
   { config, signature }: SourceDefinition,
   header: SignedRequest["header"],
 ): boolean => config !== undefined || signature({}).isPresent(header);
 
-/** If no secret is valid, the most specific verdict is reported. */
+/** If the signature is valid for no secret, the most specific status is reported. */
 const specificity = { missing: 0, mismatch: 1, malformed: 2, expired: 3 } as const;
 
 export async function checkSignature(
   endpoint: Endpoint,
   request: SignedRequest,
 ): Promise<Rejection | undefined> {
-  const { source, scheme, keys } = endpoint;
-  let reported: Invalid | undefined;
-  for (const { key, expiresAt } of keys) {
+  const { source, scheme, signingKeys } = endpoint;
+  let reported: InvalidStatus | undefined;
+  for (const { key, expiresAt } of signingKeys) {
     if (expiresAt !== null && expiresAt <= request.now) continue;
     const verifying = scheme.verify(request, key);
-    const verdict = verifying instanceof Promise ? await verifying : verifying;
-    if (verdict === "valid") return undefined;
-    if (reported === undefined || specificity[verdict] > specificity[reported]) reported = verdict;
+    const status = verifying instanceof Promise ? await verifying : verifying;
+    if (status === "valid") return undefined;
+    if (reported === undefined || specificity[status] > specificity[reported]) reported = status;
   }
   reported ??= "mismatch"; // every secret has expired
   if (reported === "missing") return missingSignature(endpoint);
-  const details: Record<Exclude<Invalid, "missing">, string> = {
+  const details: Record<Exclude<InvalidStatus, "missing">, string> = {
     malformed: `The signature (${scheme.reads}) does not have the format that ${source.title} uses.`,
     mismatch: `The signature does not match the body. Check that the secret at ${source.title} equals the one configured here, and that no proxy changes the body.`,
     expired: EXPIRED,
@@ -57,7 +57,7 @@ export async function checkSignature(
 const EXPIRED =
   "The signed time differs too much from this hub's clock. Check the clocks of both machines.";
 
-/** Checks the time of sending that the signed body contains, if the source has one. */
+/** Checks the time of sending in the signed body, if the source defines a field for it. */
 export function checkSentAt(
   { sentAt, title }: Pick<SourceDefinition, "sentAt" | "title">,
   body: JsonObject,

@@ -1,8 +1,8 @@
-/** Checks of texts that become columns of an event. */
+/** Checks texts that are stored as columns of an event. */
 export const MAX_ID = 500;
 export const MAX_TYPE = 200;
 
-/** Why the text is invalid, as the end of a sentence; undefined if it is valid. */
+/** Returns why the text is invalid, as the predicate of a sentence; undefined if it is valid. */
 export function textProblem(text: string, max: number): string | undefined {
   if (text.length > max) return `is longer than ${max} characters`;
   return isPrintable(text) ? undefined : "contains control characters";

@@ -9,7 +9,7 @@ export const FORM = "application/x-www-form-urlencoded";
 export const mediaType = (contentType: string): string =>
   (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
 
-/** Deeper than the payloads of any known sender, and safe for recursive functions. */
+/** No known sender nests payloads deeper, and recursive functions can process this depth. */
 const MAX_DEPTH = 128;
 
 const MAX_FORM_FIELDS = 10_000;
@@ -61,11 +61,14 @@ export function decodeObject(
 
 export function asObject(value: Json): { object: JsonObject } | Rejection {
   if (isObject(value)) return { object: value };
-  const found = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
-  return rejection("not_an_object", `The body must be a JSON object, but is ${found}.`);
+  const actual = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
+  return rejection("not_an_object", `The body must be a JSON object, but is ${actual}.`);
 }
 
-/** A form contains the event as JSON in its field `payload`, or its fields are the event. */
+/**
+ * If a form has the field `payload`, that field contains the event as JSON. Otherwise its fields are
+ * the event.
+ */
 export function decodeForm(
   text: string,
   { requiresFormPayload = false, maxValues }: DecodeOptions = {},
@@ -98,8 +101,8 @@ const reasonOf = (error: unknown) =>
   (error instanceof Error ? error.message : String(error)).replace(/^.*?: /, "").slice(0, 200);
 
 /**
- * A text with at most `limit` opening brackets cannot exceed the depth. Counting brackets is much
- * cheaper than tracking the depth, and sufficient for nearly every payload.
+ * Tracks the depth only if the text has more than `limit` opening brackets. Counting them is much
+ * cheaper, and sufficient for nearly every payload.
  */
 function nestsDeeperThan(text: string, limit: number): boolean {
   let openings = 0;

@@ -7,8 +7,8 @@ import { webHmacKey } from "../lib/hmac.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { createEndpoints, type Endpoints } from "./endpoints.ts";
-import { StoreFailed } from "./from-store.ts";
 import { sources } from "./sources/index.ts";
+import { StoreFailed } from "./wrap-store-errors.ts";
 
 const START = Date.UTC(2026, 0, 5);
 const KEY = "0123456789abcdefghi_-X";
@@ -63,9 +63,9 @@ describe("a shared endpoint", () => {
     expect(await endpoints.find("github", undefined)).toMatchObject({
       id: "github",
       tenant: "local",
-      keys: [{ expiresAt: null }, { expiresAt: null }],
+      signingKeys: [{ expiresAt: null }, { expiresAt: null }],
     });
-    expect(await endpoints.find("stripe", undefined)).toMatchObject({ keys: [] });
+    expect(await endpoints.find("stripe", undefined)).toMatchObject({ signingKeys: [] });
     expect(await endpoints.find("unknown", undefined)).toBeUndefined();
     expect(queries).toEqual([]);
   });
@@ -103,7 +103,7 @@ describe("an endpoint with a key", () => {
         expires_at,
       });
     expect(await endpoints.find("stripe", KEY)).toMatchObject({
-      keys: [{ expiresAt: START + 1 }, { expiresAt: null }],
+      signingKeys: [{ expiresAt: START + 1 }, { expiresAt: null }],
     });
   });
 

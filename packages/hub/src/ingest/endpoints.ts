@@ -6,9 +6,9 @@
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { MakeHmacKey, MaybePromise } from "../lib/hmac.ts";
 import type { Store } from "../store/store.ts";
-import { fromStore } from "./from-store.ts";
-import { type Key, makeKey, type SignatureScheme } from "./signatures.ts";
+import { makeSigningKey, type SignatureScheme, type SigningKey } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
+import { wrapStoreErrors } from "./wrap-store-errors.ts";
 
 export interface Endpoint {
   source: SourceDefinition;
@@ -18,7 +18,8 @@ export interface Endpoint {
   tenant: string | undefined;
   config: Record<string, unknown>;
   scheme: SignatureScheme;
-  keys: { key: Key; expiresAt: number | null }[];
+  /** Empty if the endpoint has no secret. */
+  signingKeys: { key: SigningKey; expiresAt: number | null }[];
 }
 
 export interface EndpointsOptions {
@@ -37,12 +38,13 @@ export interface EndpointsOptions {
 
 const CACHE_MS = 5_000;
 
-/** The format of the keys that `signalbox source add` creates. */
-const KEY = /^[\w-]{22}$/;
+/** The format of the keys in URLs, as `signalbox source add` creates them. */
+const URL_KEY = /^[\w-]{22}$/;
 
 export interface Endpoints {
   /** Returns a source by name, without a query. */
   source(name: string): SourceDefinition | undefined;
+  /** Returns the endpoint `/webhooks/SOURCE/KEY`, or `/webhooks/SOURCE` if the key is undefined. */
   find(source: string, key: string | undefined): MaybePromise<Endpoint | undefined>;
 }
 
@@ -62,8 +64,8 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       tenant,
       config,
       scheme,
-      keys: (secrets[source.id] ?? []).map((secret) => ({
-        key: makeKey(scheme, secret, makeHmacKey),
+      signingKeys: (secrets[source.id] ?? []).map((secret) => ({
+        key: makeSigningKey(scheme, secret, makeHmacKey),
         expiresAt: null,
       })),
     });
@@ -71,40 +73,40 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
 
   const load = async (kind: string, key: string): Promise<Endpoint | undefined> => {
     const source = definitions.get(kind);
-    const found = source && (await fromStore(store.findSource(key)));
-    if (!found || found.kind !== kind) return undefined;
-    const config = source.config?.parse(found.config) ?? {};
+    const stored = source && (await wrapStoreErrors(store.findSource(key)));
+    if (!stored || stored.kind !== kind) return undefined;
+    const config = source.config?.parse(stored.config) ?? {};
     const scheme = source.signature(config);
     return {
       source,
-      id: found.id,
-      tenant: found.tenant,
+      id: stored.id,
+      tenant: stored.tenant,
       config,
       scheme,
-      keys: await Promise.all(
-        found.secrets.map(async (secret) => ({
-          key: makeKey(scheme, await unseal(secret.sealed), makeHmacKey),
+      signingKeys: await Promise.all(
+        stored.secrets.map(async (secret) => ({
+          key: makeSigningKey(scheme, await unseal(secret.sealed), makeHmacKey),
           expiresAt: secret.expires_at,
         })),
       ),
     };
   };
 
-  const cached = new BoundedMap<string, { until: number; endpoint: Endpoint }>(10_000);
-  const unknown = new BoundedMap<string, { until: number; endpoint: undefined }>(1_000);
+  const endpointCache = new BoundedMap<string, { until: number; endpoint: Endpoint }>(10_000);
+  const unknownKeyCache = new BoundedMap<string, { until: number; endpoint: undefined }>(1_000);
 
   return {
     source: (name) => definitions.get(name),
     find(kind, key) {
       if (key === undefined) return shared.get(kind);
-      if (!KEY.test(key) || !definitions.has(kind)) return undefined;
-      const name = `${kind}/${key}`;
-      for (const entry of [cached.get(name), unknown.get(name)])
+      if (!URL_KEY.test(key) || !definitions.has(kind)) return undefined;
+      const path = `${kind}/${key}`;
+      for (const entry of [endpointCache.get(path), unknownKeyCache.get(path)])
         if (entry && entry.until > monotonic()) return entry.endpoint;
       return load(kind, key).then((endpoint) => {
         const until = monotonic() + CACHE_MS;
-        if (endpoint) cached.set(name, { until, endpoint });
-        else unknown.set(name, { until, endpoint });
+        if (endpoint) endpointCache.set(path, { until, endpoint });
+        else unknownKeyCache.set(path, { until, endpoint });
         return endpoint;
       });
     },

@@ -12,7 +12,7 @@ export interface VerifiedRequest {
   headerNames(): Iterable<string>;
   bytes: Uint8Array;
   config: Record<string, unknown>;
-  /** The maximum number of values in the body; undefined if its size limits them. */
+  /** The maximum number of JSON values in the body; undefined if the body is small. */
   maxValues?: number;
 }
 
@@ -34,13 +34,13 @@ export interface Extracted {
 }
 
 /** An empty id or type counts as missing. */
-const extracted = (text: string | undefined, where: Extracted["in"]): Extracted | undefined =>
+const toExtracted = (text: string | undefined, where: Extracted["in"]): Extracted | undefined =>
   text ? { text, in: where } : undefined;
 
 export const header = (name: string): Extractor => ({
   describe: `the header ${name}`,
   reason: "missing_header",
-  find: (request) => extracted(request.header(name.toLowerCase()), "header"),
+  find: (request) => toExtracted(request.header(name.toLowerCase()), "header"),
 });
 
 /** Reads a field of the body by its path, such as `event.type`. */
@@ -50,7 +50,7 @@ export const field = (path: string): Extractor => ({
   find(request) {
     const value = valueAt(request.body, path);
     const isText = typeof value === "string" || typeof value === "number";
-    return isText ? extracted(String(value), "field") : undefined;
+    return isText ? toExtracted(String(value), "field") : undefined;
   },
 });
 
@@ -70,10 +70,10 @@ export const either = (...extractors: [Extractor, ...Extractor[]]): Extractor =>
 export const fixed = (value: string): Extractor => ({
   describe: `the value ${value}`,
   reason: "missing_field",
-  find: () => extracted(value, "field"),
+  find: () => toExtracted(value, "field"),
 });
 
-/** Nearly all paths are constants of the source definitions, so each is split only once. */
+/** Caches split paths, because nearly all paths are constants of the source definitions. */
 const splitPaths = new BoundedMap<string, readonly string[]>(2_000);
 
 /** The value at a path such as `event.type` or `pages.0.title`. */

@@ -14,7 +14,9 @@ export interface GithubRangesOptions {
   onError?: (error: unknown) => void;
 }
 
+/** The time between two successful refreshes. */
 const FRESH_MS = 60 * 60 * 1000;
+/** The delay after the first failure. It doubles with each further failure. */
 const RETRY_MS = 60 * 1000;
 const TIMEOUT_MS = 10_000;
 
@@ -35,7 +37,7 @@ export function createGithubRanges({
   let networks = parseNetworks(snapshot.hooks);
   let nextAttempt = 0;
   let failures = 0;
-  let running: Promise<void> | undefined;
+  let pendingRefresh: Promise<void> | undefined;
 
   const fetchRanges = async () => {
     try {
@@ -54,12 +56,12 @@ export function createGithubRanges({
     }
   };
   const refresh = (): Promise<void> => {
-    if (running) return running;
+    if (pendingRefresh) return pendingRefresh;
     if (now() < nextAttempt) return Promise.resolve();
-    running = fetchRanges().finally(() => {
-      running = undefined;
+    pendingRefresh = fetchRanges().finally(() => {
+      pendingRefresh = undefined;
     });
-    return running;
+    return pendingRefresh;
   };
 
   return {

@@ -1,16 +1,19 @@
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 
-/** Reads the first value of headers. `repeated` rejects the first header that was read and has more. */
+/**
+ * Reads headers by name. If a header has several values, `header` returns the first one, and from then on
+ * `rejectRepeated` returns a rejection that names the header.
+ */
 export function createHeaderReader(valuesOf: (name: string) => readonly string[]) {
-  let found: string | undefined;
+  let repeatedName: string | undefined;
   return {
     header(name: string): string | undefined {
       const values = valuesOf(name);
-      if (values.length > 1) found ??= name;
+      if (values.length > 1) repeatedName ??= name;
       return values[0];
     },
-    repeated: (): Rejection | undefined =>
-      found === undefined ? undefined : repeatedHeader(found),
+    rejectRepeated: (): Rejection | undefined =>
+      repeatedName === undefined ? undefined : repeatedHeader(repeatedName),
   };
 }
 

@@ -6,6 +6,7 @@ import { type Rejection, rejection } from "./ingest-outcome.ts";
 export interface IncomingRequest {
   method: string;
   source: string;
+  /** The key in the URL; undefined for the endpoint without a key. */
   key: string | undefined;
   /** Set for a sample that the hub itself sends, on behalf of a caller with access to this tenant. */
   sample?: { tenant: string };
@@ -25,15 +26,15 @@ export const incompleteBody = (): Rejection =>
   rejection("body_incomplete", "The connection closed before the end of the body.");
 
 /**
- * For hosts whose server passes a `Request`. The bytes of the body count towards the budget until
- * `release` is called.
+ * Converts the `Request` of a host. The bytes of the body count towards the budget until `release` is
+ * called.
  */
 export function toIncomingRequest(
   request: Request,
   route: { source: string; key: string | undefined; address: string },
   budget?: BodyBudget,
 ): IncomingRequest & { release(): void } {
-  let held = 0;
+  let reserved = 0;
   return {
     ...route,
     method: request.method,
@@ -52,12 +53,13 @@ export function toIncomingRequest(
           const { done, value } = await reader.read();
           if (done) break;
           size += value.byteLength;
-          const rejected = size > limit ? tooLarge(limit) : budget?.reserve(value.byteLength, held);
+          const rejected =
+            size > limit ? tooLarge(limit) : budget?.reserve(value.byteLength, reserved);
           if (rejected) {
             await reader.cancel();
             return rejected;
           }
-          held = size;
+          reserved = size;
           chunks.push(value);
         }
       } catch {
@@ -65,6 +67,6 @@ export function toIncomingRequest(
       }
       return chunks.length === 1 ? (chunks[0] as Uint8Array) : concat(chunks);
     },
-    release: () => budget?.release(held),
+    release: () => budget?.release(reserved),
   };
 }

@@ -1,7 +1,7 @@
 /**
- * Logs webhooks and callbacks. Requests with the same source and outcome that end in the same iteration of
- * the event loop share a line: during a burst, or a flood of forged requests, logging must not become
- * the slowest part of the hub.
+ * Logs webhooks and callbacks. Requests with the same source and outcome share a line if they end in the
+ * same iteration of the event loop: during a burst, or a flood of forged requests, logging must not
+ * become the slowest part of the hub.
  */
 import type { Log } from "../lib/log.ts";
 import { isStorageUnavailable } from "../store/storage-unavailable.ts";
@@ -18,7 +18,7 @@ export interface IngestObservation {
   address: string;
   outcome: IngestOutcome;
   appendRequest?: AppendRequest | undefined;
-  /** Milliseconds. */
+  /** The duration of the request, in milliseconds. */
   took: number;
   error?: unknown;
 }
@@ -56,7 +56,7 @@ function write(log: Log, group: IngestObservation[]): void {
     return;
   }
   const rejected = { ...fields, reason: outcome.reason, address: first.address };
-  // An outage is logged once, not for every request.
+  // `createOutageLog` logs an outage of the storage once, instead of once per request.
   if (error && !isStorageUnavailable(error)) log.error({ ...rejected, err: error }, "refused");
   else log.warn(rejected, "refused");
 }

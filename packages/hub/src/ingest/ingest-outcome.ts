@@ -20,7 +20,7 @@ const rejections = {
   busy: [503, "Busy"],
   token_missing: [401, "Token missing"],
   token_unknown: [401, "Token unknown"],
-  token_gone: [410, "No trigger wants these events"],
+  token_gone: [410, "No trigger listens to these events"],
   no_secret: [403, "No secret configured"],
   browser_origin: [403, "Unsigned request from a browser or another machine"],
   signature_missing: [403, "Signature missing"],
@@ -94,8 +94,11 @@ export type IngestOutcome =
       /** Set for a callback of an MCP server. Its response names the type, and is always 202. */
       callback?: { type: string } | undefined;
     }
+  /** The response to a ping, or to a request without events. */
   | { outcome: "pong" }
+  /** The response to Slack's check of the URL, which expects its challenge back. */
   | { outcome: "challenge"; challenge: string }
+  /** The response to an OPTIONS request of CloudEvents. */
   | { outcome: "handshake"; headers: Record<string, string> }
   | Rejection;
 

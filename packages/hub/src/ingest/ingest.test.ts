@@ -16,7 +16,7 @@ import type { IncomingRequest } from "./incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest.ts";
 import { rejection } from "./ingest-outcome.ts";
 import { createRateLimit, REQUESTS_PER_FAILURE } from "./rate-limit.ts";
-import { makeKey } from "./signatures.ts";
+import { makeSigningKey } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
 import { sources } from "./sources/index.ts";
 import { signSample } from "./sources/signed-sample.ts";
@@ -361,7 +361,7 @@ describe("secrets", () => {
       if (!event) throw new Error("no event");
       const verdict = await scheme.verify(
         { header: (name) => event.headers[name], body: event.body, now: event.received_at },
-        makeKey(scheme, SECRET, webHmacKey),
+        makeSigningKey(scheme, SECRET, webHmacKey),
       );
       // A token is the secret itself and is never stored.
       expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");
@@ -666,7 +666,7 @@ describe("errors in the body", () => {
     const bytes = utf8(body);
     const signature = await scheme.sign(
       { body: bytes, now, id: "" },
-      makeKey(scheme, SECRET, webHmacKey),
+      makeSigningKey(scheme, SECRET, webHmacKey),
     );
     return ingest({ secrets: { linear: [SECRET] } })(
       incoming({ ...wire, headers: { ...wire.headers, ...signature }, body: bytes }),

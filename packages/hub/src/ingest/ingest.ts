@@ -2,9 +2,12 @@
  * Turns a webhook request into verified events that are ready to be stored, or into a rejection with
  * a reason. The checks run in this order, cheap ones first: address, rate, endpoint, headers,
  * signature, body, tenant. The database is not queried before the rate limit is checked, and the body
- * is not parsed before its signature is verified. Rejections up to the signature count towards the
- * failure limit. Above it, requests of the same address are still accepted if they are signed, since
- * senders can share an address. The quota and duplicates are checked later, by the transaction that stores the events.
+ * is not parsed before its signature is verified. The quota and duplicates are checked later, by the
+ * transaction that stores the events.
+ *
+ * Rejections by the checks from endpoint to signature count towards the failure limit of the address. If
+ * an address exceeds that limit, the hub still accepts its signed requests, because senders can share an
+ * address.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
@@ -78,25 +81,25 @@ export function createIngest(options: IngestOptions) {
     const limit = sample ? UNLIMITED : rateLimit;
     const admission = limit.admit(request.address);
     if (admission === "rejected") return tooManyRequests;
-    const fail = (rejected: Rejection): Rejection => {
+    const countFailure = (rejected: Rejection): Rejection => {
       limit.fail(request.address);
       return rejected;
     };
-    const failUnsigned = (rejected: Rejection): Rejection =>
-      admission === "suspect" ? tooManyFailures : fail(rejected);
+    const rejectUnsigned = (rejected: Rejection): Rejection =>
+      admission === "suspect" ? tooManyFailures : countFailure(rejected);
 
-    const { header, repeated } = createHeaderReader(request.header);
+    const { header, rejectRepeated } = createHeaderReader(request.header);
 
     if (admission === "suspect" && request.key !== undefined && !canBeSigned(source, header))
       return tooManyFailures;
     // A cached endpoint is not awaited: that would defer every request by a microtask.
-    const found = endpoints.find(source.id, request.key);
-    const endpoint = found instanceof Promise ? await found : found;
+    const finding = endpoints.find(source.id, request.key);
+    const endpoint = finding instanceof Promise ? await finding : finding;
     if (!endpoint)
-      return failUnsigned(request.key === undefined ? keyRequired(source) : unknownKey);
-    const isSigned = endpoint.keys.length > 0;
+      return rejectUnsigned(request.key === undefined ? keyRequired(source) : unknownKey);
+    const isSigned = endpoint.signingKeys.length > 0;
 
-    const early =
+    const outcomeOfHeaders =
       checkMethod(request, source, header) ??
       checkContentType(source, header) ??
       (isSigned
@@ -104,27 +107,29 @@ export function createIngest(options: IngestOptions) {
         : sample
           ? undefined
           : checkUnsigned(request, source, allowUnsigned));
-    if (early) return isRejection(early) ? failUnsigned(early) : early;
+    if (outcomeOfHeaders)
+      return isRejection(outcomeOfHeaders) ? rejectUnsigned(outcomeOfHeaders) : outcomeOfHeaders;
 
     const bytes = await request.body(source.maxBytes);
-    if (isRejection(bytes)) return bytes.reason === "busy" ? bytes : fail(bytes);
+    if (isRejection(bytes)) return bytes.reason === "busy" ? bytes : countFailure(bytes);
 
     const badSignature = isSigned
       ? await checkSignature(endpoint, { header, body: bytes, now: now() })
       : undefined;
-    const unclear = repeated();
-    if (badSignature) return fail(unclear ?? badSignature);
-    if (unclear) return unclear;
+    // If a header is repeated, only its first value was verified, so the rejection names that header.
+    const repeatedInSignature = rejectRepeated();
+    if (badSignature) return countFailure(repeatedInSignature ?? badSignature);
+    if (repeatedInSignature) return repeatedInSignature;
 
-    const reading = { isSigned, now: now() };
+    const readOptions = { isSigned, now: now() };
     const { config } = endpoint;
     const contentType = mediaType(header("content-type") ?? "");
     const isLarge = bytes.byteLength > LARGE_BYTES;
-    const read = isLarge
+    const webhook = isLarge
       ? await readLargeWebhook(
           evaluate,
           {
-            ...reading,
+            ...readOptions,
             source: source.id,
             contentType,
             headers: publicHeaders(request, endpoint),
@@ -136,22 +141,24 @@ export function createIngest(options: IngestOptions) {
       : readWebhook(
           source,
           { contentType, header, headerNames: request.headerNames, bytes, config },
-          reading,
+          readOptions,
         );
-    const ambiguous = repeated();
-    if (ambiguous) return ambiguous;
-    if ("outcome" in read) return isReplay(read) ? fail(read) : read;
+    const repeatedInEvent = rejectRepeated();
+    if (repeatedInEvent) return repeatedInEvent;
+    if ("outcome" in webhook)
+      return isSignatureRejection(webhook) ? countFailure(webhook) : webhook;
 
-    const known = endpoint.tenant ?? sample?.tenant;
-    const owner = known === undefined ? await tenancy?.resolve(read.installation()) : undefined;
-    const tenant = known ?? owner?.tenant;
+    const fixedTenant = endpoint.tenant ?? sample?.tenant;
+    const owner =
+      fixedTenant === undefined ? await tenancy?.resolve(webhook.installation()) : undefined;
+    const tenant = fixedTenant ?? owner?.tenant;
     if (tenant === undefined) return rejectWithoutTenant(owner?.reason ?? "none");
 
     const received = now();
     const headers = storedHeaders(endpoint, header);
-    const storedType = header("content-type") ?? "";
-    const events = read.events.map(
-      ({ type, externalId, summary, part, headers: own }): NewEvent => ({
+    const requestContentType = header("content-type") ?? "";
+    const events = webhook.events.map(
+      ({ type, externalId, summary, part, headers: eventHeaders }): NewEvent => ({
         id: newId(),
         source: source.id,
         source_id: endpoint.id,
@@ -159,8 +166,8 @@ export function createIngest(options: IngestOptions) {
         type,
         received_at: received,
         ...summary,
-        content_type: part?.contentType ?? storedType,
-        headers: own ? { ...headers, ...own } : headers,
+        content_type: part?.contentType ?? requestContentType,
+        headers: eventHeaders ? { ...headers, ...eventHeaders } : headers,
         body: part ? bytes.subarray(part.start, part.end) : bytes,
       }),
     );
@@ -170,8 +177,8 @@ export function createIngest(options: IngestOptions) {
       appendRequest: {
         tenant,
         events,
-        ...(read.data && { data: read.data }),
-        skipQuota: request.key === undefined && read.skipsQuota(),
+        ...(webhook.data && { data: webhook.data }),
+        skipQuota: request.key === undefined && webhook.skipsQuota(),
       },
     };
   };
@@ -185,7 +192,7 @@ export const tooManyRequests = rejection(
 
 const tooManyFailures = rejection(
   "rate_limited",
-  "Too many webhooks of this address were rejected before or by the signature check. The responses to them name the error; correct it, then send the webhook again. Signed webhooks are still accepted.",
+  "Too many webhooks from this address were rejected before or by the signature check. The responses to them name the error; correct it, then send the webhook again. Signed webhooks are still accepted.",
   { retryAfter: 1 },
 );
 
@@ -203,13 +210,13 @@ const keyRequired = ({ id, title }: SourceDefinition): Rejection =>
     `On this hub every GitHub account is a tenant, and webhooks from ${title} do not identify one: send them to an endpoint with a key. \`npx signalbox source add ${id} --tenant ACCOUNT_ID\` creates one.`,
   );
 
-/** A signed time that is missing or too old counts as a failed signature. */
-const isReplay = (outcome: IngestOutcome): outcome is Rejection =>
+/** `readWebhook` rejects a signed time that is missing or too old. That counts as a failed signature. */
+const isSignatureRejection = (outcome: IngestOutcome): outcome is Rejection =>
   isRejection(outcome) && /^signature_/.test(outcome.reason);
 
 const CREDENTIALS: readonly string[] = ["authorization", "proxy-authorization", "cookie"];
 
-/** The headers without credentials, which the sandbox must not get. */
+/** All headers except those with credentials, because the sandbox must not get credentials. */
 const publicHeaders = (
   request: IncomingRequest,
   { scheme }: Endpoint,

@@ -7,7 +7,10 @@ export interface TextRange {
   end: number;
 }
 
-/** Converts ranges of a text, in order and apart, to ranges of the UTF-8 bytes that it was decoded from. */
+/**
+ * Converts ranges of a text to ranges of the UTF-8 bytes from which it was decoded. The ranges must be in
+ * ascending order and must not overlap.
+ */
 export function toByteRanges(
   ranges: readonly TextRange[],
   text: string,
@@ -16,21 +19,21 @@ export function toByteRanges(
   // In plain ASCII, positions in the text are positions in the bytes.
   if (text.length === bytes.byteLength) return ranges;
   let position = 0;
-  let byte = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0; // a byte order mark
+  let byteOffset = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0; // a byte order mark
   const advance = (end: number): number => {
-    byte += utf8(text.slice(position, end)).byteLength;
+    byteOffset += utf8(text.slice(position, end)).byteLength;
     position = end;
-    return byte;
+    return byteOffset;
   };
   return ranges.map(({ start, end }) => ({ start: advance(start), end: advance(end) }));
 }
 
 /**
- * Where the value of a member of an object is in its JSON text; undefined if there is none. Of
- * repeated members it is the last one, as with `JSON.parse`.
+ * Finds the range of a member's value in the JSON text of an object; undefined if there is no such
+ * member. If the name is repeated, the last member counts, as in `JSON.parse`.
  */
 export function memberRange(text: string, name: string): TextRange | undefined {
-  let found: TextRange | undefined;
+  let range: TextRange | undefined;
   let at = skipSpace(text, 0);
   while (at < text.length) {
     const opening = skipSpace(text, at + 1);
@@ -38,11 +41,11 @@ export function memberRange(text: string, name: string): TextRange | undefined {
     const closing = endOfString(text, opening);
     const start = skipSpace(text, skipSpace(text, closing + 1) + 1);
     const end = endOfValue(text, start);
-    if (isName(text.slice(opening, closing + 1), name)) found = { start, end };
+    if (isName(text.slice(opening, closing + 1), name)) range = { start, end };
     at = skipSpace(text, end);
     if (text[at] !== ",") break;
   }
-  return found;
+  return range;
 }
 
 const isName = (quoted: string, name: string): boolean =>
@@ -64,7 +67,7 @@ function skipSpace(text: string, from: number): number {
 function endOfValue(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return endOfString(text, start) + 1;
-  if (!isOpening(first)) return endOfWord(text, start);
+  if (!isOpening(first)) return endOfLiteral(text, start);
   let depth = 0;
   for (let at = start; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -78,8 +81,8 @@ function endOfValue(text: string, start: number): number {
   return text.length;
 }
 
-/** The end of a number, `true`, `false` or `null`. */
-function endOfWord(text: string, start: number): number {
+/** The index after a number, `true`, `false` or `null`. */
+function endOfLiteral(text: string, start: number): number {
   let at = start;
   for (; at < text.length; at += 1) {
     const code = text.charCodeAt(at);

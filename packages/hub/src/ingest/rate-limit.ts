@@ -1,24 +1,26 @@
 /**
- * Two limits per client and window. The failure limit counts only requests that are rejected before or
- * by the signature check: those of strangers. A client can be shared by many senders, such as a proxy
- * or GitHub. So a client at its failure limit is only suspect: its signed requests are still verified.
- * The much higher limit of all requests bounds that work. Both are sliding windows: the count of the
- * current window plus the weighted count of the previous one, so that a burst across two windows cannot
- * reach twice the limit. The number of clients is bounded.
+ * Two limits per client and window:
+ * - The failure limit counts only requests that are rejected before or by the signature check. Many
+ *   senders can share one address, such as that of a proxy. So a client at its failure limit is only
+ *   suspect: its signed requests are still verified.
+ * - The request limit counts all requests. It is much higher, and bounds the work of verification.
+ *
+ * Both are sliding windows: the count of the current window plus the weighted count of the previous one,
+ * so that a burst across two windows cannot reach twice the limit. The number of clients is bounded.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
 
 /**
  * `suspect`: the client has reached the failure limit; only a request that may have a valid signature
- * should be processed. `rejected`: the client has reached the limit of all requests.
+ * should be processed. `rejected`: the client has reached the request limit.
  */
 type Admission = "admitted" | "suspect" | "rejected";
 
 export interface RateLimit {
-  /** Counts a request, unless it is rejected. */
-  admit(address: string): Admission;
+  /** Counts a request, unless it is rejected. The client is an IP address, or the hash of a token. */
+  admit(client: string): Admission;
   /** Counts a failure of a request that was not rejected. */
-  fail(address: string): void;
+  fail(client: string): void;
 }
 
 export interface RateLimitOptions {
@@ -30,7 +32,7 @@ export interface RateLimitOptions {
   maxClients?: number;
 }
 
-/** The ratio of the two limits. */
+/** The request limit divided by the failure limit. */
 export const REQUESTS_PER_FAILURE = 100;
 
 interface Client {
@@ -39,7 +41,7 @@ interface Client {
   requests: number;
   failures: number;
   /** The counts of the previous window. */
-  former: { requests: number; failures: number };
+  previous: { requests: number; failures: number };
 }
 
 export const UNLIMITED: RateLimit = {
@@ -57,18 +59,18 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
   };
 
   function clientAt(address: string, at: number): Client {
-    const name = clientOf(address);
+    const name = clientName(address);
     const client = clients.get(name);
     if (!client || at - client.start >= 2 * windowMs || at < client.start) {
-      const former = { requests: 0, failures: 0 };
-      const created = { start: at, requests: 0, failures: 0, former };
+      const previous = { requests: 0, failures: 0 };
+      const created = { start: at, requests: 0, failures: 0, previous };
       clients.set(name, created);
       return created;
     }
     if (at - client.start >= windowMs) {
       client.start += windowMs;
-      client.former.requests = client.requests;
-      client.former.failures = client.failures;
+      client.previous.requests = client.requests;
+      client.previous.failures = client.failures;
       client.requests = 0;
       client.failures = 0;
       clients.set(name, client); // keeps active clients from eviction
@@ -78,7 +80,7 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
 
   function exceeds(client: Client, limit: keyof typeof limits, at: number): boolean {
     const weight = 1 - (at - client.start) / windowMs;
-    return client.former[limit] * weight + client[limit] >= limits[limit];
+    return client.previous[limit] * weight + client[limit] >= limits[limit];
   }
 
   return {
@@ -95,16 +97,19 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
   };
 }
 
-/** An IPv6 client controls a whole /64, so a limit per address would not limit it. */
-function clientOf(address: string): string {
+/**
+ * Returns the name under which the requests of an address are counted. An IPv6 client controls a whole
+ * /64, so a limit per address would not limit it.
+ */
+function clientName(address: string): string {
   if (!address.includes(":")) return address;
   if (address.includes(".")) return address.slice(address.lastIndexOf(":") + 1); // IPv4-mapped
   const [head = "", tail] = address.split("::");
   const groups = head === "" ? [] : head.split(":");
   if (tail !== undefined) {
-    const rest = tail === "" ? [] : tail.split(":");
-    while (groups.length + rest.length < 8) groups.push("0");
-    groups.push(...rest);
+    const tailGroups = tail === "" ? [] : tail.split(":");
+    while (groups.length + tailGroups.length < 8) groups.push("0");
+    groups.push(...tailGroups);
   }
   return groups
     .slice(0, 4)

@@ -1,6 +1,6 @@
 /**
- * Reads the events of a webhook whose signature is valid: small bodies here, and large ones in the
- * sandbox, so that no body blocks the event loop. Both return the same.
+ * Reads the events of a webhook whose signature is valid. Large bodies are read in the sandbox, so that
+ * they do not block the event loop; the result is the same.
  */
 import type { Evaluate, WebhookToRead } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
@@ -21,15 +21,15 @@ type ReadEvent = Pick<DecodedEvent, "type" | "externalId" | "part" | "headers"> 
 
 export interface ReadWebhook {
   events: readonly ReadEvent[];
-  /** The bodies of the events; undefined if the sandbox has read them. */
+  /** The parsed bodies of the events; undefined if the sandbox has parsed them. */
   data?: readonly JsonObject[];
   installation(): Installation | undefined;
-  /** Whether the source stores all of the events even above the quota. */
+  /** Returns whether all events are stored even above the quota. */
   skipsQuota(): boolean;
 }
 
-/** When the webhook is read, and whether it was signed. */
-interface Reading {
+interface ReadOptions {
+  /** If true, the time of sending in the body is checked. */
   isSigned: boolean;
   now: number;
 }
@@ -37,7 +37,7 @@ interface Reading {
 export function readWebhook(
   source: SourceDefinition,
   request: VerifiedRequest,
-  { isSigned, now }: Reading,
+  { isSigned, now }: ReadOptions,
 ): ReadWebhook | IngestOutcome {
   const decoded = source.decode(request);
   if (!Array.isArray(decoded)) return decoded;
@@ -59,7 +59,7 @@ export function readWebhook(
   };
 }
 
-/** What the sandbox returns. */
+/** The result of `readWebhookInSandbox`: either `outcome` or `read` is set. */
 interface SandboxResult {
   outcome?: IngestOutcome;
   read?: { events: ReadEvent[]; installation: Installation | null; skipsQuota: boolean };
@@ -68,15 +68,15 @@ interface SandboxResult {
 /** Runs in the sandbox. */
 export function readWebhookInSandbox(
   source: SourceDefinition,
-  { contentType, headers, config, maxValues, ...reading }: WebhookToRead,
+  { contentType, headers, config, maxValues, ...options }: WebhookToRead,
   bytes: Uint8Array,
 ): SandboxResult {
-  const { header, repeated } = createHeaderReader((name) => headers[name] ?? []);
+  const { header, rejectRepeated } = createHeaderReader((name) => headers[name] ?? []);
   const headerNames = () => Object.keys(headers);
   const request = { contentType, header, headerNames, bytes, config, maxValues };
-  const read = readWebhook(source, request, reading);
-  const ambiguous = repeated();
-  if (ambiguous) return { outcome: ambiguous };
+  const read = readWebhook(source, request, options);
+  const repeated = rejectRepeated();
+  if (repeated) return { outcome: repeated };
   if ("outcome" in read) return { outcome: read };
   const { events, installation, skipsQuota } = read;
   return {
@@ -88,7 +88,7 @@ export function readWebhookInSandbox(
   };
 }
 
-/** Reads a large webhook. The sandbox evaluates one webhook of a `queue` after the other. */
+/** Reads a large webhook in the sandbox, which serves its queues round robin. */
 export async function readLargeWebhook(
   evaluate: Evaluate,
   webhook: WebhookToRead,
@@ -107,12 +107,12 @@ export async function readLargeWebhook(
 
 /** Checks the type and the delivery id. */
 function checkEvent({ type, externalId, inHeaders = [] }: DecodedEvent): Rejection | undefined {
-  const checkText = (part: "type" | "externalId", name: string, text: string, max: number) => {
+  const checkText = (property: "type" | "externalId", name: string, text: string, max: number) => {
     const problem = textProblem(text, max);
     return problem === undefined
       ? undefined
       : rejection(
-          inHeaders.includes(part) ? "invalid_header" : "invalid_field",
+          inHeaders.includes(property) ? "invalid_header" : "invalid_field",
           `The ${name} ${problem}.`,
         );
   };

@@ -1,7 +1,7 @@
 /**
- * Passes an HTTP request that brings events to the pipeline: a webhook, or a callback of an MCP server.
- * It determines the client's address behind trusted proxies and the endpoint from the path, and rejects
- * requests while the hub is shutting down.
+ * Passes webhooks, and callbacks of MCP servers, to the pipeline. It finds the client's address behind
+ * trusted proxies, and reads the endpoint from the path. While the hub is shutting down, it rejects
+ * every request.
  */
 import { clientAddress, type TrustedProxy } from "./addresses.ts";
 import type { CallbackRequest } from "./callback/admit-callback.ts";
@@ -9,17 +9,17 @@ import type { IncomingRequest } from "./incoming-request.ts";
 import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.ts";
 
 export const WEBHOOKS = "/webhooks/";
-/** Where MCP servers send the events of their triggers. */
+/** The path to which MCP servers send the events of their triggers. */
 export const TRIGGER_CALLBACK = "/api/trigger-callback";
 
-/** Whether the URL (path and query) is that of a webhook endpoint or of callbacks. */
+/** Returns whether the URL (path and query) is for webhooks or for callbacks. */
 export const isIngestPath = (url: string): boolean => url.startsWith(WEBHOOKS) || isCallback(url);
 
 /** A request as the host receives it. */
 interface HostRequest extends Pick<IncomingRequest, "method" | "header" | "headerNames" | "body"> {
   /** Path and query. */
   url: string;
-  /** The address of the other end of the connection. */
+  /** The address of the TCP peer: the client, or the last proxy. */
   peer: string;
 }
 
@@ -60,11 +60,14 @@ const isCallback = (url: string): boolean =>
   url.startsWith(TRIGGER_CALLBACK) &&
   (url.length === TRIGGER_CALLBACK.length || url[TRIGGER_CALLBACK.length] === "?");
 
-/** `/webhooks/SOURCE` or `/webhooks/SOURCE/KEY`. */
+/**
+ * Parses `/webhooks/SOURCE` or `/webhooks/SOURCE/KEY`. Any other path gets an unknown source, which
+ * is rejected.
+ */
 function endpointOf(url: string): { source: string; key: string | undefined } {
   const end = url.indexOf("?");
-  const parts = url.slice(WEBHOOKS.length, end < 0 ? undefined : end).split("/");
-  return parts.length > 2
+  const segments = url.slice(WEBHOOKS.length, end < 0 ? undefined : end).split("/");
+  return segments.length > 2
     ? { source: "", key: undefined }
-    : { source: parts[0] as string, key: parts[1] || undefined };
+    : { source: segments[0] as string, key: segments[1] || undefined };
 }

@@ -1,11 +1,12 @@
 import type { EvaluationError } from "@signalbox/rules/flows/evaluation.ts";
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 
-/** For a large body: the maximum time in the queue of the sandbox, and then to read it. */
+/** The maximum time that a large body waits in the queue of the sandbox. */
 export const READ_WAIT_MS = 10_000;
+/** The maximum time in which the sandbox reads a large body. */
 export const READ_TIMEOUT_MS = 10_000;
 
-/** The rejection of a body that the sandbox could not read within its limits. */
+/** Returns the rejection of a body that the sandbox could not read within its limits. */
 export function rejectUnread({ error, message }: EvaluationError): Rejection {
   const problem = `Reading the body ${message}`;
   return error === "code_timeout"

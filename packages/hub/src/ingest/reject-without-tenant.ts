@@ -2,17 +2,17 @@
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 import type { NoTenant } from "./source.ts";
 
-const BY_KEY =
-  "To receive a repository's own webhooks, send them to an endpoint with a key: `npx signalbox source add github --tenant ACCOUNT_ID` creates one.";
+const KEY_HINT =
+  "To receive webhooks of a repository without the App, send them to an endpoint with a key: `npx signalbox source add github --tenant ACCOUNT_ID` creates one.";
 
 const rejections: Record<NoTenant, Rejection> = {
   none: rejection(
     "unknown_tenant",
-    `The payload names no installation of the GitHub App, so the hub does not know whose event it is. Set the URL as the webhook URL of the App. ${BY_KEY}`,
+    `The payload names no installation of the GitHub App, so the hub does not know whose event it is. Set the URL as the webhook URL of the App. ${KEY_HINT}`,
   ),
   unknown: rejection(
     "unknown_tenant",
-    `The payload names an installation that this hub does not know. Install the GitHub App, or redeliver the App's event \`installation\`; with GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY the hub looks up installations itself. ${BY_KEY}`,
+    `The payload names an installation that this hub does not know. Install the GitHub App, or redeliver the App's event \`installation\`; with GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY the hub looks up installations itself. ${KEY_HINT}`,
   ),
   removed: rejection(
     "unknown_tenant",

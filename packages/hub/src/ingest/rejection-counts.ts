@@ -1,4 +1,3 @@
-/** Counts the rejected webhooks and callbacks of this process, by source and reason. */
 import type { IngestObservation } from "./ingest-log.ts";
 
 export interface RejectionCount {
@@ -6,20 +5,23 @@ export interface RejectionCount {
   reason: string;
   count: number;
   last_at: number;
-  /** The message of the last one. */
+  /** The message of the last rejection. */
   detail: string;
 }
 
 export type RejectionCounts = ReturnType<typeof createRejectionCounts>;
 
-/** Senders can invent sources: those that are not `known` are counted together, as an empty source. */
-export function createRejectionCounts(known: readonly string[], now: () => number) {
-  const sources = new Set(known);
+/**
+ * Counts rejections by source and reason. A client can put any text into the URL as the source, so
+ * requests to unknown sources are counted together, with an empty source.
+ */
+export function createRejectionCounts(knownSources: readonly string[], now: () => number) {
+  const sources = new Set(knownSources);
   const counts = new Map<string, RejectionCount>();
   return {
-    observe({ source: given, outcome }: Pick<IngestObservation, "source" | "outcome">): void {
+    observe({ source: requested, outcome }: Pick<IngestObservation, "source" | "outcome">): void {
       if (outcome.outcome !== "refused") return;
-      const source = sources.has(given) ? given : "";
+      const source = sources.has(requested) ? requested : "";
       const { reason, detail } = outcome;
       const key = `${source} ${reason}`;
       const count = (counts.get(key)?.count ?? 0) + 1;

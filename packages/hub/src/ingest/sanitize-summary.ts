@@ -6,9 +6,11 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g;
 const NOT_PLAIN_ASCII = /[^\u0020-\u007e]/;
 
 export function sanitizeText(text: string, maxLength: number): string {
-  const short = text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
+  const truncated = text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
   // Nearly every text is plain ASCII, and one test costs less than two replacements.
-  return NOT_PLAIN_ASCII.test(short) ? short.toWellFormed().replace(CONTROL, " ") : short;
+  return NOT_PLAIN_ASCII.test(truncated)
+    ? truncated.toWellFormed().replace(CONTROL, " ")
+    : truncated;
 }
 
 const textOrNull = (text: string | null | undefined, maxLength: number): string | null =>

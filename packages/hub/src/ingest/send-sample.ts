@@ -1,8 +1,8 @@
 /**
  * Sends a sample webhook to one of the hub's own endpoints, for a caller whose token allows it. The
  * sample is signed with the endpoint's secret and passes the same checks as any webhook, so no secret
- * leaves the hub. Three checks do not apply, because the caller is known: the sender's address, the
- * rate, and that unsigned webhooks are allowed.
+ * leaves the hub. Three checks are skipped, because the caller is authenticated: the sender's address,
+ * the rate, and whether unsigned webhooks are allowed.
  */
 import { RequestError } from "../lib/request-error.ts";
 import type { Source, Store } from "../store/store.ts";
@@ -19,7 +19,7 @@ interface SampleRequest {
   action?: string | undefined;
   /** The delivery id. */
   id?: string | undefined;
-  /** The id of an endpoint with a key. */
+  /** The id of an endpoint with a key. By default, the hub chooses an endpoint. */
   endpoint?: string | undefined;
 }
 
@@ -44,15 +44,18 @@ export interface SendSampleOptions {
 export function createSendSample(options: SendSampleOptions): SendSample {
   const { endpoints, store, receive, newId, now } = options;
 
-  /** Without a name: the endpoint without a key, unless only another endpoint has a secret. */
+  /**
+   * Returns the key of the requested endpoint. By default, that is the endpoint without a key if it has
+   * a secret, otherwise the newest endpoint with a key. Undefined stands for the endpoint without a key.
+   */
   async function keyOf(
     { tenant, endpoint: id }: SampleRequest,
     source: SourceDefinition,
   ): Promise<string | undefined> {
     const stored = (await store.listSources(tenant)).filter(({ kind }) => kind === source.id);
     if (id !== undefined) {
-      const found = stored.find((one) => one.id === id);
-      if (found) return found.key;
+      const requested = stored.find((endpoint) => endpoint.id === id);
+      if (requested) return requested.key;
       throw new RequestError(
         "not_found",
         "endpoint",
@@ -60,7 +63,7 @@ export function createSendSample(options: SendSampleOptions): SendSample {
       );
     }
     const shared = await endpoints.find(source.id, undefined);
-    return shared && shared.keys.length > 0 ? undefined : newest(stored)?.key;
+    return shared && shared.signingKeys.length > 0 ? undefined : findNewest(stored)?.key;
   }
 
   return async (request) => {
@@ -85,15 +88,17 @@ export function createSendSample(options: SendSampleOptions): SendSample {
   };
 }
 
-const newest = (sources: readonly Source[]): Source | undefined =>
+const findNewest = (sources: readonly Source[]): Source | undefined =>
   sources.toSorted((a, b) => b.created_at - a.created_at)[0];
 
 function sign(
-  { scheme, keys }: Endpoint,
+  { scheme, signingKeys }: Endpoint,
   toSign: { body: Uint8Array; now: number; id: string },
 ): Promise<Record<string, string>> | Record<string, string> | undefined {
-  const valid = keys.findLast(({ expiresAt }) => expiresAt === null || expiresAt > toSign.now);
-  return valid && scheme.sign(toSign, valid.key);
+  const newestValid = signingKeys.findLast(
+    ({ expiresAt }) => expiresAt === null || expiresAt > toSign.now,
+  );
+  return newestValid && scheme.sign(toSign, newestValid.key);
 }
 
 function toRequest(

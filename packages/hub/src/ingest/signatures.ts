@@ -15,19 +15,21 @@ import {
   webHmacKey,
 } from "../lib/hmac.ts";
 
-export type Verdict = "valid" | "missing" | "malformed" | "mismatch" | "expired";
+/** The result of verifying a signature. */
+export type SignatureStatus = "valid" | "missing" | "malformed" | "mismatch" | "expired";
 
 /** A secret, prepared for its scheme once when the endpoint is loaded. */
-export interface Key {
+export interface SigningKey {
   hmac: HmacKey;
+  /** The secret itself, for schemes that send it. */
   text: Uint8Array;
 }
 
-export const makeKey = (
+export const makeSigningKey = (
   scheme: SignatureScheme,
   secret: string,
   makeHmacKey: MakeHmacKey = webHmacKey,
-): Key => ({ hmac: makeHmacKey(scheme.keyBytes(secret)), text: utf8(secret) });
+): SigningKey => ({ hmac: makeHmacKey(scheme.keyBytes(secret)), text: utf8(secret) });
 
 type GetHeader = (name: string) => string | undefined;
 
@@ -40,6 +42,7 @@ export interface SignedRequest {
 interface ToSign {
   body: Uint8Array;
   now: number;
+  /** The delivery id. */
   id: string;
 }
 
@@ -56,17 +59,17 @@ export interface SignatureScheme {
   keyBytes(secret: string): Uint8Array;
   /** Returns whether the request has the headers of the scheme. Otherwise `verify` returns "missing". */
   isPresent(header: GetHeader): boolean;
-  verify(request: SignedRequest, key: Key): MaybePromise<Verdict>;
-  sign(request: ToSign, key: Key): MaybePromise<Record<string, string>>;
+  verify(request: SignedRequest, key: SigningKey): MaybePromise<SignatureStatus>;
+  sign(request: ToSign, key: SigningKey): MaybePromise<Record<string, string>>;
 }
 
 /** The maximum difference between the signed time and the clock. Protects against replays. */
 const TOLERANCE_MS = 5 * 60 * 1000;
 
-interface Parsed {
+interface ParsedSignature {
   signatures: (Uint8Array | undefined)[];
-  /** The signed text that precedes the body. */
-  prefix?: string;
+  /** The text that is signed before the body. */
+  signedPrefix?: string;
   /** Unix time in seconds, as the sender formats it. */
   timestamp?: string;
 }
@@ -74,10 +77,10 @@ interface Parsed {
 interface HmacOptions {
   headers: readonly string[];
   keyBytes?: (secret: string) => Uint8Array;
-  parse(header: GetHeader): Parsed | "missing" | "malformed";
-  /** The signed text that precedes the body. */
-  prefix?(request: ToSign): string;
-  /** The headers with the signature. */
+  parse(header: GetHeader): ParsedSignature | "missing" | "malformed";
+  /** Returns the text that is signed before the body. */
+  signedPrefix?(request: ToSign): string;
+  /** Returns the headers with the signature. */
   write(signature: Uint8Array, request: ToSign): Record<string, string>;
 }
 
@@ -92,36 +95,38 @@ function hmacScheme(options: HmacOptions): SignatureScheme {
     verify(request, key) {
       const parsed = options.parse(request.header);
       if (typeof parsed === "string") return parsed;
-      const { signatures, prefix, timestamp } = parsed;
+      const { signatures, signedPrefix, timestamp } = parsed;
       if (timestamp !== undefined) {
         if (!/^\d{1,12}$/.test(timestamp)) return "malformed";
         if (Math.abs(request.now - Number(timestamp) * 1000) > TOLERANCE_MS) return "expired";
       }
-      const parts = prefix === undefined ? [request.body] : [utf8(prefix), request.body];
-      const compare = (expected: Uint8Array): Verdict =>
+      const compare = (expected: Uint8Array): SignatureStatus =>
         signatures.some((given) => given !== undefined && equalBytes(given, expected))
           ? "valid"
           : "mismatch";
-      const signing = key.hmac.sign(parts);
+      const signing = key.hmac.sign(signedChunks(signedPrefix, request.body));
       return signing instanceof Promise ? signing.then(compare) : compare(signing);
     },
     async sign(request, key) {
-      const prefix = options.prefix?.(request);
       const signature = await key.hmac.sign(
-        prefix === undefined ? [request.body] : [utf8(prefix), request.body],
+        signedChunks(options.signedPrefix?.(request), request.body),
       );
       return options.write(signature, request);
     },
   };
 }
 
+const signedChunks = (prefix: string | undefined, body: Uint8Array): Uint8Array[] =>
+  prefix === undefined ? [body] : [utf8(prefix), body];
+
 export interface HmacHeader {
   header: string;
+  /** The text before the signature in the header, such as `sha256=`. */
   prefix?: string;
   encoding?: "hex" | "base64";
 }
 
-/** One header with the HMAC of the body, as GitHub, Linear and most custom senders use it. */
+/** One header with the HMAC of the body, as GitHub, Linear and most custom senders send it. */
 export function hmacSha256({ header, prefix = "", encoding = "hex" }: HmacHeader): SignatureScheme {
   const name = header.toLowerCase();
   return hmacScheme({
@@ -140,7 +145,7 @@ export function hmacSha256({ header, prefix = "", encoding = "hex" }: HmacHeader
   });
 }
 
-const seconds = (ms: number) => String(Math.floor(ms / 1000));
+const toSeconds = (ms: number) => String(Math.floor(ms / 1000));
 
 /** `Stripe-Signature: t=…,v1=…`, with several `v1` during the rotation of a secret. */
 export const stripeSignature: SignatureScheme = hmacScheme({
@@ -154,11 +159,11 @@ export const stripeSignature: SignatureScheme = hmacScheme({
       .filter(([name]) => name === "v1")
       .map(([, text]) => fromHex(text ?? ""));
     if (timestamp === undefined || signatures.length === 0) return "malformed";
-    return { signatures, timestamp, prefix: `${timestamp}.` };
+    return { signatures, timestamp, signedPrefix: `${timestamp}.` };
   },
-  prefix: ({ now }) => `${seconds(now)}.`,
+  signedPrefix: ({ now }) => `${toSeconds(now)}.`,
   write: (signature, { now }) => ({
-    "stripe-signature": `t=${seconds(now)},v1=${toHex(signature)}`,
+    "stripe-signature": `t=${toSeconds(now)},v1=${toHex(signature)}`,
   }),
 });
 
@@ -170,27 +175,27 @@ export const slackSignature: SignatureScheme = hmacScheme({
     if (!value || !timestamp) return "missing";
     const signature = value.startsWith("v0=") ? fromHex(value.slice(3)) : undefined;
     return signature
-      ? { signatures: [signature], timestamp, prefix: `v0:${timestamp}:` }
+      ? { signatures: [signature], timestamp, signedPrefix: `v0:${timestamp}:` }
       : "malformed";
   },
-  prefix: ({ now }) => `v0:${seconds(now)}:`,
+  signedPrefix: ({ now }) => `v0:${toSeconds(now)}:`,
   write: (signature, { now }) => ({
     "x-slack-signature": `v0=${toHex(signature)}`,
-    "x-slack-request-timestamp": seconds(now),
+    "x-slack-request-timestamp": toSeconds(now),
   }),
 });
 
 /** https://www.standardwebhooks.com: a secret is `whsec_` and base64, a signature `v1,` and base64. */
 export const standardSignature = standardScheme("webhook");
 
-/** The same scheme with the header names of Svix, whose customers send it under these names. */
+/** The same scheme with the header names that senders with Svix use. */
 export const svixSignature = standardScheme("svix");
 
-function standardScheme(family: "webhook" | "svix"): SignatureScheme {
+function standardScheme(headerPrefix: "webhook" | "svix"): SignatureScheme {
   const [idHeader, timeHeader, signatureHeader] = [
-    `${family}-id`,
-    `${family}-timestamp`,
-    `${family}-signature`,
+    `${headerPrefix}-id`,
+    `${headerPrefix}-timestamp`,
+    `${headerPrefix}-signature`,
   ] as const;
   return hmacScheme({
     headers: [idHeader, timeHeader, signatureHeader],
@@ -208,12 +213,12 @@ function standardScheme(family: "webhook" | "svix"): SignatureScheme {
         .filter((part) => part.startsWith("v1,"))
         .map((part) => fromBase64(part.slice(3)));
       if (signatures.length === 0) return "malformed";
-      return { signatures, timestamp, prefix: `${id}.${timestamp}.` };
+      return { signatures, timestamp, signedPrefix: `${id}.${timestamp}.` };
     },
-    prefix: ({ id, now }) => `${id}.${seconds(now)}.`,
+    signedPrefix: ({ id, now }) => `${id}.${toSeconds(now)}.`,
     write: (signature, { id, now }) => ({
       [idHeader]: id,
-      [timeHeader]: seconds(now),
+      [timeHeader]: toSeconds(now),
       [signatureHeader]: `v1,${toBase64(signature)}`,
     }),
   });
@@ -241,8 +246,9 @@ export function sharedToken({
       if (!value.toLowerCase().startsWith(prefix.toLowerCase())) return "malformed";
       const given = utf8(value.slice(prefix.length));
       // MACs are compared, so that the timing does not reveal the length of the secret.
-      const [a, b] = [await key.hmac.sign([given]), await key.hmac.sign([key.text])];
-      return equalBytes(a, b) ? "valid" : "mismatch";
+      const givenMac = await key.hmac.sign([given]);
+      const expectedMac = await key.hmac.sign([key.text]);
+      return equalBytes(givenMac, expectedMac) ? "valid" : "mismatch";
     },
     sign: (_, key) => ({ [name]: prefix + new TextDecoder().decode(key.text) }),
   };
@@ -250,7 +256,7 @@ export function sharedToken({
 
 export const bearer: SignatureScheme = sharedToken({ header: "authorization", prefix: "Bearer " });
 
-/** The first scheme whose headers are present verifies a request. The first argument signs. */
+/** Verifies a request with the first scheme whose headers are present. Signs with the first scheme. */
 export const firstOf = (...schemes: Schemes): SignatureScheme =>
   combine(
     schemes,
@@ -260,15 +266,15 @@ export const firstOf = (...schemes: Schemes): SignatureScheme =>
 
 /**
  * For senders that send several signatures: a request is valid if any scheme verifies it. Otherwise
- * the first verdict other than "missing" is returned. The first argument signs.
+ * the first status other than "missing" is returned. Signs with the first scheme.
  */
 export const anyOf = (...schemes: Schemes): SignatureScheme =>
   combine(schemes, async (request, key) => {
-    let first: Verdict = "missing";
+    let first: SignatureStatus = "missing";
     for (const scheme of schemes) {
-      const verdict = await scheme.verify(request, key);
-      if (verdict === "valid") return verdict;
-      if (first === "missing") first = verdict;
+      const status = await scheme.verify(request, key);
+      if (status === "valid") return status;
+      if (first === "missing") first = status;
     }
     return first;
   });

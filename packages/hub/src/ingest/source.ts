@@ -15,9 +15,12 @@ export interface DecodedEvent {
   type: string;
   externalId: string | null;
   body: JsonObject;
-  /** Set if the event is only one part of the request's body, from one byte to another. */
+  /** Set if the event is only a part of the request's body: the range of its bytes. */
   part?: { start: number; end: number; contentType: string };
-  /** Which of these values came from headers, so that an error names the header and not a field. */
+  /**
+   * The values that came from headers. If one is invalid, the reason is `invalid_header`, not
+   * `invalid_field`.
+   */
   inHeaders?: readonly ("type" | "externalId")[];
   /** Headers that are part of the event. They are stored in addition to `SourceDefinition.headers`. */
   headers?: Record<string, string>;
@@ -33,8 +36,12 @@ export interface Installation {
   id: string;
   /** The account, if the payload names it. */
   account?: { id: string; login: string | null };
-  /** Set if the event is about the installation itself. Only such an event may change its state or its account. */
+  /**
+   * Set if the event is about the installation itself. Only such an event may change its state or
+   * its account.
+   */
   about?: {
+    /** GitHub's time of the change. The store ignores an event with a lower version than its own. */
     version: number;
     change: "removed" | "restored" | null;
     suspended_at: number | null;
@@ -43,9 +50,15 @@ export interface Installation {
   renamedAt?: number;
 }
 
-/** `signalbox source add` prints it, and docs/webhooks.md contains it. */
+/**
+ * Instructions for the operator. `signalbox source add` prints them, and docs/webhooks.md contains
+ * them.
+ */
 interface SecretSetup {
-  /** `sender`: the sender issues the secret, and the hub gets it. `you`: the hub generates it, or you choose it. */
+  /**
+   * `sender`: the sender issues the secret, and you copy it to the hub. `you`: the hub generates it,
+   * or you choose it.
+   */
   issuedBy: "sender" | "you";
   /** Where to paste the URL, and where to paste or copy the secret. */
   setup: string;
@@ -76,18 +89,26 @@ export interface SourceDefinition {
   decode(request: VerifiedRequest): DecodedEvent[] | IngestOutcome;
   /** Responds to an OPTIONS request, which is never signed. */
   handshake: ((header: (name: string) => string | undefined) => IngestOutcome) | undefined;
-  /** The payload identifies the tenant, so one endpoint can serve all tenants. */
+  /**
+   * True if payloads name an installation, which identifies the tenant. Then one endpoint can serve
+   * all tenants.
+   */
   namesInstallation: boolean;
   installation(type: string, body: JsonObject): Installation | undefined;
-  /** Events that are stored even above the quota, except on an endpoint that belongs to one tenant. */
+  /**
+   * Returns whether the event is stored even above the quota. Applies only to the endpoint without a
+   * key.
+   */
   skipsQuota(type: string, body: JsonObject): boolean;
   summarize(type: string, body: JsonObject): Partial<Summary>;
   /**
-   * Sends an empty 200 for a stored event, for senders that treat any other status as a failure
-   * or show the response body to their users.
+   * If true, the response to a stored event is 200 with an empty body, for senders that treat any
+   * other status as a failure or show the response body to their users.
    */
   emptyResponse: boolean;
-  /** Returns a new sample with this id, or undefined if the source lacks the variant. */
+  /**
+   * Returns a sample with this delivery id, or undefined if the source has no sample of the variant.
+   */
   sample(id: string, variant?: SampleVariant): Sample | undefined;
 }
 
@@ -139,7 +160,9 @@ interface SourceOptions
   /** Accepts webhooks without an id. They cannot be deduplicated. */
   idOptional?: boolean;
   eventType?: Extractor;
-  /** Rejects a form without the field `payload`. By default, the fields of such a form are the event. */
+  /**
+   * Rejects a form without the field `payload`. By default, the fields of such a form are the event.
+   */
   requiresFormPayload?: boolean;
   /** Responds to requests that are not events, such as a ping. */
   control?(request: ParsedRequest): IngestOutcome | undefined;
@@ -184,9 +207,9 @@ function decodeOneEvent(
   const control = options.control?.(parsed);
   if (control) return control;
   const type = eventType?.find(parsed);
-  if (!type) return missing(eventType);
+  if (!type) return rejectMissing(eventType);
   const id = externalId?.find(parsed);
-  if (!id && !options.idOptional) return missing(externalId);
+  if (!id && !options.idOptional) return rejectMissing(externalId);
   const inHeaders: DecodedEvent["inHeaders"] = [
     ...(type.in === "header" ? ["type" as const] : []),
     ...(id?.in === "header" ? ["externalId" as const] : []),
@@ -194,7 +217,7 @@ function decodeOneEvent(
   return [{ type: type.text, externalId: id?.text ?? null, body: decoded.object, inHeaders }];
 }
 
-const missing = (extractor: Extractor | undefined): Rejection =>
+const rejectMissing = (extractor: Extractor | undefined): Rejection =>
   rejection(
     extractor?.reason ?? "missing_field",
     `The webhook lacks ${extractor?.describe ?? "a type"}.`,

@@ -8,8 +8,8 @@
  * installation: GitHub is asked for it if the hub can act as the App, else the payload's owner counts.
  */
 
-import { fromStore } from "../ingest/from-store.ts";
 import type { Installation, NoTenant, Owner, Tenancy } from "../ingest/source.ts";
+import { wrapStoreErrors } from "../ingest/wrap-store-errors.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { Store, Installation as StoredInstallation } from "../store/store.ts";
 import type { FoundInstallation, LookUpInstallation } from "./look-up-installation.ts";
@@ -41,7 +41,7 @@ export function createGithubTenancy({
   let changes = 0;
 
   const put = (id: string, account: Account, about: Installation["about"]) =>
-    fromStore(
+    wrapStoreErrors(
       store.putInstallation(
         {
           id,
@@ -91,7 +91,7 @@ export function createGithubTenancy({
     const cached = cache.get(id);
     if (cached && cached.until > monotonic()) return { tenant: cached.tenant };
     const changesBefore = changes;
-    const stored = await fromStore(store.findInstallation(id));
+    const stored = await wrapStoreErrors(store.findInstallation(id));
     const isCurrent = stored && (stored.removed_at !== null || stored.suspended_at === null);
     const found = isCurrent ? stored : await register(installation, stored);
     if (typeof found === "string") return none(found);
@@ -109,7 +109,7 @@ export function createGithubTenancy({
       if (account && about) return update(id, account, about);
       const found = await find(installation);
       if (found.tenant === account?.id && account?.login && renamedAt !== undefined)
-        await fromStore(store.renameTenant(account.id, account.login, renamedAt));
+        await wrapStoreErrors(store.renameTenant(account.id, account.login, renamedAt));
       return found;
     },
   };

@@ -1,9 +1,9 @@
 /**
  * Turns a callback of an MCP server into an event that is ready to be stored, or into a rejection with
  * a reason. The checks run in this order: method, rate of the address, size of the body, token, body,
- * whether a trigger wants the event, rate of the token. Rejections up to the token count towards the
- * failure limit of the address, so that tokens cannot be guessed. The quota and duplicates are checked
- * later, by the transaction that stores the event.
+ * whether a trigger listens to the event, rate of the token. Rejections because of the size or the token
+ * count towards the failure limit of the address, so that tokens cannot be guessed. The quota and
+ * duplicates are checked later, by the transaction that stores the event.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
@@ -24,9 +24,9 @@ export type CallbackRequest = Pick<IncomingRequest, "method" | "address" | "head
 
 export interface AdmitCallbackOptions {
   callbackTokens: Pick<CallbackTokens, "find">;
-  /** By address. */
+  /** Limits the requests of each address. */
   rateLimit: RateLimit;
-  /** By the hash of the token. */
+  /** Limits the callbacks with each token, by its hash. */
   tokenRateLimit: RateLimit;
   /** Reads large bodies. */
   evaluate: Evaluate;
@@ -48,45 +48,45 @@ export function createAdmitCallback(options: AdmitCallbackOptions) {
       });
     const admission = rateLimit.admit(request.address);
     if (admission === "rejected") return tooManyRequests;
-    const fail = (rejected: Rejection): Rejection => {
+    const countFailure = (rejected: Rejection): Rejection => {
       rateLimit.fail(request.address);
       return rejected;
     };
-    const failToken = (rejected: Rejection): Rejection =>
-      admission === "suspect" ? tooManyFailures : fail(rejected);
+    const rejectToken = (rejected: Rejection): Rejection =>
+      admission === "suspect" ? tooManyFailures : countFailure(rejected);
 
     const bytes = await request.body(MAX_BYTES);
-    if (isRejection(bytes)) return bytes.reason === "busy" ? bytes : fail(bytes);
+    if (isRejection(bytes)) return bytes.reason === "busy" ? bytes : countFailure(bytes);
 
     const authorization = request.header("authorization");
     const secret = authorization.length === 1 ? bearerToken(authorization[0]) : undefined;
-    if (secret === undefined) return failToken(tokenMissing);
+    if (secret === undefined) return rejectToken(tokenMissing);
     // A cached token is not awaited: that would defer every request by a microtask.
-    const found = callbackTokens.find(secret);
-    const token = found instanceof Promise ? await found : found;
-    if (!token) return failToken(tokenUnknown);
+    const finding = callbackTokens.find(secret);
+    const token = finding instanceof Promise ? await finding : finding;
+    if (!token) return rejectToken(tokenUnknown);
 
-    const encoded = checkContentEncoding((name) => request.header(name)[0]);
-    if (encoded) return encoded;
+    const badEncoding = checkContentEncoding((name) => request.header(name)[0]);
+    if (badEncoding) return badEncoding;
     const callback =
       bytes.byteLength > LARGE_BYTES
         ? await readLargeCallback(evaluate, token.tenant, bytes)
         : parseCallback(bytes);
     if (isRejection(callback)) return callback;
-    const key = callback.id === undefined ? keyFromHeaders(request) : callback.id;
-    if (isRejection(key)) return key;
+    const deliveryId = callback.id === undefined ? idFromHeaders(request) : callback.id;
+    if (isRejection(deliveryId)) return deliveryId;
 
-    const refused = token.isGone ? tokenGone : checkRate(token);
-    if (refused) return refused;
+    const rejected = token.isGone ? tokenGone : checkRate(token);
+    if (rejected) return rejected;
 
-    const given = { id: newId(), external_id: key, received_at: now() };
+    const assigned = { id: newId(), external_id: deliveryId, received_at: now() };
     return {
       outcome: "accepted",
       emptyResponse: false,
       callback: { type: callback.type },
       appendRequest: {
         tenant: token.tenant,
-        events: [toEvent(callback, token, given)],
+        events: [toEvent(callback, token, assigned)],
         ...("data" in callback && { data: [callback.data] }),
       },
     };
@@ -97,11 +97,11 @@ export function createAdmitCallback(options: AdmitCallbackOptions) {
   }
 }
 
-const KEY_HEADERS = ["idempotency-key", "webhook-id"];
+const ID_HEADERS = ["idempotency-key", "webhook-id"];
 
-/** The id of a callback whose body has none. Callbacks without any id cannot be deduplicated. */
-function keyFromHeaders({ header }: CallbackRequest): string | null | Rejection {
-  for (const name of KEY_HEADERS) {
+/** Returns the id of a callback whose body has none; null if the headers have none either. */
+function idFromHeaders({ header }: CallbackRequest): string | null | Rejection {
+  for (const name of ID_HEADERS) {
     const [value, ...others] = header(name);
     if (others.length > 0) return repeatedHeader(name);
     if (!value) continue;
@@ -121,23 +121,23 @@ const tokenMissing = rejection(
 
 const tokenUnknown = rejection(
   "token_unknown",
-  "The token is no callback token of this hub, or it has expired. Send the callbackToken of the latest TRIGGER_CONFIGURE.",
+  "The token is not a callback token of this hub, or it has expired. Send the callbackToken of the latest TRIGGER_CONFIGURE.",
   { authenticate: 'Bearer error="invalid_token"' },
 );
 
 const tokenGone = rejection(
   "token_gone",
-  "The trigger was paused or removed, so no event with this token is wanted. Stop sending until TRIGGER_CONFIGURE enables the trigger again.",
+  "The trigger was paused or removed, so the hub accepts no events with this token. Stop sending until TRIGGER_CONFIGURE enables the trigger again.",
 );
 
 const tooManyCallbacks = rejection(
   "rate_limited",
-  "Too many callbacks with this token; send the event again later, or raise SIGNALBOX_RATE_LIMIT.",
+  "This token is used for too many callbacks; send the event again later, or raise SIGNALBOX_RATE_LIMIT.",
   { retryAfter: 1 },
 );
 
 const tooManyFailures = rejection(
   "rate_limited",
-  "Too many callbacks of this address had no valid token. Callbacks with a valid token are still accepted.",
+  "Too many callbacks from this address had no valid token. Callbacks with a valid token are still accepted.",
   { retryAfter: 1 },
 );

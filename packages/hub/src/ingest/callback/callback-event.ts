@@ -1,4 +1,7 @@
-/** The event of a callback. Its source is the connection, and its payload is the field `data`. */
+/**
+ * Converts a callback to an event. The event's source is the connection; its payload is the
+ * callback's `data`.
+ */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { FoundCallbackToken } from "../../store/connection-store.ts";
 import type { NewEvent, Summary } from "../../store/store.ts";
@@ -7,20 +10,20 @@ import { pickText } from "../sources/pick.ts";
 import { summarizePlain } from "../sources/plain-summary.ts";
 import type { Callback } from "./parse-callback.ts";
 
-/** The time that the server reports. Events are ordered by the time of their arrival. */
+/** The callback's `timestamp`. It is only stored: events are ordered by the time of their arrival. */
 const TIMESTAMP_HEADER = "signalbox-timestamp";
-/** The subscription whose token was sent. */
+/** The id of the trigger subscription whose token was sent. */
 const SUBSCRIPTION_HEADER = "signalbox-subscription";
 
-/** The data were summarized already if the sandbox has read them. */
+/** If the sandbox has parsed the callback, there is a summary instead of the data. */
 type CallbackToStore = Omit<Callback, "data"> & ({ data: JsonObject } | { summary: Summary });
 
 export const toEvent = (
   callback: CallbackToStore,
   { connection, subscription }: Pick<FoundCallbackToken, "connection" | "subscription">,
-  given: Pick<NewEvent, "id" | "external_id" | "received_at">,
+  assigned: Pick<NewEvent, "id" | "external_id" | "received_at">,
 ): NewEvent => ({
-  ...given,
+  ...assigned,
   source: connection,
   source_id: connection,
   type: callback.type,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { sha256Hex } from "../../lib/hmac.ts";
 import type { FoundCallbackToken } from "../../store/connection-store.ts";
 import type { Notice } from "../../store/sql.ts";
-import { StoreFailed } from "../from-store.ts";
+import { StoreFailed } from "../wrap-store-errors.ts";
 import { CALLBACK_TOKEN_PREFIX, createCallbackTokens } from "./callback-tokens.ts";
 
 const TOKEN = CALLBACK_TOKEN_PREFIX + "a".repeat(43);

@@ -1,13 +1,13 @@
 /**
- * Looks up the tokens of callbacks by their SHA-256, also in the cache: so the time of a lookup reveals
- * nothing about other tokens. They are cached for a few seconds, and invalidated when
- * connections or triggers change, so that a removed trigger takes effect immediately.
+ * Looks up callback tokens by their SHA-256 hash, in the cache too, so that the duration of a lookup
+ * reveals nothing about other tokens. Tokens are cached for a few seconds. A change of connections or
+ * triggers clears the cache, so that the removal of a trigger takes effect immediately.
  */
 import { BoundedMap } from "../../lib/bounded-map.ts";
 import type { MaybePromise, Sha256Hex } from "../../lib/hmac.ts";
 import type { ConnectionStore, FoundCallbackToken } from "../../store/connection-store.ts";
 import type { Store } from "../../store/store.ts";
-import { fromStore } from "../from-store.ts";
+import { wrapStoreErrors } from "../wrap-store-errors.ts";
 
 export const CALLBACK_TOKEN_PREFIX = "sbcb_";
 
@@ -16,7 +16,7 @@ export interface CallbackToken extends FoundCallbackToken {
 }
 
 export interface CallbackTokens {
-  /** Undefined if the token is unknown or has expired. */
+  /** Returns undefined if the token is unknown or has expired. */
   find(secret: string): MaybePromise<CallbackToken | undefined>;
   close(): void;
 }
@@ -42,7 +42,7 @@ const FORMAT = new RegExp(`^${CALLBACK_TOKEN_PREFIX}[\\w-]{43}$`);
 export function createCallbackTokens(options: CallbackTokensOptions): CallbackTokens {
   const { store, sha256Hex, now, monotonic = now } = options;
   const cached = new BoundedMap<string, Entry>(10_000);
-  /** A separate cache, so that guessed tokens evict no valid one. */
+  /** A separate cache, so that guessed tokens do not evict valid ones. */
   const unknown = new BoundedMap<string, Entry>(1_000);
   const loading = new Map<string, Promise<CallbackToken | undefined>>();
   let invalidations = 0;
@@ -56,11 +56,11 @@ export function createCallbackTokens(options: CallbackTokensOptions): CallbackTo
   });
 
   const query = async (hash: string): Promise<CallbackToken | undefined> => {
-    const before = invalidations;
-    const found = await fromStore(store.findCallbackToken(hash, now()));
+    const invalidationsBefore = invalidations;
+    const found = await wrapStoreErrors(store.findCallbackToken(hash, now()));
     const token = found && { ...found, hash };
-    // After an invalidation, the result may be outdated.
-    if (invalidations === before) {
+    // A result that was read before an invalidation may be outdated, so it is not cached.
+    if (invalidations === invalidationsBefore) {
       const entry = { until: monotonic() + CACHE_MS, token };
       if (token) cached.set(hash, entry);
       else {
@@ -71,7 +71,7 @@ export function createCallbackTokens(options: CallbackTokensOptions): CallbackTo
     return token;
   };
 
-  /** Concurrent requests with one token share a query. */
+  /** Concurrent requests with the same token share a query. */
   const load = (hash: string): Promise<CallbackToken | undefined> => {
     const loaded = query(hash).finally(() => {
       if (loading.get(hash) === loaded) loading.delete(hash);
@@ -80,21 +80,21 @@ export function createCallbackTokens(options: CallbackTokensOptions): CallbackTo
     return loaded;
   };
 
-  const findBy = (hash: string): MaybePromise<CallbackToken | undefined> => {
+  const findByHash = (hash: string): MaybePromise<CallbackToken | undefined> => {
     const entry = cached.get(hash) ?? unknown.get(hash);
     return entry && entry.until > monotonic()
-      ? unexpired(entry.token)
-      : (loading.get(hash) ?? load(hash)).then(unexpired);
+      ? unlessExpired(entry.token)
+      : (loading.get(hash) ?? load(hash)).then(unlessExpired);
   };
 
-  const unexpired = (token: CallbackToken | undefined): CallbackToken | undefined =>
+  const unlessExpired = (token: CallbackToken | undefined): CallbackToken | undefined =>
     token && (token.expires_at === null || token.expires_at > now()) ? token : undefined;
 
   return {
     find(secret) {
       if (!FORMAT.test(secret)) return undefined;
       const hash = sha256Hex(secret);
-      return typeof hash === "string" ? findBy(hash) : hash.then(findBy);
+      return typeof hash === "string" ? findByHash(hash) : hash.then(findByHash);
     },
     close: unsubscribe,
   };

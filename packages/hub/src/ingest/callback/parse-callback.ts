@@ -31,17 +31,17 @@ export function parseCallback(bytes: Uint8Array): Callback | Rejection {
   if (type === undefined)
     return rejection("missing_field", "The body lacks the field type with the type of the event.");
   if (typeof type !== "string" || type.trim() === "")
-    return invalid("type", `must be a string that is not empty, but is ${describe(type)}`);
+    return invalidField("type", `must be a string that is not empty, but is ${describe(type)}`);
   const invalidType = checkText("type", type, MAX_TYPE);
   if (invalidType) return invalidType;
-  if (!isObject(data)) return invalid("data", `must be an object, but is ${describe(data)}`);
+  if (!isObject(data)) return invalidField("data", `must be an object, but is ${describe(data)}`);
   for (const [name, value, max] of [
     ["id", id, MAX_ID],
     ["timestamp", timestamp, MAX_TIMESTAMP],
   ] as const) {
     if (value === undefined) continue;
     if (typeof value !== "string")
-      return invalid(name, `must be a string, but is ${describe(value)}`);
+      return invalidField(name, `must be a string, but is ${describe(value)}`);
     const invalidText = checkText(name, value, max);
     if (invalidText) return invalidText;
   }
@@ -55,18 +55,18 @@ export function parseCallback(bytes: Uint8Array): Callback | Rejection {
 }
 
 function bytesOfData(bytes: Uint8Array, text: string): Uint8Array {
-  const found = memberRange(text, "data");
-  if (!found) return EMPTY;
-  const [range = found] = toByteRanges([found], text, bytes);
+  const textRange = memberRange(text, "data");
+  if (!textRange) return EMPTY;
+  const [range = textRange] = toByteRanges([textRange], text, bytes);
   return bytes.subarray(range.start, range.end);
 }
 
-const invalid = (name: string, problem: string): Rejection =>
+const invalidField = (name: string, problem: string): Rejection =>
   rejection("invalid_field", `The field ${name} ${problem}.`);
 
 function checkText(name: string, text: string, max: number): Rejection | undefined {
   const problem = textProblem(text, max);
-  return problem === undefined ? undefined : invalid(name, problem);
+  return problem === undefined ? undefined : invalidField(name, problem);
 }
 
 function describe(value: Json): string {

@@ -7,10 +7,13 @@ import { READ_TIMEOUT_MS, READ_WAIT_MS, rejectUnread } from "../reject-unread.ts
 import { summarizeCallback } from "./callback-event.ts";
 import { type Callback, parseCallback } from "./parse-callback.ts";
 
-/** A callback whose data were not returned. */
+/** A callback with the summary of its data. The sandbox does not return the data themselves. */
 type SummarizedCallback = Omit<Callback, "data"> & { summary: Summary };
 
-/** What the sandbox returns. The event's body is a range of the request's body. */
+/**
+ * The result of `readCallbackInSandbox`. The event's body is a range of the request's body; `end` is 0 if
+ * the callback has no data.
+ */
 type SandboxResult =
   | Rejection
   | (Omit<SummarizedCallback, "body"> & { start: number; end: number });
@@ -19,10 +22,11 @@ type SandboxResult =
 export function readCallbackInSandbox(bytes: Uint8Array): SandboxResult {
   const callback = parseCallback(bytes);
   if (isRejection(callback)) return callback;
-  const { data, body, ...rest } = callback;
+  const { data, body, ...fields } = callback;
+  // Without data, `body` is a constant with its own buffer.
   const start = body.buffer === bytes.buffer ? body.byteOffset - bytes.byteOffset : 0;
   const end = body.buffer === bytes.buffer ? start + body.byteLength : 0;
-  return { ...rest, summary: summarizeCallback(data), start, end };
+  return { ...fields, summary: summarizeCallback(data), start, end };
 }
 
 const EMPTY = new TextEncoder().encode("{}");
@@ -37,8 +41,8 @@ export async function readLargeCallback(
     { tenant, signal: new AbortController().signal, maxWaitMs: READ_WAIT_MS },
   );
   if ("error" in result) return rejectUnread(result);
-  const read = parseIfLarge(result.output) as unknown as SandboxResult;
-  if (isRejection(read)) return read;
-  const { start, end, ...rest } = read;
-  return { ...rest, body: end === 0 ? EMPTY : bytes.subarray(start, end) };
+  const callback = parseIfLarge(result.output) as unknown as SandboxResult;
+  if (isRejection(callback)) return callback;
+  const { start, end, ...fields } = callback;
+  return { ...fields, body: end === 0 ? EMPTY : bytes.subarray(start, end) };
 }

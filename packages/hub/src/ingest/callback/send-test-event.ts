@@ -1,6 +1,6 @@
 /**
- * Stores a test event of a connection as if its server had sent it: it is matched, starts runs and can
- * be explained like any other. A header marks it.
+ * Stores a test event of a connection as if its server had sent it: the event is matched, starts runs and
+ * can be explained like any other. The header `signalbox-test` marks it.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { utf8 } from "../../lib/hmac.ts";
@@ -14,7 +14,7 @@ interface TestEventRequest {
   tenant: string;
   connection: string;
   type: string;
-  /** Without it, the server's sample. */
+  /** By default, the server's sample. */
   data?: JsonObject | undefined;
 }
 
@@ -34,12 +34,12 @@ export function createSendTestEvent(options: SendTestEventOptions): SendTestEven
 
   const sampleOf = async ({ tenant, connection, type }: TestEventRequest): Promise<JsonObject> => {
     const triggers = (await store.getOffers(tenant, connection))?.triggers ?? [];
-    const sample = triggers.find((one) => one.type === type)?.sample;
+    const sample = triggers.find((trigger) => trigger.type === type)?.sample;
     if (sample) return sample;
     throw new RequestError(
       "invalid",
       "data",
-      `The server gives no sample of ${type.slice(0, 100)}: give the data of the event in the field data.`,
+      `The server has no sample of ${type.slice(0, 100)}. Set the field data to the data of the event.`,
     );
   };
 

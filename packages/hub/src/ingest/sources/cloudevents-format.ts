@@ -1,4 +1,4 @@
-/** Validates CloudEvents 1.0 in JSON form and converts binary mode to it. */
+/** Validates CloudEvents 1.0 in JSON form, and converts events in binary mode to JSON form. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { toBase64 } from "../../lib/hmac.ts";
 import { decodeJson, decodeText, mediaType } from "../decode.ts";
@@ -19,11 +19,11 @@ export function checkEvent(event: Json, where = ""): CloudEvent | Rejection {
     rejection("invalid_field", `${where ? `${where}: ` : ""}${detail}`);
   if (!isObject(event)) return invalid("a CloudEvent must be a JSON object.");
   if (event.specversion !== "1.0")
-    return invalid(`specversion must be "1.0", but is ${shown(event.specversion)}.`);
+    return invalid(`specversion must be "1.0", but is ${formatValue(event.specversion)}.`);
   for (const name of ["id", "source", "type"]) {
     const value = event[name];
     if (typeof value !== "string" || value === "")
-      return invalid(`${name} must be a non-empty string, but is ${shown(value)}.`);
+      return invalid(`${name} must be a non-empty string, but is ${formatValue(value)}.`);
   }
   const { data_base64 = null } = event;
   if (data_base64 !== null && typeof data_base64 !== "string")
@@ -34,7 +34,7 @@ export function checkEvent(event: Json, where = ""): CloudEvent | Rejection {
   const { time = null } = event;
   if (time !== null && !(typeof time === "string" && isTimestamp(time)))
     return invalid(
-      `time must be an RFC 3339 timestamp such as 2026-01-05T09:30:00Z, but is ${shown(time)}.`,
+      `time must be an RFC 3339 timestamp such as 2026-01-05T09:30:00Z, but is ${formatValue(time)}.`,
     );
   return event as CloudEvent;
 }
@@ -46,7 +46,7 @@ const isTimestamp = (text: string) =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i.test(text) &&
   !Number.isNaN(Date.parse(text.toUpperCase().replace(/:60(?=\D)/, ":59")));
 
-const shown = (value: Json | undefined) =>
+const formatValue = (value: Json | undefined) =>
   value === undefined ? "missing" : JSON.stringify(value).slice(0, 100);
 
 /** Reads the attributes, including extensions, from the headers `ce-…`. */

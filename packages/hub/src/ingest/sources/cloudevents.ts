@@ -63,19 +63,19 @@ export const cloudevents = defineSource({
   }),
 });
 
-/** An id is unique only within its source. JSON encodes the pair unambiguously. */
-const decodedEvent = (event: CloudEvent, rest: Partial<DecodedEvent> = {}): DecodedEvent => ({
+/** An id is unique only within its source, so the delivery id is the JSON of both. */
+const toDecodedEvent = (event: CloudEvent, optional: Partial<DecodedEvent> = {}): DecodedEvent => ({
   type: event.type,
   externalId: JSON.stringify([event.source, event.id]),
   body: event,
-  ...rest,
+  ...optional,
 });
 
 function decodeStructured(request: VerifiedRequest): DecodedEvent[] | IngestOutcome {
   const decoded = decodeObject(request.contentType, request.bytes, request);
   if (isRejection(decoded)) return decoded;
   const event = checkEvent(decoded.object);
-  return isRejection(event) ? event : [decodedEvent(event)];
+  return isRejection(event) ? event : [toDecodedEvent(event)];
 }
 
 /** One invalid event rejects the batch, because the sender can only retry the whole batch. */
@@ -98,7 +98,7 @@ function decodeBatch({ bytes, maxValues }: VerifiedRequest): DecodedEvent[] | In
     const event = checkEvent(value, `event ${index} of the batch`);
     if (isRejection(event)) return event;
     const range = ranges[index] as TextRange;
-    events.push(decodedEvent(event, { part: { ...range, contentType: STRUCTURED } }));
+    events.push(toDecodedEvent(event, { part: { ...range, contentType: STRUCTURED } }));
   }
   return events;
 }
@@ -125,7 +125,7 @@ function decodeBinary(request: VerifiedRequest): DecodedEvent[] | IngestOutcome 
   );
   return isRejection(form)
     ? form
-    : [decodedEvent({ ...checked, ...form }, { headers, inHeaders: ["type", "externalId"] })];
+    : [toDecodedEvent({ ...checked, ...form }, { headers, inHeaders: ["type", "externalId"] })];
 }
 
 /** The requests per minute that the hub's default rate limit allows. */

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
-import { makeKey } from "../signatures.ts";
+import { makeSigningKey } from "../signatures.ts";
 import { generic } from "./generic.ts";
 import { configOf, decodeOne, verify } from "./test-request.ts";
 
@@ -15,7 +15,7 @@ const verdict = (headers: Record<string, string>, config: Record<string, unknown
   verify(
     generic,
     { headers, body },
-    makeKey(generic.signature(configOf(generic, config)), secret),
+    makeSigningKey(generic.signature(configOf(generic, config)), secret),
     0,
     config,
   );

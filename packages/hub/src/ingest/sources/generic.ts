@@ -25,17 +25,19 @@ const fieldPath = z
   .regex(/^[^.]+(?:\.[^.]+)*$/, "must be names joined by dots, such as event.id")
   .max(200);
 
-const config = z
+const configSchema = z
   .strictObject({
     mode: z
       .enum(["hmac", "bearer"], 'must be "hmac" or "bearer"')
       .optional()
       .describe(
-        "How webhooks are verified. Default: by HMAC if its header is present, else by token.",
+        "How webhooks are verified. Default: hmac if the header of the signature is present, otherwise bearer.",
       ),
     header: headerName
       .optional()
-      .describe("The header with the signature or the token. Default: X-Hub-Signature-256."),
+      .describe(
+        "The header with the signature or the token. Default: X-Hub-Signature-256 for hmac, Authorization for bearer.",
+      ),
     prefix: z
       .string()
       .max(50)
@@ -44,51 +46,51 @@ const config = z
     encoding: z
       .enum(["hex", "base64"], 'must be "hex" or "base64"')
       .optional()
-      .describe("How the signature is written. Default: hex."),
+      .describe("The encoding of the signature. Default: hex."),
     idHeader: storedHeader
       .optional()
       .describe("The header with the delivery id. Default: Idempotency-Key, otherwise webhook-id."),
     idField: fieldPath
       .optional()
-      .describe("Instead: the field of the body with the delivery id, such as event.id."),
+      .describe("The field of the body with the delivery id, such as event.id. Excludes idHeader."),
     typeHeader: storedHeader.optional().describe("The header with the type of the event."),
     typeField: fieldPath
       .optional()
-      .describe("Instead: the field of the body with the type, such as event.type."),
+      .describe("The field of the body with the type, such as event.type. Excludes typeHeader."),
     type: z
       .string()
       .min(1, "must not be empty")
       .max(200)
       .optional()
-      .describe('Instead: one type for all events. Default: "event".'),
+      .describe('One type for all events. Excludes typeHeader and typeField. Default: "event".'),
   })
-  .superRefine((given, context) => {
-    const addIssue = (path: keyof typeof given, message: string) =>
+  .superRefine((config, context) => {
+    const addIssue = (path: keyof typeof config, message: string) =>
       context.addIssue({ code: "custom", path: [path], message });
-    if (given.idHeader && given.idField) addIssue("idField", "give idHeader or idField, not both");
-    const types = (["typeHeader", "typeField", "type"] as const).filter((name) => given[name]);
-    if (types[1]) addIssue(types[1], `give only one of ${types.join(", ")}`);
-    if (given.mode === "bearer" && given.encoding)
+    if (config.idHeader && config.idField) addIssue("idField", "set idHeader or idField, not both");
+    const types = (["typeHeader", "typeField", "type"] as const).filter((name) => config[name]);
+    if (types[1]) addIssue(types[1], `set only one of ${types.join(", ")}`);
+    if (config.mode === "bearer" && config.encoding)
       addIssue("encoding", 'is only for mode "hmac": a token has no encoding');
-    if (given.mode === "bearer" && given.header)
+    if (config.mode === "bearer" && config.header)
       for (const name of ["idHeader", "typeHeader"] as const)
-        if (given[name]?.toLowerCase() === given.header.toLowerCase())
+        if (config[name]?.toLowerCase() === config.header.toLowerCase())
           addIssue(name, "must not be the header with the token, because its value is stored");
   });
 
-type Config = z.infer<typeof config>;
+type Config = z.infer<typeof configSchema>;
 
-function signature(given: Config): SignatureScheme {
-  if (given.mode === "bearer")
-    return given.header
-      ? sharedToken({ header: given.header, prefix: given.prefix ?? "" })
+function signature(config: Config): SignatureScheme {
+  if (config.mode === "bearer")
+    return config.header
+      ? sharedToken({ header: config.header, prefix: config.prefix ?? "" })
       : bearer;
   const hmac = hmacSha256({
-    header: given.header ?? "X-Hub-Signature-256",
-    prefix: given.prefix ?? (given.header ? "" : "sha256="),
-    encoding: given.encoding ?? "hex",
+    header: config.header ?? "X-Hub-Signature-256",
+    prefix: config.prefix ?? (config.header ? "" : "sha256="),
+    encoding: config.encoding ?? "hex",
   });
-  return given.mode === "hmac" ? hmac : firstOf(hmac, bearer);
+  return config.mode === "hmac" ? hmac : firstOf(hmac, bearer);
 }
 
 // Not X-Request-Id: proxies generate one per attempt, and callers share one among many requests.
@@ -104,11 +106,11 @@ function typeExtractor({ typeHeader, typeField, type }: Config): Extractor {
   return typeField ? field(typeField) : fixed(type ?? "event");
 }
 
-/** Uses the extractor from the endpoint's config. */
-const configured = (extractor: (given: Config) => Extractor): Extractor => ({
+/** Finds a value with the extractor that the endpoint's config selects. */
+const configured = (extractorOf: (config: Config) => Extractor): Extractor => ({
   describe: "the header or field that the endpoint's config names",
   reason: "missing_field",
-  find: (request: ParsedRequest) => extractor(request.config as Config).find(request),
+  find: (request: ParsedRequest) => extractorOf(request.config as Config).find(request),
 });
 
 export const generic = defineSource({
@@ -119,8 +121,8 @@ export const generic = defineSource({
     setup:
       "In the sender's settings, paste the URL and the secret. The sender signs with the secret (HMAC-SHA256), or sends it as a bearer token.",
   },
-  config,
-  signature: (given) => signature(given as Config),
+  config: configSchema,
+  signature: (config) => signature(config as Config),
   accepts: ["application/json", "application/x-www-form-urlencoded"],
   externalId: configured(idExtractor),
   idOptional: true, // webhooks without an id are not deduplicated

@@ -12,13 +12,13 @@ export const pickPage = (body: JsonObject, ...pickers: readonly TextPicker[]): s
   pickFirst(body, pickers, isPage);
 
 /**
- * A page of the repository, such as `commit/{check_suite.head_sha}`. A field of the payload replaces
- * its path in braces; without the field there is no page.
+ * Returns a page of the repository, such as `commit/{check_suite.head_sha}`. Each path in braces is
+ * replaced by that field of the payload; without the field there is no page.
  */
 export const repositoryPage = (template: string): TextPicker =>
   page((body) => pickPage(body, "repository.html_url"), template);
 
-/** A page outside the repository, on the server of the sender's page. */
+/** Returns a page outside the repository, on the same GitHub server as the sender's page. */
 export const serverPage = (template: string): TextPicker =>
   page(
     (body) => /^https?:\/\/[^/]+/i.exec(pickPage(body, "sender.html_url") ?? "")?.[0] ?? null,
@@ -34,6 +34,6 @@ const page =
       isComplete &&= text !== null;
       return encodeURIComponent((text ?? "").toWellFormed());
     });
-    const start = base(body);
-    return isComplete && start !== null ? `${start}/${path}` : null;
+    const baseUrl = base(body);
+    return isComplete && baseUrl !== null ? `${baseUrl}/${path}` : null;
   };

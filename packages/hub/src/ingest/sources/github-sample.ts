@@ -42,7 +42,7 @@ const pullRequest = {
 };
 
 interface SampleType {
-  /** The default action. */
+  /** The default action; undefined if the type has no actions. */
   action?: string;
   body(action: string): JsonObject;
 }
@@ -194,7 +194,7 @@ const sampleTypes: Record<string, SampleType> = {
         app_slug: "signalbox",
       },
       repositories: [{ id: 1296269, name: "hello-world", full_name: "octocat/hello-world" }],
-      repository: null, // GitHub omits it for this type
+      repository: null, // `githubSample` omits the field, as GitHub does for this type
     }),
   },
 };
@@ -236,8 +236,10 @@ export function githubSample(
 ): Sample | undefined {
   const sampleType = Object.hasOwn(sampleTypes, type) ? sampleTypes[type] : undefined;
   if (!sampleType) return undefined;
-  const chosen = action ?? sampleType.action;
-  const { repository: own = repository, ...body } = sampleType.body(chosen ?? "");
+  const sampleAction = action ?? sampleType.action;
+  const { repository: sampleRepository = repository, ...body } = sampleType.body(
+    sampleAction ?? "",
+  );
   return {
     headers: {
       "content-type": "application/json",
@@ -247,9 +249,9 @@ export function githubSample(
       "x-github-hook-id": "90014",
     },
     body: {
-      ...(chosen ? { action: chosen } : {}),
+      ...(sampleAction ? { action: sampleAction } : {}),
       ...body,
-      ...(own ? { repository: own } : {}),
+      ...(sampleRepository ? { repository: sampleRepository } : {}),
       sender: octocat,
     },
   };

@@ -23,7 +23,7 @@ interface Subject {
   result?: string;
 }
 
-/** An object with its own page. In most payloads `url` is its API address, which is never picked. */
+/** An object with its own page. If `url` is the object's API address, as in most payloads, it is not picked. */
 const entity = (path: string): Subject => ({
   number: [`${path}.number`],
   title: [`${path}.title`, `${path}.name`],
@@ -31,12 +31,12 @@ const entity = (path: string): Subject => ({
 });
 
 /** A comment, with the number and title of the commented object and a link to the comment. */
-const comment = (on: string, ...urls: string[]): Subject => ({
-  ...entity(on),
-  url: [...urls, `${on}.html_url`],
+const comment = (commented: string, ...urls: string[]): Subject => ({
+  ...entity(commented),
+  url: [...urls, `${commented}.html_url`],
 });
 
-/** A workflow or check. By default the title contains its conclusion. */
+/** A workflow or check. The title contains its conclusion, or its status while it runs. */
 const execution = (path: string, number: string, ...names: TextPicker[]): Subject => ({
   result: path,
   number: [number],
@@ -52,7 +52,7 @@ const execution = (path: string, number: string, ...names: TextPicker[]): Subjec
 
 const person = (path: string): Subject => ({ title: [`${path}.login`], url: [`${path}.html_url`] });
 
-const theRepository: Subject = {
+const repositorySubject: Subject = {
   title: ["repository.full_name"],
   url: ["repository.html_url"],
 };
@@ -72,7 +72,7 @@ const deploymentUrls = (...paths: string[]): TextPicker[] => [
   repositoryPage("deployments"),
 ];
 
-const labels = repositoryPage("labels");
+const labelsPage = repositoryPage("labels");
 
 const subjects: Record<string, Subject> = {
   branch_protection_rule: entity("rule"),
@@ -139,7 +139,7 @@ const subjects: Record<string, Subject> = {
   label: {
     ...entity("label"),
     url: [
-      (body) => (body.action === "deleted" ? pickText(body, labels) : null),
+      (body) => (body.action === "deleted" ? pickText(body, labelsPage) : null),
       repositoryPage("labels/{label.name}"),
     ],
   },
@@ -188,7 +188,7 @@ const subjects: Record<string, Subject> = {
     title: ["projects_v2_item.content_type"],
     url: entity("projects_v2_item").url,
   },
-  public: theRepository,
+  public: repositorySubject,
   pull_request: entity("pull_request"),
   pull_request_review: comment("pull_request", "review.html_url"),
   pull_request_review_comment: comment("pull_request", "comment.html_url"),
@@ -210,7 +210,7 @@ const subjects: Record<string, Subject> = {
     title: ["release.name", "release.tag_name"],
     url: entity("release").url,
   },
-  repository: theRepository,
+  repository: repositorySubject,
   repository_advisory: {
     title: ["repository_advisory.summary"],
     url: entity("repository_advisory").url,
@@ -244,15 +244,15 @@ const subjects: Record<string, Subject> = {
     title: [joined(": ", "sponsorship.sponsor.login", "sponsorship.tier.name")],
     url: ["sponsorship.sponsorable.html_url", "sponsorship.sponsor.html_url"],
   },
-  star: theRepository,
+  star: repositorySubject,
   status: {
     title: [joined(": ", "context", "state")],
     url: ["commit.html_url", "target_url"],
   },
-  sub_issues: comment("sub_issue"),
+  sub_issues: entity("sub_issue"),
   team: entity("team"),
   team_add: entity("team"),
-  watch: theRepository,
+  watch: repositorySubject,
   workflow_dispatch: { title: [joined(": ", shortRef("ref"), "workflow")], url: [] },
   workflow_job: execution(
     "workflow_job",

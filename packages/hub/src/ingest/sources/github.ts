@@ -1,4 +1,4 @@
-/** https://docs.github.com/webhooks: repository, organisation and App webhooks. */
+/** https://docs.github.com/webhooks: repository, organization and App webhooks. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { header, valueAt } from "../extractor.ts";
 import type { IngestOutcome } from "../ingest-outcome.ts";
@@ -26,7 +26,7 @@ function timeAt(body: JsonObject, path: string): number {
   return Number.isSafeInteger(time) && time > 0 ? time : 0;
 }
 
-/** The state of an installation that the event reports. */
+/** Returns the state of the installation that the event reports. */
 function installationState(body: JsonObject): Installation["about"] {
   const updatedAt = timeAt(body, "installation.updated_at");
   const suspendedAt = timeAt(body, "installation.suspended_at");
@@ -46,7 +46,7 @@ const CHANGES: Record<string, "removed" | "restored"> = {
 /** The events that contain a whole installation; others contain only its id. */
 const ABOUT_INSTALLATIONS = ["installation", "installation_repositories"];
 
-/** The paths of the account that owns the installation. The signature covers all of them. */
+/** The paths where payloads contain the account that owns the installation, in order of preference. */
 const OWNERS = ["installation.account", "repository.owner", "organization"];
 
 export const github = defineSource({

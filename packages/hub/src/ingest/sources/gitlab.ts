@@ -18,10 +18,10 @@ import {
   type TextPicker,
 } from "./pick.ts";
 
-/** The object that a comment belongs to, or else the object of the event. */
+/** The fields with the commented object or, for other events, with the object of the event. */
 const subjects = ["merge_request", "issue", "work_item", "snippet", "object_attributes"];
 
-/** The newest commit comes last. */
+/** Picks a field of the newest commit, which is the last one. */
 const lastCommit =
   (name: string): TextPicker =>
   (body) => {

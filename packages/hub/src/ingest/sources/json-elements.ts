@@ -2,7 +2,7 @@ import { endOfString } from "../../lib/count-values.ts";
 import type { TextRange } from "../json-text.ts";
 
 /**
- * Where the elements of an array are in its valid JSON text. Stringifying the parsed elements instead
+ * Finds the ranges of an array's elements in its valid JSON text. Serializing the parsed elements instead
  * would change numbers that JavaScript cannot represent.
  */
 export function jsonElements(text: string): TextRange[] {
@@ -28,6 +28,7 @@ export function jsonElements(text: string): TextRange[] {
       start = at + 1;
     }
   }
+  // The text between the brackets of an empty array is not an element.
   const [first] = elements;
   return elements.length === 1 && first?.start === first?.end ? [] : elements;
 }

@@ -7,10 +7,10 @@ import { hmacSha256 } from "../signatures.ts";
 import { defineSource } from "../source.ts";
 import { firstLine, pickNumber, pickText, pickUrl } from "./pick.ts";
 
-/** Where an issue is: the data itself, or a field of a comment, an agent session or a notification. */
+/** The paths of the issue: the data itself, or a field of a comment, an agent session or a notification. */
 const subjects = ["data", "data.issue", "agentSession.issue", "notification.issue"];
 
-const within = (...names: string[]) =>
+const inSubjects = (...names: string[]) =>
   subjects.flatMap((subject) => names.map((name) => `${subject}.${name}`));
 
 export const linear = defineSource({
@@ -22,7 +22,7 @@ export const linear = defineSource({
       "Settings → API → Webhooks → New webhook: paste the URL. Then copy the Signing secret that Linear shows for the webhook.",
   },
   signature: hmacSha256({ header: "Linear-Signature" }),
-  // Linear documents this tolerance. Each attempt has a new time.
+  // Linear documents this tolerance. It sends a new time with each attempt.
   sentAt: { field: "webhookTimestamp", toleranceMs: 60_000 },
   headers: ["linear-delivery", "linear-event"],
   emptyResponse: true,
@@ -31,9 +31,9 @@ export const linear = defineSource({
   summarize: (_, body) => ({
     action: pickText(body, "action"),
     sender: pickText(body, "actor.name", "data.user.name", "agentSession.creator.name"),
-    number: pickNumber(body, ...within("number")),
-    title: pickText(body, ...within("title", "name"), firstLine("data.body")),
-    url: pickUrl(body, "url", ...within("url")),
+    number: pickNumber(body, ...inSubjects("number")),
+    title: pickText(body, ...inSubjects("title", "name"), firstLine("data.body")),
+    url: pickUrl(body, "url", ...inSubjects("url")),
   }),
   sample: (id, { type = "Issue", action = "create", now = Date.now() } = {}) => ({
     headers: {

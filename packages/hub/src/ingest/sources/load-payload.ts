@@ -1,4 +1,4 @@
-/** Loads the payload of an event as JSON, like `readPayload`. Large JSON is not parsed. */
+/** Loads the payload of an event as JSON, like `readPayload`, but leaves large JSON unparsed. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES, type MaybeLarge, parseUnlessLarge } from "@signalbox/rules/large-json.ts";
 import type { MaybePromise } from "../../lib/hmac.ts";
@@ -17,19 +17,19 @@ interface StoredPayload {
 const TIMEOUT_MS = 10_000;
 const decoder = new TextDecoder();
 
-/** Returns no promise if the payload is small, or is JSON. */
+/** Returns a promise only if the payload is large and must be converted to JSON. */
 export function loadPayload(
   evaluate: Evaluate,
   { tenant, source, payload }: StoredPayload,
 ): MaybePromise<MaybeLarge> {
   const { content_type, headers, body } = payload;
   if (body.byteLength <= LARGE_BYTES) return readPayload(source, payload);
-  // It was valid JSON when the event was stored.
+  // The body needs no check: it was parsed before the event was stored.
   if (isStoredAsJson(source, content_type)) return parseUnlessLarge(decoder.decode(body));
   return convert(evaluate, tenant, { source, content_type, headers }, body);
 }
 
-/** Whether a body is the JSON of its payload. */
+/** Returns whether the stored body already is the payload's JSON, and needs no conversion. */
 export function isStoredAsJson(source: string, contentType: string): boolean {
   const type = mediaType(contentType);
   return source === "cloudevents" ? type === STRUCTURED : type !== FORM;

@@ -5,18 +5,18 @@ import { valueAt } from "../extractor.ts";
 /** A path into the payload, or a function that builds a text from several fields. */
 export type TextPicker = string | ((body: JsonObject) => string | null);
 
-/** The first value that is a non-blank text. */
+/** Returns the first text that is not blank. */
 export const pickText = (body: JsonObject, ...pickers: readonly TextPicker[]): string | null =>
   pickFirst(body, pickers, isText);
 
-/** The first http(s) URL. Clients may render it as a link, so other schemes are skipped. */
+/** Returns the first http(s) URL. Clients may render it as a link, so other schemes are skipped. */
 export const pickUrl = (body: JsonObject, ...pickers: readonly TextPicker[]): string | null =>
   pickFirst(body, pickers, isWebUrl);
 
 export function pickNumber(body: JsonObject, ...paths: readonly string[]): number | null {
   for (const path of paths) {
-    const found = valueAt(body, path);
-    if (typeof found === "number" && Number.isSafeInteger(found)) return found;
+    const value = valueAt(body, path);
+    if (typeof value === "number" && Number.isSafeInteger(value)) return value;
   }
   return null;
 }
@@ -24,11 +24,11 @@ export function pickNumber(body: JsonObject, ...paths: readonly string[]): numbe
 export function pickFirst(
   body: JsonObject,
   pickers: readonly TextPicker[],
-  fits: (value: Json | undefined) => value is string,
+  accepts: (value: Json | undefined) => value is string,
 ): string | null {
   for (const picker of pickers) {
-    const found = typeof picker === "string" ? valueAt(body, picker) : picker(body);
-    if (fits(found)) return found;
+    const value = typeof picker === "string" ? valueAt(body, picker) : picker(body);
+    if (accepts(value)) return value;
   }
   return null;
 }

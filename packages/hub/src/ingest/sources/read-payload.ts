@@ -6,7 +6,7 @@ import { decodeForm, decodeJson, decodeText, FORM, mediaType } from "../decode.t
 import { isRejection } from "../ingest-outcome.ts";
 import { STRUCTURED, structuredForm } from "./cloudevents-format.ts";
 
-type Stored = Pick<Payload, "content_type" | "headers" | "body">;
+type PayloadContent = Pick<Payload, "content_type" | "headers" | "body">;
 
 export interface ReadPayload {
   value: Json;
@@ -14,21 +14,21 @@ export interface ReadPayload {
   text?: string;
 }
 
-export const readPayload = (source: string, payload: Stored): Json =>
+export const readPayload = (source: string, payload: PayloadContent): Json =>
   readWithText(source, payload).value;
 
-export function readWithText(source: string, payload: Stored): ReadPayload {
+export function readWithText(source: string, payload: PayloadContent): ReadPayload {
   const read = source === "cloudevents" ? readCloudEvent(payload) : readBody(payload);
   return read ?? { value: { data_base64: toBase64(payload.body) } };
 }
 
-function readCloudEvent(payload: Stored): ReadPayload | undefined {
+function readCloudEvent(payload: PayloadContent): ReadPayload | undefined {
   if (mediaType(payload.content_type) === STRUCTURED) return readBody(payload);
   const form = structuredForm(Object.entries(payload.headers), payload.content_type, payload.body);
   return isRejection(form) ? undefined : { value: form };
 }
 
-function readBody({ content_type, body }: Stored): ReadPayload | undefined {
+function readBody({ content_type, body }: PayloadContent): ReadPayload | undefined {
   const text = decodeText(body);
   if (isRejection(text)) return undefined;
   if (mediaType(content_type) === FORM) {

@@ -1,11 +1,14 @@
-/** Compares the schemes with published examples and official libraries, in case our signing and verifying share an error. */
+/**
+ * Compares the schemes with published examples and official libraries, in case our signing and
+ * verifying share an error.
+ */
 import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
 import { nodeHmacKey } from "../../hosts/node/hmac.ts";
 import { utf8, webHmacKey } from "../../lib/hmac.ts";
 import {
-  makeKey,
+  makeSigningKey,
   type SignatureScheme,
   slackSignature,
   standardSignature,
@@ -22,7 +25,8 @@ const schemeVerdict = (
   body: string,
   secret: string,
   now: number,
-) => scheme.verify({ header: header(headers), body: utf8(body), now }, makeKey(scheme, secret));
+) =>
+  scheme.verify({ header: header(headers), body: utf8(body), now }, makeSigningKey(scheme, secret));
 
 describe.each([
   ["Web Crypto", webHmacKey],
@@ -30,7 +34,7 @@ describe.each([
 ])("with %s", (_, makeHmacKey) => {
   it("accepts GitHub's documented signature", async () => {
     const scheme = github.signature({});
-    const key = makeKey(scheme, "It's a Secret to Everybody", makeHmacKey);
+    const key = makeSigningKey(scheme, "It's a Secret to Everybody", makeHmacKey);
     const body = utf8("Hello, World!");
     const signature = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
     const headers = { "x-hub-signature-256": signature };
@@ -39,7 +43,7 @@ describe.each([
   });
 
   it("accepts Slack's documented signature", async () => {
-    const key = makeKey(slackSignature, "8f742231b10e8888abcd99yyyzzz85a5", makeHmacKey);
+    const key = makeSigningKey(slackSignature, "8f742231b10e8888abcd99yyyzzz85a5", makeHmacKey);
     const body = utf8(
       "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V" +
         "&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=" +
@@ -59,7 +63,7 @@ describe.each([
     ["Standard Webhooks", "webhook", standardSignature],
     ["Svix", "svix", svixSignature],
   ])("accepts the documented signature of %s", async (_, family, scheme) => {
-    const key = makeKey(scheme, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", makeHmacKey);
+    const key = makeSigningKey(scheme, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", makeHmacKey);
     const id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
     const headers = {
       [`${family}-id`]: id,
@@ -94,7 +98,7 @@ describe("the library of Standard Webhooks", () => {
 
     const ours = await standardSignature.sign(
       { body: utf8(body), now, id: "msg_2" },
-      makeKey(standardSignature, secret),
+      makeSigningKey(standardSignature, secret),
     );
     expect(theirs.verify(body, ours)).toEqual(JSON.parse(body));
     expect(() => theirs.verify(`${body} `, ours)).toThrow();
@@ -147,9 +151,9 @@ describe("GitLab", () => {
   const token = "a plain secret token";
   const scheme = gitlab.signature({});
   const sign = (secret: string) =>
-    standardSignature.sign({ body, now, id: "1" }, makeKey(standardSignature, secret));
+    standardSignature.sign({ body, now, id: "1" }, makeSigningKey(standardSignature, secret));
   const verdict = (headers: Record<string, string>, secret: string) =>
-    verify(gitlab, { headers, body }, makeKey(scheme, secret), now);
+    verify(gitlab, { headers, body }, makeSigningKey(scheme, secret), now);
 
   it("accepts either kind of secret as the token", async () => {
     for (const secret of [token, signing]) {
@@ -170,7 +174,7 @@ describe("GitLab", () => {
   it("rejects an expired signature", async () => {
     const headers = await sign(signing);
     const later = now + 400_000;
-    expect(await verify(gitlab, { headers, body }, makeKey(scheme, signing), later)).toBe(
+    expect(await verify(gitlab, { headers, body }, makeSigningKey(scheme, signing), later)).toBe(
       "expired",
     );
   });

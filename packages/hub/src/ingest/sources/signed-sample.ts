@@ -2,7 +2,7 @@
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { type MakeHmacKey, utf8 } from "../../lib/hmac.ts";
 import { RequestError } from "../../lib/request-error.ts";
-import { makeKey } from "../signatures.ts";
+import { makeSigningKey } from "../signatures.ts";
 import type { Sample, SampleVariant, SourceDefinition } from "../source.ts";
 import { githubSampleTypes } from "./github-sample.ts";
 
@@ -18,15 +18,15 @@ export interface Signing {
 export function makeSample(source: SourceDefinition, id: string, variant: SampleVariant): Sample {
   const sample = source.sample(id, variant);
   if (sample) return sample;
-  const known = source.id === "github" ? ` Known types: ${githubSampleTypes.join(", ")}.` : "";
+  const knownTypes = source.id === "github" ? ` Known types: ${githubSampleTypes.join(", ")}.` : "";
   throw new RequestError(
     "invalid",
     "type",
-    `There is no sample of type "${variant.type}" for ${source.title}.${known}`,
+    `There is no sample of type "${variant.type}" for ${source.title}.${knownTypes}`,
   );
 }
 
-/** Without a secret the sample is not signed, for hubs that allow it. */
+/** Without a secret, the sample is not signed: some hubs accept unsigned webhooks. */
 export async function signSample(
   source: SourceDefinition,
   sample: Sample,
@@ -36,7 +36,10 @@ export async function signSample(
   const body = encodeSample(sample);
   if (secret === undefined) return { headers: sample.headers, body };
   const scheme = source.signature(source.config?.parse(config) ?? {});
-  const signature = await scheme.sign({ body, now, id }, makeKey(scheme, secret, makeHmacKey));
+  const signature = await scheme.sign(
+    { body, now, id },
+    makeSigningKey(scheme, secret, makeHmacKey),
+  );
   return { headers: { ...sample.headers, ...signature }, body };
 }
 

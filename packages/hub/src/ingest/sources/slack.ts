@@ -21,7 +21,7 @@ export const slack = defineSource({
   secret: {
     issuedBy: "sender",
     setup:
-      "api.slack.com/apps → your app → Basic Information: copy the Signing Secret and store it first, because Slack verifies the URL at once. Then paste the URL as Request URL under Event Subscriptions, Slash Commands or Interactivity.",
+      "api.slack.com/apps → your app → Basic Information: copy the Signing Secret and store it first, because Slack verifies the URL immediately. Then paste the URL as Request URL under Event Subscriptions, Slash Commands or Interactivity.",
   },
   signature: slackSignature,
   accepts: ["application/json", "application/x-www-form-urlencoded"],

@@ -3,11 +3,11 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toBase64, utf8 } from "../../lib/hmac.ts";
-import { makeKey, type Verdict } from "../signatures.ts";
+import { makeSigningKey, type SignatureStatus } from "../signatures.ts";
 import type { SourceDefinition } from "../source.ts";
 import { sources } from "./index.ts";
 import { signSample } from "./signed-sample.ts";
-import { decode, decodeOne, verify, type Wire } from "./test-request.ts";
+import { decode, decodeOne, verify, type WireRequest } from "./test-request.ts";
 
 const now = Date.UTC(2026, 0, 5, 9, 30, 0, 500);
 const id = "delivery-1";
@@ -23,25 +23,25 @@ const tolerances: Record<string, number> = {
   stripe: 300_000,
 };
 
-const signed = (source: SourceDefinition, by = secret): Promise<Wire> => {
+const signed = (source: SourceDefinition, by = secret): Promise<WireRequest> => {
   const sample = source.sample(id, { now });
   if (!sample) throw new Error(`${source.id} has no sample`);
   return signSample(source, sample, by, { now, id });
 };
 const schemeOf = (source: SourceDefinition) => source.signature(source.config?.parse({}) ?? {});
-const keyOf = (source: SourceDefinition, from = secret) => makeKey(schemeOf(source), from);
+const keyOf = (source: SourceDefinition, from = secret) => makeSigningKey(schemeOf(source), from);
 /** The headers that signing adds. */
 const signatureHeaders = async (source: SourceDefinition) =>
   Object.keys(await schemeOf(source).sign({ body: new Uint8Array(), now, id }, keyOf(source)));
-const check = (source: SourceDefinition, wire: Wire, at = now, by = secret) =>
+const check = (source: SourceDefinition, wire: WireRequest, at = now, by = secret) =>
   verify(source, wire, keyOf(source, by), at);
-const without = (wire: Wire, names: string[]): Wire => ({
+const without = (wire: WireRequest, names: string[]): WireRequest => ({
   ...wire,
   headers: Object.fromEntries(
     Object.entries(wire.headers).filter(([name]) => !names.includes(name)),
   ),
 });
-const withHeader = (wire: Wire, name: string, value: string): Wire => ({
+const withHeader = (wire: WireRequest, name: string, value: string): WireRequest => ({
   ...wire,
   headers: { ...wire.headers, [name]: value },
 });
@@ -149,7 +149,7 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
       fc.array(piece, { maxLength: 8 }).map((all) => all.join("")),
       fc.string(),
     );
-    const verdicts: Verdict[] = ["valid", "missing", "malformed", "mismatch", "expired"];
+    const verdicts: SignatureStatus[] = ["valid", "missing", "malformed", "mismatch", "expired"];
     await fc.assert(
       fc.asyncProperty(fc.dictionary(names, value, { maxKeys: 6 }), async (hostile) => {
         const forged = { ...wire, headers: { ...wire.headers, ...hostile } };

@@ -1,7 +1,7 @@
 /**
  * https://www.standardwebhooks.com: a signature scheme that many senders use. Senders that use Svix
- * name the headers `svix-…` instead of `webhook-…`. A request with both sets must be valid by
- * `webhook-…`.
+ * name the headers `svix-…` instead of `webhook-…`. If a request has both sets, its `webhook-…` headers
+ * are verified.
  */
 import { type Extractor, either, field, fixed, header } from "../extractor.ts";
 import { firstOf, standardSignature, svixSignature } from "../signatures.ts";
@@ -11,7 +11,7 @@ import { summarizePlain } from "./plain-summary.ts";
 const [webhookId, svixId] = [header("webhook-id"), header("svix-id")];
 const anyId = either(webhookId, svixId);
 
-/** The id from the verified headers. With any other, a replayed request would be a new event. */
+/** Reads the id from the verified headers. With an unsigned id, a replayed request would be a new event. */
 const signedId: Extractor = {
   ...anyId,
   find(request) {

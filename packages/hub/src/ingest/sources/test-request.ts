@@ -2,10 +2,10 @@
 import { checkSentAt } from "../check-signature.ts";
 import { decodeObject, mediaType } from "../decode.ts";
 import { type IngestOutcome, isRejection } from "../ingest-outcome.ts";
-import type { Key, Verdict } from "../signatures.ts";
+import type { SignatureStatus, SigningKey } from "../signatures.ts";
 import type { DecodedEvent, SourceDefinition } from "../source.ts";
 
-export interface Wire {
+export interface WireRequest {
   headers: Record<string, string>;
   body: Uint8Array;
 }
@@ -20,7 +20,7 @@ export const configOf = (source: SourceDefinition, config: Record<string, unknow
 
 export function decode(
   source: SourceDefinition,
-  { headers, body }: Wire,
+  { headers, body }: WireRequest,
   config: Record<string, unknown> = {},
 ): DecodedEvent[] | IngestOutcome {
   return source.decode({
@@ -44,15 +44,15 @@ export function decodeOne(...request: Parameters<typeof decode>): DecodedEvent {
 /** Verifies the signature and, if the source has one, the signed time of sending. */
 export async function verify(
   source: SourceDefinition,
-  { headers, body }: Wire,
-  key: Key,
+  { headers, body }: WireRequest,
+  key: SigningKey,
   now: number,
   config: Record<string, unknown> = {},
-): Promise<Verdict> {
+): Promise<SignatureStatus> {
   const scheme = source.signature(configOf(source, config));
-  const verdict = await scheme.verify({ header: header(headers), body, now }, key);
+  const status = await scheme.verify({ header: header(headers), body, now }, key);
   const decoded = decodeObject("application/json", body);
-  if (verdict !== "valid" || isRejection(decoded)) return verdict;
+  if (status !== "valid" || isRejection(decoded)) return status;
   const rejected = checkSentAt(source, decoded.object, now);
   return rejected?.reason === "signature_expired" ? "expired" : rejected ? "malformed" : "valid";
 }

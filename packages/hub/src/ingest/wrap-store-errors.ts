@@ -8,8 +8,11 @@ export class StoreFailed extends Error {
   readonly code = "store_failed";
 }
 
-/** Rethrows a rejection of the store as `StoreFailed`. A `RequestError` is not one of the store. */
-export async function fromStore<Result>(result: Promise<Result>): Promise<Result> {
+/**
+ * Wraps an error of the database in `StoreFailed`. A `RequestError` is rethrown unchanged: the caller
+ * can correct it.
+ */
+export async function wrapStoreErrors<Result>(result: Promise<Result>): Promise<Result> {
   try {
     return await result;
   } catch (error) {
