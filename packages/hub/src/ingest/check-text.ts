@@ -5,8 +5,11 @@ export const MAX_TYPE = 200;
 /** Returns why the text is invalid, as the predicate of a sentence; undefined if it is valid. */
 export function textProblem(text: string, max: number): string | undefined {
   if (text.length > max) return `is longer than ${max} characters`;
-  return isPrintable(text) ? undefined : "contains control characters";
+  if (CONTROL.test(text)) return "contains control characters";
+  return text.isWellFormed()
+    ? undefined
+    : "contains an unpaired surrogate, which is not valid Unicode";
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it detects control characters
-const isPrintable = (text: string) => !/[\u0000-\u001f\u007f]/.test(text) && text.isWellFormed();
+const CONTROL = /[\u0000-\u001f\u007f]/;

@@ -30,6 +30,9 @@ describe("decodeObject", () => {
     expect(decode('{"a":}')).toMatchObject({
       detail: expect.stringMatching(/not valid JSON: .*(position|token)/i),
     });
+    expect(decode('{"a": b}')).toMatchObject({
+      detail: expect.stringContaining("The body is not valid JSON: Unexpected token 'b'"),
+    });
   });
 
   it("accepts the maximum depth and ignores brackets in strings", () => {

@@ -98,7 +98,7 @@ function hasMoreFields(text: string): boolean {
 }
 
 const reasonOf = (error: unknown) =>
-  (error instanceof Error ? error.message : String(error)).replace(/^.*?: /, "").slice(0, 200);
+  (error instanceof Error ? error.message : String(error)).slice(0, 200);
 
 /**
  * Tracks the depth only if the text has more than `limit` opening brackets. Counting them is much

@@ -72,6 +72,7 @@ describe("rejects", () => {
       "The field id is longer than 500 characters.",
     ],
     [{ type: "x", id: "\u0000" }, "invalid_field", "The field id contains control characters."],
+    [{ type: "x", id: "\ud800" }, "invalid_field", "The field id contains an unpaired surrogate"],
     [
       { type: "x", timestamp: 1 },
       "invalid_field",
