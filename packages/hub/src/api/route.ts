@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { assertLengths } from "../lib/assert-lengths.ts";
 import { type BodyLimits, DEFAULT_BODY_LIMITS } from "../lib/limits.ts";
-import { assertNoNulIn } from "../lib/parse-json.ts";
+import { assertNoNulInParameters } from "../lib/parse-json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope } from "../store/store.ts";
 import { type Access, Denied } from "../tenants/authorizer.ts";
@@ -142,7 +142,7 @@ export function mountRoutes(
       try {
         const tenant = route.isShared ? "" : onlyTenant(access, route);
         const query = withoutTenant(c.req.query());
-        assertNoNulIn({ tenant, ...query, ...c.req.param() });
+        assertNoNulInParameters({ tenant, ...query, ...c.req.param() });
         const [maxBytes, maxValues] = route.hasFlows
           ? [limits.importBytes, limits.importValues]
           : [limits.bodyBytes, limits.values];

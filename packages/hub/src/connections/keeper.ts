@@ -82,7 +82,7 @@ export function createKeeper(options: KeeperOptions): Keeper {
   const heartbeat = createHeartbeat({
     leaseMs,
     timers,
-    held: () => [...working.keys()],
+    heldIds: () => [...working.keys()],
     async renew(ids, lease) {
       const renewed = new Map(working);
       const held = new Set(await store.renewConnections({ by, ...lease }, ids));
@@ -92,7 +92,7 @@ export function createKeeper(options: KeeperOptions): Keeper {
   });
   const loop = createClaimLoop<LeasedConnection>({
     timers,
-    free: () => Math.min(LEASE_BATCH, concurrency - working.size),
+    freeCapacity: () => Math.min(LEASE_BATCH, concurrency - working.size),
     claim(limit) {
       const now = timers.now();
       return store.leaseConnections({ by, now, until: now + leaseMs, limit });

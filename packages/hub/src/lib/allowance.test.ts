@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { createAllowance } from "./allowance.ts";
 
-it("allows a burst, then the rate", () => {
+it("allows a burst, then only what the rate refills", () => {
   let now = 0;
   const { take } = createAllowance({ perSecond: 10, burst: 30 }, () => now);
-  for (let at = 0; at < 30; at += 1) expect(take(1)).toBe(true);
+  for (let taken = 0; taken < 30; taken += 1) expect(take(1)).toBe(true);
   expect(take(1)).toBe(false);
   now = 100;
   expect(take(1)).toBe(true);

@@ -1,6 +1,6 @@
 /**
- * Checks the lengths of arrays before their schema does. Zod validates every element of
- * an array before it checks the array's length, and reports a problem for each.
+ * Checks the lengths of arrays before Zod validates the value. Zod validates every element of an
+ * array before it checks the array's length, and reports a problem for each invalid element.
  */
 import { writePath } from "@signalbox/rules/flows/issues.ts";
 import type { z } from "zod";
@@ -20,7 +20,7 @@ export function assertLengths(
   const def = schema._zod.def as Definition;
   switch (def.type) {
     case "array":
-      if (Array.isArray(value)) assertItems(schema, def.element, value, keys);
+      if (Array.isArray(value)) assertLengthsOfArray(schema, def.element, value, keys);
       return;
     case "object":
       for (const [name, field] of Object.entries(def.shape))
@@ -43,31 +43,31 @@ export function assertLengths(
       assertLengths(def.in, value, keys);
       return;
     case "union":
-      assertOptions(def.options, value, keys);
+      assertLengthsOfUnion(def.options, value, keys);
   }
 }
 
-/** A value must fit one of the options that accept its kind. */
-function assertOptions(
+/** Throws the first error if the arrays are too long for every option that accepts the value's type. */
+function assertLengthsOfUnion(
   options: readonly Schema[],
   value: object,
   keys: readonly PropertyKey[],
 ): void {
-  const kinds = Array.isArray(value) ? ["array"] : ["object", "record"];
-  let problem: unknown;
+  const types = Array.isArray(value) ? ["array"] : ["object", "record"];
+  let firstError: unknown;
   for (const option of options) {
-    if (!kinds.includes(option._zod.def.type)) continue;
+    if (!types.includes(option._zod.def.type)) continue;
     try {
       assertLengths(option, value, keys);
       return;
     } catch (error) {
-      problem ??= error;
+      firstError ??= error;
     }
   }
-  if (problem) throw problem;
+  if (firstError) throw firstError;
 }
 
-function assertItems(
+function assertLengthsOfArray(
   schema: Schema,
   element: Schema,
   items: readonly unknown[],
@@ -80,13 +80,13 @@ function assertItems(
       keys.length === 0 ? "body" : writePath(keys),
       `must have at most ${maximum} items, but has ${items.length}`,
     );
-  for (const [at, item] of items.entries()) assertLengths(element, item, [...keys, at]);
+  for (const [index, item] of items.entries()) assertLengths(element, item, [...keys, index]);
 }
 
 function maxLengthOf({ _zod: { def } }: Schema): number {
   const limits = (def.checks ?? []).flatMap((check) => {
-    const { check: kind, maximum } = check._zod.def as z.core.$ZodCheckMaxLengthDef;
-    return kind === "max_length" ? [maximum] : [];
+    const { check: checkType, maximum } = check._zod.def as z.core.$ZodCheckMaxLengthDef;
+    return checkType === "max_length" ? [maximum] : [];
   });
   return limits.length === 0 ? MAX_ITEMS : Math.min(...limits);
 }

@@ -6,13 +6,13 @@ import { createTestTimers } from "./test-timers.ts";
 /** A batcher whose flushes end when the test calls `end` or `fail`. */
 function createSlowBatcher() {
   const timers = createTestTimers();
-  const flushes: { items: string[]; end: PromiseWithResolvers<string[]> }[] = [];
+  const flushes: { items: string[]; result: PromiseWithResolvers<string[]> }[] = [];
   const batcher = createBatcher<string, string>({
     defer: timers.defer,
     flush(items) {
-      const end = Promise.withResolvers<string[]>();
-      flushes.push({ items, end });
-      return end.promise;
+      const result = Promise.withResolvers<string[]>();
+      flushes.push({ items, result });
+      return result.promise;
     },
   });
   return {
@@ -20,12 +20,12 @@ function createSlowBatcher() {
     flushed: () => flushes.map(({ items }) => items.join("")),
     start: () => timers.advance(0),
     async end() {
-      const { items, end } = flushes.at(-1) as (typeof flushes)[number];
-      end.resolve(items.map((item) => item.toUpperCase()));
+      const { items, result } = flushes.at(-1) as (typeof flushes)[number];
+      result.resolve(items.map((item) => item.toUpperCase()));
       await settle();
     },
     async fail(error: Error) {
-      flushes.at(-1)?.end.reject(error);
+      flushes.at(-1)?.result.reject(error);
       await settle();
     },
   };
@@ -59,7 +59,7 @@ describe("batcher", () => {
     expect(await Promise.all(results)).toEqual(["A", "B", "C", "D"]);
   });
 
-  it("rejects the whole batch on an outage, and flushes the next batch", async () => {
+  it("rejects the whole batch if its flush fails, and flushes the next batch", async () => {
     const { batcher, start, end, fail } = createSlowBatcher();
     const failed = Promise.allSettled(["a", "b"].map(batcher.add));
     start();
@@ -71,7 +71,7 @@ describe("batcher", () => {
     expect(await later).toBe("C");
   });
 
-  it("supports a defer that runs the work immediately", async () => {
+  it("works with a `defer` that runs the work synchronously", async () => {
     const batcher = createBatcher<number, number>({
       defer: (work) => work(),
       flush: async (items) => items,
@@ -80,10 +80,13 @@ describe("batcher", () => {
   });
 
   it("flushes every item exactly once, in order, within the limits", async () => {
-    const item = fc.record({ count: fc.integer({ min: 1, max: 6 }), size: fc.nat({ max: 50 }) });
+    const itemArbitrary = fc.record({
+      count: fc.integer({ min: 1, max: 6 }),
+      size: fc.nat({ max: 50 }),
+    });
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.array(item, { minLength: 1, maxLength: 10 }), { maxLength: 6 }),
+        fc.array(fc.array(itemArbitrary, { minLength: 1, maxLength: 10 }), { maxLength: 6 }),
         fc.integer({ min: 1, max: 8 }),
         fc.integer({ min: 1, max: 120 }),
         async (bursts, maxItems, maxBytes) => {
@@ -103,15 +106,15 @@ describe("batcher", () => {
           });
           const added: Promise<number>[] = [];
           for (const burst of bursts) {
-            for (const one of burst) added.push(batcher.add({ id: added.length, ...one }));
+            for (const item of burst) added.push(batcher.add({ id: added.length, ...item }));
             await settle();
           }
           await batcher.drain();
           const ids = added.map((_, id) => id);
           expect(await Promise.all(added)).toEqual(ids);
           expect(batches.flat().map(({ id }) => id)).toEqual(ids);
-          const sum = (batch: Item[], of: "count" | "size") =>
-            batch.reduce((total, one) => total + one[of], 0);
+          const sum = (batch: Item[], field: "count" | "size") =>
+            batch.reduce((total, item) => total + item[field], 0);
           for (const batch of batches)
             expect(
               batch.length === 1 ||
@@ -123,15 +126,15 @@ describe("batcher", () => {
   });
 
   it("rejects only the items that cause an item error, each with its own error", async () => {
-    const bad = fc.uniqueArray(fc.nat({ max: 40 }), { maxLength: 5 });
+    const itemNumbers = fc.uniqueArray(fc.nat({ max: 40 }), { maxLength: 5 });
     await fc.assert(
-      fc.asyncProperty(bad, fc.integer({ min: 1, max: 40 }), async (bad, count) => {
+      fc.asyncProperty(itemNumbers, fc.integer({ min: 1, max: 40 }), async (bad, count) => {
         const written: number[] = [];
         const batcher = createBatcher<number, number>({
           defer: setImmediate,
           async flush(items) {
-            const found = items.filter((item) => bad.includes(item));
-            if (found.length > 0) throw new RangeError(`bad: ${found}`);
+            const badItems = items.filter((item) => bad.includes(item));
+            if (badItems.length > 0) throw new RangeError(`bad: ${badItems}`);
             written.push(...items);
             return items;
           },
@@ -154,18 +157,18 @@ describe("batcher", () => {
 describe("drain", () => {
   it("waits until every item has its result, including items that are added while it waits", async () => {
     const { batcher, start, end } = createSlowBatcher();
-    const known: string[] = [];
-    const add = (item: string) => void batcher.add(item).then((result) => known.push(result));
+    const log: string[] = [];
+    const add = (item: string) => void batcher.add(item).then((result) => log.push(result));
     add("a");
-    const drained = batcher.drain().then(() => known.push("drained"));
+    const drained = batcher.drain().then(() => log.push("drained"));
     start();
     add("b");
     await end();
-    expect(known).toEqual(["A"]);
+    expect(log).toEqual(["A"]);
     start();
     await end();
     await drained;
-    expect(known).toEqual(["A", "B", "drained"]);
+    expect(log).toEqual(["A", "B", "drained"]);
   });
 
   it("resolves when the last batch fails", async () => {

@@ -1,7 +1,8 @@
 /**
- * Writes items in batches. Items that are added while a batch is being written form the next batch.
- * Each caller gets the result of its own item. Items are written in the order of `add`.
+ * A batcher writes items in batches. Items that are added while a batch is being written form the
+ * next batch. Each caller gets the result of its own item. Items are written in the order of `add`.
  */
+
 export interface BatcherOptions<Item, Result> {
   /** Writes a batch. Returns one result per item, in the same order. */
   flush(items: Item[]): Promise<readonly Result[]>;
@@ -13,8 +14,9 @@ export interface BatcherOptions<Item, Result> {
   maxBytes?: number;
   sizeOf?: (item: Item) => number;
   /**
-   * Whether a failed flush was caused by the content of one item. The batch is then split in halves
-   * and written again, so that only that item fails. Any other error rejects the whole batch.
+   * Returns true if the content of one item has caused the error of a flush. The batch is then split
+   * in halves, which are written again, so that only this item fails. Any other error rejects the
+   * whole batch.
    */
   isItemError?: (error: unknown, items: readonly Item[]) => boolean;
 }
@@ -42,33 +44,34 @@ export function createBatcher<Item, Result>({
   isItemError = () => false,
 }: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const queue: Entry<Item, Result>[] = [];
-  const drained: (() => void)[] = [];
+  /** Resolve the promises of `drain`. */
+  const drainResolvers: (() => void)[] = [];
   /** True from the call of `defer` until the batch is written. */
-  let busy = false;
+  let isBusy = false;
 
   const schedule = () => {
-    if (busy) return;
-    busy = true;
+    if (isBusy) return;
+    isBusy = true;
     defer(writeNext);
   };
   const writeNext = () => {
     void write(takeBatch()).then(onWritten);
   };
   const onWritten = () => {
-    busy = false;
+    isBusy = false;
     if (queue.length > 0) schedule();
-    else for (const resolve of drained.splice(0)) resolve();
+    else for (const resolve of drainResolvers.splice(0)) resolve();
   };
 
-  /** The longest prefix of the queue within the limits, but at least one item. */
+  /** Removes and returns the longest prefix of the queue within the limits, but at least one item. */
   const takeBatch = () => {
-    let items = 0;
+    let count = 0;
     let bytes = 0;
     let length = 0;
     for (const { item } of queue) {
-      items += countOf(item);
+      count += countOf(item);
       bytes += sizeOf(item);
-      if (length > 0 && (items > maxItems || bytes > maxBytes)) break;
+      if (length > 0 && (count > maxItems || bytes > maxBytes)) break;
       length += 1;
     }
     return queue.splice(0, length);
@@ -96,6 +99,7 @@ export function createBatcher<Item, Result>({
         queue.push({ item, resolve, reject });
         schedule();
       }),
-    drain: () => (busy ? new Promise((resolve) => void drained.push(resolve)) : Promise.resolve()),
+    drain: () =>
+      isBusy ? new Promise((resolve) => void drainResolvers.push(resolve)) : Promise.resolve(),
   };
 }

@@ -1,9 +1,9 @@
 import { MAX_TOKEN_LENGTH } from "./limits.ts";
 
 /**
- * The token of an `Authorization: Bearer …` header; undefined if the header has another form. For a
- * token that is too long, it returns an empty string, which matches no token, so that long values do not
- * fill caches.
+ * Returns the token of an `Authorization: Bearer …` header, or undefined if the header has another
+ * form. A token above the maximum length is replaced with an empty string, which no valid token equals.
+ * Otherwise long tokens could fill the caches whose keys are tokens.
  */
 export function bearerToken(authorization: string | null | undefined): string | undefined {
   const token = /^bearer +(\S+)$/i.exec(authorization ?? "")?.[1];

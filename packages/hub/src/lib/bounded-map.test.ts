@@ -11,19 +11,19 @@ it("evicts the entry that was written longest ago", () => {
   expect([map.get("a"), map.get("b"), map.get("c")]).toEqual([3, undefined, 4]);
 });
 
-it("never exceeds the maximum weight, and holds the latest entry if it fits", () => {
+it("never exceeds the maximum weight, and contains the latest entry if it fits", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom("a", "b", "c", "d"), fc.nat(12), fc.boolean())),
       (writes) => {
         const map = new BoundedMap<string, number>(10, (value) => value);
         const keys = ["a", "b", "c", "d"];
-        for (const [key, value, removes] of writes) {
-          if (removes) map.delete(key);
+        for (const [key, value, isDelete] of writes) {
+          if (isDelete) map.delete(key);
           else map.set(key, value);
-          const weight = keys.reduce((sum, one) => sum + (map.get(one) ?? 0), 0);
+          const weight = keys.reduce((sum, key) => sum + (map.get(key) ?? 0), 0);
           expect(weight).toBeLessThanOrEqual(10);
-          if (!removes) expect(map.get(key)).toBe(value <= 10 ? value : undefined);
+          if (!isDelete) expect(map.get(key)).toBe(value <= 10 ? value : undefined);
         }
         map.clear();
         map.set("a", 10);

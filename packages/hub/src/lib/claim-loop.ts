@@ -1,19 +1,20 @@
 /**
- * Claims due items of the store while there is capacity: when the store reports due items, when an
- * item ends, and when the next item is due. It also polls (`timers.pollMs`), in case a notice was lost.
+ * A claim loop claims due items from the store while this process has capacity. It claims when its
+ * owner requests it, when an item ends, and when the next item is due. It also polls
+ * (`timers.pollMs`), in case the owner has missed a notice of the store.
  */
 import type { Timers } from "./timers.ts";
 
 export interface ClaimLoopOptions<Item> {
   timers: Timers;
   /** The number of items that may begin now. */
-  free(): number;
+  freeCapacity(): number;
   claim(limit: number): Promise<readonly Item[]>;
-  /** When the next item is due; null if there is none. */
+  /** Returns the time when the next item is due; null if there is none. */
   nextDue(): Promise<number | null>;
-  /** Occupies capacity until the promise resolves. It never rejects. */
+  /** Starts to work on the item, which occupies capacity until the promise resolves. It never rejects. */
   begin(item: Item): Promise<void>;
-  /** Called before each claim is scheduled. */
+  /** Called when a claim is requested. The owner can first use free capacity for other work. */
   onRequested?(): void;
   onError(error: unknown): void;
 }
@@ -31,20 +32,20 @@ const POLL_MS = 30_000;
 const RETRY_AFTER_ERROR_MS = 1_000;
 
 export function createClaimLoop<Item>(options: ClaimLoopOptions<Item>): ClaimLoop {
-  const { timers, free, claim, nextDue, begin, onRequested, onError } = options;
-  let closed = false;
-  let requested = false;
+  const { timers, freeCapacity, claim, nextDue, begin, onRequested, onError } = options;
+  let isClosed = false;
+  let isRequested = false;
   let claiming: Promise<void> | undefined;
   let cancelTimer = () => {};
   let alarmAt = Number.POSITIVE_INFINITY;
 
   const claimDue = (): void => {
-    if (closed) return;
+    if (isClosed) return;
     onRequested?.();
-    requested = true;
+    isRequested = true;
     claiming ??= claimAll().finally(() => {
       claiming = undefined;
-      if (requested && !closed && free() > 0) claimDue();
+      if (isRequested && !isClosed && freeCapacity() > 0) claimDue();
     });
   };
   const cancelAlarm = (): void => {
@@ -53,7 +54,7 @@ export function createClaimLoop<Item>(options: ClaimLoopOptions<Item>): ClaimLoo
   };
   const setAlarm = (due: number): void => {
     cancelAlarm();
-    if (closed) return;
+    if (isClosed) return;
     alarmAt = due;
     const ms = Math.min(timers.pollMs ?? POLL_MS, Math.max(1, due - timers.now()));
     if (ms < Number.POSITIVE_INFINITY) cancelTimer = timers.after(ms, claimDue);
@@ -61,18 +62,18 @@ export function createClaimLoop<Item>(options: ClaimLoopOptions<Item>): ClaimLoo
   const claimAll = async (): Promise<void> => {
     cancelAlarm();
     try {
-      while (requested && !closed && free() > 0) {
+      while (isRequested && !isClosed && freeCapacity() > 0) {
         // Deferred, so that one claim uses the capacity of all items that end together.
         await new Promise<void>((resolve) => timers.defer(resolve));
-        requested = false;
-        const limit = free();
+        isRequested = false;
+        const limit = freeCapacity();
         const items = await claim(limit);
-        if (closed) return; // the owner releases the claimed items
-        if (items.length === limit) requested = true;
+        if (isClosed) return; // the owner releases the claimed items after `close`
+        if (items.length === limit) isRequested = true; // more items may be due
         for (const item of items) void begin(item).finally(claimDue);
       }
       // Without capacity no alarm is needed: the next item that ends calls `claimDue`.
-      if (free() > 0) {
+      if (freeCapacity() > 0) {
         const due = (await nextDue()) ?? Number.POSITIVE_INFINITY;
         setAlarm(Math.min(due, alarmAt)); // `claimAt` may have set an earlier alarm meanwhile
       }
@@ -89,7 +90,7 @@ export function createClaimLoop<Item>(options: ClaimLoopOptions<Item>): ClaimLoo
       else if (due < alarmAt) setAlarm(due);
     },
     async close() {
-      closed = true;
+      isClosed = true;
       cancelAlarm();
       await claiming;
     },

@@ -9,7 +9,7 @@ function countValues(value: unknown): number {
   return Object.values(value).reduce<number>((sum, inner) => sum + countValues(inner), 1);
 }
 
-it("counts every value of JSON, whatever its texts and spaces contain", () => {
+it("counts every value of JSON, whatever strings and whitespace it has", () => {
   const json = fc.tuple(fc.jsonValue(), fc.constantFrom(undefined, 2, "\t"));
   fc.assert(
     fc.property(json, ([value, indent]) => {
@@ -17,6 +17,7 @@ it("counts every value of JSON, whatever its texts and spaces contain", () => {
       const parsed: unknown = JSON.parse(text);
       const count = countValues(parsed);
       expect(hasMoreValues(text, count)).toBe(false);
+      // A shorter text is not scanned.
       if (count > 1 && text.length > 2 * (count - 1))
         expect(hasMoreValues(text, count - 1)).toBe(true);
     }),
@@ -31,21 +32,21 @@ it("allows a webhook of 25 MiB of small commits by default", () => {
   expect(hasMoreValues(text, DEFAULT_BODY_LIMITS.webhookValues)).toBe(false);
 });
 
-it("stops at the limit", () => {
+it("stops reading the text when the limit is exceeded", () => {
   const text = `[${"{},".repeat(2_000_000)}{}]`;
-  let read = 0;
-  const counted = {
+  let charactersRead = 0;
+  const observedText = {
     length: text.length,
     charCodeAt(at: number) {
-      read += 1;
+      charactersRead += 1;
       return text.charCodeAt(at);
     },
   };
-  expect(hasMoreValues(counted as string, 50_000)).toBe(true);
-  expect(read).toBeLessThan(5 * 50_000);
+  expect(hasMoreValues(observedText as string, 50_000)).toBe(true);
+  expect(charactersRead).toBeLessThan(5 * 50_000);
 });
 
-it("finds the nesting of JSON", () => {
+it("detects JSON that is nested deeper than the limit", () => {
   const json = fc.tuple(fc.jsonValue(), fc.constantFrom(undefined, 2), fc.nat(6));
   fc.assert(
     fc.property(json, ([value, indent, depth]) => {

@@ -1,20 +1,22 @@
-/** Counts the values in a JSON text, and their nesting, without parsing it. */
+/** Compares the number of values in a JSON text, and their nesting, with limits, without parsing it. */
 
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
+/** "{" or "[" */
 export const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b;
+/** "}" or "]" */
 export const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d;
 
 /**
- * Whether valid JSON has more than `limit` values. Parsed values take many times the memory of their
- * text, so this must be known before they are parsed. A short text is not read: every value but one
- * has at least two characters.
+ * Returns whether valid JSON has more than `limit` values. Call it before parsing, because parsed
+ * values take many times the memory of their text. JSON with n values has at least 2n - 1 characters,
+ * so a short text is not scanned.
  */
 export function hasMoreValues(text: string, limit: number): boolean {
   if (text.length <= 2 * limit) return false;
-  // An array or object with members has one value more than it has commas.
+  // The whole text is one value. Each array or object adds its first member and one per comma.
   let values = 1;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -27,7 +29,7 @@ export function hasMoreValues(text: string, limit: number): boolean {
   return false;
 }
 
-/** Whether a value of JSON is inside more than `depth` arrays and objects. */
+/** Returns whether any value of the JSON is inside more than `depth` arrays and objects. */
 export function isTextDeeperThan(depth: number, text: string): boolean {
   let levels = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -40,14 +42,14 @@ export function isTextDeeperThan(depth: number, text: string): boolean {
   return false;
 }
 
-/** Whether the array or object that opens at `opening` has no members. */
+/** Returns whether the array or object that opens at `opening` has no members. */
 function isEmpty(text: string, opening: number): boolean {
   let at = opening + 1;
   while (text.charCodeAt(at) <= SPACE) at += 1;
   return isClosing(text.charCodeAt(at));
 }
 
-/** The index of the quote that closes the string which opens at `opening`. */
+/** Returns the index of the quote that closes the string which opens at `opening`. */
 export function endOfString(text: string, opening: number): number {
   let at = opening;
   for (;;) {

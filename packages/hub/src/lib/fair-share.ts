@@ -1,29 +1,31 @@
-/** LRU eviction with fair shares: one owner cannot occupy all items of a shared limit. */
+/** LRU eviction with fair shares: one owner cannot use up a limit that several owners share. */
+
 export interface FairShareOptions<Item> {
   /** The owner that requests one more item. */
   owner: string;
   ownerOf(item: Item): string;
-  /** Whether the item is not in use now. */
+  /** Returns whether the item is unused now. */
   isIdle(item: Item): boolean;
 }
 
 /**
- * Returns the item to evict. `items` are sorted from the least to the most recently used. If `owner` has
- * at least two items fewer than the largest owner, an item of the largest owner is evicted, even if it
- * is in use; idle items come first. Otherwise only an idle item of `owner` or of a larger owner is
- * evicted. Undefined if no item may be evicted.
+ * Returns the item to evict so that `owner` can have one more, or undefined if no item may be evicted.
+ * `items` are sorted from the least to the most recently used. The largest owner is the one with the
+ * most items. If it has at least two items more than `owner`, one of its items is evicted: an idle one
+ * if possible, otherwise one in use. If not, only an idle item of `owner` is evicted, or one of the
+ * largest owner if that has one item more.
  */
 export function findEvictable<Item>(
   items: Iterable<Item>,
   { owner, ownerOf, isIdle }: FairShareOptions<Item>,
 ): Item | undefined {
   const byOwner = Map.groupBy(items, ownerOf);
-  const own = byOwner.get(owner) ?? [];
-  let largest = own;
+  const ownItems = byOwner.get(owner) ?? [];
+  let largest = ownItems;
   for (const share of byOwner.values()) if (share.length > largest.length) largest = share;
-  if (largest.length >= own.length + 2) return largest.find(isIdle) ?? largest[0];
-  const notSmaller = largest.length > own.length ? [...own, ...largest] : own;
-  return notSmaller.find(isIdle);
+  if (largest.length >= ownItems.length + 2) return largest.find(isIdle) ?? largest[0];
+  const candidates = largest.length > ownItems.length ? [...ownItems, ...largest] : ownItems;
+  return candidates.find(isIdle);
 }
 
 /** The owner key of an access: its sorted tenants. */

@@ -1,73 +1,75 @@
 /**
- * Finds many texts in a long one, in linear time. An Aho-Corasick automaton finds the short ones in a
- * single pass, however many there are. Of a longer text it finds the start; the text is then searched
- * on its own, because all of its characters would take too much memory in the automaton.
+ * Searches a long text for many texts, in linear time. A single pass with an Aho-Corasick automaton
+ * finds all texts of up to `PREFIX_LENGTH` characters. The automaton contains only this prefix of a
+ * longer text, to save memory. Where it finds the prefix, a separate search for the longer text starts.
  */
 
-/** Shorter texts are not searched. Shorter secrets would match ordinary text. */
+/** The minimum length of a text to search for. Shorter secrets would match ordinary text. */
 export const MIN_LENGTH = 4;
-/** The characters of a text that are in the automaton. */
-const MAX_LENGTH = 64;
-const HASHES = 1 << 16;
+const PREFIX_LENGTH = 64;
+const HASH_COUNT = 1 << 16;
 
 type Range = [from: number, to: number];
-/** Returns true to end the search. Called in the order of the ends. */
+/** Called for each occurrence, in the order of `to`. It returns true to stop the search. */
 type OnFound = (from: number, to: number) => boolean;
 
-export interface Texts {
-  /** The ranges in which texts were found, in order. Ranges that overlap are merged. */
+export interface TextSearch {
+  /** Returns the ranges in which texts occur, in order. Ranges that overlap are merged. */
   find(within: string): Range[];
-  isIn(within: string): boolean;
+  /** Returns whether any of the texts occurs. */
+  hasMatch(within: string): boolean;
 }
 
-/** Its states are numbers; 0 is the root. */
+/** An Aho-Corasick automaton. Its states are numbers; 0 is the root. */
 interface Automaton {
   step(state: number, code: number): number;
-  /** For each state, the length of the longest short text that ends there; 0 if there is none. */
+  /** For each state, the length of the longest text that ends there; 0 if there is none. */
   lengths: readonly number[];
-  /** For each state, the longer texts that start with the characters up to there. */
-  long: ReadonlyMap<number, readonly string[]>;
+  /** The texts longer than `PREFIX_LENGTH`, by the state at which their prefix ends. */
+  longTexts: ReadonlyMap<number, readonly string[]>;
 }
 
-export function createTexts(texts: readonly string[]): Texts {
-  const { step, lengths, long } = createAutomaton(texts);
-  const isStart = new Uint8Array(HASHES);
-  for (const text of texts) isStart[hashAt(text, 0)] = 1;
+export function createTextSearch(texts: readonly string[]): TextSearch {
+  const { step, lengths, longTexts } = createAutomaton(texts);
+  /** The entry of a hash is 1 if the first four characters of a text have this hash. */
+  const isStartHash = new Uint8Array(HASH_COUNT);
+  for (const text of texts) isStartHash[hashAt(text, 0)] = 1;
 
-  /** Calls `onLong` where a longer text may start. */
+  /** Calls `onFound` for each short text, and `onPrefix` where the prefix of a long text starts. */
   const search = (
     within: string,
     onFound: OnFound,
-    onLong: (text: string, at: number) => boolean,
+    onPrefix: (text: string, at: number) => boolean,
   ) => {
     let state = 0;
     for (let at = 0; at < within.length; at += 1) {
       if (state === 0) {
-        at = nextStart(within, at, isStart);
+        at = nextStart(within, at, isStartHash);
         if (at < 0) return;
       }
       state = step(state, within.charCodeAt(at));
       const length = lengths[state] as number;
       if (length > 0 && onFound(at + 1 - length, at + 1)) return;
-      if (long.size === 0) continue;
-      for (const text of long.get(state) ?? []) if (onLong(text, at + 1 - MAX_LENGTH)) return;
+      if (longTexts.size === 0) continue;
+      for (const text of longTexts.get(state) ?? [])
+        if (onPrefix(text, at + 1 - PREFIX_LENGTH)) return;
     }
   };
 
   return {
     find(within) {
-      const found: Range[] = [];
-      const foundLong = new Map<string, Range[]>();
-      search(within, addTo(found), (text, at) => {
-        if (foundLong.has(text)) return false;
+      const shortRanges: Range[] = [];
+      const longRanges = new Map<string, Range[]>();
+      search(within, addTo(shortRanges), (text, at) => {
+        if (longRanges.has(text)) return false;
         const ranges: Range[] = [];
-        foundLong.set(text, ranges);
+        longRanges.set(text, ranges);
         searchOne(text, within, at, addTo(ranges));
         return false;
       });
-      return foundLong.size === 0 ? found : merge([found, ...foundLong.values()]);
+      return longRanges.size === 0 ? shortRanges : merge([shortRanges, ...longRanges.values()]);
     },
-    isIn(within) {
+    hasMatch(within) {
       let isFound = false;
       const onFound = () => {
         isFound = true;
@@ -90,19 +92,20 @@ function createAutomaton(texts: readonly string[]): Automaton {
   /** For each state, the state of its longest proper suffix. */
   const suffixes = [0];
   const lengths = [0];
-  const long = new Map<number, string[]>();
+  const longTexts = new Map<number, string[]>();
   const step = (from: number, code: number): number => {
     for (let state = from; ; state = suffixes[state] as number) {
       const child = children.get(keyOf(state, code));
       if (child !== undefined || state === 0) return child ?? 0;
     }
   };
+  /** For each text, the state of the characters that were added so far. */
   const states = texts.map(() => 0);
-  // The shorter suffixes of a state exist before it.
-  for (let depth = 0; depth < MAX_LENGTH; depth += 1)
-    for (const [nth, text] of texts.entries()) {
+  // All texts grow by one character at a time, so that the states of shorter suffixes exist already.
+  for (let depth = 0; depth < PREFIX_LENGTH; depth += 1)
+    for (const [index, text] of texts.entries()) {
       if (depth >= text.length) continue;
-      const parent = states[nth] as number;
+      const parent = states[index] as number;
       const code = text.charCodeAt(depth);
       let state = children.get(keyOf(parent, code));
       if (state === undefined) {
@@ -112,22 +115,23 @@ function createAutomaton(texts: readonly string[]): Automaton {
         suffixes.push(suffix);
         lengths.push(lengths[suffix] as number);
       }
-      states[nth] = state;
+      states[index] = state;
       if (depth + 1 === text.length) lengths[state] = text.length;
-      else if (depth + 1 === MAX_LENGTH) long.set(state, [...(long.get(state) ?? []), text]);
+      else if (depth + 1 === PREFIX_LENGTH)
+        longTexts.set(state, [...(longTexts.get(state) ?? []), text]);
     }
-  return { step, lengths, long };
+  return { step, lengths, longTexts };
 }
 
-/** The next place whose four characters may start a text, or -1. */
-function nextStart(within: string, from: number, isStart: Uint8Array): number {
+/** Returns the next index whose four characters may start a text, or -1. */
+function nextStart(within: string, from: number, isStartHash: Uint8Array): number {
   const last = within.length - MIN_LENGTH;
   let a = within.charCodeAt(from);
   let b = within.charCodeAt(from + 1);
   let c = within.charCodeAt(from + 2);
   for (let at = from; at <= last; at += 1) {
     const d = within.charCodeAt(at + 3);
-    if (isStart[hashOf(a, b, c, d)] === 1) return at;
+    if (isStartHash[hashOf(a, b, c, d)] === 1) return at;
     a = b;
     b = c;
     c = d;
@@ -135,9 +139,9 @@ function nextStart(within: string, from: number, isStart: Uint8Array): number {
   return -1;
 }
 
-/** Knuth-Morris-Pratt: `indexOf` takes quadratic time for some texts. */
+/** Searches with the Knuth-Morris-Pratt algorithm, because `indexOf` takes quadratic time for some texts. */
 function searchOne(text: string, within: string, start: number, onFound: OnFound): void {
-  /** For each number of matched characters, the longest of their suffixes that `text` starts with. */
+  /** For each prefix length of `text`, the length of its longest proper suffix that is also a prefix. */
   const borders = new Int32Array(text.length + 1);
   const extend = (length: number, code: number): number => {
     let matched = length;
@@ -155,7 +159,7 @@ function searchOne(text: string, within: string, start: number, onFound: OnFound
   }
 }
 
-/** Merges a range with those before that it overlaps. */
+/** Returns a callback that appends a range, and merges it with earlier ranges that it overlaps. */
 function addTo(ranges: Range[]): OnFound {
   return (from, to) => {
     let first = from;
@@ -168,15 +172,15 @@ function addTo(ranges: Range[]): OnFound {
 function merge(lists: readonly Range[][]): Range[] {
   const merged: Range[] = [];
   for (const [from, to] of lists.flat().sort((a, b) => a[0] - b[0])) {
-    const before = merged.at(-1);
-    if (before && from < before[1]) before[1] = Math.max(before[1], to);
+    const last = merged.at(-1);
+    if (last && from < last[1]) last[1] = Math.max(last[1], to);
     else merged.push([from, to]);
   }
   return merged;
 }
 
 const hashOf = (a: number, b: number, c: number, d: number): number =>
-  (a ^ (b << 4) ^ (c << 8) ^ (d << 11) ^ (d >> 5)) & (HASHES - 1);
+  (a ^ (b << 4) ^ (c << 8) ^ (d << 11) ^ (d >> 5)) & (HASH_COUNT - 1);
 
 const hashAt = (text: string, at: number): number =>
   hashOf(

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { createHeartbeat } from "./heartbeat.ts";
 import { createTestTimers } from "./test-timers.ts";
 
-function open(renew?: () => Promise<void>) {
+function setUp(renew?: () => Promise<void>) {
   const timers = createTestTimers();
-  const held = new Set<string>();
+  const heldIds = new Set<string>();
   const renewed: { at: number; until: number; ids: readonly string[] }[] = [];
   const errors: unknown[] = [];
   const heartbeat = createHeartbeat({
@@ -14,15 +14,15 @@ function open(renew?: () => Promise<void>) {
     },
     leaseMs: 300,
     timers,
-    held: () => [...held],
+    heldIds: () => [...heldIds],
     onError: (error) => errors.push(error),
   });
-  return { timers, held, renewed, errors, heartbeat };
+  return { timers, heldIds, renewed, errors, heartbeat };
 }
 
 test("renews leases after each third of their duration while items are held", () => {
-  const { timers, held, renewed, heartbeat } = open();
-  held.add("a");
+  const { timers, heldIds, renewed, heartbeat } = setUp();
+  heldIds.add("a");
   heartbeat.start();
   heartbeat.start();
   timers.advance(200);
@@ -33,25 +33,25 @@ test("renews leases after each third of their duration while items are held", ()
 });
 
 test("has no timer while no item is held", () => {
-  const { timers, held, renewed, heartbeat } = open();
+  const { timers, heldIds, renewed, heartbeat } = setUp();
   expect(timers.pending()).toBe(0);
-  held.add("a");
+  heldIds.add("a");
   heartbeat.start();
-  held.delete("a");
+  heldIds.delete("a");
   timers.advance(100);
   expect(renewed).toEqual([]);
   expect(timers.pending()).toBe(0);
-  held.add("b");
+  heldIds.add("b");
   heartbeat.start();
   expect(timers.pending()).toBe(1);
   heartbeat.stop();
   expect(timers.pending()).toBe(0);
 });
 
-test("renews leases again after an error of the store", async () => {
+test("continues to renew leases after an error of the store", async () => {
   const error = new Error("no connection");
-  const { timers, held, renewed, errors, heartbeat } = open(() => Promise.reject(error));
-  held.add("a");
+  const { timers, heldIds, renewed, errors, heartbeat } = setUp(() => Promise.reject(error));
+  heldIds.add("a");
   heartbeat.start();
   timers.advance(100);
   await expect.poll(() => errors).toEqual([error]);
@@ -60,8 +60,8 @@ test("renews leases again after an error of the store", async () => {
 });
 
 test("renews expired leases although the clock was set back", async () => {
-  const { timers, held, renewed, heartbeat } = open();
-  held.add("a");
+  const { timers, heldIds, renewed, heartbeat } = setUp();
+  heldIds.add("a");
   heartbeat.start();
   heartbeat.stop();
   timers.advance(300);
@@ -71,19 +71,19 @@ test("renews expired leases although the clock was set back", async () => {
 });
 
 test("renews leases on request only if they may have expired", async () => {
-  const state = { fails: true };
-  const { timers, held, renewed, heartbeat } = open(async () => {
-    if (state.fails) throw new Error("no connection");
+  const store = { fails: true };
+  const { timers, heldIds, renewed, heartbeat } = setUp(async () => {
+    if (store.fails) throw new Error("no connection");
   });
   await heartbeat.renewExpired();
-  held.add("a");
+  heldIds.add("a");
   heartbeat.start();
   timers.advance(299);
   await heartbeat.renewExpired();
-  expect(renewed.length).toBe(2); // by the timer
+  expect(renewed.length).toBe(2); // both by the timer
   timers.advance(1);
   await expect(heartbeat.renewExpired()).rejects.toThrow("no connection");
-  state.fails = false;
+  store.fails = false;
   await heartbeat.renewExpired();
   expect(renewed.length).toBe(5);
   await heartbeat.renewExpired();

@@ -1,18 +1,18 @@
-/** Renews the leases that this process holds. Without leases it sets no timer. */
+/** A heartbeat renews the leases that this process holds. Without leases it sets no timer. */
 import { elapsedSince, type Instant, instant } from "./elapsed.ts";
 import type { Timers } from "./timers.ts";
 
 export interface HeartbeatOptions {
   leaseMs: number;
   timers: Pick<Timers, "now" | "monotonic" | "after">;
-  /** What this process works on. Its other leases expire. */
-  held(): readonly string[];
-  renew(held: readonly string[], lease: { now: number; until: number }): Promise<void>;
+  /** Returns the ids of the items that this process works on. Leases of other items expire. */
+  heldIds(): readonly string[];
+  renew(ids: readonly string[], lease: { now: number; until: number }): Promise<void>;
   onError(error: unknown): void;
 }
 
 export interface Heartbeat {
-  /** Called when this process begins to work on a leased item. */
+  /** Starts the timer unless it runs. Call it when this process begins to work on a leased item. */
   start(): void;
   /** Renews the leases now if they may have expired, for example after an outage of the store. */
   renewExpired(): Promise<void>;
@@ -20,9 +20,9 @@ export interface Heartbeat {
 }
 
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
-  const { leaseMs, timers, held, renew, onError } = options;
+  const { leaseMs, timers, heldIds, renew, onError } = options;
   let cancelTimer: (() => void) | undefined;
-  /** When the oldest of the leases was renewed. */
+  /** Every lease that is held was acquired or renewed at this time or later. */
   let renewedAt: Instant | undefined;
 
   const renewHeld = async (ids: readonly string[]): Promise<void> => {
@@ -33,7 +33,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   const setTimer = (): void => {
     cancelTimer = timers.after(leaseMs / 3, () => {
       cancelTimer = undefined;
-      const ids = held();
+      const ids = heldIds();
       if (ids.length === 0) return;
       setTimer();
       renewHeld(ids).catch(onError);
@@ -48,7 +48,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     },
     async renewExpired() {
       if (!renewedAt || elapsedSince(timers, renewedAt) < leaseMs) return;
-      const ids = held();
+      const ids = heldIds();
       if (ids.length > 0) await renewHeld(ids);
     },
     stop() {

@@ -1,4 +1,8 @@
-/** HMAC-SHA256 and SHA-256. Hosts can replace Web Crypto by a faster implementation; see hosts/node/hmac.ts. */
+/**
+ * HMAC-SHA256, SHA-256, and conversions of bytes. Hosts can replace Web Crypto with a faster
+ * implementation; see hosts/node/hmac.ts.
+ */
+
 export type MaybePromise<T> = T | Promise<T>;
 
 export interface HmacKey {
@@ -39,7 +43,7 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return difference === 0;
 }
 
-/** The SHA-256 of a text, in hexadecimal. */
+/** Returns the SHA-256 of a text, in hexadecimal. */
 export type Sha256Hex = (text: string) => MaybePromise<string>;
 
 export async function sha256Hex(text: string): Promise<string> {
@@ -63,7 +67,7 @@ export function fromHex(text: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** Negative if the character is not a hexadecimal digit. */
+/** Returns the value of a hexadecimal digit, or -1 if the character is not one. */
 const nibble = (code: number): number => {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const lower = code | 0x20;

@@ -3,15 +3,16 @@ import { describe, expect, test } from "vitest";
 import { createIds, idFloor, isId } from "./ids.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
-const MAX = 2 ** 48 - 5_000;
-const moment = fc.integer({ min: 1, max: MAX });
+/** A UUIDv7 has 48 bits for the time. */
+const MAX_MS = 2 ** 48 - 5_000;
+const anyTime = fc.integer({ min: 1, max: MAX_MS });
 const timeOf = (id: string) => Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
 const counterOf = (id: string) => Number.parseInt(id.slice(15, 18), 16);
 
 describe("an id", () => {
   test("is a UUIDv7 with the time of its creation", () => {
     fc.assert(
-      fc.property(moment, (ms) => {
+      fc.property(anyTime, (ms) => {
         const id = createIds({ now: () => ms })();
         expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
         expect(timeOf(id)).toBe(ms);
@@ -29,18 +30,20 @@ describe("an id", () => {
   });
 
   test("uses the injected random bytes", () => {
-    const counting = () => {
+    const createFromCountingBytes = () => {
       let next = 0;
       return createIds({
         now: () => NOW,
         random: (bytes) => bytes.map((_, at, all) => (all[at] = next++ & 0xff)),
       });
     };
-    const [one, two] = [counting(), counting()];
-    const some = (make: () => string) => Array.from({ length: 600 }, make);
-    expect(some(one)).toEqual(some(two));
-    // The last 62 bits are new for every id, even after the pool of random bytes was refilled.
-    expect(new Set(some(createIds({ now: () => NOW })).map((id) => id.slice(19))).size).toBe(600);
+    const [first, second] = [createFromCountingBytes(), createFromCountingBytes()];
+    const make600 = (newId: () => string) => Array.from({ length: 600 }, newId);
+    expect(make600(first)).toEqual(make600(second));
+    // The last 62 bits are random in every id, even after the pool of random bytes was refilled.
+    expect(new Set(make600(createIds({ now: () => NOW })).map((id) => id.slice(19))).size).toBe(
+      600,
+    );
   });
 
   test("uses the system clock and random bytes by default", () => {
@@ -54,9 +57,9 @@ describe("an id", () => {
 
 describe("ids of one process", () => {
   test("increase, even if the clock jumps", () => {
-    const near = fc.double({ min: NOW, max: NOW + 5, noNaN: true });
-    const far = fc.integer({ min: NOW - 1e6, max: NOW + 1e6 });
-    const times = fc.array(fc.oneof(near, far), { minLength: 2, maxLength: 300 });
+    const closeTimes = fc.double({ min: NOW, max: NOW + 5, noNaN: true });
+    const distantTimes = fc.integer({ min: NOW - 1e6, max: NOW + 1e6 });
+    const times = fc.array(fc.oneof(closeTimes, distantTimes), { minLength: 2, maxLength: 300 });
     fc.assert(
       fc.property(times, (clock) => {
         let at = 0;
@@ -78,14 +81,14 @@ describe("ids of one process", () => {
     expect(timeOf(make())).toBe(NOW + 1);
   });
 
-  test("count within a millisecond, and use the next millisecond on overflow", () => {
+  test("have a counter within a millisecond, and the next millisecond when it overflows", () => {
     const make = createIds({ now: () => NOW });
     const created = Array.from({ length: 10_000 }, make);
     expect(created).toEqual(created.toSorted());
     expect(new Set(created).size).toBe(10_000);
-    const full = created.filter((id) => timeOf(id) === NOW);
-    expect(full.length).toBeGreaterThan(3_900);
-    expect(counterOf(full.at(-1) as string)).toBe(0xfff);
+    const idsOfFirstMs = created.filter((id) => timeOf(id) === NOW);
+    expect(idsOfFirstMs.length).toBeGreaterThan(3_900);
+    expect(counterOf(idsOfFirstMs.at(-1) as string)).toBe(0xfff);
     expect(new Set(created.map(timeOf))).toEqual(new Set([NOW, NOW + 1, NOW + 2]));
   });
 
@@ -98,18 +101,21 @@ describe("ids of one process", () => {
 });
 
 describe("idFloor", () => {
-  test("separates earlier ids from later ones", () => {
+  test("sorts after earlier ids and before later ones", () => {
     fc.assert(
-      fc.property(moment, moment, (floor, ms) => {
+      fc.property(anyTime, anyTime, (floor, ms) => {
         const id = createIds({ now: () => ms })();
         expect(id < idFloor(floor)).toBe(ms < floor);
       }),
     );
     fc.assert(
-      fc.property(moment, fc.constantFrom(-1, 0, 1), (floor, by) => {
+      fc.property(anyTime, fc.constantFrom(-1, 0, 1), (floor, offset) => {
         for (const byte of [0x00, 0xff]) {
-          const id = createIds({ now: () => floor + by, random: (bytes) => bytes.fill(byte) })();
-          expect(id < idFloor(floor)).toBe(by < 0);
+          const id = createIds({
+            now: () => floor + offset,
+            random: (bytes) => bytes.fill(byte),
+          })();
+          expect(id < idFloor(floor)).toBe(offset < 0);
         }
       }),
     );

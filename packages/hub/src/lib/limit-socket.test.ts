@@ -22,7 +22,7 @@ it("closes with 1009 after a message above the limit", () => {
   expect(closed).toEqual([[1009, "The limit is 4096 bytes per message."]]);
 });
 
-it("closes with 1008 after too many bytes or frames, in messages too", () => {
+it("closes with 1008 after too many bytes or frames, including those of messages", () => {
   const bytes = setUp();
   for (let sent = 0; sent < 16; sent += 1) expect(bytes.takeMessage(4_096)).toBe(true);
   expect(bytes.takeMessage(4_096)).toBe(false);
@@ -34,7 +34,7 @@ it("closes with 1008 after too many bytes or frames, in messages too", () => {
   expect(frames.closed).toEqual([[1008, "The limit is 20 frames per second."]]);
 });
 
-it("allows more after a while, but nothing after it has closed, which it does once", () => {
+it("refills the limits over time, but allows nothing after closing, and closes once", () => {
   const { takeBytes, takeFrame, takeMessage, closed, wait } = setUp();
   expect(takeBytes(SOCKET_LIMITS.bytes.burst)).toBe(true);
   wait(1_000);

@@ -1,12 +1,15 @@
-/** Counts what the client of a WebSocket sends. A host passes on what its runtime reports. */
+/**
+ * Limits the frames and bytes that the client of a WebSocket may send. The host calls the functions
+ * for what its runtime reports: frames and bytes, or whole messages.
+ */
 import { createAllowance } from "./allowance.ts";
 import { SOCKET_LIMITS } from "./limits.ts";
 
-/** Each function returns whether the client has kept all limits so far. */
+/** Each function returns false from the moment when the client has exceeded a limit. */
 export interface SocketLimit {
   takeFrame(): boolean;
   takeBytes(count: number): boolean;
-  /** For hosts that see whole messages only. */
+  /** For hosts whose runtime reports only whole messages. It counts the message as one frame. */
   takeMessage(bytes: number): boolean;
 }
 
@@ -21,13 +24,13 @@ export function limitSocket(
   const { messageBytes } = SOCKET_LIMITS;
   const frames = createAllowance(SOCKET_LIMITS.frames, now);
   const bytes = createAllowance(SOCKET_LIMITS.bytes, now);
-  let isOver = false;
+  let isExceeded = false;
   const check = (isAllowed: boolean, code: number, limit: string) => {
-    if (!isAllowed && !isOver) {
-      isOver = true;
+    if (!isAllowed && !isExceeded) {
+      isExceeded = true;
       close(code, `The limit is ${limit}.`);
     }
-    return !isOver;
+    return !isExceeded;
   };
   const takeFrame = () =>
     check(frames.take(1), POLICY_VIOLATION, `${SOCKET_LIMITS.frames.perSecond} frames per second`);

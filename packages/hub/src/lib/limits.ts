@@ -1,7 +1,8 @@
 /**
- * The limits of API and MCP requests, which are checked before any schema reads a value, and of the
- * errors in responses. docs/limits.md lists them for operators and clients.
+ * The limits of API and MCP requests, which are checked before any schema validates a value, and of
+ * the errors in responses. docs/limits.md lists them for operators and clients.
  */
+
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
@@ -9,13 +10,13 @@ const MIB = 1024 * KIB;
 export interface BodyLimits {
   /** The bytes of a JSON body of `/api` and `/mcp`. */
   bodyBytes: number;
-  /** The bytes of a JSON body that has whole flows. */
+  /** The bytes of a JSON body that contains whole flows. */
   importBytes: number;
   /** The number of values in a JSON body: numbers, strings, arrays, objects and so on. */
   values: number;
-  /** The number of values in a JSON body that has whole flows. */
+  /** The number of values in a JSON body that contains whole flows. */
   importValues: number;
-  /** The number of values in a large body of a webhook. The sandbox parses it. */
+  /** The number of values in the body of a large webhook, which the sandbox parses. */
   webhookValues: number;
 }
 
@@ -27,13 +28,13 @@ export const DEFAULT_BODY_LIMITS: BodyLimits = {
   webhookValues: 2_000_000,
 };
 
-/** The bytes of a request that opens a session or a stream of MCP. */
+/** The bytes of a request that opens a session or stream of MCP. */
 export const MAX_OPENING_BYTES = 64 * KIB;
-/** The number of values in such a request, and in the `_meta` of any MCP message. */
+/** The number of values in a request that opens a session or stream, and in any `_meta` of MCP. */
 export const MAX_OPENING_VALUES = 500;
-/** The messages of a JSON-RPC batch. */
+/** The number of messages in a JSON-RPC batch. */
 export const MAX_BATCH_MESSAGES = 20;
-/** The bytes of the responses of a batch, after which its remaining requests are rejected. */
+/** When the responses to a batch exceed this size, the remaining requests of the batch are rejected. */
 export const MAX_BATCH_RESPONSE_BYTES = MIB;
 /** The bytes of a request that marks an event as processed. */
 export const MAX_MARKING_BYTES = 64 * KIB;
@@ -44,30 +45,30 @@ export { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
  * servers (connections/limits.ts) have their own, higher limits.
  */
 export const MAX_DEPTH = 100;
-/** The items of an array, if its schema has no limit. */
+/** The number of items in an array whose schema sets no limit. */
 export const MAX_ITEMS = 1_000;
-/** The members of an object with arbitrary keys. */
+/** The number of members in an object with arbitrary keys. */
 export const MAX_MEMBERS = 10_000;
-/** The maximum number of problems in an error; the message gives the number of the others. */
+/** The number of problems that an error lists. Its message has the number of the others. */
 export const MAX_PROBLEMS = 20;
-/** The errors, and also the warnings, of a flow in a response: this many each. */
+/** A response lists up to this many errors and up to this many warnings of a flow. */
 export const MAX_FINDINGS = 100;
-/** The characters of the path, and also of the message, of a reported problem: this many each. */
+/** The path and the message of a reported problem are each truncated to this many characters. */
 export const MAX_PROBLEM_LENGTH = 1_000;
 /**
  * Many clients read the response only after sending the body, so the hub reads and discards up to this
  * many bytes of a rejected body.
  */
 export const MAX_DISCARDED_BYTES = 64 * MIB;
-/** The characters of a bearer token. The hub's own tokens have fewer than 60. */
+/** The number of characters in a bearer token. The hub's own tokens have fewer than 60. */
 export const MAX_TOKEN_LENGTH = 512;
-/** The characters of a `Host` header: a DNS name has at most 253, a port 5. */
+/** The number of characters in a `Host` header: a DNS name has at most 253, a port 5. */
 export const MAX_HOST_LENGTH = 260;
-/** What a client of a WebSocket may send. */
+/** Limits what the client of a WebSocket may send. */
 export const SOCKET_LIMITS = {
-  /** Above it, the connection is closed with 1009. */
+  /** A larger message closes the connection with code 1009. */
   messageBytes: 4 * KIB,
-  /** Above one of these, the connection is closed with 1008. */
+  /** Exceeding `frames` or `bytes` closes the connection with code 1008. */
   frames: { perSecond: 20, burst: 100 },
   bytes: { perSecond: 16 * KIB, burst: 64 * KIB },
 } as const;

@@ -1,4 +1,4 @@
-/** Structured logging as the host provides it: facts for machines, a message for people. */
+/** The log of the host. A line has `facts` for machines and a message for people. */
 export interface Log {
   info(facts: object, message: string): void;
   warn(facts: object, message: string): void;

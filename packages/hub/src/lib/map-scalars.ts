@@ -1,21 +1,26 @@
-/** Replaces the strings (including member names) and the numbers of a JSON text, without parsing it. */
+/** Replaces strings (including member names) and numbers in a JSON text, without parsing it. */
 import { endOfString } from "./count-values.ts";
 
 const QUOTE = 0x22;
+/** "-" or a digit */
 const startsNumber = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39);
+/** "-", "+", ".", "E", "e" or a digit */
 const isInNumber = (code: number): boolean =>
   startsNumber(code) || code === 0x2b || code === 0x2e || code === 0x45 || code === 0x65;
 
-/** `change` receives and returns the JSON of one scalar. It is called only if `isWanted` returns true. */
+/**
+ * `change` receives and returns the JSON of one string or number. It is called only if `isWanted`
+ * returns true for the range of the scalar in the text.
+ */
 export function mapScalars(
   text: string,
   change: (scalar: string) => string,
   isWanted: (from: number, to: number, isString: boolean) => boolean = () => true,
 ): string {
   const parts: string[] = [];
-  let copied = 0;
+  let copiedUntil = 0;
   let at = 0;
-  const replace = (end: number, isString: boolean) => {
+  const visit = (end: number, isString: boolean) => {
     if (!isWanted(at, end, isString)) {
       at = end;
       return;
@@ -23,19 +28,19 @@ export function mapScalars(
     const scalar = text.slice(at, end);
     const changed = change(scalar);
     if (changed !== scalar) {
-      parts.push(text.slice(copied, at), changed);
-      copied = end;
+      parts.push(text.slice(copiedUntil, at), changed);
+      copiedUntil = end;
     }
     at = end;
   };
   while (at < text.length) {
     const code = text.charCodeAt(at);
-    if (code === QUOTE) replace(endOfString(text, at) + 1, true);
+    if (code === QUOTE) visit(endOfString(text, at) + 1, true);
     else if (startsNumber(code)) {
       let end = at + 1;
       while (isInNumber(text.charCodeAt(end))) end += 1;
-      replace(end, false);
+      visit(end, false);
     } else at += 1;
   }
-  return parts.join("") + text.slice(copied);
+  return parts.join("") + text.slice(copiedUntil);
 }

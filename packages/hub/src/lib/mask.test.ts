@@ -7,7 +7,7 @@ import { createMask, MASK } from "./mask.ts";
 const secret = fc
   .string({ unit: "binary", minLength: 4, maxLength: 40 })
   .filter((text) => !text.includes("•"));
-/** JSON with the text as a value, as a key, or inside other text. */
+/** Generates JSON with the text as a value, as a key, or inside other text. */
 const jsonContaining = (text: fc.Arbitrary<string>) =>
   fc.letrec<{ json: Json; text: string }>((tie) => ({
     text: fc.oneof(
@@ -49,7 +49,7 @@ for (const [encoding, encode] of Object.entries(encodings))
         ),
         ([text, json]) => {
           const masked = stringsIn(createMask([text]).json(json));
-          expect(masked.filter((found) => found.includes(encode(text)))).toEqual([]);
+          expect(masked.filter((string) => string.includes(encode(text)))).toEqual([]);
         },
       ),
       { numRuns: 300 },
@@ -115,21 +115,21 @@ test("truncates a long message after masking it", () => {
   );
 });
 
-test("masks a secret that was trimmed", () => {
+test("masks a secret without its leading and trailing whitespace", () => {
   const { json } = createMask(["  s3cret word\r\n"]);
   expect(json(["Bearer s3cret word", "s3cret%20word", "s3cret+word", btoa("s3cret word")])).toEqual(
     [`Bearer ${MASK}`, MASK, MASK, expect.not.stringContaining(btoa("s3cret word").slice(0, 8))],
   );
 });
 
-test("masks the text of JSON like its value", () => {
+test("masks serialized JSON in the same way as its value", () => {
   const secret = fc.string({ minLength: 4 }).filter((text) => text === text.trim());
   fc.assert(
-    fc.property(fc.jsonValue(), secret, fc.boolean(), (other, secret, asName) => {
+    fc.property(fc.jsonValue(), secret, fc.boolean(), (other, secret, isName) => {
       const mask = createMask([secret, "12345"]);
       const value = {
         other: JSON.parse(JSON.stringify(other)), // -0 becomes 0
-        12345: asName ? { [`x${secret}`]: 99123459 } : [`${secret}y`],
+        12345: isName ? { [`x${secret}`]: 99123459 } : [`${secret}y`],
       } as Json;
       expect(JSON.parse(mask.jsonText(JSON.stringify(value)))).toEqual(mask.json(value));
     }),
@@ -138,19 +138,19 @@ test("masks the text of JSON like its value", () => {
   expect(createMask(["s3cret"]).jsonText(text)).toBe(text);
 });
 
-/** JSON in which each character is written as it is, or with one of its escapes. */
-const spelled = (text: string): fc.Arbitrary<string> =>
+/** Generates the JSON of a string in which each character is written unescaped or with any escape. */
+const serializedString = (text: string): fc.Arbitrary<string> =>
   fc
-    .tuple(...text.split("").map((unit) => fc.constantFrom(...spellings(unit))))
+    .tuple(...text.split("").map((unit) => fc.constantFrom(...serializationsOf(unit))))
     .map((units) => `"${units.join("")}"`);
 
-function spellings(unit: string): string[] {
+function serializationsOf(unit: string): string[] {
   const hex = unit.charCodeAt(0).toString(16).padStart(4, "0");
-  const whole = JSON.stringify(unit).slice(1, -1);
-  return [whole, `\\u${hex}`, `\\u${hex.toUpperCase()}`, ...(unit === "/" ? ["\\/"] : [])];
+  const shortest = JSON.stringify(unit).slice(1, -1);
+  return [shortest, `\\u${hex}`, `\\u${hex.toUpperCase()}`, ...(unit === "/" ? ["\\/"] : [])];
 }
 
-test("masks the text of JSON like its value, however its strings are escaped", () => {
+test("masks serialized JSON in the same way as its value, however its strings are escaped", () => {
   const secret = fc
     .string({ unit: fc.constantFrom("a", "/", "<", "ä", "\\", '"', "😀", "\n", "+"), minLength: 4 })
     .filter((text) => text === text.trim() && text.length >= 4);
@@ -158,7 +158,11 @@ test("masks the text of JSON like its value, however its strings are escaped", (
     fc
       .tuple(fc.constant(text), fc.constantFrom(...Object.values(encodings)))
       .chain(([, encode]) =>
-        fc.tuple(fc.constant(text), spelled(encode(text)), spelled(`x${encode(text)}y`)),
+        fc.tuple(
+          fc.constant(text),
+          serializedString(encode(text)),
+          serializedString(`x${encode(text)}y`),
+        ),
       ),
   );
   fc.assert(
@@ -172,14 +176,14 @@ test("masks the text of JSON like its value, however its strings are escaped", (
   );
 });
 
-test("masks a number in the text of JSON, however it is written", () => {
+test("masks a number in serialized JSON, however it is written", () => {
   const { jsonText } = createMask(["123450000", "98765432109876543210"]);
   expect(jsonText("[123450000,1.2345e8,123450000.0,1.2345E+8,98765432109876543210,1.20e3]")).toBe(
     `["${MASK}","${MASK}","${MASK}","${MASK}","${MASK}",1.20e3]`,
   );
 });
 
-test("masks long texts like short ones", () => {
+test("masks long texts in the same way as short ones", () => {
   const filler = "x".repeat(70_000);
   fc.assert(
     fc.property(
@@ -187,13 +191,16 @@ test("masks long texts like short ones", () => {
       fc.constantFrom(...Object.values(encodings)),
       (secrets, encode) => {
         const { json, jsonText, text } = createMask(secrets);
-        const all = secrets.map((one) => encode(one.toWellFormed()));
-        const value = { [`${all[0]}`]: [...all, all.join(" "), `${filler} ${all.join(" ")}`] };
-        const long = json(value) as typeof value;
-        for (const one of [long, JSON.parse(jsonText(JSON.stringify(value))) as typeof value])
-          for (const found of stringsIn(one))
-            for (const encoded of all) expect(found).not.toContain(encoded);
-        expect(text(`${filler} ${all[0]}`)).toBe(`${filler} ${text(`${all[0]}`)}`);
+        const encoded = secrets.map((secret) => encode(secret.toWellFormed()));
+        const value = {
+          [`${encoded[0]}`]: [...encoded, encoded.join(" "), `${filler} ${encoded.join(" ")}`],
+        };
+        const fromValue = json(value);
+        const fromText = JSON.parse(jsonText(JSON.stringify(value))) as Json;
+        for (const masked of [fromValue, fromText])
+          for (const string of stringsIn(masked))
+            for (const encodedSecret of encoded) expect(string).not.toContain(encodedSecret);
+        expect(text(`${filler} ${encoded[0]}`)).toBe(`${filler} ${text(`${encoded[0]}`)}`);
       },
     ),
     { numRuns: 50 },
@@ -201,12 +208,15 @@ test("masks long texts like short ones", () => {
 });
 
 test("masks 15 MB with 50 secrets in time that does not depend on their number", () => {
-  const secrets = Array.from({ length: 50 }, (_, nth) => `secret-number-${nth}-of-this-flow-/+=`);
+  const secrets = Array.from(
+    { length: 50 },
+    (_, index) => `secret-number-${index}-of-this-flow-/+=`,
+  );
   const { jsonText } = createMask(secrets);
   const list = '1,"\\u00e4 or a longer text",'.repeat(500_000);
   const before = process.cpuUsage();
   expect(jsonText(`[${list}"${secrets[7]}"]`)).toBe(`[${list}"${MASK}"]`);
   const { user, system } = process.cpuUsage(before);
-  // One by one, they took more than ten seconds.
+  // A separate search for each secret took more than ten seconds.
   expect((user + system) / 1_000).toBeLessThan(2_000);
 });

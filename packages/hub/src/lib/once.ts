@@ -1,4 +1,7 @@
-/** Memoizes `load`. `loaded` is its promise, undefined before the first call. */
+/**
+ * Memoizes `load`. The property `loaded` of the returned function is the promise of the first call, or
+ * undefined before it.
+ */
 export function once<Loaded>(load: () => Promise<Loaded>) {
   const loadOnce = () => {
     loadOnce.loaded ??= load();

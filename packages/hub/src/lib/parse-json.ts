@@ -1,4 +1,4 @@
-/** Parses JSON of requests and files within limits, before any schema reads it. */
+/** Parses JSON of requests and files, and checks its limits before any schema validates it. */
 import { visitTexts } from "@signalbox/rules/flows/walk.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { hasMoreValues } from "./count-values.ts";
@@ -23,7 +23,7 @@ export function parseJson(
   return value;
 }
 
-/** Must be called before the text is parsed. */
+/** Call it before parsing, because parsed values take much more memory than their text. */
 export function assertValueCount(text: string, field: string, maxValues: number): void {
   if (hasMoreValues(text, maxValues))
     throw new RequestError(
@@ -33,12 +33,15 @@ export function assertValueCount(text: string, field: string, maxValues: number)
     );
 }
 
-/** Checks the nesting, and the fields of each object. Its recursion ends at the limit of nesting, so that deep values cannot overflow the stack. */
-export function assertShape(value: Json, field: string, levels = MAX_DEPTH): void {
+/**
+ * Checks the levels of nesting, and the number of fields of each object. The recursion stops at
+ * `MAX_DEPTH`, so that deep values cannot overflow the stack.
+ */
+export function assertShape(value: Json, field: string, levelsLeft = MAX_DEPTH): void {
   if (typeof value !== "object" || value === null) return;
   const members = Array.isArray(value) ? value : Object.values(value);
   if (members.length === 0) return;
-  if (levels === 0)
+  if (levelsLeft === 0)
     throw new RequestError("invalid", field, `must not be nested deeper than ${MAX_DEPTH} levels`);
   if (members.length > MAX_MEMBERS && !Array.isArray(value))
     throw new RequestError(
@@ -46,7 +49,7 @@ export function assertShape(value: Json, field: string, levels = MAX_DEPTH): voi
       field,
       `has an object with ${members.length} fields; the limit is ${MAX_MEMBERS}`,
     );
-  for (const member of members) assertShape(member as Json, field, levels - 1);
+  for (const member of members) assertShape(member as Json, field, levelsLeft - 1);
 }
 
 const NUL_MESSAGE = "must not contain the character U+0000, which databases cannot store";
@@ -70,7 +73,7 @@ function assertNoNulInNames(value: Json, field: string): void {
 }
 
 /** Checks the parameters of a URL. */
-export function assertNoNulIn(parameters: Record<string, string>): void {
+export function assertNoNulInParameters(parameters: Record<string, string>): void {
   for (const [name, text] of Object.entries(parameters))
     if (text.includes("\0")) throw new RequestError("invalid", name, NUL_MESSAGE);
 }

@@ -4,7 +4,7 @@ import { validationError } from "./request-error.ts";
 const errors = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ path: `scopes.${at}`, message: "must be a scope" }));
 
-it("lists the first 20 problems and counts the others", () => {
+it("lists the first 20 problems and the number of the others", () => {
   const error = validationError(errors(1_503));
   expect(error.errors).toHaveLength(20);
   expect(error.message).toMatch(/^scopes\.0: must be a scope; .*; and 1,483 more$/);

@@ -35,13 +35,13 @@ export class RequestError extends Error {
   }
 }
 
-/** The message with the field. The message of several errors names each field itself. */
+/** Returns the message with the field. If there are several errors, the message already names each field. */
 export const messageWithField = ({ errors, field, message }: RequestError): string =>
   errors.length > 1 ? message : `${field}: ${message}`;
 
 /**
- * One error for all invalid fields. It lists the first of them, and counts the others: `total` is the
- * number of all, if `errors` has only the first.
+ * Returns one error for all invalid fields. It lists the first of them and has the number of the
+ * others. `total` is the number of invalid fields, in case `errors` does not contain all of them.
  */
 export function validationError(
   errors: readonly FieldError[],

@@ -1,4 +1,4 @@
-/** Encrypts stored secrets with AES-256-GCM and the hub's key. */
+/** A seal encrypts and decrypts stored secrets with AES-256-GCM and the hub's key. */
 import { concat, fromBase64, toBase64, utf8 } from "./hmac.ts";
 
 export interface Seal {
@@ -28,23 +28,23 @@ export function createSeal(key: Uint8Array): Seal {
   return {
     async seal(text) {
       const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
-      const sealed = await crypto.subtle.encrypt(
+      const encrypted = await crypto.subtle.encrypt(
         { name: "AES-GCM", iv },
         await imported,
         utf8(text),
       );
-      return FORMAT + toBase64(concat([iv, new Uint8Array(sealed)]));
+      return FORMAT + toBase64(concat([iv, new Uint8Array(encrypted)]));
     },
     async unseal(sealed) {
       try {
         const bytes = new Uint8Array(fromBase64(sealed.slice(FORMAT.length)) ?? []);
         const iv = bytes.slice(0, IV_BYTES);
-        const opened = await crypto.subtle.decrypt(
+        const decrypted = await crypto.subtle.decrypt(
           { name: "AES-GCM", iv },
           await imported,
           bytes.slice(IV_BYTES),
         );
-        return new TextDecoder().decode(opened);
+        return new TextDecoder().decode(decrypted);
       } catch (error) {
         throw new CannotUnseal(error);
       }

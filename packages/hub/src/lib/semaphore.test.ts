@@ -27,7 +27,7 @@ function setup(options: SemaphoreOptions) {
 }
 
 describe("semaphore", () => {
-  it("grants amounts that fit, and the next caller after a release", async () => {
+  it("grants amounts that fit, and grants the next caller after a release", async () => {
     const { granted, acquire, release } = setup({ perKey: 100 });
     for (const name of ["first", "second", "third"]) void acquire(name, "a", 60);
     void acquire("other key", "b", 60);
@@ -84,7 +84,7 @@ describe("semaphore", () => {
     expect(granted).toEqual(["first", "large", "small"]);
   });
 
-  it("ignores a second call of a release", () => {
+  it("ignores the second call of a release function", () => {
     const semaphore = createSemaphore({ limit: 2 });
     const first = semaphore.tryAcquire("a");
     expect(semaphore.tryAcquire("a")).toBeDefined();
@@ -94,7 +94,7 @@ describe("semaphore", () => {
     expect(semaphore.tryAcquire("a")).toBeUndefined();
   });
 
-  it("rejects callers of a key above `maxQueued`", async () => {
+  it("rejects a caller if `maxQueued` callers already wait for its key", async () => {
     const { semaphore, acquire } = setup({ limit: 1, maxQueued: 1 });
     void acquire("held", "a");
     void acquire("queued", "a");
@@ -150,31 +150,31 @@ describe("semaphore", () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(call, { maxLength: 60 }), async (limits, calls) => {
         const semaphore = createSemaphore(limits);
-        interface Held {
+        interface Permit {
           key: string;
           amount: number;
           release: Release;
         }
-        interface Waiting {
+        interface Waiter {
           key: string;
           amount: number;
           abort: AbortController;
         }
-        const held: Held[] = [];
-        const waiting: Waiting[] = [];
-        const sum = (all: Held[]) => all.reduce((total, { amount }) => total + amount, 0);
-        const ofKey = (key: string) => held.filter((one) => one.key === key);
-        const isWithin = (all: Held[], max: number) =>
-          sum(all) <= max || all.filter(({ amount }) => amount > 0).length <= 1;
+        const held: Permit[] = [];
+        const waiting: Waiter[] = [];
+        const sum = (permits: Permit[]) => permits.reduce((total, { amount }) => total + amount, 0);
+        const ofKey = (key: string) => held.filter((permit) => permit.key === key);
+        const isWithin = (permits: Permit[], max: number) =>
+          sum(permits) <= max || permits.filter(({ amount }) => amount > 0).length <= 1;
         const fits = ({ key, amount }: { key: string; amount: number }) =>
           (sum(held) === 0 || sum(held) + amount <= limits.limit) &&
           (sum(ofKey(key)) === 0 || sum(ofKey(key)) + amount <= limits.perKey);
         const check = () => {
           expect(isWithin(held, limits.limit)).toBe(true);
           for (const key of ["a", "b", "c"]) expect(isWithin(ofKey(key), limits.perKey)).toBe(true);
-          // No capacity stays unused: at least one of the first waiters does not fit.
+          // No capacity stays unused: the first waiter of at least one key does not fit.
           const firsts = ["a", "b", "c"].flatMap(
-            (key) => waiting.find((one) => one.key === key) ?? [],
+            (key) => waiting.find((waiter) => waiter.key === key) ?? [],
           );
           if (firsts.length > 0) expect(firsts.every(fits)).toBe(false);
         };
@@ -184,21 +184,21 @@ describe("semaphore", () => {
             const release = semaphore.tryAcquire(key, amount);
             if (release) held.push({ key, amount, release });
           } else if (action === "acquire") {
-            const one = { key, amount, abort: new AbortController() };
-            waiting.push(one);
-            void semaphore.acquire(key, { amount, signal: one.abort.signal }).then(
+            const caller = { key, amount, abort: new AbortController() };
+            waiting.push(caller);
+            void semaphore.acquire(key, { amount, signal: caller.abort.signal }).then(
               (release) => {
                 // First in, first out within the key.
-                expect(waiting.find((other) => other.key === key)).toBe(one);
-                waiting.splice(waiting.indexOf(one), 1);
+                expect(waiting.find((waiter) => waiter.key === key)).toBe(caller);
+                waiting.splice(waiting.indexOf(caller), 1);
                 held.push({ key, amount, release });
               },
-              () => void waiting.splice(waiting.indexOf(one), 1),
+              () => void waiting.splice(waiting.indexOf(caller), 1),
             );
           } else if (action === "release") {
-            const [one] = held.splice(pick % (held.length || 1), 1);
-            one?.release();
-            one?.release();
+            const [permit] = held.splice(pick % (held.length || 1), 1);
+            permit?.release();
+            permit?.release();
           } else waiting[pick % (waiting.length || 1)]?.abort.abort();
           await settle();
           check();
@@ -219,22 +219,22 @@ describe("semaphore", () => {
         fc.array(fc.constantFrom("a", "b", "c", "d"), { minLength: 1, maxLength: 40 }),
         async (keys) => {
           const semaphore = createSemaphore({ limit: 1 });
-          const first = semaphore.tryAcquire("first");
+          const releaseFirst = semaphore.tryAcquire("first");
           const order: string[] = [];
-          const all = keys.map(async (key) => {
+          const acquired = keys.map(async (key) => {
             const release = await semaphore.acquire(key);
             order.push(key);
             release();
           });
-          first?.();
-          await Promise.all(all);
-          const left = Map.groupBy<string, string>(keys, (key) => key);
+          releaseFirst?.();
+          await Promise.all(acquired);
+          const remaining = Map.groupBy<string, string>(keys, (key) => key);
           for (let at = 0; at < order.length; ) {
-            const round = order.slice(at, at + left.size);
-            expect(new Set(round)).toEqual(new Set(left.keys()));
+            const round = order.slice(at, at + remaining.size);
+            expect(new Set(round)).toEqual(new Set(remaining.keys()));
             for (const key of round) {
-              left.get(key)?.pop();
-              if (left.get(key)?.length === 0) left.delete(key);
+              remaining.get(key)?.pop();
+              if (remaining.get(key)?.length === 0) remaining.delete(key);
             }
             at += round.length;
           }

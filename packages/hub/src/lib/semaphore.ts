@@ -6,6 +6,7 @@
  * one that waits for the same capacity. An amount above a limit is granted while nothing else is held.
  * A key with neither permits nor waiting callers uses no memory.
  */
+
 export interface SemaphoreOptions {
   limit?: number;
   perKey?: number;
@@ -35,8 +36,10 @@ interface Waiter {
 
 interface Entry {
   key: string;
+  /** The sum of the amounts of the key's permits. */
   held: number;
-  holders: number;
+  /** The number of the key's permits. An amount can be 0, so `held` does not show whether there are any. */
+  permits: number;
   queue: Set<Waiter>;
 }
 
@@ -46,41 +49,41 @@ export function createSemaphore({
   maxQueued = Number.POSITIVE_INFINITY,
 }: SemaphoreOptions): Semaphore {
   const entries = new Map<string, Entry>();
-  /** Keys whose first waiter fits `perKey` and waits for `limit` only, in round-robin order. */
+  /** The entries whose first waiter fits `perKey` and waits only for `limit`, in round-robin order. */
   const ready = new Set<Entry>();
-  let held = 0;
+  let totalHeld = 0;
 
   const fits = (used: number, amount: number, max: number) => used === 0 || used + amount <= max;
-  const first = ({ queue }: Entry): Waiter | undefined => queue.values().next().value;
+  const firstWaiter = ({ queue }: Entry): Waiter | undefined => queue.values().next().value;
 
   const entryOf = (key: string): Entry => {
     let entry = entries.get(key);
     if (!entry) {
-      entry = { key, held: 0, holders: 0, queue: new Set() };
+      entry = { key, held: 0, permits: 0, queue: new Set() };
       entries.set(key, entry);
     }
     return entry;
   };
 
-  /** Must follow every change of an entry. */
+  /** Call it after every change of an entry. It updates `ready`, and deletes an unused entry. */
   const update = (entry: Entry) => {
-    const next = first(entry);
+    const next = firstWaiter(entry);
     if (next && fits(entry.held, next.amount, perKey)) ready.add(entry);
     else ready.delete(entry);
-    if (!next && entry.holders === 0) entries.delete(entry.key);
+    if (!next && entry.permits === 0) entries.delete(entry.key);
   };
 
   const hold = (entry: Entry, amount: number): Release => {
     entry.held += amount;
-    entry.holders += 1;
-    held += amount;
-    let released = false;
+    entry.permits += 1;
+    totalHeld += amount;
+    let isReleased = false;
     return () => {
-      if (released) return;
-      released = true;
+      if (isReleased) return;
+      isReleased = true;
       entry.held -= amount;
-      entry.holders -= 1;
-      held -= amount;
+      entry.permits -= 1;
+      totalHeld -= amount;
       update(entry);
       grantReady();
     };
@@ -88,8 +91,8 @@ export function createSemaphore({
 
   const grantReady = () => {
     for (const entry of ready) {
-      const waiter = first(entry) as Waiter;
-      if (!fits(held, waiter.amount, limit)) return;
+      const waiter = firstWaiter(entry) as Waiter;
+      if (!fits(totalHeld, waiter.amount, limit)) return;
       entry.queue.delete(waiter);
       const release = hold(entry, waiter.amount);
       ready.delete(entry); // `update` adds it again, behind the other keys
@@ -104,7 +107,7 @@ export function createSemaphore({
       ready.size === 0 &&
       (entry?.queue.size ?? 0) === 0 &&
       fits(entry?.held ?? 0, amount, perKey) &&
-      fits(held, amount, limit);
+      fits(totalHeld, amount, limit);
     return isFree ? hold(entry ?? entryOf(key), amount) : undefined;
   };
 
@@ -121,7 +124,7 @@ export function createSemaphore({
       const entry = entryOf(key);
       const onAbort = () => {
         entry.queue.delete(waiter);
-        reject(signal?.reason); // before the callers behind it are granted
+        reject(signal?.reason); // before `grantReady` grants the callers behind it
         update(entry);
         grantReady();
       };

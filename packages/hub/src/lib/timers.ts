@@ -3,13 +3,13 @@ export interface Timers {
   /** Milliseconds since 1970. */
   now(): number;
   /**
-   * Milliseconds since an arbitrary time. It does not change when the clock of the machine is set, so
-   * it measures durations within a process. It may stop while the machine is suspended.
+   * Milliseconds since an arbitrary time. Setting the machine's clock does not change them, so they
+   * measure durations within a process. They may stop while the machine is suspended.
    */
   monotonic(): number;
   /**
-   * How often a loop looks for work of which it got no notice; by default 30 s. Infinite if no notice
-   * can be lost, since no other process uses the store.
+   * The interval at which a loop looks for work whose notice was lost; by default 30 s. It is infinite
+   * if no other process uses the store, because then no notice can be lost.
    */
   pollMs?: number;
   /** Runs `work` after the I/O that is pending now, for example with `setImmediate`. */

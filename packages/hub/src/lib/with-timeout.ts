@@ -1,6 +1,6 @@
 import type { Timers } from "./timers.ts";
 
-/** The result of `work`, or a rejection with `message` when it takes longer than `ms`. */
+/** Returns the result of `work`, or rejects with `message` after `ms`. It does not cancel the work. */
 export async function withTimeout<Result>(
   { after }: Pick<Timers, "after">,
   ms: number,

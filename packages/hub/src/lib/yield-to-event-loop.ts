@@ -1,18 +1,18 @@
 /**
- * On SQLite a read blocks the thread, and the promise of its result does not let other work run. Long
- * work with many reads therefore yields between them.
+ * On SQLite, a read blocks the thread, and awaiting its result does not yield to the event loop.
+ * Therefore work with many reads calls this function between them.
  */
 export const yieldToEventLoop = (): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, 0));
 
 const SLICE_MS = 10;
 
-/** Returns a function that yields if a time slice is over. */
+/** Returns a function that yields to the event loop if the current time slice is over. */
 export function createTimeSlice(): () => Promise<void> {
-  let since = performance.now();
+  let startedAt = performance.now();
   return async () => {
-    if (performance.now() - since < SLICE_MS) return;
+    if (performance.now() - startedAt < SLICE_MS) return;
     await yieldToEventLoop();
-    since = performance.now();
+    startedAt = performance.now();
   };
 }

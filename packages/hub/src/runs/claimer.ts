@@ -23,7 +23,7 @@ export function createClaimer(options: ClaimerOptions): ClaimLoop {
   const { store, worker, leaseMs, timers, slots, renewExpired, execute, onError } = options;
   return createClaimLoop<{ claimed: ClaimedRun; since: Instant }>({
     timers,
-    free: slots.free,
+    freeCapacity: slots.free,
     async claim(limit) {
       await renewExpired();
       const since = instant(timers);

@@ -62,7 +62,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
   });
   const heartbeat = createHeartbeat({
     ...claims,
-    held: executions.ids,
+    heldIds: executions.ids,
     async renew(runs) {
       for (const run of await leases.renew(runs)) executions.cancel(run);
     },

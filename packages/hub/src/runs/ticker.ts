@@ -36,7 +36,7 @@ export function createTicker(options: TickerOptions): Ticker {
   const plan = createPlan(options);
   const loop = createClaimLoop<undefined>({
     timers,
-    free: () => BATCH,
+    freeCapacity: () => BATCH,
     async claim(limit) {
       const now = timers.now();
       const fired = await store.fireSchedules(now, limit, plan(now));
