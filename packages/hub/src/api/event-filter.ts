@@ -1,7 +1,7 @@
 /** The filters of lists of events, as query parameters and as the selection of a bulk action. */
 import { z } from "zod";
 import { EVENT_OUTCOMES, type EventOutcome } from "../inbox/event-view.ts";
-import { type Inbox, MAX_PARTS } from "../inbox/inbox.ts";
+import { type Inbox, MAX_SCANS } from "../inbox/inbox.ts";
 import { RequestError } from "../lib/request-error.ts";
 
 const text = z.string().max(200, "must have at most 200 characters");
@@ -62,7 +62,7 @@ export function listFiltered(
       cursor,
       order,
       claimable,
-      maxParts: MAX_PARTS,
+      maxScans: MAX_SCANS,
     });
   for (const [name, value] of Object.entries({ order: order === "oldest", claimable }))
     if (value)

@@ -131,7 +131,7 @@ export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay"
             const { reopened, alreadyPending, unknown } = await inbox.reopen(tenant, ids);
             return { ids: reopened, unchanged: alreadyPending, unknown };
           }
-          const { marked, alreadyProcessed, unknown } = await inbox.markKnown(tenant, ids, note);
+          const { marked, alreadyProcessed, unknown } = await inbox.markInTenant(tenant, ids, note);
           return { ids: marked, unchanged: alreadyProcessed, unknown };
         }
       },

@@ -91,7 +91,7 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
       },
       async handle({ tenant, param }) {
         return {
-          json: await inbox.headers(await inbox.find([tenant], param("event"), "event_id")),
+          json: await inbox.getHeaders(await inbox.find([tenant], param("event"), "event_id")),
         };
       },
     }),

@@ -5,7 +5,7 @@ import { inboxTools } from "../mcp/inbox-tools.ts";
 import { MAX_TENANTS, tenantsError } from "../tenants/tokens.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 
-const seq = fc.nat(1_000_000_000);
+const anySeq = fc.nat(1_000_000_000);
 
 it("encodes the cursor of a single tenant as its seq", () => {
   expect(encodeCursor(new Map([["acme", 7]]), ["acme"])).toBe("7");
@@ -18,8 +18,8 @@ it("decodes a cursor to the same positions, for any tenant ids", () => {
     fc.property(
       fc.uniqueArray(
         fc.tuple(
-          fc.string({ minLength: 1 }).filter((t) => t.isWellFormed()),
-          seq,
+          fc.string({ minLength: 1 }).filter((tenant) => tenant.isWellFormed()),
+          anySeq,
         ),
         {
           selector: ([tenant]) => tenant,
@@ -49,22 +49,21 @@ it("decodes 0 as the beginning of all logs", () => {
 
 it("decodes a cursor of another database to infinite positions", () => {
   const [ours, theirs] = ["a".repeat(32), "b".repeat(32)];
-  const tenants = ["acme", "a@aaaaaaaa"];
-  for (const some of [tenants, ["acme"]]) {
-    const positions = new Map(some.map((tenant) => [tenant, 7]));
-    const cursor = encodeCursor(positions, some, ours);
-    expect(decodeCursor(cursor, some, ours)).toEqual(positions);
-    expect(decodeCursor(cursor, some)).toEqual(positions);
-    expect(decodeCursor(encodeCursor(positions, some), some, ours)).toEqual(positions);
-    expect([...(decodeCursor(cursor, some, theirs)?.values() ?? [])]).toEqual(
-      some.map(() => Number.POSITIVE_INFINITY),
+  for (const tenants of [["acme", "a@aaaaaaaa"], ["acme"]]) {
+    const positions = new Map(tenants.map((tenant) => [tenant, 7]));
+    const cursor = encodeCursor(positions, tenants, ours);
+    expect(decodeCursor(cursor, tenants, ours)).toEqual(positions);
+    expect(decodeCursor(cursor, tenants)).toEqual(positions);
+    expect(decodeCursor(encodeCursor(positions, tenants), tenants, ours)).toEqual(positions);
+    expect([...(decodeCursor(cursor, tenants, theirs)?.values() ?? [])]).toEqual(
+      tenants.map(() => Number.POSITIVE_INFINITY),
     );
   }
   for (const text of ["7@", "7@aaaaaaaa@aaaaaaaa", "@aaaaaaaa", "7@AAAAAAAA", "x@aaaaaaaa"])
     expect(decodeCursor(text, ["acme"], ours), text).toBeUndefined();
 });
 
-it("never throws for any text, and never returns other tenants", () => {
+it("decodes any text without throwing, and never returns a tenant that is not in the list", () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.string(), fc.stringMatching(/^(%?[0-9a-g]{0,3}:?\d?[,@]?)+$/)),
@@ -78,19 +77,22 @@ it("never throws for any text, and never returns other tenants", () => {
   expect(decodeCursor("stranger:5,acme:1", ["acme", "umbrella"])).toEqual(new Map([["acme", 1]]));
 });
 
-it("encodes cursors that fit every parameter, for any tenants that a token may have", () => {
-  const isAccepted = (cursor: string) => [
+it("encodes no cursor that is too long for a `cursor` parameter, for any tenants that a token may have", () => {
+  /** Whether each `cursor` parameter accepts the cursor: that of `events/poll`, and those of tools. */
+  const areAccepted = (cursor: string) => [
     pollParams.safeParse({ name: "github.issues", cursor }).success,
     ...inboxTools
       .map(({ listed }) => listed.inputSchema.properties as Record<string, { maxLength?: number }>)
       .flatMap((properties) => properties?.cursor ?? [])
       .map(({ maxLength = 0 }) => cursor.length <= maxLength),
   ];
-  const many = Array.from({ length: MAX_TENANTS }, (_, at) => `${at}`.padStart(20, "0"));
-  for (const tenants of [many, ["❤".repeat(440), "umbrella"]]) {
+  const manyTenants = Array.from({ length: MAX_TENANTS }, (_, index) =>
+    `${index}`.padStart(20, "0"),
+  );
+  for (const tenants of [manyTenants, ["❤".repeat(440), "umbrella"]]) {
     expect(tenantsError(tenants)).toBeUndefined();
     const positions = new Map(tenants.map((tenant) => [tenant, 10 ** 15 - 1]));
-    expect(isAccepted(encodeCursor(positions, tenants, "a".repeat(32)))).toEqual([
+    expect(areAccepted(encodeCursor(positions, tenants, "a".repeat(32)))).toEqual([
       true,
       true,
       true,

@@ -1,16 +1,18 @@
 /**
- * A position in the logs of several tenants: the last `seq` of each. Clients treat the text of a cursor
- * as opaque. For a single tenant it is the `seq` itself. An `@` and the id of the database can follow.
+ * A position in the logs of several tenants: for each tenant, the `seq` of the last event that was read.
+ *
+ * Clients get a cursor as text, which is opaque to them: for one tenant the `seq`, for several tenants
+ * `TENANT:SEQ,TENANT:SEQ`. An `@` and the id of the database can follow.
  */
 export type Cursor = ReadonlyMap<string, number>;
 
 /**
- * The maximum length of a cursor, which the limits on a token's tenants guarantee. Many proxies do not
- * accept longer header lines.
+ * The maximum length of a cursor, because many proxies reject longer header lines. The limits on the
+ * tenants of a token guarantee that no cursor is longer.
  */
 export const MAX_CURSOR = 8_000;
 
-/** Enough characters to distinguish two logs. */
+/** The first characters of the id: enough to distinguish two databases. */
 export const shortLogId = (id: string): string => id.slice(0, 8);
 
 export function encodeCursor(cursor: Cursor, tenants: readonly string[], logId?: string): string {
@@ -22,18 +24,18 @@ export function encodeCursor(cursor: Cursor, tenants: readonly string[], logId?:
 }
 
 /**
- * Undefined if the text is not a cursor. `0` is the beginning of all logs. A tenant that the cursor
- * does not name has no position: a list then returns its whole log, a stream only new events. A
- * cursor of another database (`logId`) has infinite positions.
+ * Returns undefined if the text is not a cursor. `0` is the beginning of all logs. A tenant that the
+ * cursor does not name has no position: a list then returns its whole log, and a stream only new events.
+ * If the cursor belongs to a database other than `logId`, all positions are infinite.
  */
 export function decodeCursor(
   text: string,
   tenants: readonly string[],
   logId?: string,
 ): Cursor | undefined {
-  const [, positions = text, log] = /^([^@]*)@([0-9a-f]{8})$/.exec(text) ?? [];
+  const [, positions = text, cursorLogId] = /^([^@]*)@([0-9a-f]{8})$/.exec(text) ?? [];
   const cursor = decodePositions(positions, tenants);
-  if (!cursor || !log || !logId || log === shortLogId(logId)) return cursor;
+  if (!cursor || !cursorLogId || !logId || cursorLogId === shortLogId(logId)) return cursor;
   return new Map([...cursor.keys()].map((tenant) => [tenant, Number.POSITIVE_INFINITY]));
 }
 
@@ -46,16 +48,16 @@ function decodePositions(text: string, tenants: readonly string[]): Cursor | und
       : undefined;
   }
   const cursor = new Map<string, number>();
-  for (const part of text.split(",")) {
-    const [, name, seq] = /^([^:,@]+):(\d{1,15})$/.exec(part) ?? [];
-    const tenant = name === undefined ? undefined : decodeName(name);
+  for (const position of text.split(",")) {
+    const [, encodedTenant, seq] = /^([^:,@]+):(\d{1,15})$/.exec(position) ?? [];
+    const tenant = encodedTenant === undefined ? undefined : decodeTenant(encodedTenant);
     if (tenant === undefined) return undefined;
     if (tenants.includes(tenant)) cursor.set(tenant, Number(seq));
   }
   return cursor;
 }
 
-function decodeName(text: string): string | undefined {
+function decodeTenant(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -1,15 +1,15 @@
-/** The views of event-view.ts as schemas, for the descriptions of tools and routes. */
+/** The schemas of the views in event-view.ts, for the descriptions of tools and routes. */
 import { REASONS } from "@signalbox/rules/match/match-trigger.ts";
 import { z } from "zod";
 import { EVENT_OUTCOMES } from "./event-view.ts";
 
 const text = z.string().nullable();
-const at = z.iso.datetime();
+const time = z.iso.datetime();
 
-/** Absent from events that are not about a check or a workflow. */
-const ofCheck = text.optional();
+/** A field that is absent unless the event is about a check or a workflow. */
+const checkField = text.optional();
 
-/** The summary of a payload; null if the payload does not have the field. */
+/** The summary of a payload. A field is null if the payload does not have it. */
 export const summaryFields = {
   action: text,
   repo: text,
@@ -17,18 +17,20 @@ export const summaryFields = {
   number: z.number().nullable(),
   title: text,
   url: text.describe("A page for people"),
-  conclusion: ofCheck.describe("The result of a check or a workflow; null until it has completed"),
-  head_branch: ofCheck.describe("The branch that a check or a workflow ran on"),
-  head_sha: ofCheck.describe("The commit that a check or a workflow ran on"),
+  conclusion: checkField.describe(
+    "The result of a check or a workflow; null until it has completed",
+  ),
+  head_branch: checkField.describe("The branch that a check or a workflow ran on"),
+  head_sha: checkField.describe("The commit that a check or a workflow ran on"),
 };
 
 const stateFields = {
   id: z.string(),
   type: z.string(),
-  received_at: at,
+  received_at: time,
   processed: z.boolean(),
   trigger_status: text,
-  last_triggered_at: at.nullable(),
+  last_triggered_at: time.nullable(),
 };
 
 const originFields = {
@@ -43,15 +45,17 @@ const claimFields = {
     .enum(EVENT_OUTCOMES)
     .describe("The state of the runs that the event started; `unmatched` if it started none."),
   claimed_by: text,
-  claimed_until: at
+  claimed_until: time
     .nullable()
-    .describe("When the claim ends. Without `claimed_by`: when the event can be claimed again."),
+    .describe("When the claim ends. If `claimed_by` is null: when the event can be claimed again."),
 };
 
 /** An event in a list of the API. */
 export const itemSchema = summarySchema.extend({
   ...claimFields,
-  source_id: z.string().describe("The id of the endpoint, connection or flow that it came from."),
+  source_id: z
+    .string()
+    .describe("The id of the endpoint, connection or flow that the event came from."),
   size: z.int().describe("The size of the payload in bytes."),
 });
 
@@ -61,26 +65,26 @@ export const eventSchema = z.object({
   ...originFields,
   external_id: text,
   ...claimFields,
-  attempts: z.int().describe("How often a worker has claimed the event by its id."),
-  processed_at: at.nullable(),
+  attempts: z.int().describe("How many times workers have claimed the event by its id."),
+  processed_at: time.nullable(),
   note: text,
 });
 
-/** The pending events of an inbox. */
 /** An event with a part of its payload. */
 export const partSchema = eventSchema.extend({
   truncated: z
     .boolean()
     .optional()
-    .describe("Whether payload is a slice of the payload's JSON, as text"),
-  payload_bytes: z.int().optional().describe("The bytes of the whole JSON, if truncated"),
+    .describe("Whether `payload` is not the value, but a slice of its JSON text"),
+  payload_bytes: z.int().optional().describe("The size of the whole JSON in bytes, if truncated"),
   next_offset: z
     .int()
     .nullable()
     .optional()
-    .describe("The offset of the next part; null after the last"),
+    .describe("The offset of the next slice; null after the last slice"),
 });
 
+/** The number of pending events in an inbox, in total and by type. */
 export const statusSchema = z.object({
   pending_count: z.number(),
   latest_received_at: z.string().nullable(),
@@ -99,7 +103,7 @@ export const reasonSchema = z.object({
   message: z.string(),
 });
 
-/** A trigger that was considered for an event. */
+/** A trigger that was compared with an event, and the verdict. */
 export const explainedSchema = z.object({
   trigger: z.string(),
   flow_id: z.string(),

@@ -33,6 +33,7 @@ const event: EventRow = {
   url: null,
   check_result: null,
 };
+
 it("serializes an event with the JSON of its payload", () => {
   fc.assert(
     fc.property(fc.json(), (json) => {

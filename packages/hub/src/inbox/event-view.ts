@@ -6,7 +6,7 @@ import type { CheckResult, EventRow, PendingStatus } from "../store/store.ts";
 const iso = (ms: number) => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
 
-/** The fields of `CheckResult` are present only if the event is about a check or a workflow. */
+/** It has the fields of `CheckResult` only if the event is about a check or a workflow. */
 export interface SummaryView extends Partial<CheckResult> {
   id: string;
   type: string;
@@ -54,7 +54,7 @@ export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
 export const outcomeOf = ({ trigger_status }: Pick<EventRow, "trigger_status">): EventOutcome =>
   trigger_status ?? "unmatched";
 
-/** A summary with the state of the event, for lists that people work with. */
+/** A summary with the state of the event, for the lists of the web UI. */
 export type ItemView = SummaryView &
   Pick<EventView, "outcome" | "claimed_by" | "claimed_until"> &
   Pick<EventRow, "source_id" | "size">;
@@ -68,7 +68,7 @@ export const itemView = (event: EventRow): ItemView => ({
   size: event.size,
 });
 
-/** Such as `github.issues opened`; Stripe's types contain the action already. */
+/** Returns, for example, `github.issues opened`. Types of Stripe already contain the action. */
 export const eventName = ({
   source,
   type,
@@ -114,7 +114,7 @@ export const eventView = (event: EventRow, payload: Json): EventView => ({
   note: event.note,
 });
 
-/** An event with the fields of its summary, as a worker gets it. */
+/** The event that a worker has claimed, with the fields of its summary. */
 export type ClaimedView = EventView & SummaryView;
 
 export const claimedView = (event: EventRow, payload: Json): ClaimedView => ({
@@ -125,16 +125,16 @@ export const claimedView = (event: EventRow, payload: Json): ClaimedView => ({
 /** JSON as text or, if it is large, as bytes. */
 export type JsonBody = string | Uint8Array<ArrayBuffer>;
 
-/** Serializes an event with the JSON of its payload, which is copied: stringifying it would be slow. */
+/** Serializes `view`, but copies the JSON of its payload from `payload`: to stringify it would be slow. */
 export function serializeEvent(view: EventView, payload: string | Uint8Array): JsonBody {
-  const { id, type, payload: _, ...rest } = view;
-  const first = `${JSON.stringify({ id, type }).slice(0, -1)},"payload":`;
-  const last = `,${JSON.stringify(rest).slice(1)}`;
-  return joinJson([first, payload, last]);
+  const { id, type, payload: _, ...fieldsAfterPayload } = view;
+  const start = `${JSON.stringify({ id, type }).slice(0, -1)},"payload":`;
+  const end = `,${JSON.stringify(fieldsAfterPayload).slice(1)}`;
+  return joinJson([start, payload, end]);
 }
 
 export const serializeEvents = (events: readonly JsonBody[]): JsonBody =>
-  joinJson(["[", ...events.flatMap((event, at) => (at === 0 ? [event] : [",", event])), "]"]);
+  joinJson(["[", ...events.flatMap((event, index) => (index === 0 ? [event] : [",", event])), "]"]);
 
 const joinJson = (parts: readonly (string | Uint8Array)[]): JsonBody =>
   parts.every((part) => typeof part === "string")

@@ -6,7 +6,8 @@ import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
 import type { Store } from "../store/store.ts";
 import { createInbox } from "./inbox.ts";
 
-async function setup(counts: Record<string, number>, random = Math.random) {
+/** Stores this number of events for each tenant. Returns a function that claims events, and returns their tenants. */
+async function setUpClaims(counts: Record<string, number>, random = Math.random) {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   for (const [tenant, count] of Object.entries(counts))
@@ -18,23 +19,23 @@ async function setup(counts: Record<string, number>, random = Math.random) {
   };
 }
 
-it("claims an equal share of each tenant, and more if a tenant has fewer events", async () => {
-  const claim = await setup({ acme: 100, umbrella: 2, idle: 0 });
+it("claims an equal share of each tenant, and more of the others if a tenant has fewer events", async () => {
+  const claim = await setUpClaims({ acme: 100, umbrella: 2, idle: 0 });
   expect((await claim(10)).sort()).toEqual([...Array(8).fill("acme"), "umbrella", "umbrella"]);
 });
 
 it("starts each claim with a random tenant", async () => {
-  let at = 0;
-  const claim = await setup({ acme: 100, umbrella: 100, idle: 0 }, () => at);
+  let random = 0;
+  const claim = await setUpClaims({ acme: 100, umbrella: 100, idle: 0 }, () => random);
   expect(await claim(1)).toEqual(["acme"]);
-  at = 0.5;
+  random = 0.5;
   expect(await claim(1)).toEqual(["umbrella"]);
-  at = 0.999;
+  random = 0.999;
   expect(await claim(1)).toEqual(["acme"]);
 });
 
 it("claims all pending events if there are fewer than the limit", async () => {
-  const claim = await setup({ acme: 3, umbrella: 5, idle: 0 });
+  const claim = await setUpClaims({ acme: 3, umbrella: 5, idle: 0 });
   expect(await claim(100)).toHaveLength(8);
   expect(await claim(100)).toHaveLength(0);
 });
@@ -42,9 +43,12 @@ it("claims all pending events if there are fewer than the limit", async () => {
 it("returns the claimed events of all tenants in the order of arrival", async () => {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
-  const events = sampleEvents(6).map((event, at) => ({ ...event, received_at: 1_000 + at }));
-  for (const [at, event] of events.entries())
-    await store.appendEvents([appendRequest([event], at % 2 === 0 ? "acme" : "umbrella")], null);
+  const events = sampleEvents(6).map((event, index) => ({
+    ...event,
+    received_at: 1_000 + index,
+  }));
+  for (const [index, event] of events.entries())
+    await store.appendEvents([appendRequest([event], index % 2 === 0 ? "acme" : "umbrella")], null);
   const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
   const claimed = await inbox.claim(["acme", "umbrella"], "ada", { limit: 6, leaseMs: 60_000 });
   expect(claimed.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
@@ -68,36 +72,38 @@ it("reserves bytes before it returns summaries", async () => {
 it("fills a page with matching events that are far apart in the log", async () => {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
-  const events = sampleEvents(10_600).map((event, at) => ({
+  const events = sampleEvents(10_600).map((event, index) => ({
     ...event,
     body: new Uint8Array(0),
-    repo: at % 5_000 === 0 ? "acme/rare" : "acme/web",
+    repo: index % 5_000 === 0 ? "acme/rare" : "acme/web",
   }));
-  for (let at = 0; at < events.length; at += 1_060)
-    await store.appendEvents([appendRequest(events.slice(at, at + 1_060), "acme")], null);
+  for (let start = 0; start < events.length; start += 1_060)
+    await store.appendEvents([appendRequest(events.slice(start, start + 1_060), "acme")], null);
   const inbox = createInbox({ store, now: Date.now, evaluate: testEvaluate });
   const list = async (limit: number, cursor?: string) => {
-    const wanted = { limit, cursor, repo: "acme/rare", pending: true };
-    const page = await inbox.listSummaries(["acme"], wanted);
+    const filter = { limit, cursor, repo: "acme/rare", pending: true };
+    const page = await inbox.listSummaries(["acme"], filter);
     return { ids: page.events.map(({ id }) => id), next: page.next_cursor };
   };
-  const rare = [10_000, 5_000, 0].map((at) => events[at]?.id);
+  const rare = [10_000, 5_000, 0].map((index) => events[index]?.id);
   expect(await list(5)).toEqual({ ids: rare, next: null });
   const { ids, next } = await list(2);
   expect(ids).toEqual(rare.slice(0, 2));
   expect(await list(2, next ?? "")).toEqual({ ids: rare.slice(2), next: null });
 
-  const part = { limit: 5, repo: "acme/none", maxParts: 2 };
-  const empty = await inbox.list(["acme"], part);
-  expect(empty).toEqual({ events: [], next_cursor: String(events.length - 10_000 + 1) });
-  const rest = await inbox.list(["acme"], { ...part, cursor: empty.next_cursor ?? "" });
-  expect(rest).toEqual({ events: [], next_cursor: null });
+  // Each of the two scans reads 5,000 events.
+  const filter = { limit: 5, repo: "acme/none", maxScans: 2 };
+  const firstPage = await inbox.list(["acme"], filter);
+  expect(firstPage).toEqual({ events: [], next_cursor: String(events.length - 10_000 + 1) });
+  const cursor = firstPage.next_cursor ?? "";
+  const secondPage = await inbox.list(["acme"], { ...filter, cursor });
+  expect(secondPage).toEqual({ events: [], next_cursor: null });
 });
 
-it("counts the pending events of all tenants, for the most frequent types", async () => {
+it("counts the pending events of all tenants in total, and by type for the 1,000 most frequent types", async () => {
   const typesOf = (tenant: string) =>
     Object.fromEntries(
-      Array.from({ length: 1_000 }, (_, nth) => [`${tenant} ${nth}`, nth === 999 ? 7 : 1]),
+      Array.from({ length: 1_000 }, (_, index) => [`${tenant} ${index}`, index === 999 ? 7 : 1]),
     );
   const store = {
     pendingStatus: async (tenant: string) => ({

@@ -1,7 +1,7 @@
 /**
- * The inbox of all tenants that a caller can access. Reads query all of them and merge the results by
- * time; writes go to the tenant of the event. Invalid requests throw a `RequestError`, which HTTP
- * and MCP report. The returned views are defined in event-view.ts.
+ * The inbox of all tenants that a caller can access. Reads query all of these tenants and merge the
+ * results by time; writes change the tenant of the event. Invalid requests throw a `RequestError`, which
+ * the API and the MCP servers return to the client. The returned views are defined in event-view.ts.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
@@ -28,11 +28,11 @@ import { createLargeReads } from "./large-reads.ts";
 import { createPayloadReader } from "./payload-reader.ts";
 import type { ReserveBytes } from "./response-budget.ts";
 
-/** The parts of the log that one request reads to find events; see `searchEvents`. */
-export const MAX_PARTS = 10;
-/** The payloads of one page of whole events. A page has at least one event, whatever its size. */
+/** The maximum number of queries for one page of a search. Each query scans a part of the log. */
+export const MAX_SCANS = 10;
+/** The maximum size of the payloads in one page of whole events. A page has at least one event of any size. */
 const PAGE_BYTES = 8 * 1024 * 1024;
-/** The payload in a part of an event, and the payloads of one page of parts. */
+/** The maximum size of the payload in an `EventPart`, and of all payloads in one page of `EventPart`s. */
 export const MAX_PART_BYTES = LARGE_BYTES;
 
 export interface ListOptions {
@@ -44,10 +44,10 @@ export interface ListOptions {
   source?: string | undefined;
   sender?: string | undefined;
   pending?: boolean | undefined;
-  /** Only events that can be claimed now. */
+  /** Returns only events that can be claimed now. */
   claimable?: boolean | undefined;
-  /** The parts of the log that are read, if a filter has no index. By default, all. */
-  maxParts?: number | undefined;
+  /** The maximum number of queries, if a filter has no index. By default, the whole log is scanned. */
+  maxScans?: number | undefined;
 }
 
 export interface SearchOptions {
@@ -68,11 +68,11 @@ export interface EventPage<Item> {
   next_cursor: string | null;
 }
 
-/** An event whose payload may be a part, or a slice of its JSON. */
+/** An event whose payload may be one of its values (at `path`), or a slice of its JSON. */
 export type EventPart = EventView & PayloadPart;
 
-/** An event and its JSON text. */
-export interface FoundEvent {
+/** An event part, and its JSON text. */
+export interface SerializedPart {
   event: EventPart;
   json: string;
 }
@@ -80,14 +80,14 @@ export interface FoundEvent {
 export interface PartOptions {
   path?: string | undefined;
   offset?: number | undefined;
-  /** At most, and by default, `MAX_PART_BYTES`. */
+  /** Default and maximum: `MAX_PART_BYTES`. */
   maxBytes?: number | undefined;
 }
 
 export interface InboxOptions {
   store: Store;
   now: () => number;
-  /** Reads parts of large payloads. */
+  /** Reads values of large payloads. */
   evaluate: Evaluate;
   /** Like `Math.random`. */
   random?: () => number;
@@ -99,59 +99,63 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
   const largeReads = createLargeReads();
   const payloads = createPayloadReader({ store, evaluate, largeReads });
 
-  /** Merges the logs of several tenants: reads a whole page of each, and returns the first events. */
-  async function merge(
+  /**
+   * Merges the logs of several tenants: reads a whole page of each log, and returns the first events of
+   * all pages, up to `limit` and `maxBytes`.
+   */
+  async function mergeLogs(
     tenants: readonly string[],
     cursor: string | undefined,
     limit: number,
-    newestFirst: boolean,
+    isNewestFirst: boolean,
     readPage: (tenant: string, seq: number | undefined) => Promise<Page<EventRow>>,
     maxBytes = Number.POSITIVE_INFINITY,
   ): Promise<EventPage<EventRow>> {
-    const from = cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants);
-    if (!from) throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
+    const start = cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants);
+    if (!start) throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
     const pages = await Promise.all(
-      tenants.map(async (tenant) => ({ tenant, page: await readPage(tenant, from.get(tenant)) })),
+      tenants.map(async (tenant) => ({ tenant, page: await readPage(tenant, start.get(tenant)) })),
     );
-    const direction = newestFirst ? -1 : 1;
+    const direction = isNewestFirst ? -1 : 1;
     const sorted = pages
       .flatMap(({ page }) => page.items)
       .sort((a, b) => direction * oldestFirst(a, b))
       .slice(0, limit);
     let bytes = 0;
-    const overflow = sorted.findIndex(({ size }, at) => {
+    const overflowIndex = sorted.findIndex(({ size }, index) => {
       bytes += size;
-      return at > 0 && bytes > maxBytes;
+      return index > 0 && bytes > maxBytes;
     });
-    const events = overflow === -1 ? sorted : sorted.slice(0, overflow);
-    const reached = new Map(from);
+    const events = overflowIndex === -1 ? sorted : sorted.slice(0, overflowIndex);
+    const next = new Map(start);
+    let hasMore = false;
     for (const { tenant, page } of pages) {
-      const taken = events.filter((event) => event.tenant === tenant);
-      const whole = taken.length === page.items.length;
-      const last = whole ? (page.next ?? taken.at(-1)?.seq) : taken.at(-1)?.seq;
-      if (last !== undefined) reached.set(tenant, last);
+      const returned = events.filter((event) => event.tenant === tenant);
+      const isWholePage = returned.length === page.items.length;
+      // The position after a whole page is `page.next`: the query may have scanned further events.
+      const seq = (isWholePage ? page.next : null) ?? returned.at(-1)?.seq;
+      if (seq !== undefined) next.set(tenant, seq);
+      if (page.next !== null || !isWholePage) hasMore = true;
     }
-    const more = pages.some(
-      ({ tenant, page }) =>
-        page.next !== null ||
-        page.items.length > events.filter((event) => event.tenant === tenant).length,
-    );
-    return { events, next_cursor: more ? encodeCursor(reached, tenants) : null };
+    return { events, next_cursor: hasMore ? encodeCursor(next, tenants) : null };
   }
 
   async function find(tenants: readonly string[], id: string, field: string): Promise<EventRow> {
     if (!isId(id)) throw new RequestError("invalid", field, "is not the id of an event (a UUID)");
-    const found = await Promise.all(tenants.map((tenant) => store.getEvent(tenant, id)));
-    const event = found.find((one) => one !== undefined);
+    const results = await Promise.all(tenants.map((tenant) => store.getEvent(tenant, id)));
+    const event = results.find((result) => result !== undefined);
     if (!event) throw notFound(id, field);
     return event;
   }
 
-  /** Reads further parts of the log until the page is full: a filter may match few events. */
-  async function fullPage(query: EventQuery, maxParts: number): Promise<Page<EventRow>> {
+  /**
+   * Fills a page. One query may find too few events: it scans only a part of the log if a filter has no
+   * index.
+   */
+  async function readFullPage(query: EventQuery, maxScans: number): Promise<Page<EventRow>> {
     const page = await store.listEvents(query);
     const { items } = page;
-    for (let parts = 1; parts < maxParts; parts += 1) {
+    for (let scans = 1; scans < maxScans; scans += 1) {
       if (page.next === null || items.length >= query.limit) break;
       await yieldToEventLoop();
       const limit = query.limit - items.length;
@@ -168,29 +172,29 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       cursor,
       order = "newest",
       claimable,
-      maxParts = Number.POSITIVE_INFINITY,
+      maxScans = Number.POSITIVE_INFINITY,
       ...filter
     } = options;
     const claimableAt = claimable ? now() : undefined;
-    return merge(
+    return mergeLogs(
       tenants,
       cursor,
       limit,
       order === "newest",
       (tenant, seq) =>
-        fullPage({ tenant, limit, order, cursor: seq, claimableAt, ...filter }, maxParts),
+        readFullPage({ tenant, limit, order, cursor: seq, claimableAt, ...filter }, maxScans),
       maxBytes,
     );
   };
 
-  const wholeEvent = async (event: EventRow): Promise<JsonBody> =>
+  const serializeWhole = async (event: EventRow): Promise<JsonBody> =>
     serializeEvent(eventView(event, null), await payloads.json(event));
 
-  const partOf = async (
+  const readPart = async (
     event: EventRow,
     { path, offset = 0, maxBytes = MAX_PART_BYTES }: PartOptions,
     fields: EventView = eventView(event, null),
-  ): Promise<FoundEvent> => {
+  ): Promise<SerializedPart> => {
     const limit = Math.min(maxBytes, MAX_PART_BYTES);
     const { json, ...part } = await payloads.part(event, { path, offset, maxBytes: limit });
     const view = { ...fields, ...part };
@@ -198,24 +202,25 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
   };
 
   const search = (tenants: readonly string[], { cursor, ...query }: SearchOptions) =>
-    merge(tenants, cursor, query.limit, true, (tenant, seq) =>
+    mergeLogs(tenants, cursor, query.limit, true, (tenant, seq) =>
       store.searchEvents({ tenant, cursor: seq, ...query }),
     );
 
   return {
     async status(tenants: readonly string[]): Promise<StatusView> {
-      const all = await Promise.all(tenants.map((tenant) => store.pendingStatus(tenant)));
+      const statuses = await Promise.all(tenants.map((tenant) => store.pendingStatus(tenant)));
       const types = new Map<string, number>(); // a Map, since senders can invent types such as `__proto__`
-      let count = 0;
+      let total = 0;
       let latest: number | null = null;
-      for (const one of all) {
-        count += one.pending_count;
-        if (one.latest_received_at !== null) latest = Math.max(latest ?? 0, one.latest_received_at);
-        for (const [type, number] of Object.entries(one.types))
-          types.set(type, (types.get(type) ?? 0) + number);
+      for (const status of statuses) {
+        total += status.pending_count;
+        const { latest_received_at } = status;
+        if (latest_received_at !== null) latest = Math.max(latest ?? 0, latest_received_at);
+        for (const [type, count] of Object.entries(status.types))
+          types.set(type, (types.get(type) ?? 0) + count);
       }
       return statusView({
-        pending_count: count,
+        pending_count: total,
         latest_received_at: latest,
         types: Object.fromEntries(mostFrequent(types)),
       });
@@ -229,7 +234,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       return summariesOf(await list(tenants, options), reserveBytes);
     },
 
-    /** An array of whole events. */
+    /** Returns the JSON of an array of whole events. */
     async listEvents(
       tenants: readonly string[],
       options: ListOptions,
@@ -237,10 +242,10 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     ): Promise<{ json: JsonBody; next_cursor: string | null }> {
       const { events, next_cursor } = await list(tenants, options, PAGE_BYTES);
       await reserveBytes?.(sizeOf(events));
-      return { json: serializeEvents(await Promise.all(events.map(wholeEvent))), next_cursor };
+      return { json: serializeEvents(await Promise.all(events.map(serializeWhole))), next_cursor };
     },
 
-    /** For agents: a small page, in which a larger payload is truncated. */
+    /** For agents: returns a page whose payloads fit `MAX_PART_BYTES`. If it has one event, the payload may be truncated. */
     async listParts(
       tenants: readonly string[],
       options: ListOptions,
@@ -248,7 +253,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     ): Promise<EventPage<EventPart>> {
       const { events, next_cursor } = await list(tenants, options, MAX_PART_BYTES);
       await reserveBytes?.(sizeOf(events));
-      const parts = await Promise.all(events.map((event) => partOf(event, {})));
+      const parts = await Promise.all(events.map((event) => readPart(event, {})));
       return { events: parts.map(({ event }) => event), next_cursor };
     },
 
@@ -262,13 +267,13 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
 
     list,
 
-    /** Like `search`, but reads further parts of the log while it has found nothing. */
+    /** Like `search`, but scans further parts of the log until it finds an event, at most `MAX_SCANS`. */
     async searchFurther(
       tenants: readonly string[],
       options: SearchOptions,
     ): Promise<EventPage<EventRow>> {
       let page = await search(tenants, options);
-      for (let parts = 1; parts < MAX_PARTS && page.next_cursor !== null; parts += 1) {
+      for (let scans = 1; scans < MAX_SCANS && page.next_cursor !== null; scans += 1) {
         if (page.events.length > 0) break;
         await yieldToEventLoop();
         page = await search(tenants, { ...options, cursor: page.next_cursor });
@@ -276,7 +281,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       return page;
     },
 
-    /** The whole event, as JSON. */
+    /** Returns the JSON of the whole event. */
     async get(
       tenants: readonly string[],
       id: string,
@@ -285,10 +290,10 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     ): Promise<JsonBody> {
       const event = await find(tenants, id, field);
       await reserveBytes?.(event.size);
-      return wholeEvent(event);
+      return serializeWhole(event);
     },
 
-    /** For pages: the whole event, or a part of it, with the fields of an item in a list. */
+    /** For the web UI: returns the whole event, or a part of it, with the fields of an item in a list. */
     async getItem(
       tenants: readonly string[],
       id: string,
@@ -301,47 +306,47 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       const { path, offset, maxBytes = event.size } = options;
       const isWhole = path === undefined && offset === undefined && event.size <= maxBytes;
       if (isWhole) return serializeEvent(fields, await payloads.json(event));
-      return (await partOf(event, options, fields)).json;
+      return (await readPart(event, options, fields)).json;
     },
 
-    /** For agents: the event with a part of its payload. */
+    /** For agents: returns the event with a part of its payload. */
     async getPart(
       tenants: readonly string[],
       id: string,
       options: PartOptions,
       reserveBytes?: ReserveBytes,
-    ): Promise<FoundEvent> {
+    ): Promise<SerializedPart> {
       const event = await find(tenants, id, "event_id");
       await reserveBytes?.(event.size);
-      return partOf(event, options);
+      return readPart(event, options);
     },
 
-    /** Throws if an id is unknown; then no event is marked. */
+    /** Throws if an id is unknown. In that case, no event is marked. */
     async markProcessed(
       tenants: readonly string[],
       ids: readonly string[],
       note: string | null,
     ): Promise<{ marked: string[]; alreadyProcessed: string[] }> {
-      const owners = await Promise.all(ids.map((id) => find(tenants, id, "event_id")));
+      const events = await Promise.all(ids.map((id) => find(tenants, id, "event_id")));
       const marked: string[] = [];
       const alreadyProcessed: string[] = [];
-      for (const [tenant, events] of Map.groupBy(owners, (event) => event.tenant)) {
-        const own = [...new Set(events.map((event) => event.id))];
-        const done = await store.markProcessed(tenant, own, now(), note);
-        marked.push(...done.marked);
-        alreadyProcessed.push(...done.alreadyProcessed);
+      for (const [tenant, tenantEvents] of Map.groupBy(events, (event) => event.tenant)) {
+        const tenantIds = [...new Set(tenantEvents.map((event) => event.id))];
+        const result = await store.markProcessed(tenant, tenantIds, now(), note);
+        marked.push(...result.marked);
+        alreadyProcessed.push(...result.alreadyProcessed);
       }
       return { marked, alreadyProcessed };
     },
 
-    /** Like `markProcessed`, but reports unknown ids. */
-    markKnown: (tenant: string, ids: readonly string[], note: string | null) =>
+    /** Like `markProcessed`, but for one tenant, and it returns unknown ids instead of throwing. */
+    markInTenant: (tenant: string, ids: readonly string[], note: string | null) =>
       store.markProcessed(tenant, [...ids], now(), note),
 
     /** Makes processed events pending again. */
     reopen: (tenant: string, ids: readonly string[]) => store.reopenEvents(tenant, ids),
 
-    /** Claims an equal share of each tenant, so that a large backlog does not block the others. */
+    /** Claims an equal share of each tenant, so that the backlog of one does not delay the others. */
     async claim(
       tenants: readonly string[],
       by: string,
@@ -349,21 +354,21 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     ): Promise<EventRow[]> {
       const claimed: EventRow[] = [];
       const at = now();
-      // Starts with a random tenant: otherwise single claims would always serve the first one.
+      // Starts with a random tenant: otherwise claims with a limit of 1 would only serve the first tenant.
       const start = Math.floor(random() * tenants.length);
       let remaining = [...tenants.slice(start), ...tenants.slice(0, start)];
       while (remaining.length > 0 && claimed.length < limit) {
         const share = Math.ceil((limit - claimed.length) / remaining.length);
-        const more: string[] = [];
+        const withMoreEvents: string[] = [];
         for (const tenant of remaining) {
           const max = Math.min(share, limit - claimed.length);
           if (max === 0) break;
           const until = at + leaseMs;
-          const own = await store.claimEvents({ tenant, by, limit: max, now: at, until, type });
-          claimed.push(...own);
-          if (own.length === max) more.push(tenant);
+          const events = await store.claimEvents({ tenant, by, limit: max, now: at, until, type });
+          claimed.push(...events);
+          if (events.length === max) withMoreEvents.push(tenant);
         }
-        remaining = more;
+        remaining = withMoreEvents;
       }
       return claimed.sort(oldestFirst);
     },
@@ -385,7 +390,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       const result = await store.claimEvent({ tenant, id, by, now: at, until: at + leaseMs });
       if (!result) throw notFound(id);
       const { applied, event } = result;
-      if (!applied) throw new RequestError("changed", "event_id", whyNotClaimable(event));
+      if (!applied) throw new RequestError("changed", "event_id", claimErrorOf(event));
       if (!payload) {
         const { payload: _, ...view } = claimedView(event, null);
         return JSON.stringify(view);
@@ -393,7 +398,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       return serializeEvent(claimedView(event, null), await payloads.json(event));
     },
 
-    /** Marks an event that `by` has claimed. Returns whether it was already processed. */
+    /** Marks an event that `by` has claimed as processed. `already`: it was processed before. */
     async markClaimed(
       tenants: readonly string[],
       by: string,
@@ -405,7 +410,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
       if (!result) throw notFound(id);
       const { applied, event } = result;
       if (!applied && !event.processed)
-        throw new RequestError("changed", "event_id", notClaimed(by));
+        throw new RequestError("changed", "event_id", notClaimedBy(by));
       return { already: !applied };
     },
 
@@ -424,7 +429,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
         throw new RequestError(
           "changed",
           "event_id",
-          event.processed ? "is already processed" : notClaimed(by),
+          event.processed ? "is already processed" : notClaimedBy(by),
         );
     },
 
@@ -433,8 +438,9 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
     openPayload: payloads.open,
     largeReads,
 
-    async headers(event: EventRow) {
+    async getHeaders(event: EventRow) {
       const { tenant, seq, size } = event;
+      // An empty slice has the headers. A compressed payload cannot be sliced.
       const stored =
         (await store.slicePayload(tenant, seq, 0, 0)) ??
         (await largeReads(event, () => store.getPayload(tenant, seq)));
@@ -444,7 +450,7 @@ export function createInbox({ store, now, evaluate, random = Math.random }: Inbo
   };
 }
 
-/** Of each tenant, the store returns as many. */
+/** The store returns at most the same number for each tenant. */
 const MAX_STATUS_TYPES = 1_000;
 
 const mostFrequent = (types: ReadonlyMap<string, number>): Iterable<[string, number]> =>
@@ -455,14 +461,14 @@ const mostFrequent = (types: ReadonlyMap<string, number>): Iterable<[string, num
 const sizeOf = (events: readonly EventRow[]): number =>
   events.reduce((sum, { size }) => sum + size, 0);
 
-/** The owner of a claim is `TOKEN` or `TOKEN/WORKER`. */
-const notClaimed = (by: string) =>
+/** `by` is the owner of a claim: `TOKEN` or `TOKEN/WORKER`. */
+const notClaimedBy = (by: string) =>
   `is not claimed by this ${by.includes("/") ? "worker" : "token"}`;
 
 const notFound = (id: string, field = "event_id") =>
   new RequestError("not_found", field, `there is no event ${id}`);
 
-function whyNotClaimable({ processed, claimed_by, claimed_until }: EventRow): string {
+function claimErrorOf({ processed, claimed_by, claimed_until }: EventRow): string {
   if (processed) return "is already processed";
   const until = new Date(claimed_until ?? 0).toISOString();
   return claimed_by === null
@@ -470,7 +476,7 @@ function whyNotClaimable({ processed, claimed_by, claimed_until }: EventRow): st
     : `is claimed by ${claimed_by} until ${until}`;
 }
 
-/** Compares events of one log by `seq`, since the clocks of replicas differ. */
+/** Compares events of one tenant by `seq`, since the clocks of replicas differ. */
 const oldestFirst = (a: EventRow, b: EventRow): number =>
   a.tenant === b.tenant ? a.seq - b.seq : a.received_at - b.received_at || (a.id < b.id ? -1 : 1);
 
@@ -482,6 +488,6 @@ async function summariesOf(
   return { events: events.map(summaryView), next_cursor };
 }
 
-/** An estimate. Tools return each summary twice, as text and as structured content. */
+/** Estimates the size of a summary in a response. Tools return each summary twice, as text and as structured content. */
 const summaryBytes = ({ type, repo, sender, title, url }: EventRow): number =>
   2 * [type, repo, sender, title, url].reduce((sum, text) => sum + (text?.length ?? 0), 400);

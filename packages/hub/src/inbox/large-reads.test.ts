@@ -2,9 +2,10 @@ import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect, it } from "vitest";
 import { createLargeReads } from "./large-reads.ts";
 
+/** Two such payloads exceed the limit of a tenant, and three the limit of all tenants. */
 const SIZE = 25 * 1024 * 1024;
 
-/** Starts reads that end when the test ends them. */
+/** `read` starts a read that ends when the test resolves or rejects its entry in `work`. */
 function setUp(maxWaitMs?: number) {
   const largeReads = createLargeReads(maxWaitMs);
   const started: string[] = [];
@@ -15,14 +16,14 @@ function setUp(maxWaitMs?: number) {
     read: (tenant: string, size = SIZE) =>
       largeReads({ tenant, size }, () => {
         started.push(tenant);
-        const one = Promise.withResolvers<string>();
-        work.push(one);
-        return one.promise;
+        const read = Promise.withResolvers<string>();
+        work.push(read);
+        return read.promise;
       }),
   };
 }
 
-it("holds the bytes of a tenant and of all until the work has settled", async () => {
+it("counts large payloads towards the limits of the tenant and of all tenants until the work has settled", async () => {
   const { read, started, work } = setUp();
   const reads = ["acme", "acme", "umbrella", "wayne"].map((tenant) => read(tenant));
   const failed = expect(reads[0]).rejects.toThrow("disk");
@@ -41,7 +42,7 @@ it("holds the bytes of a tenant and of all until the work has settled", async ()
   await Promise.all(reads.slice(1));
 });
 
-it("fails as busy after the maximum wait, and does not start the work later", async () => {
+it("rejects as busy a read that has waited too long, and does not start it later", async () => {
   const { read, started, work } = setUp(10);
   const first = read("acme");
   await expect(read("acme")).rejects.toMatchObject({ code: "busy", field: "payload" });

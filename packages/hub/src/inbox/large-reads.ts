@@ -1,6 +1,6 @@
 /**
- * Limits the memory of large payloads that requests have loaded from the store, until the work with
- * them has settled, even if the client disconnects before.
+ * Limits the total size of large payloads that requests have loaded from the store. A payload counts
+ * until the work with it has settled, even if the client disconnects earlier.
  */
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -8,14 +8,14 @@ import { createSemaphore } from "../lib/semaphore.ts";
 import type { EventRow } from "../store/store.ts";
 
 const MIB = 1024 * 1024;
-/** The largest payloads have 25 MiB. */
+/** More than two of the largest payloads, which have 25 MiB. */
 const MAX_BYTES = 64 * MIB;
 const MAX_TENANT_BYTES = MAX_BYTES / 2;
 const MAX_WAIT_MS = 20_000;
 
 /**
- * Calls `work`, which loads the payload of the event, as soon as the limits allow; throws a
- * `RequestError` if that takes too long.
+ * Calls `work`, which loads the payload of the event, when the limits allow it. Throws a `RequestError`
+ * if they do not allow it in time.
  */
 export type LargeReads = <Result>(
   event: Pick<EventRow, "tenant" | "size">,
@@ -39,4 +39,8 @@ export function createLargeReads(maxWaitMs = MAX_WAIT_MS): LargeReads {
 }
 
 const busy = () =>
-  new RequestError("busy", "payload", "waited too long for other large payloads; try again later");
+  new RequestError(
+    "busy",
+    "payload",
+    "could not be loaded, because other requests are reading large payloads; try again later",
+  );

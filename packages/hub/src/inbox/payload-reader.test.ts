@@ -10,6 +10,7 @@ import { createPayloadReader } from "./payload-reader.ts";
 const JSON_TYPE = "application/json";
 const FORM = "application/x-www-form-urlencoded";
 
+/** Creates a reader of one stored payload. `languages` records the programs that the sandbox evaluates. */
 function setup(
   body: string | undefined,
   content_type = JSON_TYPE,
@@ -54,7 +55,7 @@ const large = {
   text: "ü".repeat(LARGE_BYTES),
   labels: [{ name: "red" }, { name: "green" }],
 };
-const forms: [string, ReturnType<typeof setup>, unknown][] = [
+const encodings: [string, ReturnType<typeof setup>, unknown][] = [
   ["JSON", setup(JSON.stringify(large)), large],
   ["compressed JSON", setup(JSON.stringify(large), JSON_TYPE, "github", {}, true), large],
   ["JSON with a byte order mark", setup(`\ufeff${JSON.stringify(large)}`), large],
@@ -67,45 +68,48 @@ const forms: [string, ReturnType<typeof setup>, unknown][] = [
   ],
 ];
 
-describe.each(forms)("a large payload that is %s", (name, { json, part, matches }, expected) => {
-  const path = name.startsWith("a CloudEvent") ? "data." : "";
+describe.each(encodings)(
+  "a large payload that is %s",
+  (name, { json, part, matches }, expected) => {
+    const prefix = name.startsWith("a CloudEvent") ? "data." : "";
 
-  it("is returned whole as JSON", async () => {
-    expect(JSON.parse(await json())).toEqual(expected);
-  });
-
-  it("is truncated, and can be read on until its end", async () => {
-    let text = "";
-    let offset: number | null | undefined = 0;
-    while (typeof offset === "number") {
-      const { payload, truncated, payload_bytes, next_offset } = await part({ offset });
-      expect(truncated).toBe(true);
-      expect(payload_bytes).toBeGreaterThan(2 * LARGE_BYTES);
-      expect(utf8(String(payload)).byteLength).toBeLessThanOrEqual(LARGE_BYTES);
-      text += payload;
-      offset = next_offset;
-    }
-    expect(JSON.parse(text)).toEqual(expected);
-  });
-
-  it("has parts, which can be truncated too", async () => {
-    expect(await part({ path: `${path}title` })).toEqual({ payload: "a lamp" });
-    expect(await part({ path: `${path}labels[].name` })).toEqual({ payload: ["red", "green"] });
-    expect(await part({ path: `${path}text`, maxBytes: 6, offset: 1 })).toMatchObject({
-      payload: "üüü",
-      truncated: true,
-      payload_bytes: 2 * LARGE_BYTES + 2,
-      next_offset: 7,
+    it("can be read whole, as JSON", async () => {
+      expect(JSON.parse(await json())).toEqual(expected);
     });
-    await expect(part({ path: `${path}body` })).rejects.toThrow("the payload has no value at");
-    await expect(part({ offset: 10_000_000 })).rejects.toThrow("must be less than");
-  });
 
-  it("is matched", async () => {
-    expect(await matches(`${path}labels[].name`, "green")).toBe(true);
-    expect(await matches(`${path}labels[].name`, "blue")).toBe(false);
-  });
-});
+    it("is truncated, and can be read slice by slice", async () => {
+      let text = "";
+      let offset: number | null | undefined = 0;
+      while (typeof offset === "number") {
+        const { payload, truncated, payload_bytes, next_offset } = await part({ offset });
+        expect(truncated).toBe(true);
+        expect(payload_bytes).toBeGreaterThan(2 * LARGE_BYTES);
+        expect(utf8(String(payload)).byteLength).toBeLessThanOrEqual(LARGE_BYTES);
+        text += payload;
+        offset = next_offset;
+      }
+      expect(JSON.parse(text)).toEqual(expected);
+    });
+
+    it("can be read at a path, where a large value is truncated", async () => {
+      expect(await part({ path: `${prefix}title` })).toEqual({ payload: "a lamp" });
+      expect(await part({ path: `${prefix}labels[].name` })).toEqual({ payload: ["red", "green"] });
+      expect(await part({ path: `${prefix}text`, maxBytes: 6, offset: 1 })).toMatchObject({
+        payload: "üüü",
+        truncated: true,
+        payload_bytes: 2 * LARGE_BYTES + 2,
+        next_offset: 7,
+      });
+      await expect(part({ path: `${prefix}body` })).rejects.toThrow("the payload has no value at");
+      await expect(part({ offset: 10_000_000 })).rejects.toThrow("must be less than");
+    });
+
+    it("is matched by conditions on its values", async () => {
+      expect(await matches(`${prefix}labels[].name`, "green")).toBe(true);
+      expect(await matches(`${prefix}labels[].name`, "blue")).toBe(false);
+    });
+  },
+);
 
 it("slices large JSON without the sandbox", async () => {
   const { part, json, languages } = setup(JSON.stringify(large));
@@ -133,14 +137,14 @@ it("reads a small payload without the sandbox", async () => {
 });
 
 it.each(["{", "", undefined])(
-  "reads a payload that is not JSON or was removed: %s",
+  "returns the same value whole and as a part if a payload is not JSON or was removed: %j",
   async (body) => {
     const { part, json } = setup(body);
     expect(JSON.parse(await json())).toEqual((await part()).payload);
   },
 );
 
-it("returns small JSON in one line, however it was formatted", async () => {
+it("returns small JSON without line breaks, even if it was received with indentation", async () => {
   await fc.assert(
     fc.asyncProperty(fc.json(), fc.constantFrom(0, 2, "\t"), async (json, indent) => {
       const text = await setup(JSON.stringify(JSON.parse(json), null, indent)).json();
@@ -150,7 +154,7 @@ it("returns small JSON in one line, however it was formatted", async () => {
   );
 });
 
-it("slices between characters, and at least one", async () => {
+it("slices between characters, and returns at least one character", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.string({ unit: "grapheme" }),
@@ -170,7 +174,7 @@ it("slices between characters, and at least one", async () => {
   );
 });
 
-it("holds the memory of a large payload until the sandbox has read it", async () => {
+it("counts a large payload in `largeReads` until the sandbox has read it", async () => {
   const order: string[] = [];
   const body = utf8(JSON.stringify(large));
   const reader = createPayloadReader({
@@ -198,18 +202,20 @@ it("holds the memory of a large payload until the sandbox has read it", async ()
   expect(order).toEqual(["acquire", "load", "evaluate", "release"]);
 });
 
-it("returns the same slice whether the database or the hub cuts it", async () => {
+it("returns the same slice from a store that can slice the payload and from one that cannot", async () => {
   const json = JSON.stringify({ text: "aü€🚂".repeat(LARGE_BYTES / 8) });
   for (const body of [json, `\ufeff${json}`]) {
-    const cut = setup(body);
-    const whole = setup(body, JSON_TYPE, "github", {}, true);
+    const slicedByStore = setup(body);
+    const slicedByHub = setup(body, JSON_TYPE, "github", {}, true);
     const length = utf8(json).byteLength;
     for (const start of [0, 9, 1_000, length - 12])
       for (let offset = start; offset < Math.min(start + 12, length); offset += 1)
         for (const maxBytes of [1, 3, 4, 11])
-          expect(await cut.part({ offset, maxBytes })).toEqual(
-            await whole.part({ offset, maxBytes }),
+          expect(await slicedByStore.part({ offset, maxBytes })).toEqual(
+            await slicedByHub.part({ offset, maxBytes }),
           );
-    await expect(cut.part({ offset: length })).rejects.toThrow(`must be less than ${length}`);
+    await expect(slicedByStore.part({ offset: length })).rejects.toThrow(
+      `must be less than ${length}`,
+    );
   }
 });

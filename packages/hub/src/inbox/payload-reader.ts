@@ -1,6 +1,6 @@
 /**
- * Reads the payloads of events. One above `LARGE_BYTES` is not parsed in this thread: its JSON is
- * copied or sliced, and what must look inside runs in the sandbox.
+ * Reads the payloads of events. A payload above `LARGE_BYTES` is not parsed in this thread: its JSON is
+ * copied or sliced, and the sandbox reads the values inside it.
  */
 import type { Evaluate, Program } from "@signalbox/rules/flows/evaluation.ts";
 import { LARGE_BYTES, LargeJson, parseIfLarge, writeJson } from "@signalbox/rules/large-json.ts";
@@ -28,35 +28,40 @@ export interface OpenPayload {
   matches(conditions: PayloadConditions["conditions"]): Promise<boolean>;
 }
 
-export interface FoundPart extends PayloadPart {
-  /** The JSON of the whole payload as it was received, which has numbers of any precision. */
+export interface ReadPart extends PayloadPart {
+  /**
+   * The JSON of the whole payload as it was received, if it has no line breaks. Its numbers are exact,
+   * while those of `payload` may be rounded.
+   */
   json?: string | undefined;
 }
 
-const READ_MS = 5_000;
+const READ_TIMEOUT_MS = 5_000;
+/** How long a read waits for the sandbox. */
 const MAX_WAIT_MS = 20_000;
 
 export function createPayloadReader({ store, evaluate, largeReads }: PayloadReaderOptions) {
   const getPayload = ({ tenant, seq }: EventRow) => store.getPayload(tenant, seq);
 
-  /** A slice that the database cuts; undefined if the whole payload must be read. */
+  /** Reads only a slice from the database. Returns undefined if the whole payload must be read. */
   async function sliceStored(
     { tenant, seq, size, source }: EventRow,
     { offset, maxBytes }: PartRequest,
   ): Promise<PayloadPart | undefined> {
-    const start = await store.slicePayload(tenant, seq, 0, BYTE_ORDER_MARK);
+    const start = await store.slicePayload(tenant, seq, 0, BOM_BYTES);
     if (!start || !isStoredAsJson(source, start.content_type)) return undefined;
-    const mark = start.body.byteLength - withoutMark(start.body).byteLength;
-    // With the characters that the slice may start and end in.
-    const from = Math.max(0, offset - MAX_CHARACTER);
-    const to = offset + maxBytes + MAX_CHARACTER;
-    const stored = await store.slicePayload(tenant, seq, mark + from, mark + to);
+    const bomBytes = start.body.byteLength - withoutBom(start.body).byteLength;
+    // `offset` and the end of the slice may be inside of a character. `slicePart` needs these characters
+    // to find where they start.
+    const from = Math.max(0, offset - MAX_CHARACTER_BYTES);
+    const to = offset + maxBytes + MAX_CHARACTER_BYTES;
+    const stored = await store.slicePayload(tenant, seq, bomBytes + from, bomBytes + to);
     if (!stored) return undefined;
     const part = slicePart(stored.body, offset - from, maxBytes);
     const next = part.next_offset ?? null;
     return {
       ...part,
-      payload_bytes: size - mark,
+      payload_bytes: size - bomBytes,
       next_offset: next === null ? null : from + next,
     };
   }
@@ -70,14 +75,18 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
     data: LargeJson,
   ) {
     const result = await evaluate(
-      { ...program, data, timeoutMs: READ_MS },
+      { ...program, data, timeoutMs: READ_TIMEOUT_MS },
       { tenant, signal: new AbortController().signal, maxWaitMs: MAX_WAIT_MS },
     );
     if ("output" in result) return result.output;
-    throw new RequestError("invalid", "payload", `is too large to be read: it ${result.message}`);
+    throw new RequestError(
+      "invalid",
+      "payload",
+      `is too large to be read: reading it ${result.message}`,
+    );
   }
 
-  async function readPartOf(event: EventRow, request: PartRequest): Promise<FoundPart | undefined> {
+  async function readPartOf(event: EventRow, request: PartRequest): Promise<ReadPart | undefined> {
     const { tenant, source } = event;
     if (event.size > LARGE_BYTES && request.path === undefined) {
       const part = await sliceStored(event, request);
@@ -92,7 +101,7 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
       return part && isWhole ? { ...part, json: whole.text } : part;
     }
     if (request.path === undefined && isStoredAsJson(source, stored.content_type))
-      return slicePart(withoutMark(stored.body), request.offset, request.maxBytes);
+      return slicePart(withoutBom(stored.body), request.offset, request.maxBytes);
     const payload = await load(event, stored);
     if (!(payload instanceof LargeJson)) return readPart({ value: payload }, request);
     const part = await readInSandbox(tenant, { language: "payload-part", ...request }, payload);
@@ -105,7 +114,7 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
     if (!stored) return "null";
     if (stored.body.byteLength > LARGE_BYTES)
       return isStoredAsJson(source, stored.content_type)
-        ? withoutMark(stored.body)
+        ? withoutBom(stored.body)
         : writeJson(await load(event, stored));
     const { value, text } = readWithText(source, stored);
     return text ?? JSON.stringify(value);
@@ -113,13 +122,13 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
 
   return {
     /**
-     * The whole payload as JSON; `null` if retention has removed it in the meantime. Large JSON is
-     * returned as bytes: decoding and encoding it would take longer than reading it.
+     * Returns the whole payload as JSON, or `null` if retention has removed it in the meantime. Large
+     * JSON is returned as bytes: decoding and encoding it would take longer than reading it.
      */
     json: (event: EventRow) => largeReads(event, () => readJson(event)),
 
-    /** Throws a `RequestError` if the path or the offset is wrong. */
-    async part(event: EventRow, request: PartRequest): Promise<FoundPart> {
+    /** Throws a `RequestError` if the path is invalid, has no value, or the offset is too large. */
+    async part(event: EventRow, request: PartRequest): Promise<ReadPart> {
       const { path, offset } = request;
       if (path !== undefined && !parsePath(path))
         throw new RequestError(
@@ -134,7 +143,7 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
       return part;
     },
 
-    /** To be called within `largeReads`, until the checks are done. */
+    /** Must be called within the `work` of `largeReads`, which ends after the last check. */
     async open(event: EventRow): Promise<OpenPayload> {
       const stored = await getPayload(event);
       const payload = stored ? await load(event, stored) : null;
@@ -149,10 +158,11 @@ export function createPayloadReader({ store, evaluate, largeReads }: PayloadRead
   };
 }
 
-/** The bytes of the mark, and the most that a character has in UTF-8. */
-const BYTE_ORDER_MARK = 3;
-const MAX_CHARACTER = 4;
+/** The size of a byte order mark in UTF-8. */
+const BOM_BYTES = 3;
+/** The maximum size of a character in UTF-8. */
+const MAX_CHARACTER_BYTES = 4;
 
-/** Without the byte order mark, which a sender may add but JSON must not contain. */
-const withoutMark = (body: Uint8Array): Uint8Array =>
+/** Removes the byte order mark, which a sender may add, but JSON must not contain. */
+const withoutBom = (body: Uint8Array): Uint8Array =>
   body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;

@@ -11,7 +11,7 @@ function reserve(budget: ReturnType<typeof createResponseBudget>, token: string,
   return { send: sent.resolve, reserved, rejected };
 }
 
-it("reserves bytes of each token up to the limit, and more when a response is sent", async () => {
+it("reserves bytes for each token up to the limit, and further bytes when a response has been sent", async () => {
   const budget = createResponseBudget({ bytesPerToken: 100, waitMs: 60_000 });
   const [first, second, third] = [60, 60, 60].map((bytes) => reserve(budget, "a", bytes));
   const other = reserve(budget, "b", 60);
@@ -28,7 +28,7 @@ it("reserves bytes of each token up to the limit, and more when a response is se
   expect(third?.reserved).toHaveBeenCalled();
 });
 
-it("reserves more than the limit if a token has no other response", async () => {
+it("reserves more than the limit for the only response of a token", async () => {
   const budget = createResponseBudget({ bytesPerToken: 100, waitMs: 60_000 });
   const large = reserve(budget, "a", 1_000);
   const small = reserve(budget, "a", 1);

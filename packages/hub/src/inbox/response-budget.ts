@@ -1,12 +1,13 @@
 /**
- * Limits the memory that slow clients can occupy. Each token may hold `bytesPerToken` of payloads,
- * from before they are read from the store until the response is sent. A request above this limit
- * waits, and fails as `busy` after `waitMs`. A client that never reads blocks only its own token.
+ * Limits the memory that slow clients can occupy. The responses to one token may contain
+ * `bytesPerToken` of payloads. A request reserves the bytes before it reads payloads from the store, and
+ * releases them when its response is sent. A request above the limit waits, and fails as `busy` after
+ * `waitMs`. A client that never reads blocks only its own token.
  */
 import { RequestError } from "../lib/request-error.ts";
 import { createSemaphore } from "../lib/semaphore.ts";
 
-/** Resolves when the response may hold this many more bytes. */
+/** Resolves when this many more bytes are reserved for the response. */
 export type ReserveBytes = (bytes: number) => Promise<void>;
 
 export interface ResponseBudgetOptions {
@@ -17,24 +18,25 @@ export interface ResponseBudgetOptions {
 export function createResponseBudget({ bytesPerToken, waitMs }: ResponseBudgetOptions) {
   const semaphore = createSemaphore({ perKey: bytesPerToken });
 
-  /** `sent` settles when the response is sent or its client has disconnected. */
+  /** `sent` settles when the response has been sent, or when the client has disconnected. */
   return async (token: string, bytes: number, sent: Promise<unknown>): Promise<void> => {
-    const release = semaphore.tryAcquire(token, bytes) ?? (await wait(token, bytes, sent));
+    const release =
+      semaphore.tryAcquire(token, bytes) ?? (await waitForRelease(token, bytes, sent));
     void sent.then(release, release);
   };
 
-  async function wait(token: string, amount: number, sent: Promise<unknown>) {
+  async function waitForRelease(token: string, amount: number, sent: Promise<unknown>) {
     const abort = new AbortController();
-    const giveUp = () => abort.abort();
-    const timer = setTimeout(giveUp, waitMs);
-    void sent.then(giveUp, giveUp);
+    const stopWaiting = () => abort.abort();
+    const timer = setTimeout(stopWaiting, waitMs);
+    void sent.then(stopWaiting, stopWaiting);
     try {
       return await semaphore.acquire(token, { amount, signal: abort.signal });
     } catch {
       throw new RequestError(
         "busy",
-        "answers",
-        `the unread responses of this token hold ${bytesPerToken} bytes, which is the limit; read them, then try again`,
+        "responses",
+        `the unread responses of this token have reached the limit of ${bytesPerToken} bytes; read them, then try again`,
       );
     } finally {
       clearTimeout(timer);

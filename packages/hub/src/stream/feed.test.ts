@@ -68,17 +68,18 @@ function setup(
     };
     return { seen, rows, notices, drain, stop: follower.stop, cursor: follower.cursor };
   };
-  const append = (count: number, tenant = "acme", given = {}) =>
+  const append = (count: number, tenant = "acme", fields = {}) =>
     appendEvents(
       store,
-      Array.from({ length: count }, () => sampleEvent(given)),
+      Array.from({ length: count }, () => sampleEvent(fields)),
       tenant,
     );
   return { store, follow, append };
 }
 
+/** The numbers from `first` to `last`. */
 const upTo = (last: number, first = 1) =>
-  Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
 describe("a follower", () => {
   it("gets new events in order, and no earlier events", async () => {
@@ -139,28 +140,28 @@ describe("a follower", () => {
         const page = await store.listEvents(query);
         // The notice of the new event arrives before the empty page.
         if (query.cursor === 1 && page.items.length === 0) {
-          const during = meanwhile;
+          const storeEvent = meanwhile;
           meanwhile = undefined;
-          await during?.();
+          await storeEvent?.();
         }
         return page;
       },
     }));
-    const other = await follow();
+    const current = await follow();
     await append(2_500);
-    await expect.poll(() => other.seen.length).toBe(2_500);
-    const all = await Promise.all(
+    await expect.poll(() => current.seen.length).toBe(2_500);
+    const pages = await Promise.all(
       [0, 500, 1_000, 1_500, 2_000].map((cursor) =>
         store.listEvents({ tenant: "acme", limit: 500, order: "oldest", cursor }),
       ),
     );
-    for (const { items } of all)
+    for (const { items } of pages)
       await store.markProcessed("acme", items.map(({ id }) => id), START, null); // biome-ignore format: one call
     const retention = { now: START, processedFor: 0, pendingFor: DAY, maxBytes: 1e12, limit: 500 };
     while ((await store.sweep(retention)).more);
     meanwhile = async () => {
       await append(1);
-      await expect.poll(() => other.seen.at(-1)).toBe(2_501);
+      await expect.poll(() => current.seen.at(-1)).toBe(2_501);
     };
     const late = await follow({ after: [["acme", 1]] });
     await expect.poll(() => late.seen).toEqual([2_501]);
@@ -168,16 +169,16 @@ describe("a follower", () => {
 
   it("gets only events of its tenants that match its filter", async () => {
     const { follow, append } = setup();
-    const mine = await follow({ tenants: ["acme", "umbrella"], filter: { type: "push" } });
+    const follower = await follow({ tenants: ["acme", "umbrella"], filter: { type: "push" } });
     await append(1, "acme", { type: "push" });
     await append(1, "acme");
     await append(1, "stranger", { type: "push" });
     await append(1, "umbrella", { type: "push" });
     await append(1, "acme", { type: "push" });
-    await expect.poll(() => mine.seen.toSorted()).toEqual([1, 1, 3]);
+    await expect.poll(() => follower.seen.toSorted()).toEqual([1, 1, 3]);
   });
 
-  it("gets its start cursor first, which is its own cursor or the end of the log", async () => {
+  it("gets its start cursor first: the cursor that it sent, or the end of the log", async () => {
     const { follow, append } = setup();
     await append(3);
     await append(1, "umbrella");
@@ -229,19 +230,20 @@ describe("a follower", () => {
     const notifyAll = (notice: Notice) => {
       for (const listener of listeners) listener(notice);
     };
-    const from = async (seq: number) => {
+    /** Follows from `seq`. Returns a function that returns the received seqs, negative if processed. */
+    const followFrom = async (seq: number) => {
       const { rows } = await follow({ after: [["acme", seq]] });
       return () => rows.map(({ seq, processed }) => (processed ? -seq : seq));
     };
     await mark(2);
     notifyAll({ topic: "changed", tenant: "acme", ids: [nth(items, 1).id, "another"] });
-    await expect.poll(await from(0)).toEqual([1, -2, 3]);
-    await expect.poll(await from(2)).toEqual([3]);
+    await expect.poll(await followFrom(0)).toEqual([1, -2, 3]);
+    await expect.poll(await followFrom(2)).toEqual([3]);
 
-    // After a gap any event may have changed.
+    // After a notice of a gap, any event may have changed.
     await mark(3);
     notifyAll({ topic: "gap" });
-    await expect.poll(await from(2)).toEqual([-3]);
+    await expect.poll(await followFrom(2)).toEqual([-3]);
 
     // The event changes while it is read.
     for (const notice of [
@@ -256,11 +258,11 @@ describe("a follower", () => {
       };
       const seq = nth(await appendEvents(store, [event]), 0);
       await expect.poll(() => first.seen.at(-1)).toBe(seq);
-      await expect.poll(await from(seq - 1)).toEqual([-seq]);
+      await expect.poll(await followFrom(seq - 1)).toEqual([-seq]);
     }
   });
 
-  it("is notified if retention has removed events after its cursor, even while others follow", async () => {
+  it("is notified if retention has removed events after its cursor, even if another follower has received them", async () => {
     const { store, follow, append } = setup();
     await follow();
     await append(3);
@@ -299,7 +301,7 @@ describe("a follower", () => {
     await expect.poll(() => ahead.seen.toSorted()).toEqual([1, 4, 5]);
   });
 
-  it("is not reported as ahead if only this replica has not read the newest events yet", async () => {
+  it("is not ahead of the log if this replica has not read the newest events yet", async () => {
     const listeners: ((notice: Notice) => void)[] = [];
     const { follow, append } = setup(() => ({
       subscribe(listener) {
@@ -309,11 +311,11 @@ describe("a follower", () => {
     }));
     const first = await follow();
     await append(4);
-    const moved = await follow({ after: [["acme", 3]] });
-    expect(moved.notices).toEqual([{ start: { acme: 3 } }]);
+    const reconnected = await follow({ after: [["acme", 3]] });
+    expect(reconnected.notices).toEqual([{ start: { acme: 3 } }]);
     for (const listener of listeners) listener({ topic: "gap" });
     await expect.poll(() => first.seen).toEqual(upTo(4));
-    expect(moved.seen).toEqual([4]);
+    expect(reconnected.seen).toEqual([4]);
   });
 
   it("gets events after a failed read, which is retried with a delay", async () => {

@@ -1,8 +1,8 @@
 /**
  * Sends stored events to all followers. Each follower gets every event after its cursor once, in
- * order. The feed has no buffer per follower, only a cursor: it does not write while a connection is
- * full, and continues from the cursor when the connection drains, with events from the shared cache
- * (the tail) or from the log. So a slow client does not slow down other followers.
+ * order. The feed has no buffer per follower, only a cursor. While a connection is full, the feed does
+ * not write to it. When the connection drains, the feed continues from the cursor, with events from the
+ * shared cache (the tail) or from the log. So a slow client does not slow down other followers.
  */
 import type { Notice } from "../store/sql.ts";
 import type { EventRow, Store } from "../store/store.ts";
@@ -48,7 +48,7 @@ interface FollowOptions {
 export interface Follower {
   /** For each tenant, the last `seq` that was delivered or excluded by the filter. */
   readonly cursor: ReadonlyMap<string, number>;
-  /** Continues after the sink was full. */
+  /** Continues the delivery after the sink was full. */
   resume(): void;
   stop(): void;
 }
@@ -59,13 +59,14 @@ export interface Feed {
   close(): void;
 }
 
-const PAGE = 200;
+const PAGE_SIZE = 200;
 
 /** One tenant's log and its followers. */
 interface FollowedLog {
   tail: Promise<Tail>;
+  /** One function per follower, which delivers the available events. */
   pumps: Set<() => void>;
-  retrying: boolean;
+  isRetrying: boolean;
 }
 
 export function createFeed(
@@ -75,18 +76,18 @@ export function createFeed(
   retryMs = 1_000,
 ): Feed {
   const followedLogs = new Map<string, FollowedLog>();
-  let closed = false;
+  let isClosed = false;
 
   const advance = async (log: FollowedLog): Promise<void> => {
     const tail = await log.tail.catch(() => undefined); // `follow` rejects with this error
     await tail?.advance().catch((error: unknown) => {
       onError(error);
-      // Without this retry, the events would be delayed until the next notice.
-      if (log.retrying) return;
-      log.retrying = true;
+      // Without a retry, the events would be delayed until the next notice.
+      if (log.isRetrying) return;
+      log.isRetrying = true;
       setTimeout(() => {
-        log.retrying = false;
-        if (!closed && log.pumps.size > 0) void advance(log);
+        log.isRetrying = false;
+        if (!isClosed && log.pumps.size > 0) void advance(log);
       }, retryMs);
     });
   };
@@ -110,15 +111,17 @@ export function createFeed(
 
   const join = (tenant: string, pump: () => void): FollowedLog => {
     const existing = followedLogs.get(tenant);
-    existing?.pumps.add(pump);
-    if (existing) return existing;
+    if (existing) {
+      existing.pumps.add(pump);
+      return existing;
+    }
     const pumps = new Set([pump]);
     const tail = openTail(store, tenant, () => {
-      for (const each of pumps) each();
+      for (const deliverAvailable of pumps) deliverAvailable();
     });
-    const log = { tail, pumps, retrying: false };
+    const log = { tail, pumps, isRetrying: false };
     followedLogs.set(tenant, log);
-    // Notices of events that were stored while the tail was being opened are missed.
+    // Reads the events that were stored while the tail was being opened.
     void advance(log);
     return log;
   };
@@ -130,11 +133,11 @@ export function createFeed(
   return {
     async follow({ tenants, after, filter, sink }) {
       const cursor = new Map(after);
-      let stopped = false;
+      let isStopped = false;
 
       const deliver = (tenant: string, events: readonly EventRow[]): void => {
         for (const event of events) {
-          if (stopped || sink.isFull()) return;
+          if (isStopped || sink.isFull()) return;
           cursor.set(tenant, event.seq);
           if (matches(event, filter)) sink.event(event, cursor);
         }
@@ -142,18 +145,18 @@ export function createFeed(
       const followLog = (tenant: string) => {
         let catchingUp: Promise<void> | undefined;
         let tail: Tail | undefined;
-        /** Prevents recursion: a sink may call `resume` within `event`. */
-        let delivering = false;
+        /** Prevents recursion, since a sink may call `resume` within `event`. */
+        let isDelivering = false;
         const position = () => cursor.get(tenant) ?? 0;
         const pump = () => {
-          if (!tail || stopped || closed || catchingUp || delivering || sink.isFull()) return;
+          if (!tail || isStopped || isClosed || catchingUp || isDelivering || sink.isFull()) return;
           const events = tail.after(position());
           if (events) {
-            delivering = true;
+            isDelivering = true;
             try {
               deliver(tenant, events);
             } finally {
-              delivering = false;
+              isDelivering = false;
             }
           } else
             catchingUp = catchUp(tail)
@@ -168,16 +171,16 @@ export function createFeed(
         };
         /** Delivers events from the log until the tail has the next one. */
         const catchUp = async (cachedTail: Tail): Promise<void> => {
-          while (!stopped && !sink.isFull()) {
+          while (!isStopped && !sink.isFull()) {
             const from = position();
             if (cachedTail.after(from)) return;
-            // Read before the query: an empty page only proves that no events up to here remain.
+            // `last` is read before the query. An empty page proves only that no events up to `last` remain.
             const { last } = cachedTail;
             const { items } = await store.listEvents({
               tenant,
               order: "oldest",
               cursor: from,
-              limit: PAGE,
+              limit: PAGE_SIZE,
             });
             if (items.length === 0) {
               cursor.set(tenant, last);
@@ -188,7 +191,7 @@ export function createFeed(
         };
         const log = join(tenant, pump);
         return {
-          /** Sets the cursor if the client sent none, or if it is ahead of the log. */
+          /** Sets the cursor to the end of the log if the client sent none, or if it is ahead of the log. */
           async locate(): Promise<Truncation | undefined> {
             const { last } = await log.tail;
             const from = cursor.get(tenant);
@@ -196,7 +199,8 @@ export function createFeed(
               cursor.set(tenant, last);
               return undefined;
             }
-            // Not from the tail: another replica may have delivered events that it has not read yet.
+            // Another replica may have delivered events to this client that the tail has not read yet. So
+            // the end of the log is read from the store.
             const { seq, pruned_seq } = (await store.getTenant(tenant)) ?? {
               seq: 0,
               pruned_seq: 0,
@@ -216,7 +220,7 @@ export function createFeed(
 
       const logs = tenants.map(followLog);
       const stop = () => {
-        stopped = true;
+        isStopped = true;
         for (const { leave } of logs) leave();
       };
       try {
@@ -238,7 +242,7 @@ export function createFeed(
       };
     },
     close() {
-      closed = true;
+      isClosed = true;
       unsubscribe();
     },
   };

@@ -6,14 +6,14 @@ import type { EventRow } from "../store/store.ts";
 import type { Truncation } from "./feed.ts";
 
 /**
- * Identifies the logs that a stream reads, so that a client can check whether its stored cursor
- * belongs to them. The part before the `@` is a hash of the tenants; the part after it identifies the
+ * Returns the id of the logs that a stream reads, so that a client can check whether its stored cursor
+ * belongs to these logs. The part before the `@` is a hash of the tenants; the part after it identifies the
  * database.
  */
 export const streamLogId = async (logId: string, tenants: readonly string[]): Promise<string> =>
   `${(await sha256Hex(JSON.stringify(tenants.toSorted()))).slice(0, 32)}@${shortLogId(logId)}`;
 
-/** Each event is serialized once for all followers. */
+/** Caches the JSON of events, so that each event is serialized once for all followers. */
 const bodies = new WeakMap<EventRow, string>();
 
 function bodyOf(event: EventRow): string {
@@ -33,18 +33,22 @@ function bodyOf(event: EventRow): string {
 
 /** Every message except `truncated` contains the cursor from which the client can resume. */
 export interface MessageEncoder {
-  connected(log: string, cursor: Cursor, tenants: readonly string[]): string;
+  /** `logId` is the result of `streamLogId`. */
+  connected(logId: string, cursor: Cursor, tenants: readonly string[]): string;
   event(event: EventRow, cursor: Cursor, tenants: readonly string[]): string;
   truncated(tenant: string, reason: Truncation): string;
   heartbeat(now: number, cursor: Cursor, tenants: readonly string[]): string;
 }
 
-/** With one tenant the cursor is the `seq` of the event, so its SSE frame is also shared. */
+/**
+ * Caches the SSE frames of streams with one tenant. Their cursor is the `seq` of the event, so all
+ * followers get the same frame.
+ */
 const frames = new WeakMap<EventRow, string>();
 
 export const sseEncoder: MessageEncoder = {
-  connected: (log, ...position) =>
-    `id: ${encodeCursor(...position)}\ndata: ${socketEncoder.connected(log, ...position)}\n\n`,
+  connected: (logId, ...position) =>
+    `id: ${encodeCursor(...position)}\ndata: ${socketEncoder.connected(logId, ...position)}\n\n`,
   event(event, cursor, tenants) {
     if (tenants.length > 1)
       return `id: ${encodeCursor(cursor, tenants)}\ndata: ${bodyOf(event)}\n\n`;
@@ -61,8 +65,8 @@ export const sseEncoder: MessageEncoder = {
 };
 
 export const socketEncoder: MessageEncoder = {
-  connected: (log, ...position) =>
-    JSON.stringify({ status: "connected", cursor: encodeCursor(...position), log }),
+  connected: (logId, ...position) =>
+    JSON.stringify({ status: "connected", cursor: encodeCursor(...position), log: logId }),
   event: (event, ...position) =>
     `${bodyOf(event).slice(0, -1)},"cursor":${JSON.stringify(encodeCursor(...position))}}`,
   truncated: (tenant, reason) =>

@@ -4,14 +4,14 @@
  */
 import type { EventRow, Store } from "../store/store.ts";
 
-const PAGE = 500;
-/** The cache is cut to this many events when it has twice as many. */
-const CACHED = 1_000;
+const PAGE_SIZE = 500;
+/** When the cache has more than twice as many events, only this many are kept. */
+const CACHE_SIZE = 1_000;
 
 export interface Tail {
   /** The `seq` of the newest event that was read. */
   readonly last: number;
-  /** The cached events after `seq`; undefined if the log has to be read. */
+  /** Returns the cached events after `seq`; undefined if the follower must read them from the log. */
   after(seq: number): readonly EventRow[] | undefined;
   /** Reads new events into the cache, and calls `onNew`. */
   advance(): Promise<void>;
@@ -29,34 +29,34 @@ export async function openTail(
   let before = last;
   let cached: EventRow[] = [];
   let reading: Promise<void> | undefined;
-  let again = false;
+  let mustReadAgain = false;
   /** The ids of events that changed since they were read, including some that are not cached. */
   let changed = new Set<string>();
   /** Incremented when a read in progress must be repeated. */
   let generation = 0;
 
-  const drop = (count: number) => {
+  const dropOldest = (count: number) => {
     before = cached[count - 1]?.seq ?? before;
     cached = cached.slice(count);
   };
   const read = async () => {
     do {
-      again = false;
+      mustReadAgain = false;
       const generationBefore = generation;
       const { items, next } = await store.listEvents({
         tenant,
         order: "oldest",
         cursor: last,
-        limit: PAGE,
+        limit: PAGE_SIZE,
       });
       const isStale = generation !== generationBefore;
-      if (next !== null || isStale) again = true;
+      if (next !== null || isStale) mustReadAgain = true;
       if (items.length === 0 || isStale) continue;
       cached.push(...items);
       last = items.at(-1)?.seq ?? last;
-      if (cached.length > 2 * CACHED) drop(cached.length - CACHED);
+      if (cached.length > 2 * CACHE_SIZE) dropOldest(cached.length - CACHE_SIZE);
       onNew();
-    } while (again);
+    } while (mustReadAgain);
   };
 
   return {
@@ -68,16 +68,17 @@ export async function openTail(
       if (seq < before) return undefined;
       const from = firstAfter(cached, seq);
       const events = cached.slice(from);
-      // Not checked in `invalidate`, because most followers have already read the changed events.
-      const stale = changed.size === 0 ? -1 : events.findLastIndex(({ id }) => changed.has(id));
-      if (stale < 0) return events;
-      const end = from + stale + 1;
+      // Changed events are dropped here and not in `invalidate`, because most followers have already
+      // read them.
+      const lastStale = changed.size === 0 ? -1 : events.findLastIndex(({ id }) => changed.has(id));
+      if (lastStale < 0) return events;
+      const end = from + lastStale + 1;
       for (const { id } of cached.slice(0, end)) changed.delete(id);
-      drop(end);
+      dropOldest(end);
       return undefined;
     },
     advance() {
-      again = true;
+      mustReadAgain = true;
       reading ??= read().finally(() => {
         reading = undefined;
       });
@@ -86,19 +87,20 @@ export async function openTail(
     invalidate(ids) {
       if (!ids) {
         generation += 1;
-        drop(cached.length);
+        dropOldest(cached.length);
         return;
       }
       for (const id of ids) changed.add(id);
-      if (changed.size <= 4 * CACHED) return;
-      // A read in progress may return some of the changed events.
+      if (changed.size <= 4 * CACHE_SIZE) return;
+      // The ids of events that are not cached are removed from `changed`. A read in progress may return
+      // such events, so it must be repeated.
       if (reading) generation += 1;
       changed = new Set(cached.map(({ id }) => id).filter((id) => changed.has(id)));
     },
   };
 }
 
-/** The index of the first event after `seq`, by binary search. */
+/** Returns the index of the first event after `seq`, by binary search. */
 function firstAfter(events: readonly EventRow[], seq: number): number {
   let low = 0;
   let high = events.length;

@@ -48,7 +48,7 @@ export interface Page<Item> {
 /** An event in a list. */
 export type EventItem = z.output<typeof itemSchema>;
 export type EventView = z.output<typeof eventResponse>;
-export type EventHeadersView = Awaited<ReturnType<Inbox["headers"]>>;
+export type EventHeadersView = Awaited<ReturnType<Inbox["getHeaders"]>>;
 export type ExplainedTrigger = z.output<typeof explainedSchema> & {
   reasons: z.output<typeof reasonSchema>[];
 };
