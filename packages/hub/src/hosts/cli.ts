@@ -15,9 +15,9 @@ import { red } from "./cli/style.ts";
 import { DatabaseUnavailable } from "./node/open-store.ts";
 import { version } from "./version.ts";
 
-function find(name: string): Command {
-  const found = commands.find((command) => command.name === name);
-  if (found) return found;
+function findCommand(name: string): Command {
+  const command = commands.find((command) => command.name === name);
+  if (command) return command;
   const similar = closest(
     name,
     commands.map((command) => command.name),
@@ -30,27 +30,29 @@ function find(name: string): Command {
 
 async function main([first, ...rest]: string[]): Promise<void> {
   if (first === "--help" || first === "-h" || first === "help")
-    return print(withProgram(rest[0] === undefined ? overview(commands) : help(find(rest[0]))));
+    return print(
+      withProgram(rest[0] === undefined ? overview(commands) : help(findCommand(rest[0]))),
+    );
   if (first === "--version" || first === "-v") return print(version);
-  const isNamed = first !== undefined && !first.startsWith("-");
-  const command = isNamed ? find(first) : serve;
-  const parsed = parse(command, isNamed || first === undefined ? rest : [first, ...rest]);
+  const hasCommandName = first !== undefined && !first.startsWith("-");
+  const command = hasCommandName ? findCommand(first) : serve;
+  const parsed = parse(command, hasCommandName || first === undefined ? rest : [first, ...rest]);
   if (parsed.flags.help) return print(withProgram(help(command)));
   await command.run(parsed);
 }
 
-// A reader may close the pipe early, as in `signalbox doctor | head`.
+// The program that reads the output may close the pipe early, as in `signalbox doctor | head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit();
 });
-// Nothing is left to report an error to.
+// An error of stderr is ignored: there is no other stream to report it on.
 process.stderr.on("error", () => {});
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  const expected =
+  const isExpected =
     isUserError(error) || error instanceof CommandFailed || error instanceof DatabaseUnavailable;
-  const message = expected
+  const message = isExpected
     ? withProgram(error.message)
     : error instanceof Error
       ? error.stack

@@ -3,8 +3,8 @@ import type { EffectiveSetting } from "../api/settings-routes.ts";
 import { definitions, type Origin, type SettingName } from "./settings.ts";
 import { withoutPassword } from "./without-password.ts";
 
-/** Does not show secrets, only whether they are set. */
-export function printable({ name, value, secret }: Origin): string | null {
+/** Formats the value of a setting: a secret as `(set)`, and the database URL without its password. */
+export function formatSetting({ name, value, secret }: Origin): string | null {
   if (value === undefined) return null;
   if (name === "databaseUrl") return withoutPassword(String(value));
   return secret ? "(set)" : Array.isArray(value) ? value.join(",") : String(value);
@@ -19,8 +19,9 @@ export const effectiveSettings = (origins: readonly Origin[]): EffectiveSetting[
       name: origin.name,
       variable: origin.env,
       flag: definition?.flag ?? null,
-      value: printable(origin),
+      value: formatSetting(origin),
       from: origin.from,
+      // Only the origins `secrets.SOURCE` have no definition.
       help: definition?.help ?? "secrets of webhooks",
     };
   });

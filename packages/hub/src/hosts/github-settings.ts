@@ -1,4 +1,7 @@
-/** The settings of the GitHub App. They come in pairs, and half a pair is a mistake. */
+/**
+ * Derives the hub's GitHub settings. The App's id and private key must be set together, and so must the
+ * client's id and secret.
+ */
 import type { GithubSettings } from "../host-ports.ts";
 import { toPkcs8 } from "../tenants/rsa-key.ts";
 import { definitions, type SettingName, type Settings, SettingsError } from "./settings.ts";
@@ -6,11 +9,12 @@ import { definitions, type SettingName, type Settings, SettingsError } from "./s
 /** Throws if one setting of a pair is missing, or the private key is not a PEM of an RSA key. */
 export function githubSettings(settings: Settings): GithubSettings {
   const { githubAppSlug, githubRedelivery } = settings;
-  const app = pair(settings, "githubAppId", "githubAppPrivateKey");
-  const client = pair(settings, "githubClientId", "githubClientSecret");
-  if (app && typeof toPkcs8(app[1]) === "string")
+  const app = readPair(settings, "githubAppId", "githubAppPrivateKey");
+  const client = readPair(settings, "githubClientId", "githubClientSecret");
+  const pkcs8OrProblem = app && toPkcs8(app[1]);
+  if (typeof pkcs8OrProblem === "string")
     throw new SettingsError(
-      `${whereOf(settings, "githubAppPrivateKey")} ${toPkcs8(app[1])}. Generate a private key on the page of your GitHub App, and set the contents or the path of the file.`,
+      `${nameForOperator(settings, "githubAppPrivateKey")} ${pkcs8OrProblem}. Generate a private key on the page of your GitHub App, and set the contents or the path of the file.`,
     );
   return {
     url: withoutSlash(settings.githubUrl),
@@ -24,7 +28,7 @@ export function githubSettings(settings: Settings): GithubSettings {
 
 type TextSetting = "githubAppId" | "githubAppPrivateKey" | "githubClientId" | "githubClientSecret";
 
-function pair(
+function readPair(
   settings: Settings,
   first: TextSetting,
   second: TextSetting,
@@ -34,12 +38,15 @@ function pair(
   if (values[0] === values[1]) return undefined;
   const [set, missing] = values[0] === undefined ? [second, first] : [first, second];
   throw new SettingsError(
-    `${whereOf(settings, set)} is set, but ${definitions[missing].env} is not. Set both, or neither.`,
+    `${nameForOperator(settings, set)} is set, but ${definitions[missing].env} is not. Set both, or neither.`,
   );
 }
 
-/** The name under which the operator has set a value. */
-export const whereOf = ({ origins }: Pick<Settings, "origins">, name: SettingName): string =>
+/** The name by which an error message refers to a setting: its key in the file, or its variable. */
+export const nameForOperator = (
+  { origins }: Pick<Settings, "origins">,
+  name: SettingName,
+): string =>
   origins.some((origin) => origin.name === name && origin.from === "file")
     ? `"${name}" in signalbox.config.json`
     : definitions[name].env;

@@ -1,4 +1,4 @@
-/** Derives the hub's settings from the operator's, and checks that they are safe. */
+/** Derives the hub's settings from those of the operator, and checks that they are safe. */
 import type { HubSettings } from "../host-ports.ts";
 import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
 import { isShortSecret, SHORT_SECRET } from "../tenants/secret-length.ts";
@@ -7,13 +7,13 @@ import { type Settings, SettingsError } from "./settings.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The settings that come from the operator; the host adds the others. */
-type FromSettings = Omit<
+/** The settings that derive from those of the operator; the host adds the others. */
+type DerivedSettings = Omit<
   HubSettings,
   "version" | "sealKey" | "bodyBudgetBytes" | "sweepEveryMs" | "localToken"
 >;
 
-export function hubSettings(settings: Settings, storedSecrets: number): FromSettings {
+export function hubSettings(settings: Settings, storedSecretCount: number): DerivedSettings {
   const { githubIpAllowlist, proxyHeader } = settings;
   return {
     host: settings.host,
@@ -31,7 +31,7 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
     tenancy: settings.tenancy,
     adminToken: settings.token,
     secrets: settings.secrets,
-    allowUnsigned: allowsUnsigned(settings, storedSecrets),
+    allowUnsigned: allowsUnsigned(settings, storedSecretCount),
     githubAddressesOnly:
       githubIpAllowlist === "on" || (githubIpAllowlist === "auto" && settings.isPublic),
     github: githubSettings(settings),
@@ -59,24 +59,27 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
   };
 }
 
-/** Throws if a public hub would accept unsigned webhooks, or has no secret or a short one, or if the token is too short. */
-export function assertSafe(settings: Settings, storedSecrets: number): void {
+/**
+ * Throws if the admin token is too short. Also throws if the hub is public, and accepts unsigned
+ * webhooks, has no webhook secret, or has one that is too short.
+ */
+export function assertSafe(settings: Settings, storedSecretCount: number): void {
   assertAdminToken(settings);
   if (!settings.isPublic) return;
   assertLongSecrets(settings);
   if (settings.allowUnsigned)
     throw new SettingsError(
-      "--allow-unsigned is for hubs that only this machine can reach, but this one is public " +
-        `(${publicBy(settings).join(", ")}). Set GITHUB_WEBHOOK_SECRET instead.`,
+      "--allow-unsigned is for hubs that only this machine can reach, but this hub is public " +
+        `(${reasonsForPublic(settings).join(", ")}). Set GITHUB_WEBHOOK_SECRET instead.`,
     );
-  if (!hasSecret(settings, storedSecrets))
+  if (!hasSecret(settings, storedSecretCount))
     throw new SettingsError(
-      `This hub is public (${publicBy(settings).join(", ")}), but has no webhook secret, so it cannot tell a real webhook from a forged one. ` +
-        `Set GITHUB_WEBHOOK_SECRET (or the secret of another source), or make the hub local: ${makeLocal(settings).join(", and ")}.`,
+      `This hub is public (${reasonsForPublic(settings).join(", ")}), but has no webhook secret, so it cannot tell a real webhook from a forged one. ` +
+        `Set GITHUB_WEBHOOK_SECRET (or the secret of another source), or make the hub local: ${stepsToMakeLocal(settings).join(", and ")}.`,
     );
 }
 
-/** A public hub rejects a short secret; a local one warns, see `warnOfShortSecrets`. */
+/** Only for public hubs. A local hub logs a warning instead, see `warnOfShortSecrets`. */
 function assertLongSecrets({ secrets, origins }: Settings): void {
   for (const { name, env, from } of origins) {
     const source = /^secrets\.(.+)$/.exec(name)?.[1];
@@ -89,38 +92,41 @@ function assertLongSecrets({ secrets, origins }: Settings): void {
 const isPublicHost = ({ host }: Settings): boolean => !isLoopback(host);
 
 /** The settings that make the hub public. */
-const publicBy = (settings: Settings): string[] => [
+const reasonsForPublic = (settings: Settings): string[] => [
   ...(settings.publicUrl === undefined ? [] : ["SIGNALBOX_PUBLIC_URL is set"]),
   ...(isPublicHost(settings) ? [`HOST is ${settings.host}`] : []),
 ];
 
-const makeLocal = (settings: Settings): string[] => [
+const stepsToMakeLocal = (settings: Settings): string[] => [
   ...(settings.publicUrl === undefined ? [] : ["unset SIGNALBOX_PUBLIC_URL"]),
   ...(isPublicHost(settings) ? ["listen on 127.0.0.1 (HOST)"] : []),
 ];
 
-const MIN_TOKEN = 16;
+const MIN_TOKEN_LENGTH = 16;
 
-/** A command only sends the token, and the hub rejects a wrong one. */
+/**
+ * Checks the length of the token that the hub will accept. A client's token is not checked: the hub
+ * rejects a wrong one.
+ */
 export function assertAdminToken({ token, origins }: Settings): void {
-  if (token === undefined || token.length >= MIN_TOKEN) return;
+  if (token === undefined || token.length >= MIN_TOKEN_LENGTH) return;
   const isFromFile = origins.some(({ name, from }) => name === "token" && from === "file");
   throw new SettingsError(
-    `${isFromFile ? '"token" in signalbox.config.json' : "SIGNALBOX_TOKEN"} must have at least ${MIN_TOKEN} characters, since it is the admin token of the hub.`,
+    `${isFromFile ? '"token" in signalbox.config.json' : "SIGNALBOX_TOKEN"} must have at least ${MIN_TOKEN_LENGTH} characters, since it is the admin token of the hub.`,
   );
 }
 
 /**
  * Unsigned webhooks are accepted if the operator allows them, or by default on a local hub with
- * SQLite. After one secret is configured, the default is to reject them.
+ * SQLite. As soon as any webhook secret is configured, the default is to reject them.
  */
-export const allowsUnsigned = (settings: Settings, storedSecrets: number): boolean =>
+export const allowsUnsigned = (settings: Settings, storedSecretCount: number): boolean =>
   !settings.isPublic &&
   (settings.allowUnsigned ||
-    (settings.databaseUrl.startsWith("sqlite:") && !hasSecret(settings, storedSecrets)));
+    (settings.databaseUrl.startsWith("sqlite:") && !hasSecret(settings, storedSecretCount)));
 
-const hasSecret = (settings: Settings, stored: number): boolean =>
-  stored > 0 || signedSources(settings).length > 0;
+const hasSecret = (settings: Settings, storedSecretCount: number): boolean =>
+  storedSecretCount > 0 || signedSources(settings).length > 0;
 
 /** The sources that have a secret in the settings. */
 export const signedSources = ({ secrets }: Settings): string[] =>
@@ -131,7 +137,10 @@ const quotaOf = (settings: Settings): number | null => {
   return quota === 0 ? null : quota;
 };
 
-/** Without this header, the IP allowlist sees only the address of the proxy. */
+/**
+ * Whether the hub has a public URL, but no header for the client's address. Behind a proxy, the IP
+ * allowlist would then check the address of the proxy.
+ */
 export const lacksProxyHeader = (settings: Settings): boolean =>
   settings.publicUrl !== undefined &&
   settings.proxyHeader === undefined &&

@@ -1,4 +1,4 @@
-/** The URL without its password. An invalid URL may contain it anywhere, so nothing is shown. */
+/** Masks the password in a database URL. An invalid URL may contain it anywhere, so all of it is masked. */
 export function withoutPassword(url: string): string {
   if (url.startsWith("sqlite:")) return url;
   if (!URL.canParse(url)) return "postgres://…";

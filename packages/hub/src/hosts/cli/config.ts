@@ -1,4 +1,4 @@
-import { printable } from "../effective-settings.ts";
+import { formatSetting } from "../effective-settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { assertNoMoreArguments, type Command, print, table } from "./command.ts";
 import { dim } from "./style.ts";
@@ -16,7 +16,7 @@ export const config: Command = {
     if (flags.json) {
       const shown = origins.map((origin) => [
         origin.name,
-        { value: printable(origin), from: origin.from, env: origin.env },
+        { value: formatSetting(origin), from: origin.from, env: origin.env },
       ]);
       return print(JSON.stringify(Object.fromEntries(shown), null, 2));
     }
@@ -25,7 +25,7 @@ export const config: Command = {
         ["SETTING", "VALUE", "FROM", "ENVIRONMENT"],
         ...origins.map((origin) => [
           origin.name,
-          printable(origin) ?? "–",
+          formatSetting(origin) ?? "–",
           origin.from,
           origin.env,
         ]),

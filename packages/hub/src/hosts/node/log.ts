@@ -1,6 +1,6 @@
 import { type Logger, pino } from "pino";
 import sonicBoom, { type SonicBoom } from "sonic-boom";
-import { logError } from "../log-error.ts";
+import { serializeError } from "../serialize-error.ts";
 import { formatEntry } from "./log-line.ts";
 
 export type { Logger };
@@ -10,16 +10,16 @@ export interface LogOptions {
   format: "auto" | "json" | "pretty";
 }
 
-/** Log lines that wait for a slow reader. Further ones are dropped. */
+/** The maximum size of the log lines that wait for a slow reader of stdout. Further lines are dropped. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
-/** At the exit, a write that would block is repeated this often, every 100 ms. */
-const MAX_RETRIES_AT_EXIT = 10;
+/** On exit, a write that would block is retried at most this often, every 100 ms. */
+const MAX_RETRIES_ON_EXIT = 10;
 
-/** JSON lines, or lines for people on a terminal. Writes are buffered, so they do not block requests. */
+/** Logs JSON lines, or lines for people on a terminal. Writes are buffered, so they do not block requests. */
 export async function createLog({ level, format }: LogOptions): Promise<Logger> {
-  const pretty = format === "pretty" || (format === "auto" && process.stdout.isTTY === true);
-  const stdout = openStdout(pretty ? {} : { minLength: 4096, periodicFlush: 250 });
-  const to = pretty
+  const isPretty = format === "pretty" || (format === "auto" && process.stdout.isTTY === true);
+  const stdout = openStdout(isPretty ? {} : { minLength: 4096, periodicFlush: 250 });
+  const destination = isPretty
     ? (await import("pino-pretty")).default({
         destination: stdout,
         colorize: process.stdout.isTTY === true && !process.env.NO_COLOR,
@@ -29,13 +29,16 @@ export async function createLog({ level, format }: LogOptions): Promise<Logger> 
         hideObject: true,
       })
     : stdout;
-  const serializers = { err: logError };
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, to);
+  const serializers = { err: serializeError };
+  return pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers },
+    destination,
+  );
 }
 
 /**
- * Stdout without a reader, as after `signalbox serve | head`, must neither end nor block the hub: log
- * lines are dropped then. Not `pino.destination`, which at the exit repeats a failed write for ever.
+ * Opens stdout. If its reader has exited, as in `signalbox serve | head`, log lines are dropped: the hub
+ * must neither end nor block. `pino.destination` would retry a failed write endlessly on exit.
  */
 function openStdout(options: { minLength?: number; periodicFlush?: number }): SonicBoom {
   let retriesLeft = Number.POSITIVE_INFINITY;
@@ -52,11 +55,11 @@ function openStdout(options: { minLength?: number; periodicFlush?: number }): So
     stdout.flushSync = () => {};
   });
   process.on("exit", () => {
-    retriesLeft = MAX_RETRIES_AT_EXIT;
+    retriesLeft = MAX_RETRIES_ON_EXIT;
     try {
       stdout.flushSync();
     } catch {
-      // The reader is gone, or does not read.
+      // The reader has exited, or does not read.
     }
   });
   return stdout;

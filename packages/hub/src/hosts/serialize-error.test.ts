@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { logError } from "./log-error.ts";
+import { serializeError } from "./serialize-error.ts";
 
 it("logs no other properties of an error, nor of its cause", () => {
   const cause = Object.assign(new Error("terminated"), { code: "57P01", client: { secretKey: 7 } });
-  const logged = logError(new TypeError("failed", { cause }));
+  const logged = serializeError(new TypeError("failed", { cause }));
   expect(logged).toEqual({
     type: "TypeError",
     message: "failed",
@@ -14,9 +14,9 @@ it("logs no other properties of an error, nor of its cause", () => {
 });
 
 it("logs values that are not errors", () => {
-  expect([logError("text"), logError(undefined), logError({ secretKey: 7 })]).toEqual([
-    "text",
-    undefined,
-    "[object Object]",
-  ]);
+  expect([
+    serializeError("text"),
+    serializeError(undefined),
+    serializeError({ secretKey: 7 }),
+  ]).toEqual(["text", undefined, "[object Object]"]);
 });
