@@ -1,7 +1,8 @@
 /**
  * The timers of a Durable Object. A pending `setTimeout` would keep an idle object in memory, so longer
- * timers wait for the object's one alarm, which is set to the nearest due time. The alarm also starts an
- * object that was evicted or has crashed; its hub then looks up which work is due.
+ * timers run in the object's one alarm. `after` does not set that alarm; its callers also call `wakeAt`.
+ * The alarm also starts an object that was evicted or has crashed; its hub then looks up which work is
+ * due.
  */
 import type { DurableObjectStorage } from "cloudflare:workers";
 import type { Timers } from "../../lib/timers.ts";
@@ -9,7 +10,7 @@ import type { Timers } from "../../lib/timers.ts";
 export interface AlarmTimers extends Timers {
   /** Sets the alarm to this time, unless it is set to an earlier one. */
   wakeAt(time: number): void;
-  /** Called by the object's `alarm()`: runs the work that is due, and sets the next alarm. */
+  /** Called by the object's `alarm()`: runs the timers that are due, and sets the next alarm. */
   onAlarm(): void;
 }
 
@@ -24,7 +25,7 @@ export async function createAlarmTimers(
   const wakeAt = (time: number) => {
     if (time >= alarmAt) return;
     alarmAt = time;
-    // Part of the writes that precede it without an `await`: it is durable when they are.
+    // Cloudflare commits it together with the writes that precede it without an `await` in between.
     void storage.setAlarm(time);
   };
   return {

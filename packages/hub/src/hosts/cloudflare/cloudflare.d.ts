@@ -22,7 +22,7 @@ declare module "cloudflare:workers" {
 
   export interface DurableObjectStorage {
     readonly sql: SqlStorage;
-    /** For synchronous work only: the transaction ends when `work` returns, even with a promise. */
+    /** For synchronous work only: the transaction ends when `work` returns, even if it returns a promise. */
     transactionSync<Result>(work: () => Result): Result;
     getAlarm(): Promise<number | null>;
     setAlarm(time: number | Date): Promise<void>;

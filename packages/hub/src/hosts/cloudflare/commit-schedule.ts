@@ -1,24 +1,25 @@
 /**
- * When an object commits new events. Concurrent requests share a commit, but only a timer lets them join,
- * and it costs about as much as a small commit: a request that is alone is committed without one.
+ * Schedules the group commits of an object. A timer lets concurrent requests share a commit, but costs
+ * about as much as a small commit. A single request is therefore committed without a timer.
  */
 export interface CommitSchedule {
-  /** Counts a request until `work` has ended. */
+  /** Runs `work`, which receives a request, and counts it as concurrent until it has ended. */
   receive<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Runs `work`, a group commit: after a timer if several requests are being received. */
   defer(work: () => void): void;
 }
 
 export function createCommitSchedule(deferByTimer: (work: () => void) => void): CommitSchedule {
-  let receiving = 0;
+  let receivingCount = 0;
   return {
     async receive(work) {
-      receiving += 1;
+      receivingCount += 1;
       try {
         return await work();
       } finally {
-        receiving -= 1;
+        receivingCount -= 1;
       }
     },
-    defer: (work) => (receiving > 1 ? deferByTimer(work) : queueMicrotask(work)),
+    defer: (work) => (receivingCount > 1 ? deferByTimer(work) : queueMicrotask(work)),
   };
 }

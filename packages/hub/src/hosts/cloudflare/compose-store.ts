@@ -1,4 +1,4 @@
-/** Composes the store of an object: of its own verbs, and of verbs that run in other objects. */
+/** Composes the store of an object from its own verbs and from verbs that run in other objects. */
 import type { Notice } from "../../store/sql.ts";
 import type { AppendRequest, Store, Tenant } from "../../store/store.ts";
 import { registryTables } from "../../store/tenant-tables.ts";
@@ -8,14 +8,14 @@ import { PLACES, type PlacedVerb } from "./store-places.ts";
 export interface ComposeOptions {
   own: Store;
   registry: Verbs;
-  /** The store of a tenant: the own one, or one in another object. */
+  /** Returns the store of a tenant, which is `own` or in another object. */
   storeOf(tenant: string): Verbs;
   /** Subscribes to the notices of other objects. */
   subscribe?: Store["subscribe"];
 }
 
 export function composeStore({ own, registry, storeOf, subscribe }: ComposeOptions): Store {
-  const placed = Object.fromEntries(
+  const placedVerbs = Object.fromEntries(
     Object.entries(PLACES).map(([name, place]) => {
       const verb = name as PlacedVerb;
       if (place === "own") return [verb, own[verb]];
@@ -26,7 +26,7 @@ export function composeStore({ own, registry, storeOf, subscribe }: ComposeOptio
       return [verb, call];
     }),
   ) as unknown as Verbs;
-  const both = (listener: (notice: Notice) => void) => {
+  const subscribeToAll = (listener: (notice: Notice) => void) => {
     const stops = [own.subscribe(listener), subscribe?.(listener)];
     return () => {
       for (const stop of stops) stop?.();
@@ -34,10 +34,10 @@ export function composeStore({ own, registry, storeOf, subscribe }: ComposeOptio
   };
   return {
     ...own,
-    ...placed,
+    ...placedVerbs,
     ...combinedVerbs({ registry, storeOf }),
-    subscribe: both,
-    onCommit: both,
+    subscribe: subscribeToAll,
+    onCommit: subscribeToAll,
   };
 }
 
@@ -49,7 +49,7 @@ const combinedVerbs = ({
   registry,
   storeOf,
 }: Pick<ComposeOptions, "registry" | "storeOf">): Combined => {
-  /** The counters of a tenant belong to its store, everything else to the registry. */
+  /** The store of the tenant has its counters; the registry has everything else. */
   const withCounters = async (tenant: Tenant): Promise<Tenant> => {
     const stored = await storeOf(tenant.id).getTenant(tenant.id);
     const { seq, pruned_seq, pending, bytes } = stored ?? tenant;
@@ -59,10 +59,10 @@ const combinedVerbs = ({
     async appendEvents(batch, quota) {
       const results = new Map<AppendRequest, unknown>();
       for (const [tenant, requests] of Map.groupBy(batch, ({ tenant }) => tenant)) {
-        // `data` is for matching only, which has happened.
+        // `data` is only for matching, which precedes this call.
         const stored = requests.map(({ data: _, ...request }) => request);
         const appended = await storeOf(tenant).appendEvents(stored, quota);
-        for (const [nth, request] of requests.entries()) results.set(request, appended[nth]);
+        for (const [index, request] of requests.entries()) results.set(request, appended[index]);
       }
       return batch.map((request) => results.get(request)) as Awaited<
         ReturnType<Verbs["appendEvents"]>
@@ -81,14 +81,14 @@ const combinedVerbs = ({
       Promise.all((await registry.listTenants(after, limit)).map(withCounters)),
     async putInstallation(update, at) {
       const installation = await registry.putInstallation(update, at);
-      // The account may have been deleted as a tenant before.
+      // Creates the tenant in its store again, if it was deleted there before.
       if (installation.removed_at === null)
         await storeOf(installation.tenant).putTenant({ id: installation.tenant, at });
       return installation;
     },
     exportRows: (page) =>
       (registryTables.includes(page.table) ? registry : storeOf(page.tenant)).exportRows(page),
-    // First the registry, which has the tokens.
+    // The registry has the tokens, and revokes them first.
     startDeletion: async (tenant, at) =>
       [
         await registry.startDeletion(tenant, at),
@@ -97,11 +97,12 @@ const combinedVerbs = ({
     async continueDeletion(tenant, limit) {
       if (!(await storeOf(tenant).continueDeletion(tenant, limit))) return false;
       if (!(await registry.continueDeletion(tenant, limit))) return false;
-      // It was installed again in the meantime.
-      const again = await registry.getTenant(tenant);
-      if (again) await storeOf(tenant).putTenant({ id: tenant, at: again.created_at });
+      // The account may have installed the App again during the deletion.
+      const reinstalled = await registry.getTenant(tenant);
+      if (reinstalled) await storeOf(tenant).putTenant({ id: tenant, at: reinstalled.created_at });
       return true;
     },
+    // Not `tenant` in PLACES: an empty list names no tenant.
     async queueRuns(runs) {
       const [run] = runs;
       return run ? storeOf(run.tenant).queueRuns(runs) : [];
@@ -109,10 +110,10 @@ const combinedVerbs = ({
   };
 };
 
-/** The first argument is a tenant, or a value or values that have one. */
+/** The first argument is a tenant id, an object with the property `tenant`, or an array of such objects. */
 function tenantOf([first]: unknown[]): string {
   if (typeof first === "string") return first;
-  const named = (Array.isArray(first) ? first[0] : first) as { tenant?: unknown } | undefined;
-  if (typeof named?.tenant !== "string") throw new Error("The arguments name no tenant.");
-  return named.tenant;
+  const owned = (Array.isArray(first) ? first[0] : first) as { tenant?: unknown } | undefined;
+  if (typeof owned?.tenant !== "string") throw new Error("The arguments name no tenant.");
+  return owned.tenant;
 }

@@ -2,8 +2,9 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_MS = 5_000;
 
 /**
- * Reads the rest of a body that a rejection left unread. Otherwise workerd closes the connection after
- * the response, and a client with keep-alive fails at its next request. Cancels a large or slow body.
+ * Reads the rest of a request body, for example after a rejection. If a body stays unread, workerd closes
+ * the connection after the response, and the next request of a client with keep-alive fails. A large or
+ * slow body is cancelled.
  */
 export async function drainBody({ body, bodyUsed }: Request): Promise<void> {
   if (!body || bodyUsed || body.locked) return;

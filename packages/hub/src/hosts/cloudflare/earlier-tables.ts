@@ -1,6 +1,7 @@
 /**
- * An earlier Worker had classes with the same names, and tables whose names the hub uses too. Its tables
- * are set aside as `earlier_…`, and its events are migrated. They are deleted with their tenant.
+ * Migrates the storage of an earlier Worker, whose Durable Objects had the same class names and some of
+ * the same table names. The earlier tables are renamed to `earlier_…`, and their events are migrated.
+ * When a tenant is deleted, its data in these tables is deleted too.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { sanitizeSummary } from "../../ingest/sanitize-summary.ts";
@@ -11,8 +12,8 @@ import type { NewEvent, Store } from "../../store/store.ts";
 
 const PREFIX = "earlier_";
 const EVENTS = `${PREFIX}events`;
-const MIGRATED = "migrated_events";
-const BATCH = 100;
+const MIGRATED_EVENTS = "migrated_events";
+const BATCH_SIZE = 100;
 
 const namesOf = ({ sql }: ObjectStorage, type: "table" | "index"): string[] =>
   sql
@@ -26,6 +27,7 @@ const namesOf = ({ sql }: ObjectStorage, type: "table" | "index"): string[] =>
 /** Renames the tables of an earlier Worker. Must be called before the store is opened. */
 export function setAsideEarlierTables(storage: ObjectStorage): void {
   const tables = namesOf(storage, "table");
+  // The hub has opened its store here before, so the tables are its own.
   if (tables.includes("schema_version")) return;
   storage.transactionSync(() => {
     for (const index of namesOf(storage, "index")) storage.sql.exec(`DROP INDEX "${index}"`);
@@ -35,14 +37,14 @@ export function setAsideEarlierTables(storage: ObjectStorage): void {
 }
 
 const earlierTables = (storage: ObjectStorage): string[] =>
-  namesOf(storage, "table").filter((name) => name.startsWith(PREFIX) || name === MIGRATED);
+  namesOf(storage, "table").filter((name) => name.startsWith(PREFIX) || name === MIGRATED_EVENTS);
 
-/** Deletes the tables of an earlier Worker, in an object of one tenant. */
+/** Deletes the earlier tables of an object that belongs to one tenant. */
 export function dropEarlierTables(storage: ObjectStorage): void {
   for (const table of earlierTables(storage)) storage.sql.exec(`DROP TABLE "${table}"`);
 }
 
-/** Deletes the rows of a tenant, in the registry: its earlier tables have the id of the account. */
+/** Deletes one tenant's rows from the earlier tables of the registry. Their `account_id` is the tenant id. */
 export function deleteEarlierRows(storage: ObjectStorage, tenant: string): void {
   for (const table of earlierTables(storage))
     if (columnsOf(storage, table).includes("account_id"))
@@ -66,8 +68,9 @@ interface EarlierEvent {
 const COLUMNS = ["id", "type", "payload", "received_at", "processed"];
 
 /**
- * Migrates the events of an earlier Worker, oldest first, with their ids. A crash repeats it: events that
- * were migrated before are duplicates. Returns the number of events.
+ * Migrates the events of an earlier Worker, oldest first, with their ids. After a crash, the next start
+ * repeats it; the store detects the events that are already migrated as duplicates. Returns the number
+ * of events.
  */
 export async function migrateEarlierEvents(
   storage: ObjectStorage,
@@ -82,7 +85,7 @@ export async function migrateEarlierEvents(
     const rows = storage.sql
       .exec(
         `SELECT ${COLUMNS.join(", ")} FROM ${EVENTS} ORDER BY received_at, id LIMIT ? OFFSET ?`,
-        BATCH,
+        BATCH_SIZE,
         count,
       )
       .toArray() as unknown as EarlierEvent[];
@@ -93,9 +96,9 @@ export async function migrateEarlierEvents(
     const processed = rows.filter((row) => row.processed).map(({ id }) => String(id));
     if (processed.length > 0) await store.markProcessed(tenant, processed, now, null);
     count += rows.length;
-    if (rows.length < BATCH) break;
+    if (rows.length < BATCH_SIZE) break;
   }
-  storage.sql.exec(`ALTER TABLE ${EVENTS} RENAME TO ${MIGRATED}`);
+  storage.sql.exec(`ALTER TABLE ${EVENTS} RENAME TO ${MIGRATED_EVENTS}`);
   return count;
 }
 
@@ -104,19 +107,19 @@ function toEvent({ id, type, payload, received_at }: EarlierEvent): NewEvent {
     id: String(id),
     source: github.id,
     source_id: github.id,
-    // The id of the delivery was not stored.
+    // The earlier Worker did not store the delivery id.
     external_id: `earlier:${id}`,
     type,
     received_at: new Date(received_at).getTime() || 0,
-    ...sanitizeSummary(github.summarize(type, parsed(payload))),
+    ...sanitizeSummary(github.summarize(type, parseObject(payload))),
     content_type: "application/json",
     headers: { "x-github-event": type },
     body: utf8(payload),
   };
 }
 
-/** Empty if the payload is not a JSON object. */
-function parsed(payload: string): JsonObject {
+/** Returns an empty object if the payload is not a JSON object. */
+function parseObject(payload: string): JsonObject {
   try {
     const body = JSON.parse(payload) as Json;
     return isObject(body) ? body : {};

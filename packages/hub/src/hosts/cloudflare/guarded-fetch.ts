@@ -1,7 +1,7 @@
 /**
- * Requests to URLs of users, from a Worker. A Worker cannot resolve names, so only literal addresses
- * and names of this machine are checked. Cloudflare's network protects the rest: `fetch` reaches only
- * public addresses there, whatever a name resolves to.
+ * Sends requests to URLs of users from a Worker. A Worker cannot resolve names, so only IP addresses and
+ * `localhost` are checked. Other names need no check: on Cloudflare's network, `fetch` reaches only public
+ * addresses, whatever a name resolves to.
  */
 import {
   type GuardedFetch,
@@ -27,13 +27,13 @@ type CheckHost = (url: URL) => void;
 function createCheckHost(allowPrivate: AllowPrivate): CheckHost {
   const checkAddress = createAddressRules(allowPrivate);
   return ({ hostname }) => {
-    const bare = hostname.replace(/^\[|\]$/g, "");
-    const address = /^(.+\.)?localhost\.?$/.test(bare) ? "127.0.0.1" : bare;
+    const host = hostname.replace(/^\[|\]$/g, "");
+    const address = /^(.+\.)?localhost\.?$/.test(host) ? "127.0.0.1" : host;
     const problem = ipaddr.isValid(address) ? checkAddress(address) : undefined;
     if (problem !== undefined)
       throw new OutboundError(
         "address_refused",
-        `${bare} is ${problem}, which the hub does not call. To allow it, add the address or its network to SIGNALBOX_ALLOW_PRIVATE.`,
+        `${host} is ${problem}, which the hub does not call. To allow it, add the address or its network to SIGNALBOX_ALLOW_PRIVATE.`,
       );
   };
 }
@@ -80,9 +80,10 @@ export function createGuardedFetch({ allowPrivate, fetch }: GuardedFetchOptions)
 }
 
 const MAX_REDIRECTS = 5;
+/** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The same guard as a `fetch` that streams. */
+/** Like `createGuardedFetch`, but with the signature of `fetch` and a streamed response. */
 export function createGuardedWebFetch({
   allowPrivate,
   allowHttp,
@@ -91,14 +92,14 @@ export function createGuardedWebFetch({
   const checkHost = createCheckHost(allowPrivate);
   return async (input, init) => {
     const redirect = init?.redirect ?? (input instanceof Request ? input.redirect : "follow");
-    // workerd does not accept the value "error".
-    const given = new Request(input, { ...init, redirect: "manual" });
-    const { signal } = given;
-    const body = given.body ? new Uint8Array(await given.arrayBuffer()) : undefined;
+    // workerd does not accept the value "error", so the loop below implements it.
+    const original = new Request(input, { ...init, redirect: "manual" });
+    const { signal } = original;
+    const body = original.body ? new Uint8Array(await original.arrayBuffer()) : undefined;
     let hop: Hop = {
-      method: given.method,
-      url: parseOutboundUrl(given.url, { allowHttp }),
-      headers: outgoingHeaders(Object.fromEntries(given.headers)),
+      method: original.method,
+      url: parseOutboundUrl(original.url, { allowHttp }),
+      headers: outgoingHeaders(Object.fromEntries(original.headers)),
       body,
     };
     try {
@@ -137,7 +138,7 @@ const send = (fetch: typeof globalThis.fetch, hop: Hop, signal: AbortSignal): Pr
 function firstHop({ method, url, headers, body, allowHttp = false }: OutboundRequest): Hop {
   const target = parseOutboundUrl(url, { allowHttp });
   if (!/^[A-Z-]{1,20}$/i.test(method) || /^(CONNECT|TRACE|TRACK)$/i.test(method))
-    throw invalidRequest(target, "the method must be one such as GET or POST");
+    throw invalidRequest(target, "the method must be an HTTP method such as GET or POST");
   try {
     return { method: method.toUpperCase(), url: target, headers: outgoingHeaders(headers), body };
   } catch (error) {
@@ -150,15 +151,15 @@ const invalidRequest = ({ host }: URL, reason: string, cause?: unknown) =>
     cause,
   });
 
-function outgoingHeaders(given: Readonly<Record<string, string>>): Headers {
-  const headers = new Headers({ "user-agent": "signalbox", ...given });
+function outgoingHeaders(requested: Readonly<Record<string, string>>): Headers {
+  const headers = new Headers({ "user-agent": "signalbox", ...requested });
   for (const name of [...CONNECTION_HEADERS, "host"]) headers.delete(name);
   return headers;
 }
 
-/** The Worker's `fetch` has decompressed the body. */
-function decodedHeaders(given: Headers): Headers {
-  const headers = new Headers(given);
+/** Removes the headers of the compressed body: the Worker's `fetch` has decompressed it. */
+function decodedHeaders(received: Headers): Headers {
+  const headers = new Headers(received);
   if (headers.has("content-encoding"))
     for (const name of ["content-encoding", "content-length"]) headers.delete(name);
   return headers;
@@ -176,7 +177,7 @@ async function readUpTo(response: Response, max: number, host: string): Promise<
   return concat(chunks);
 }
 
-/** The messages of workerd contain addresses, so they stay in `cause`. */
+/** The messages of workerd contain addresses, so users do not see them: they are only in `cause`. */
 const outboundFailure = (error: unknown, host: string): OutboundError =>
   error instanceof OutboundError
     ? error

@@ -1,4 +1,4 @@
-/** A Durable Object that runs the hub. The classes differ in the composition of their stores. */
+/** A Durable Object that runs the hub. Its subclasses differ in how they compose the store. */
 import {
   DurableObject,
   type DurableObjectState,
@@ -12,14 +12,14 @@ import { type ObjectHub, startObjectHub } from "./object-hub.ts";
 
 export abstract class HubObject extends DurableObject<Bindings> {
   #hub!: ObjectHub;
-  /** The tables of this object. */
+  /** The store on the tables of this object. */
   protected own!: Store;
 
   constructor(state: DurableObjectState, env: Bindings) {
     super(state, env);
-    // If it rejects, the object is created anew by the next request.
+    // If this rejects, Cloudflare resets the object, and the next request creates it again.
     void state.blockConcurrencyWhile(async () => {
-      await undefined; // until the constructor of the class has initialized its fields
+      await undefined; // until the constructor of the subclass has initialized its fields
       setAsideEarlierTables(state.storage);
       this.own = openDurableObject(state.storage);
       await this.prepare();
@@ -28,14 +28,15 @@ export abstract class HubObject extends DurableObject<Bindings> {
     });
   }
 
-  /** Called before the hub starts. May replace verbs of `own`. */
+  /** Called before the hub starts. A subclass may replace verbs of `own` here. */
   protected async prepare(): Promise<void> {}
 
+  /** Composes the hub's store from `own` and the stores of other objects, and returns this object's role. */
   protected abstract compose(own: Store): {
     store: Store;
     /** Whether the tokens and endpoints of the hub are in this object. */
     hasRegistry: boolean;
-    /** The only tenant of this object. */
+    /** Undefined if the object serves several tenants. */
     tenant?: string | undefined;
   };
 

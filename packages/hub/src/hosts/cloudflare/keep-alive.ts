@@ -1,6 +1,6 @@
 /**
- * Sends a comment on an idle event stream. A Worker notices that a client has disconnected only when it
- * writes; then `request.signal` is aborted, and the hub cancels the work of the request.
+ * Adds a comment to an event stream every 5 seconds. A Worker detects that a client has disconnected only
+ * when it writes; then `request.signal` is aborted, and the hub cancels the work of the request.
  */
 import { utf8 } from "../../lib/hmac.ts";
 

@@ -6,7 +6,7 @@ export function pathOf(url: string): string {
   return `${pathname}${search}`;
 }
 
-export const liveRequest = ({ method, url, headers }: Request): LiveRequest => ({
+export const toLiveRequest = ({ method, url, headers }: Request): LiveRequest => ({
   method,
   url: pathOf(url),
   header: (name) => headers.get(name) || undefined,

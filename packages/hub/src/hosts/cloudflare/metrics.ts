@@ -1,6 +1,6 @@
 /**
- * The metrics of one object in Prometheus' text format, with the names of the Node host. They count from
- * the start of the object; instead of histograms they have a sum and a count.
+ * The metrics of one object in Prometheus' text format, with the same names as on the Node host. They
+ * start at 0 when the object starts. Instead of a histogram there are only its sum and its count.
  */
 import type { HubGauges, HubMetrics } from "../../host-ports.ts";
 
@@ -53,12 +53,12 @@ export function createMetrics(): HubMetrics {
 }
 
 async function redeliveryGauges(gauges: HubGauges | undefined): Promise<[string, number][]> {
-  const found = await gauges?.redelivery?.().catch(() => undefined);
-  if (!found) return [];
+  const redelivery = await gauges?.redelivery?.().catch(() => undefined);
+  if (!redelivery) return [];
   return [
-    ['signalbox_github_redeliveries{state="open"}', found.open],
-    ['signalbox_github_redeliveries{state="given_up"}', found.given_up],
-    ["signalbox_github_sweep_completed_seconds", found.completedAt / 1000],
-    ["signalbox_github_sweep_failed", found.lastSweepFailed ? 1 : 0],
+    ['signalbox_github_redeliveries{state="open"}', redelivery.open],
+    ['signalbox_github_redeliveries{state="given_up"}', redelivery.given_up],
+    ["signalbox_github_sweep_completed_seconds", redelivery.completedAt / 1000],
+    ["signalbox_github_sweep_failed", redelivery.lastSweepFailed ? 1 : 0],
   ];
 }

@@ -1,5 +1,4 @@
-/** Runs the hub inside a Durable Object: makes its ports, and passes requests and alarms to it. */
-
+/** Runs the hub inside a Durable Object: creates its host ports, and passes requests and alarms to it. */
 import type { DurableObjectState } from "cloudflare:workers";
 import engine from "@jitl/quickjs-wasmfile-release-sync/wasm";
 import { isLivePath, isSocketPath } from "../../api/live-streams.ts";
@@ -34,7 +33,7 @@ export interface ObjectHubOptions {
   tenant?: string | undefined;
 }
 
-/** About as many steps of JSONata as a Worker takes in a millisecond. */
+/** The approximate speed of JSONata in a Worker, which converts time limits to step limits. */
 const STEPS_PER_MS = 500;
 
 /** Set by Cloudflare; a client cannot set it. */
@@ -46,10 +45,11 @@ export async function startObjectHub(options: ObjectHubOptions) {
   const { allowPrivate, publicUrl = "" } = settings;
   const timers = await createAlarmTimers(state.storage);
   wakeForWork(store, timers.wakeAt);
-  const resolved = workerHubSettings(settings, { tenant, hasRegistry });
-  if (hasRegistry) await ensureAdminToken(store, resolved.adminToken, timers.now());
+  const hubSettings = workerHubSettings(settings, { tenant, hasRegistry });
+  if (hasRegistry) await ensureAdminToken(store, hubSettings.adminToken, timers.now());
   const log = createConsoleLog(settings.logLevel);
   const onError = (error: unknown) => log.error({ err: error }, "a request failed");
+  // workerd's `fetch` must not be called as a method of another object, such as `ports`.
   const webFetch: typeof fetch = (...request) => fetch(...request);
   const commits = createCommitSchedule(timers.defer);
   const ports: HostPorts = {
@@ -57,7 +57,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
     guardedFetch: createGuardedFetch({ allowPrivate, fetch: webFetch }),
     guardedWebFetch: createGuardedWebFetch({
       allowPrivate,
-      allowHttp: resolved.allowHttp,
+      allowHttp: hubSettings.allowHttp,
       fetch: webFetch,
     }),
     readWebFile: createReadWebFile(env.ASSETS),
@@ -70,7 +70,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
     log,
     metrics: createMetrics(),
   };
-  const hub = await createHub({ store, ports, settings: resolved });
+  const hub = await createHub({ store, ports, settings: hubSettings });
   await hub.start(publicUrl);
   const sockets = createSockets({ state, live: hub.live, store, timers, onError });
 
@@ -114,13 +114,13 @@ export async function startObjectHub(options: ObjectHubOptions) {
 export type ObjectHub = Awaited<ReturnType<typeof startObjectHub>>;
 
 /**
- * Sets the alarm with the transaction that creates due work: if the object crashes before it works on
- * it, the alarm starts it again.
+ * Sets the alarm in the transaction that creates due work. If the object crashes before it does the
+ * work, the alarm starts the object again.
  */
 const wakeForWork = (store: Pick<Store, "subscribe">, wakeAt: (time: number) => void) =>
   store.subscribe((notice) => {
     if ("due" in notice) wakeAt(Math.max(notice.due, Date.now() + RESTART_MS));
   });
 
-/** The object itself works on what is due now; the alarm is for its restart. */
+/** A running object does the work that is due now without an alarm, so the alarm need not be earlier. */
 const RESTART_MS = 1_000;

@@ -1,11 +1,11 @@
 /**
  * Chooses the Durable Object that serves a request, if every tenant has its own. A request for one
  * tenant goes to that tenant's `WebhookStore`, a request for several tenants to a `WebhookMcpAgent`, any
- * other request to the `TenantRegistry`. The registry also rejects requests without a valid
- * token. Each object authorizes its requests: a wrong choice returns no data.
+ * other request to the `TenantRegistry`. The registry also rejects requests without a valid token. A
+ * wrong choice would disclose no data, since each object authorizes its requests.
  *
- * Look-ups in the registry are cached, so that a request usually takes one hop. The caches hold values,
- * never promises: another request could not await them.
+ * Look-ups in the registry are cached, so that a request usually calls only one object. The caches contain
+ * values, never promises: in a Worker, a request cannot await a promise of another request.
  */
 import { separateQueryToken } from "../../api/query-token.ts";
 import { sessionCookie } from "../../api/session-cookie.ts";
@@ -35,8 +35,8 @@ export async function forward(
   if (path.startsWith(WEBHOOKS)) return forwardWebhook(request, env, settings);
   if (path.startsWith(TRIGGER_CALLBACK) && isIngestPath(path)) {
     const tenant = new URL(request.url).searchParams.get("tenant");
-    const isKnown = tenant !== null && (await knownTenants(env, tenant));
-    return (isKnown ? storeObject(env, tenant) : registryObject(env)).fetch(request);
+    const exists = tenant !== null && (await tenantExists(env, tenant));
+    return (exists ? storeObject(env, tenant) : registryObject(env)).fetch(request);
   }
   const [tenant, another] = await tenantsOf(request, env);
   if (tenant === undefined) return registryObject(env).fetch(request);
@@ -45,7 +45,7 @@ export async function forward(
   );
 }
 
-/** A look-up in the registry. Only values that exist are cached. */
+/** Creates a cached look-up in the registry. Missing values are not cached. */
 function createLookUp<Value>(
   find: (env: Bindings, key: string) => Promise<Value | undefined>,
   cacheMs: number,
@@ -64,7 +64,7 @@ const grantedTenants = createLookUp(async (env, hash) => {
   const tenants = await registryObject(env).tenantsOf(hash);
   return tenants.length > 0 ? tenants : undefined;
 }, 5_000);
-const knownTenants = createLookUp(
+const tenantExists = createLookUp(
   async (env, id) => (await registryObject(env).hasTenant(id)) || undefined,
   60_000,
 );
@@ -74,7 +74,7 @@ const tenantOfInstallation = createLookUp(
   60_000,
 );
 
-/** The requested tenants that the token or session can access. Empty: the registry serves the request. */
+/** The requested tenants that the token or session can access. If empty, the registry serves the request. */
 async function tenantsOf(request: Request, env: Bindings): Promise<readonly string[]> {
   const { headers, url } = request;
   const secret =
@@ -83,10 +83,10 @@ async function tenantsOf(request: Request, env: Bindings): Promise<readonly stri
     sessionCookie(headers);
   if (!secret) return [];
   const granted = (await grantedTenants(env, await sha256Hex(secret))) ?? [];
-  const wanted = new URL(url).searchParams.get("tenant") ?? headers.get("x-signalbox-tenant");
+  const requested = new URL(url).searchParams.get("tenant") ?? headers.get("x-signalbox-tenant");
   const isForAll = granted.includes(EVERY_TENANT);
-  if (wanted === null) return isForAll ? [] : granted.toSorted();
-  return isForAll || granted.includes(wanted) ? [wanted] : [];
+  if (requested === null) return isForAll ? [] : granted.toSorted();
+  return isForAll || granted.includes(requested) ? [requested] : [];
 }
 
 async function forwardWebhook(
@@ -99,7 +99,7 @@ async function forwardWebhook(
     const tenant = await tenantOfKey(env, key);
     return (tenant === undefined ? registryObject(env) : storeObject(env, tenant)).fetch(request);
   }
-  // Created for each request: the import of its keys is a promise.
+  // Created for each request, since it caches the promises of imported keys.
   const endpoints = createEndpoints({
     sources,
     store: { findSource: async () => undefined },
@@ -113,12 +113,12 @@ async function forwardWebhook(
   if (!endpoint || request.method !== "POST") return registryObject(env).fetch(request);
   const { header: values, headerNames, body } = toIncomingRequest(request, NO_ROUTE);
   const bytes = await body(endpoint.source.maxBytes);
-  if (isRejection(bytes)) return answer(bytes);
+  if (isRejection(bytes)) return toResponse(bytes);
   const { header } = createHeaderReader(values);
   const now = Date.now();
-  const forged = await checkSignature(endpoint, { header, body: bytes, now });
-  if (forged) return answer(forged);
-  const read = readWebhook(
+  const rejected = await checkSignature(endpoint, { header, body: bytes, now });
+  if (rejected) return toResponse(rejected);
+  const webhook = readWebhook(
     endpoint.source,
     {
       contentType: mediaType(header("content-type") ?? ""),
@@ -129,7 +129,7 @@ async function forwardWebhook(
     },
     { isSigned: true, now },
   );
-  const installation = "outcome" in read ? undefined : read.installation()?.id;
+  const installation = "outcome" in webhook ? undefined : webhook.installation()?.id;
   const tenant =
     installation === undefined ? undefined : await tenantOfInstallation(env, installation);
   const { method, headers, url } = request;
@@ -139,7 +139,7 @@ async function forwardWebhook(
 
 const NO_ROUTE = { source: "", key: undefined, address: "" };
 
-function answer(outcome: Parameters<typeof toAnswer>[0]): Response {
+function toResponse(outcome: Parameters<typeof toAnswer>[0]): Response {
   const { status, headers, body } = toAnswer(outcome);
   return new Response(body, { status, headers });
 }

@@ -1,4 +1,4 @@
-/** The settings of a Worker: its variables and secrets, by the names that the Node host reads from the environment. */
+/** Reads the settings of a Worker from its variables and secrets. Their names are those of the Node host. */
 import type { HubSettings } from "../../host-ports.ts";
 import { fromBase64 } from "../../lib/hmac.ts";
 import { effectiveSettings } from "../effective-settings.ts";
@@ -8,14 +8,14 @@ import { readSettings, type Settings, SettingsError } from "../settings.ts";
 import { version } from "../version.ts";
 import { type Bindings, bindingNames } from "./bindings.ts";
 
-/** Every request that an object reads shares its 128 MB of memory. */
+/** All request bodies share the 128 MB of memory of an object with everything else. */
 const BODY_BUDGET_BYTES = 48 * 1024 * 1024;
-/** Each sweep wakes the object, so an idle tenant is swept less often than on a machine. */
+/** Each sweep wakes the object, so sweeps are less frequent than on the Node host. */
 const SWEEP_EVERY_MS = 60 * 60 * 1000;
 
 const cache = new WeakMap<object, Settings>();
 
-/** Throws if a setting is invalid, or if a binding or a setting is missing that only a machine can do without. */
+/** Throws if a setting is invalid, or if a binding or a setting that every Worker needs is missing. */
 export function readWorkerSettings(env: object): Settings {
   const settings = cache.get(env) ?? parseSettings(env);
   cache.set(env, settings);
@@ -36,14 +36,14 @@ function parseSettings(env: object): Settings {
       "SIGNALBOX_KEY, which encrypts stored secrets: openssl rand -base64 32 | npx wrangler secret put SIGNALBOX_KEY --env production",
     settings.token === undefined && "SIGNALBOX_TOKEN, the operator's token",
     signedSources(settings).length === 0 &&
-      "GITHUB_WEBHOOK_SECRET or the secret of another source, without which it cannot tell a real webhook from a forged one: npx wrangler secret put GITHUB_WEBHOOK_SECRET --env production",
+      "GITHUB_WEBHOOK_SECRET or the secret of another source, without which the hub cannot tell a real webhook from a forged one: npx wrangler secret put GITHUB_WEBHOOK_SECRET --env production",
   ].filter((line) => line !== false);
   if (missing.length > 0) throw new SettingsError(`This Worker needs ${missing.join("; ")}.`);
-  // Without this, a Worker would count as local, and accept unsigned webhooks.
-  const safe = { ...settings, isPublic: true };
-  assertSafe(safe, 0);
-  githubSettings(safe);
-  return safe;
+  // The hub is public, since it has a public URL, so this rejects settings that accept unsigned webhooks.
+  assertSafe(settings, 0);
+  // Throws if the GitHub settings are incomplete.
+  githubSettings(settings);
+  return settings;
 }
 
 export function workerHubSettings(

@@ -1,8 +1,8 @@
 /**
- * `GET /events` over WebSockets with the Hibernation API: they stay open while the object is evicted, and
- * the attachment of a socket holds its access and its cursor. A socket is subscribed to the feed only for
- * a short time after an event, since the timers of a stream would keep an idle object in memory. The next
- * event subscribes it again, from its cursor, after its token is checked again.
+ * Serves `GET /events` over WebSockets with the Hibernation API. The sockets stay open while the object is
+ * evicted, and the attachment of a socket stores its access and its cursor. A socket is subscribed to the
+ * feed only for a short time after an event, since the timers of a stream would keep an idle object in
+ * memory. On the next event, its token is checked again, and it is subscribed again from its cursor.
  */
 import type { DurableObjectState, HibernatableSocket, SocketPair } from "cloudflare:workers";
 import {
@@ -17,7 +17,7 @@ import { SOCKET_LIMITS } from "../../lib/limits.ts";
 import type { Store } from "../../store/store.ts";
 import { type MessageEncoder, socketEncoder } from "../../stream/message-encoder.ts";
 import type { AlarmTimers } from "./alarm-timers.ts";
-import { liveRequest } from "./live-request.ts";
+import { toLiveRequest } from "./live-request.ts";
 
 declare const WebSocketPair: SocketPair;
 
@@ -33,27 +33,33 @@ export interface SocketsOptions {
 const SUBSCRIBED_MS = 2_000;
 /** How often the tokens of idle sockets are checked. Each check wakes the object. */
 const RECHECK_MS = 5 * 60_000;
-const FAILED = 1011;
+/** The WebSocket close code for an internal error. */
+const INTERNAL_ERROR = 1011;
 
 export function createSockets({ state, live, store, timers, onError }: SocketsOptions) {
   /** The subscribed sockets, and the functions that unsubscribe them. */
   const subscribed = new Map<HibernatableSocket, () => void>();
-  /** Not in the attachment: an object is evicted after ten idle seconds, and an allowance is full again after five. */
+  /**
+   * Lost on eviction, which is harmless: an object is evicted after ten idle seconds, and after five
+   * seconds the client has its full allowance again.
+   */
   const limits = new WeakMap<HibernatableSocket, SocketLimit>();
-  /** How many sockets wait for the check of their token, or for the first read of the log. */
-  let starting = 0;
-  let usedAt = 0;
+  /** The number of sockets that wait for the check of their token, or for the first read of the log. */
+  let startingCount = 0;
+  /** The monotonic time of the last event or message. */
+  let activeAt = 0;
   let isTimerSet = false;
 
-  /** Unsubscribes all sockets when there was no event for a while. */
+  /** Unsubscribes all sockets when there has been no event for a while. */
   const stopWhenIdle = () => {
-    usedAt = timers.monotonic();
+    activeAt = timers.monotonic();
     if (isTimerSet) return;
     isTimerSet = true;
     timers.after(SUBSCRIBED_MS, () => {
       isTimerSet = false;
       // A socket that is starting has not been sent the event that woke it.
-      if (starting > 0 || timers.monotonic() - usedAt < SUBSCRIBED_MS / 2) return stopWhenIdle();
+      if (startingCount > 0 || timers.monotonic() - activeAt < SUBSCRIBED_MS / 2)
+        return stopWhenIdle();
       for (const stop of subscribed.values()) stop();
     });
   };
@@ -73,15 +79,15 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
       isStopped = true;
       subscribed.delete(socket);
       for (const listener of listeners) listener();
-      // Since the last message, the feed has advanced it past the events that the filter excludes.
+      // Since it was saved, the feed may have advanced the cursor past events that the filter excludes.
       if (cursor) saveCursor(cursor);
     };
     subscribed.set(socket, stop);
     const connection: LiveConnection = {
-      encoder: withCursor(saveCursor, isResumed),
+      encoder: createCursorEncoder(saveCursor, isResumed),
       send(text) {
         if (text === "") return;
-        usedAt = timers.monotonic();
+        activeAt = timers.monotonic();
         try {
           socket.send(text);
         } catch {
@@ -100,14 +106,14 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
         stop();
       },
     };
-    starting += 1;
+    startingCount += 1;
     try {
       await (isResumed ? live.resume : live.follow)(subscription, connection);
     } catch (error) {
       onError(error);
-      connection.close(FAILED, "the log cannot be read; resume after your cursor");
+      connection.close(INTERNAL_ERROR, "the log cannot be read; resume after your cursor");
     } finally {
-      starting -= 1;
+      startingCount -= 1;
       stopWhenIdle();
     }
   };
@@ -118,7 +124,7 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
   const unsubscribe = store.subscribe(({ topic }) => {
     if (topic !== "events" && topic !== "gap") return;
     // The event may have to be read from another object, which takes a while.
-    usedAt = timers.monotonic();
+    activeAt = timers.monotonic();
     resumeAll();
   });
   let isRecheckSet = false;
@@ -136,7 +142,7 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
     resumeAll();
     scheduleRecheck();
   };
-  recheck(); // the object may have been woken for this
+  recheck(); // the alarm for a recheck may have started the object
 
   const onClose = (socket: HibernatableSocket): void => subscribed.get(socket)?.();
   const limitOf = (socket: HibernatableSocket): SocketLimit => {
@@ -152,7 +158,7 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
 
   return {
     async accept(request: Request): Promise<Response> {
-      const subscription = await live.authorize(liveRequest(request));
+      const subscription = await live.authorize(toLiveRequest(request));
       if (isAnswer(subscription)) {
         const { status, headers, body } = subscription;
         return new Response(body, { status, headers });
@@ -175,14 +181,17 @@ export function createSockets({ state, live, store, timers, onError }: SocketsOp
   };
 }
 
-/** The bytes of a message. A text that certainly exceeds the limit is not encoded to count them. */
+/**
+ * The bytes of a message. A text with more characters than the limit is not encoded, since it has at
+ * least as many bytes.
+ */
 function sizeOf(data: string | ArrayBuffer): number {
   if (typeof data !== "string") return data.byteLength;
   return data.length > SOCKET_LIMITS.messageBytes ? data.length : utf8(data).byteLength;
 }
 
-/** Saves the cursor of every message. A resumed client is not sent `connected` again. */
-const withCursor = (
+/** Encodes messages, and saves the cursor of each. A resumed client is not sent `connected` again. */
+const createCursorEncoder = (
   save: (cursor: ReadonlyMap<string, number>) => void,
   isResumed: boolean,
 ): MessageEncoder => ({

@@ -1,8 +1,8 @@
-/** Server-Sent Events of `GET /events` and `GET /api/live` as a stream of a `Response`. */
+/** Serves `GET /events` and `GET /api/live` as Server-Sent Events in the body of a `Response`. */
 import { isAnswer, type LiveStreams, liveUnavailable } from "../../api/live-streams.ts";
 import { utf8 } from "../../lib/hmac.ts";
 import { sseEncoder } from "../../stream/message-encoder.ts";
-import { liveRequest } from "./live-request.ts";
+import { toLiveRequest } from "./live-request.ts";
 
 const BUFFER_BYTES = 64 * 1024;
 
@@ -11,7 +11,7 @@ export async function serveSse(
   request: Request,
   onError: (error: unknown) => void,
 ): Promise<Response> {
-  const subscription = await streams.authorize(liveRequest(request));
+  const subscription = await streams.authorize(toLiveRequest(request));
   const respond = ({ status, headers, body }: ReturnType<typeof liveUnavailable>) =>
     new Response(body, { status, headers });
   if (isAnswer(subscription)) return respond(subscription);
@@ -26,8 +26,8 @@ export async function serveSse(
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const body = new ReadableStream<Uint8Array>(
     {
-      start(given) {
-        controller = given;
+      start(streamController) {
+        controller = streamController;
       },
       pull: () => onDrain(),
       cancel: end,

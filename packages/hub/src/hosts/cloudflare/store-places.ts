@@ -1,9 +1,9 @@
 /**
- * Where each verb of the store runs, when every tenant has its own object. A new verb needs a line here.
+ * Defines where each verb of the store runs when every tenant has its own object. Add new verbs here.
  *
  * `registry`: in the registry, which all tenants share. `tenant`: in the store of the tenant that the
- * first argument names. `own`: in the calling object, for its own queue. Verbs that combine several
- * objects are in compose-store.ts.
+ * first argument names. `own`: in the calling object, on its own tables. `combined`: in one or several
+ * objects, as compose-store.ts implements it.
  */
 import type { VerbTable } from "../../store/verbs/index.ts";
 

@@ -7,8 +7,8 @@ import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
 
 /**
- * `global`: tenants, installations, tokens, webhook endpoints and OAuth. Its hub serves the requests
- * that concern no single tenant, and the first webhook of an installation.
+ * The object `global`. Stores tenants, installations, tokens, webhook endpoints, people and OAuth. Its hub
+ * serves the requests that routes.ts assigns to no tenant, and the first webhook of an installation.
  */
 export class TenantRegistry extends HubObject {
   protected override async prepare(): Promise<void> {
@@ -27,14 +27,16 @@ export class TenantRegistry extends HubObject {
     return { store: composeStore({ own, registry: own, storeOf }), hasRegistry: true };
   }
 
-  /** The tenants of a token or session, by its hash; `*` for all of them. */
+  /** The tenants that a token or session can access, by its hash. `*` stands for all tenants. */
   async tenantsOf(hash: string): Promise<readonly string[]> {
     const token = await this.own.findToken(hash);
     if (!token || token.person === null) return token?.tenants ?? [];
     const memberships = (await this.own.getPerson(token.person))?.memberships ?? [];
     return memberships
       .map(({ tenant }) => tenant)
-      .filter((tenant) => token.tenants.some((one) => one === tenant || one === EVERY_TENANT));
+      .filter((tenant) =>
+        token.tenants.some((granted) => granted === tenant || granted === EVERY_TENANT),
+      );
   }
 
   async tenantOfKey(key: string): Promise<string | undefined> {

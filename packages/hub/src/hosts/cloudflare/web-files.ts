@@ -1,7 +1,7 @@
 import type { Fetcher } from "cloudflare:workers";
 import type { ReadWebFile } from "../../api/web-ui.ts";
 
-/** The files of the web UI, from the static assets of the Worker. Cloudflare compresses the responses. */
+/** Reads the files of the web UI from the Worker's static assets. Cloudflare compresses the responses. */
 export const createReadWebFile =
   (assets: Fetcher): ReadWebFile =>
   async (path) => {

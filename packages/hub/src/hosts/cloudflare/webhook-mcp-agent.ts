@@ -8,12 +8,13 @@ import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
 
 /**
- * The object `tenant-{tenant}`. Serves `/mcp`, `/events` and subscriptions for tokens with access to
- * several tenants; the first of them is in its name. The stores of the tenants notify it of new events.
+ * The object `tenant-{tenant}`. Serves the requests of tokens with access to several tenants, such as
+ * `/mcp` and `/events`. Its name contains the first of these tenants. The stores of the tenants notify it
+ * of new events.
  */
 export class WebhookMcpAgent extends HubObject {
   #notices!: ReturnType<typeof createListeners>;
-  /** Whether a client may be waiting for events. */
+  /** Whether a client has sent a request since the object was loaded, and may wait for events. */
   #isUsed = false;
 
   protected override compose(own: Store) {
@@ -35,7 +36,7 @@ export class WebhookMcpAgent extends HubObject {
     dropEarlierTables(this.ctx.storage);
   }
 
-  /** Called by a store. Returns false if no client has used this object since it was loaded. */
+  /** Called by a store. Returns false if no client can be waiting for events. */
   async notify(notice: Notice): Promise<boolean> {
     this.#notices.notify([notice]);
     return this.#isUsed || this.ctx.getWebSockets().length > 0;

@@ -9,12 +9,12 @@ import { HubObject } from "./hub-object.ts";
 import { connectStore } from "./remote-store.ts";
 import { readWorkerSettings } from "./settings.ts";
 
-/** The key of the agents that are notified of commits. */
+/** The storage key of the names of the agents that are notified of commits. */
 const LISTENERS = "listeners";
 
-/** `store-{tenant}`: the events, flows and runs of one tenant, and the hub that serves them. */
+/** The object `store-{tenant}`. Stores the events, flows and runs of one tenant, and runs its hub. */
 export class WebhookStore extends HubObject {
-  /** The agents that read this store. Stored, so that an evicted store still notifies them. */
+  /** The names of the agents that read this store. Persisted, since an evicted store must notify them too. */
   readonly #listeners: Set<string>;
 
   constructor(state: DurableObjectState, env: Bindings) {
@@ -46,7 +46,7 @@ export class WebhookStore extends HubObject {
   protected override compose(own: Store) {
     const tenant = this.#tenant;
     own.subscribe((notice) => this.#notifyAgents(notice));
-    // A hub with one tenant needs no registry for others.
+    // With one tenant, this store is also the registry.
     if (readWorkerSettings(this.env).tenancy === "single" && tenant === LOCAL_TENANT)
       return { store: own, hasRegistry: true };
     const storeOf = (other: string) =>
@@ -74,7 +74,7 @@ export class WebhookStore extends HubObject {
             this.#listeners.delete(agent);
             this.#saveListeners();
           })
-          // The agent reads the log again when it starts.
+          // A lost notice is harmless: an agent reads the log when it starts.
           .catch(() => {}),
       );
   }

@@ -1,6 +1,6 @@
 /**
- * The entry of the Worker. It passes requests to the objects that serve them, and holds no promise: one
- * that another request settles would fail in a Worker.
+ * The entry of the Worker. It passes requests to the objects that serve them. It shares no promise between
+ * requests: in a Worker, a request cannot await a promise of another request.
  */
 import { problemResponse } from "../../api/problem-response.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
