@@ -1,4 +1,4 @@
-/** A hub whose database hangs, and hubs whose key does not open the stored secrets. */
+/** A hub whose database hangs, and hubs whose key does not decrypt the stored secrets. */
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -68,14 +68,14 @@ it.each(["takeDown", "freeze"] as const)(
   },
 );
 
-it("does not start with a key that does not open the stored secrets", async () => {
+it("does not start with a key that does not decrypt the stored secrets", async () => {
   const data = tempFolder();
   const env = { SIGNALBOX_DATA: data, PORT: "0" };
   expect((await runCli(["source", "add", "github"], { env })).code).toBe(0);
   const wrong = { ...env, SIGNALBOX_KEY: randomBytes(32).toString("base64") };
   const refused = await runCli(["serve"], { env: wrong });
   expect(refused.code).toBe(2);
-  expect(refused.stderr).toMatch(/does not open the secrets in its database.*SIGNALBOX_KEY/s);
+  expect(refused.stderr).toMatch(/does not decrypt the secrets in its database.*SIGNALBOX_KEY/s);
   rmSync(join(data, "key"));
   const missing = await runCli(["serve"], { env });
   expect(missing.code).toBe(2);

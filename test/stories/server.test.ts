@@ -369,10 +369,10 @@ describe("a hub", () => {
   it("tells clients whether webhooks are not verified", async () => {
     for (const secret of [SECRET, ""]) {
       const hub = await start({ GITHUB_WEBHOOK_SECRET: secret });
-      expect(hub.unsigned).toBe(secret === "");
+      expect(hub.acceptsUnsigned).toBe(secret === "");
       const headers = { authorization: `Bearer ${hub.adminToken}` };
       const info = await (await fetch(`${hub.url}/api/hub`, { headers })).json();
-      expect(info).toMatchObject({ accepts_unsigned: hub.unsigned });
+      expect(info).toMatchObject({ accepts_unsigned: hub.acceptsUnsigned });
     }
   });
 

@@ -30,7 +30,7 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
       `  ${label("")}${dim(`The admin token is shown only once: keep it. \`${command(`token create NAME${owner}`)}\` creates others.`)}`,
       "",
     );
-  if (hub.unsigned)
+  if (hub.acceptsUnsigned)
     lines.push(
       `  ${yellow("! Unsigned:")} any program on this machine can send webhooks of sources without a secret. Set GITHUB_WEBHOOK_SECRET.`,
       "",

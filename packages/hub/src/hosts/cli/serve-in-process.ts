@@ -13,7 +13,7 @@ import { createTenantDeletions } from "../../tenants/tenant-deletions.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { hubSettings } from "../hub-settings.ts";
 import { createSandbox } from "../node/sandbox.ts";
-import { sealKey } from "../node/seal-key.ts";
+import { loadSealKey } from "../node/seal-key.ts";
 import { systemTimers } from "../node/system-timers.ts";
 import type { Settings } from "../settings.ts";
 
@@ -78,6 +78,6 @@ export async function serveInProcess(
 
 /** Most commands store no secret, and must not create a key. */
 const lazySeal = ({ key, data }: Settings): Seal => ({
-  seal: (text) => createSeal(sealKey(key, data)).seal(text),
-  unseal: (sealed) => createSeal(sealKey(key, data)).unseal(sealed),
+  seal: (text) => createSeal(loadSealKey(key, data)).seal(text),
+  unseal: (sealed) => createSeal(loadSealKey(key, data)).unseal(sealed),
 });

@@ -26,7 +26,7 @@ export const serve: Command = {
       `${banner(hub, settings, version)}\n`,
     );
     log.info({ url: hub.url, storage: hub.store.backend, startedIn }, "listening");
-    if (hub.unsigned)
+    if (hub.acceptsUnsigned)
       log.warn("webhooks of sources without a secret are not verified: set GITHUB_WEBHOOK_SECRET");
 
     await stopped;

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createSeal } from "../../lib/seal.ts";
 import type { Source } from "../../store/store.ts";
 import { readSettings } from "../settings.ts";
-import { assertOpens, warnOfShortSecrets } from "./check-seal.ts";
+import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
 
 const seal = createSeal(new Uint8Array(32).fill(1));
 const other = createSeal(new Uint8Array(32).fill(2));
@@ -15,19 +15,23 @@ function createLog() {
 it("accepts a key that opens what is stored, and a database without secrets", async () => {
   const { lines, log } = createLog();
   const options = { acceptLostKey: false, log };
-  await assertOpens(seal, [], options);
-  await assertOpens(seal, [{ kind: "webhook secrets", sealed: await seal.seal("x") }], options);
+  await assertKeyDecrypts(seal, [], options);
+  await assertKeyDecrypts(
+    seal,
+    [{ kind: "webhook secrets", sealed: await seal.seal("x") }],
+    options,
+  );
   expect(lines).toEqual([]);
 });
 
 it("rejects a key that opens nothing, unless the key is lost", async () => {
   const { lines, log } = createLog();
   const sealed = [{ kind: "webhook secrets", sealed: await other.seal("x") }];
-  await expect(assertOpens(seal, sealed, { acceptLostKey: false, log })).rejects.toThrow(
-    /does not open the secrets in its database \(webhook secrets\).*SIGNALBOX_KEY.*--accept-lost-key/,
+  await expect(assertKeyDecrypts(seal, sealed, { acceptLostKey: false, log })).rejects.toThrow(
+    /does not decrypt the secrets in its database \(webhook secrets\).*SIGNALBOX_KEY.*--accept-lost-key/,
   );
   expect(lines).toEqual([]);
-  await assertOpens(seal, sealed, { acceptLostKey: true, log });
+  await assertKeyDecrypts(seal, sealed, { acceptLostKey: true, log });
   expect(lines).toHaveLength(1);
 });
 
@@ -37,7 +41,7 @@ it("warns if some secrets were encrypted with another key", async () => {
     { kind: "webhook secrets", sealed: await seal.seal("x") },
     { kind: "connections", sealed: await other.seal("x") },
   ];
-  await assertOpens(seal, sealed, { acceptLostKey: false, log });
+  await assertKeyDecrypts(seal, sealed, { acceptLostKey: false, log });
   expect(lines).toEqual([expect.stringContaining("some of the stored secrets: connections")]);
 });
 

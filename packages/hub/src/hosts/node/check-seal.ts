@@ -1,4 +1,4 @@
-/** Checks the key that encrypts stored secrets, before the hub starts. */
+/** Checks the stored secrets before the hub starts: their key, and their length. */
 import type { Seal } from "../../lib/seal.ts";
 import type { Store } from "../../store/store.ts";
 import { isShortSecret, SHORT_SECRET } from "../../tenants/secret-length.ts";
@@ -6,31 +6,31 @@ import { signedSources } from "../hub-settings.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import type { Logger } from "./log.ts";
 
-type Sealed = Awaited<ReturnType<Store["sampleSealed"]>>;
+type SealedSamples = Awaited<ReturnType<Store["sampleSealed"]>>;
 
-/** Throws if the key opens none of the stored secrets; warns if it does not open some of them. */
-export async function assertOpens(
+/** Throws if the key decrypts none of the samples. Logs a warning if it does not decrypt some of them. */
+export async function assertKeyDecrypts(
   seal: Pick<Seal, "unseal">,
-  sealed: Sealed,
+  samples: SealedSamples,
   { acceptLostKey, log }: { acceptLostKey: boolean; log: Pick<Logger, "warn"> },
 ): Promise<void> {
-  const closed: Sealed = [];
-  for (const one of sealed)
-    await seal.unseal(one.sealed).catch(() => {
-      closed.push(one);
+  const failed: SealedSamples = [];
+  for (const sample of samples)
+    await seal.unseal(sample.sealed).catch(() => {
+      failed.push(sample);
     });
-  if (closed.length === 0) return;
-  const kinds = closed.map(({ kind }) => kind).join(", ");
-  if (closed.length === sealed.length && !acceptLostKey)
+  if (failed.length === 0) return;
+  const kinds = failed.map(({ kind }) => kind).join(", ");
+  if (failed.length === samples.length && !acceptLostKey)
     throw new SettingsError(
-      `The key of this hub does not open the secrets in its database (${kinds}). Start it with the key that encrypted them: SIGNALBOX_KEY, or the file "key" of the data folder, from a backup. If that key is lost, start once with --accept-lost-key, and enter the secrets again.`,
+      `The key of this hub does not decrypt the secrets in its database (${kinds}). Start it with the key that encrypted them: SIGNALBOX_KEY, or the file "key" of the data folder, from a backup. If that key is lost, start once with --accept-lost-key, and enter the secrets again.`,
     );
   log.warn(
-    `the key of this hub does not open some of the stored secrets: ${kinds}. Enter them again`,
+    `the key of this hub does not decrypt some of the stored secrets: ${kinds}. Enter them again`,
   );
 }
 
-/** Secrets from the time before the minimum length keep working. */
+/** Only a warning, since secrets that were stored before there was a minimum length must keep working. */
 export async function warnOfShortSecrets(
   settings: Settings,
   {
@@ -39,14 +39,15 @@ export async function warnOfShortSecrets(
     log,
   }: { store: Pick<Store, "listSources">; seal: Pick<Seal, "unseal">; log: Pick<Logger, "warn"> },
 ): Promise<void> {
-  const short = signedSources(settings).filter((source) =>
+  const shortSecretOwners = signedSources(settings).filter((source) =>
     settings.secrets[source]?.some(isShortSecret),
   );
   for (const { id, kind, secrets } of await store.listSources())
     for (const { sealed } of secrets) {
       const secret = await seal.unseal(sealed).catch(() => undefined);
-      if (secret !== undefined && isShortSecret(secret)) short.push(`${kind} (endpoint ${id})`);
+      if (secret !== undefined && isShortSecret(secret))
+        shortSecretOwners.push(`${kind} (endpoint ${id})`);
     }
-  if (short.length > 0)
-    log.warn(`the webhook secret of ${[...new Set(short)].join(", ")} ${SHORT_SECRET}`);
+  if (shortSecretOwners.length > 0)
+    log.warn(`the webhook secret of ${[...new Set(shortSecretOwners)].join(", ")} ${SHORT_SECRET}`);
 }

@@ -1,13 +1,13 @@
-const SMALL = 256 * 1024;
-const STEP = 256 * 1024;
+const MAX_SMALL_BYTES = 256 * 1024;
+const GROWTH_BYTES = 256 * 1024;
 const EMPTY = new Uint8Array(0);
 
 /**
- * The bytes of a body that is still arriving.
+ * The bytes of a body that is still arriving, at most `maxSize`.
  *
  * Above 256 KiB, the bytes are in a resizable buffer: it takes memory only for the bytes that have
  * arrived, and `free` returns it to the operating system immediately. The memory of other buffers waits
- * for the garbage collector, which does not run in an idle process. `maxSize` must not be exceeded.
+ * for the garbage collector, which does not run in an idle process.
  */
 export class GrowingBytes {
   size = 0;
@@ -30,11 +30,11 @@ export class GrowingBytes {
     this.size = total;
   }
 
-  /** The bytes that were appended. No more can be appended afterwards. */
+  /** Returns the appended bytes. No more can be appended afterwards. */
   end(): Uint8Array {
     if (!this.#large)
       return this.#bytes.length === this.size ? this.#bytes : this.#bytes.subarray(0, this.size);
-    // Not every function accepts a resizable buffer.
+    // The result has a fixed length, since not every function accepts a resizable buffer.
     this.#large.resize(this.size);
     return Buffer.from(this.#large.transferToFixedLength());
   }
@@ -46,20 +46,20 @@ export class GrowingBytes {
   }
 
   #grow(total: number): Uint8Array {
-    const known = this.#bytes.subarray(0, this.size);
-    if (total <= SMALL) {
-      const grown = Buffer.allocUnsafeSlow(Math.min(2 * total, SMALL, this.#maxSize));
-      grown.set(known);
+    const existing = this.#bytes.subarray(0, this.size);
+    if (total <= MAX_SMALL_BYTES) {
+      const grown = Buffer.allocUnsafeSlow(Math.min(2 * total, MAX_SMALL_BYTES, this.#maxSize));
+      grown.set(existing);
       return grown;
     }
-    const length = Math.min(total + STEP, this.#maxSize);
+    const length = Math.min(total + GROWTH_BYTES, this.#maxSize);
     if (this.#large) {
       this.#large.resize(length);
       return new Uint8Array(this.#large);
     }
     this.#large = new ArrayBuffer(length, { maxByteLength: this.#maxSize });
     const grown = new Uint8Array(this.#large);
-    grown.set(known);
+    grown.set(existing);
     return grown;
   }
 }

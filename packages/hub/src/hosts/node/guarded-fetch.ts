@@ -7,9 +7,9 @@ import {
 import { CONNECTION_HEADERS } from "../../deliver/connection-headers.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import { type Hop, nextHop } from "../../deliver/redirect.ts";
-import { type AddressOptions, createCheckedAddresses } from "./checked-addresses.ts";
 import { outboundFailure } from "./outbound-failure.ts";
 import { bareHost, openPinned } from "./pinned-request.ts";
+import { type AddressOptions, createResolveHost } from "./resolve-host.ts";
 
 export interface GuardedFetchOptions extends AddressOptions {
   /** Certificate authorities in PEM, instead of Node's list. */
@@ -17,24 +17,24 @@ export interface GuardedFetchOptions extends AddressOptions {
 }
 
 /**
- * A fetch that does not reach private networks. Each hop resolves its name once, checks all addresses,
- * and connects to those addresses: a second lookup could return others (DNS rebinding).
+ * Creates a fetch that does not reach private networks. Each hop resolves its name once, checks all
+ * addresses, and connects to those addresses: a second lookup could return others (DNS rebinding).
  */
 export function createGuardedFetch({ ca, ...options }: GuardedFetchOptions): GuardedFetch {
-  const checkedAddresses = createCheckedAddresses(options);
+  const resolveHost = createResolveHost(options);
 
   return async (request) => {
     const { redirects = 0, allowHttp = false, maxResponseBytes } = request;
     let hop = firstHop(request);
-    const stop = createStop(request, () => hop.url.host);
+    const stop = createStopSignal(request, () => hop.url.host);
     try {
       for (let followed = 0; ; followed += 1) {
         stop.signal.throwIfAborted();
-        const addresses = await unlessStopped(stop.signal, checkedAddresses(bareHost(hop.url)));
+        const addresses = await rejectOnAbort(stop.signal, resolveHost(bareHost(hop.url)));
         const exchange = await openPinned(hop, addresses, {
           signal: stop.signal,
           ca,
-          // Only the first hop: a check that fails later could not undo it.
+          // Not for redirects: if it threw there, the first request would already have been sent.
           beforeSend: followed === 0 ? request.beforeSend : undefined,
         });
         try {
@@ -69,8 +69,8 @@ export function createGuardedFetch({ ca, ...options }: GuardedFetchOptions): Gua
 /** Node fires timers with a longer delay immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** A signal for the time limit and the caller's abort; its reason is the error to throw. */
-function createStop({ signal, timeoutMs }: OutboundRequest, host: () => string) {
+/** Creates a signal that the time limit or the caller aborts. Its reason is the error to throw. */
+function createStopSignal({ signal, timeoutMs }: OutboundRequest, host: () => string) {
   const stop = new AbortController();
   const onTimeout = () =>
     stop.abort(
@@ -108,25 +108,25 @@ function firstHop({ method, url, headers, body, allowHttp = false }: OutboundReq
       },
     );
   if (!/^[A-Z-]{1,20}$/i.test(method) || /^(CONNECT|TRACE|TRACK)$/i.test(method))
-    throw invalid("the method must be one such as GET or POST");
+    throw invalid("the method must be an HTTP method such as GET or POST");
   try {
-    const sent = new Headers({ "accept-encoding": "gzip, br", "user-agent": "signalbox" });
+    const outgoing = new Headers({ "accept-encoding": "gzip, br", "user-agent": "signalbox" });
     for (const [name, value] of Object.entries(headers)) {
-      validateHeaderValue(name, value); // stricter than Headers; Node would throw the error later
-      sent.set(name, value);
+      validateHeaderValue(name, value); // stricter than Headers; Node would throw only when it sends
+      outgoing.set(name, value);
     }
-    for (const name of CONNECTION_HEADERS) sent.delete(name);
-    return { method: method.toUpperCase(), url: target, headers: sent, body };
+    for (const name of CONNECTION_HEADERS) outgoing.delete(name);
+    return { method: method.toUpperCase(), url: target, headers: outgoing, body };
   } catch (error) {
     throw invalid((error as Error).message, error);
   }
 }
 
-function unlessStopped<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+function rejectOnAbort<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
     work.then(resolve, reject);
   });
 }

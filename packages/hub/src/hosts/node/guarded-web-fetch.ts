@@ -7,9 +7,9 @@ import { CONNECTION_HEADERS } from "../../deliver/connection-headers.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import { type Hop, nextHop } from "../../deliver/redirect.ts";
 import type { WebFetch } from "../../lib/web-fetch.ts";
-import { type AddressOptions, createCheckedAddresses } from "./checked-addresses.ts";
 import { outboundFailure, tlsFailure } from "./outbound-failure.ts";
 import { bareHost, decoderFor, headersOf, sendWhenOpen } from "./pinned-request.ts";
+import { type AddressOptions, createResolveHost } from "./resolve-host.ts";
 
 export interface GuardedWebFetchOptions extends AddressOptions {
   /** Whether http: URLs may be called. */
@@ -21,8 +21,8 @@ export interface GuardedWebFetchOptions extends AddressOptions {
 const MAX_REDIRECTS = 5;
 
 /**
- * How long an unused connection is kept. Servers close idle connections after five seconds or more,
- * and a request on a connection that the server closes at that moment would fail.
+ * How long an unused connection stays open. Many servers close idle connections after five seconds; a
+ * request on a connection that the server is closing would fail.
  */
 const KEEP_ALIVE_MS = 4_000;
 
@@ -30,27 +30,27 @@ const KEEP_ALIVE_MS = 4_000;
 const ATTEMPT_MS = 1_000;
 
 /**
- * A `fetch` that does not reach private networks. It keeps connections alive: each connection is made
- * to an address that was checked when it was opened, so that reuse is safe against DNS rebinding.
- * Redirects are checked like the first request, and lose all credentials if they change the origin.
+ * Creates a `fetch` that does not reach private networks. It reuses connections, which is safe against
+ * DNS rebinding, since the address of a connection is checked when it is opened. Redirects are
+ * checked like the first request, and lose all credentials if they change the origin.
  */
 export function createGuardedWebFetch({
   allowHttp,
   ca,
   ...options
 }: GuardedWebFetchOptions): WebFetch {
-  const checkedAddresses = createCheckedAddresses(options);
+  const resolveHost = createResolveHost(options);
   const lookup: LookupFunction = (host, { all }, done) => {
-    checkedAddresses(host).then(
+    resolveHost(host).then(
       (addresses) => {
-        const found = addresses.map((address) => ({ address, family: isIP(address) }));
-        if (all) done(null, found);
-        else done(null, found[0]?.address ?? "", found[0]?.family);
+        const records = addresses.map((address) => ({ address, family: isIP(address) }));
+        if (all) done(null, records);
+        else done(null, records[0]?.address ?? "", records[0]?.family);
       },
       (error: Error) => done(error, ""),
     );
   };
-  const connecting = {
+  const agentOptions = {
     keepAlive: true,
     timeout: KEEP_ALIVE_MS, // only closes unused connections
     lookup,
@@ -58,11 +58,10 @@ export function createGuardedWebFetch({
     autoSelectFamilyAttemptTimeout: ATTEMPT_MS,
   };
   const agents = {
-    "http:": new http.Agent(connecting),
-    "https:": new https.Agent({ ...connecting, ca }),
+    "http:": new http.Agent(agentOptions),
+    "https:": new https.Agent({ ...agentOptions, ca }),
   };
 
-  /** Node calls `lookup` for names only. */
   async function send(
     hop: Hop,
     signal: AbortSignal | undefined,
@@ -70,7 +69,8 @@ export function createGuardedWebFetch({
   ): Promise<http.IncomingMessage> {
     const { method, url, headers, body } = hop;
     const host = bareHost(url);
-    if (isIP(host)) await checkedAddresses(host);
+    // Node calls `lookup` for names only, so an IP address is checked here.
+    if (isIP(host)) await resolveHost(host);
     signal?.throwIfAborted();
     const isTls = url.protocol === "https:";
     const request = (isTls ? https : http).request({
@@ -135,17 +135,17 @@ export function createGuardedWebFetch({
 
 async function readRequest(
   input: string | URL | Request,
-  given: RequestInit | undefined,
+  overrides: RequestInit | undefined,
   allowHttp: boolean,
 ) {
-  const init = input instanceof Request ? { ...(await initOf(input)), ...given } : given;
+  const init = input instanceof Request ? { ...(await initOf(input)), ...overrides } : overrides;
   const url = parseOutboundUrl(input instanceof Request ? input.url : String(input), { allowHttp });
   const headers = new Headers({ "accept-encoding": "gzip, br", "user-agent": "signalbox" });
   new Headers(init?.headers).forEach((value, name) => {
     if (!CONNECTION_HEADERS.has(name)) headers.set(name, value);
   });
   const method = (init?.method ?? "GET").toUpperCase();
-  const hop: Hop = { method, url, headers, body: bodyOf(init?.body, headers) };
+  const hop: Hop = { method, url, headers, body: encodeBody(init?.body, headers) };
   return { hop, redirect: init?.redirect ?? "follow", signal: init?.signal ?? undefined };
 }
 
@@ -157,7 +157,8 @@ const initOf = async (request: Request): Promise<RequestInit> => ({
   signal: request.signal,
 });
 
-function bodyOf(body: unknown, headers: Headers): Uint8Array | undefined {
+/** Also sets the content type of form data in `headers`. */
+function encodeBody(body: unknown, headers: Headers): Uint8Array | undefined {
   if (body === undefined || body === null) return undefined;
   if (body instanceof URLSearchParams && !headers.has("content-type"))
     headers.set("content-type", "application/x-www-form-urlencoded");
@@ -167,7 +168,7 @@ function bodyOf(body: unknown, headers: Headers): Uint8Array | undefined {
   throw new TypeError("the body must be a string, bytes or URLSearchParams");
 }
 
-const WITHOUT_BODY = new Set([101, 204, 205, 304]);
+const STATUSES_WITHOUT_BODY = new Set([101, 204, 205, 304]);
 
 function toResponse({ method }: Hop, message: http.IncomingMessage): Response {
   const status = message.statusCode ?? 0;
@@ -175,10 +176,10 @@ function toResponse({ method }: Hop, message: http.IncomingMessage): Response {
   const decoder = decoderFor(method, message);
   const headers = headersOf(message, decoder ? ["content-encoding", "content-length"] : []);
   const init = { status, statusText: message.statusMessage ?? "", headers };
-  if (method === "HEAD" || WITHOUT_BODY.has(status)) {
+  if (method === "HEAD" || STATUSES_WITHOUT_BODY.has(status)) {
     message.resume();
     return new Response(null, init);
   }
-  const plain: Readable = decoder ? pipeline(message, decoder(), () => {}) : message;
-  return new Response(Readable.toWeb(plain) as ReadableStream<Uint8Array>, init);
+  const decoded: Readable = decoder ? pipeline(message, decoder(), () => {}) : message;
+  return new Response(Readable.toWeb(decoded) as ReadableStream<Uint8Array>, init);
 }

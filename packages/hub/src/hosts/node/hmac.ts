@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import type { MakeHmacKey, Sha256Hex } from "../../lib/hmac.ts";
 
-/** Synchronous, with a `KeyObject`: signing with raw bytes takes twice as long on Node 24. */
+/** Uses a `KeyObject`: signing with the raw bytes of a key takes twice as long on Node 24. */
 export const nodeHmacKey: MakeHmacKey = (secret) => {
   const key = createSecretKey(secret);
   return {
@@ -17,8 +17,8 @@ export const nodeHmacKey: MakeHmacKey = (secret) => {
 };
 
 /**
- * 24 MB take 40 ms, so it yields to the event loop after each slice. Web Crypto would use another
- * thread, but it copies the bytes, which takes as long.
+ * Signing 24 MB takes 40 ms, so this yields to the event loop after each slice. Web Crypto would use
+ * another thread, but it copies the bytes first, which takes as long.
  */
 async function signLarge(hmac: Hmac, parts: readonly Uint8Array[]): Promise<Uint8Array> {
   for (const part of parts)
@@ -29,5 +29,5 @@ async function signLarge(hmac: Hmac, parts: readonly Uint8Array[]): Promise<Uint
   return hmac.digest();
 }
 
-/** Synchronous: Web Crypto would need a thread and a promise for each short text. */
+/** Synchronous, since Web Crypto would need a thread and a promise for each short text. */
 export const nodeSha256Hex: Sha256Hex = (text) => hash("sha256", text, "hex");

@@ -1,6 +1,6 @@
 /**
- * HTTP on Node: listens, closes connections, and rejects requests that are invalid before routing.
- * Every rejection has a problem document for the client, and is counted for the operator.
+ * The HTTP server of the Node host: listens, closes connections, and rejects invalid requests before
+ * they are routed. A rejected client gets a problem document, and `onRejected` is called.
  */
 import {
   createServer,
@@ -44,7 +44,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   /** Sockets that got a rejection without a response object, with their `bytesRead` at that time. */
   const rejectedSockets = new WeakMap<Duplex, number>();
 
-  const begin = (request: IncomingMessage, response: ServerResponse) => {
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     exchanges.set(request.socket, { request, response });
     if (!response.socket) trackPipelined(request.socket, response);
     if (!server.listening) response.shouldKeepAlive = false;
@@ -56,13 +56,13 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   /** Pipelined responses, which wait for an earlier response of their connection. */
   const pipelined = new WeakMap<Socket, Set<ServerResponse>>();
   const trackPipelined = (socket: Socket, response: ServerResponse) => {
-    const known = pipelined.get(socket);
-    const responses = known ?? new Set();
+    const existing = pipelined.get(socket);
+    const responses = existing ?? new Set();
     response.once("close", () => responses.delete(response));
     responses.add(response);
-    if (known) return;
+    if (existing) return;
     pipelined.set(socket, responses);
-    // Some supported Node versions do not emit `close` on them when the connection closes.
+    // Some supported Node versions do not emit `close` on these responses when the connection closes.
     socket.once("close", () =>
       setImmediate(() => {
         for (const response of responses) {
@@ -104,10 +104,11 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 
   const onClientError = (error: NodeJS.ErrnoException, stream: Duplex) => {
     const socket = stream as Socket;
-    const before = rejectedSockets.get(socket);
-    if (before !== undefined) {
+    const bytesReadBefore = rejectedSockets.get(socket);
+    if (bytesReadBefore !== undefined) {
       // The parser reports further errors while the client keeps sending.
-      if (isEnd(error) || socket.bytesRead - before > LINGER_BYTES) socket.destroy();
+      if (isUnexpectedEnd(error) || socket.bytesRead - bytesReadBefore > LINGER_BYTES)
+        socket.destroy();
       return;
     }
     const rejected = rejectionOf(error);
@@ -115,13 +116,13 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     const { request, response } = exchanges.get(socket) ?? {};
     if (!request || !response || response.writableFinished) return rejectSocket(socket, rejected);
     if (response.headersSent)
-      return isEnd(error) ? void socket.destroy() : closeAfterLinger(socket);
+      return isUnexpectedEnd(error) ? void socket.destroy() : closeAfterLinger(socket);
     if (request.complete) {
       // The invalid bytes follow a complete request, which still gets its response.
       onRejected(rejected, socket.remoteAddress ?? "");
       response.shouldKeepAlive = false;
     } else {
-      const reason = isEnd(error) ? incompleteBody() : rejected;
+      const reason = isUnexpectedEnd(error) ? incompleteBody() : rejected;
       if (!request.emit(BODY_ABORTED, reason)) rejectSocket(socket, reason);
     }
   };
@@ -134,8 +135,8 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     shouldUpgradeCallback: (request) =>
       isWebSocket(request) && !checkTarget(request) && isUpgradable(request),
   })
-    .on("request", begin)
-    .on("checkContinue", begin)
+    .on("request", onRequest)
+    .on("checkContinue", onRequest)
     .on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
       rejectRequest(
         request,
@@ -153,7 +154,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
       const rejected = checkHost(request) ?? checkTarget(request);
       if (rejected) rejectSocket(socket as Socket, rejected);
       else if (isWebSocket(request) && isUpgradable(request)) upgrade(request, socket, head);
-      // Only on Node versions without `shouldUpgradeCallback`.
+      // Reached only on Node versions without `shouldUpgradeCallback`.
       else
         rejectSocket(
           socket as Socket,
@@ -169,9 +170,10 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 const isWebSocket = ({ headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === "websocket";
 
-const isEnd = ({ code }: NodeJS.ErrnoException): boolean => code === "HPE_INVALID_EOF_STATE";
+const isUnexpectedEnd = ({ code }: NodeJS.ErrnoException): boolean =>
+  code === "HPE_INVALID_EOF_STATE";
 
-/** Undefined if the connection is broken, so that no response can be sent. */
+/** Returns undefined if the connection is broken, so that no response can be sent. */
 function rejectionOf({ code = "" }: NodeJS.ErrnoException): Rejection | undefined {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
     return rejection("request_timeout", "The request did not arrive within the time limit.");
@@ -186,7 +188,8 @@ function checkHost({ rawHeaders, httpVersion }: IncomingMessage): Rejection | un
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
     if (name.length !== 4 || name.toLowerCase() !== "host") continue;
-    if (host !== undefined) return rejection("invalid_http", "The Host header is given twice.");
+    if (host !== undefined)
+      return rejection("invalid_http", "The request has two Host headers; send one.");
     host = rawHeaders[at + 1] as string;
   }
   if (host === undefined)
@@ -198,14 +201,17 @@ function checkHost({ rawHeaders, httpVersion }: IncomingMessage): Rejection | un
     : undefined;
 }
 
-/** A client that is configured to use a proxy sends the request target in absolute form; only its path and query are used. */
+/**
+ * A client that is configured to use a proxy sends the request target as an absolute URL. `request.url`
+ * is then replaced by its path and query.
+ */
 function checkTarget(request: IncomingMessage): Rejection | undefined {
   const { url = "" } = request;
   if (url.startsWith("/")) return undefined;
-  const rest = /^https?:\/\/[^/?#]+(.*)$/i.exec(url)?.[1];
-  if (rest === undefined)
+  const pathAndQuery = /^https?:\/\/[^/?#]+(.*)$/i.exec(url)?.[1];
+  if (pathAndQuery === undefined)
     return rejection("invalid_http", "The request target must be a path, or an http(s) URL.");
-  request.url = rest.startsWith("/") ? rest : `/${rest}`;
+  request.url = pathAndQuery.startsWith("/") ? pathAndQuery : `/${pathAndQuery}`;
   return undefined;
 }
 
@@ -215,13 +221,13 @@ function listen(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      const fix: Record<string, string> = {
-        EADDRINUSE: `Port ${port} on ${host} is taken. Stop the program that uses it, or choose another port with --port.`,
+      const messages: Record<string, string> = {
+        EADDRINUSE: `Port ${port} on ${host} is in use. Stop the program that uses it, or choose another port with --port.`,
         EACCES: `Port ${port} needs more privileges. Choose a port above 1023 with --port.`,
         EADDRNOTAVAIL: `${host} is not an address of this machine. Choose another address with --host.`,
         ENOTFOUND: `${host} is not an address of this machine. Choose another address with --host.`,
       };
-      reject(new SettingsError(fix[error.code ?? ""] ?? error.message, { cause: error }));
+      reject(new SettingsError(messages[error.code ?? ""] ?? error.message, { cause: error }));
     });
     server.listen(port, host, resolve);
   });

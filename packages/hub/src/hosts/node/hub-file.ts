@@ -1,6 +1,6 @@
 /**
  * `hub.json` in the data folder describes the running hub, so that commands on the same machine find
- * it. Its token grants everything, and is valid only while that process runs.
+ * it. The token in the file has all scopes, and is valid only while that process runs.
  */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const hubFileSchema = z.object({
   tenancy: z.enum(["single", "github"]),
   /** The sources whose endpoint without a key has a secret. */
   signed_sources: z.array(z.string()),
-  /** Whether sources without a secret are accepted. */
+  /** Whether webhooks of sources without a secret are accepted. */
   unsigned: z.boolean(),
   started_at: z.string(),
   version: z.string(),
@@ -29,8 +29,8 @@ export type HubFile = z.infer<typeof hubFileSchema>;
 const hubFilePath = (data: string): string => join(data, "hub.json");
 
 /**
- * Undefined if no hub left a file. A hub that was killed leaves its file behind. Throws if the file
- * is unreadable or damaged: a hub may be running.
+ * Returns undefined if there is no file. A hub that was killed leaves its file behind. Throws if the
+ * file is unreadable or damaged, since a hub may be running.
  */
 export function readHubFile(data: string): HubFile | undefined {
   const file = hubFilePath(data);
@@ -44,14 +44,14 @@ export function readHubFile(data: string): HubFile | undefined {
       `The file that describes the running hub cannot be read (${message}). Run the command as the user of the hub, or set SIGNALBOX_URL and SIGNALBOX_TOKEN.`,
     );
   }
-  const content = parse(text);
+  const content = parseHubFile(text);
   if (content) return content;
   throw new SettingsError(
     `${file}, which describes the running hub, is damaged or from another version of Signalbox. Restart the hub, or delete the file if no hub is running.`,
   );
 }
 
-function parse(text: string): HubFile | undefined {
+function parseHubFile(text: string): HubFile | undefined {
   try {
     return hubFileSchema.safeParse(JSON.parse(text)).data;
   } catch {
@@ -59,7 +59,7 @@ function parse(text: string): HubFile | undefined {
   }
 }
 
-/** Undefined also if the file is unreadable or damaged. */
+/** Like `readHubFile`, but returns undefined if the file is unreadable or damaged. */
 export function tryReadHubFile(data: string): HubFile | undefined {
   try {
     return readHubFile(data);
@@ -84,7 +84,7 @@ export function writeHubFile(data: string, content: HubFile): () => void {
     throw error;
   }
   return () => {
-    // Another replica may have replaced it in the meantime.
+    // Another replica may have replaced the file in the meantime.
     if (tryReadHubFile(data)?.token === content.token) removeHubFile(data);
   };
 }

@@ -69,7 +69,7 @@ async function serve(options: Partial<LiveStreamsOptions> = {}): Promise<string>
     ...options,
   });
   const live = createLiveTransport({ streams, onError });
-  const server: Server = createServer(live.sse)
+  const server: Server = createServer(live.serveSse)
     .on("upgrade", live.upgrade)
     .on("connection", (socket) => {
       sockets.add(socket);

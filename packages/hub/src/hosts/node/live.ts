@@ -1,6 +1,7 @@
 /**
- * `GET /events` on Node: Server-Sent Events, or a WebSocket if the client asks for an upgrade. Both
- * write to the socket without a Web stream in between.
+ * Serves live streams on Node: `GET /events` and `GET /api/live` as Server-Sent Events, and `GET /events`
+ * as a WebSocket if the client requests an upgrade. Both write to the socket without a Web stream in
+ * between.
  */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
@@ -23,22 +24,22 @@ export interface LiveTransportOptions {
 }
 
 export function createLiveTransport({ streams, onError }: LiveTransportOptions) {
-  const toSse = createSseConnections();
-  const sockets = new WebSocketServer({
+  const toSseConnection = createSseConnections();
+  const socketServer = new WebSocketServer({
     noServer: true,
     maxPayload: SOCKET_LIMITS.messageBytes,
-    autoPong: false,
+    autoPong: false, // pings are answered below, within the limits
   });
 
   return {
-    async sse(request: IncomingMessage, response: ServerResponse): Promise<void> {
-      if (!response.socket) await firstInPipeline(response);
+    async serveSse(request: IncomingMessage, response: ServerResponse): Promise<void> {
+      if (!response.socket) await waitForSocket(response);
       if (response.destroyed) return;
-      const subscription = await streams.authorize(liveRequest(request));
+      const subscription = await streams.authorize(toLiveRequest(request));
       let answer = isAnswer(subscription) ? subscription : undefined;
       if (!isAnswer(subscription))
         try {
-          await streams.follow(subscription, toSse(response));
+          await streams.follow(subscription, toSseConnection(response));
         } catch (error) {
           onError(error);
           if (response.headersSent) return void response.destroy();
@@ -50,7 +51,7 @@ export function createLiveTransport({ streams, onError }: LiveTransportOptions) 
     async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
       // Before the upgrade, an error without a listener would crash the process.
       socket.on("error", () => {});
-      const subscription = await streams.authorize(liveRequest(request));
+      const subscription = await streams.authorize(toLiveRequest(request));
       if (isAnswer(subscription)) {
         const { status, headers, body } = subscription;
         const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -59,8 +60,8 @@ export function createLiveTransport({ streams, onError }: LiveTransportOptions) 
         );
         return;
       }
-      sockets.handleUpgrade(request, socket, head, (client) => {
-        const connection = socketConnection(client);
+      socketServer.handleUpgrade(request, socket, head, (client) => {
+        const connection = toSocketConnection(client);
         const isAllowed = limitFrames(client, socket);
         // A client that does not read gets no pongs, which would accumulate in memory.
         client.on("message", (data) => {
@@ -75,7 +76,7 @@ export function createLiveTransport({ streams, onError }: LiveTransportOptions) 
         client.on("error", () => {});
         streams.follow(subscription, connection).catch((error: unknown) => {
           onError(error);
-          client.close(1011);
+          client.close(INTERNAL_ERROR);
         });
       });
     },
@@ -83,15 +84,16 @@ export function createLiveTransport({ streams, onError }: LiveTransportOptions) 
 }
 
 /**
- * Disconnects a client that sends more than the limits. Returns a function that counts one frame, and
- * whether it may be handled. Bytes are limited too: no event reports the fragments of a message.
+ * Disconnects a client that exceeds the limits. Returns a function that counts one frame, and returns
+ * whether the frame may be handled. Bytes are limited too, since the fragments of a message cause no
+ * event and are not counted as frames.
  */
 function limitFrames(client: WebSocket, socket: Duplex): () => boolean {
   const { takeFrame, takeBytes } = limitSocket(
     () => performance.now(),
     (code, reason) => {
       client.close(code, reason);
-      // Otherwise everything that the client still sends would be parsed until it closes in turn.
+      // Otherwise everything that the client still sends would be parsed until it closes the connection.
       client.pause();
       socket.end(() => socket.destroy());
     },
@@ -100,24 +102,28 @@ function limitFrames(client: WebSocket, socket: Duplex): () => boolean {
   return takeFrame;
 }
 
-/** Waits for the earlier responses of a pipelined connection: events would be buffered until then. */
-const firstInPipeline = (response: ServerResponse) =>
+/** Waits for the earlier responses of a pipelined connection. Until they are sent, events would be buffered. */
+const waitForSocket = (response: ServerResponse) =>
   new Promise<unknown>((resolve) => {
     response.once("socket", resolve);
     response.once("close", resolve);
   });
 
-const SOCKET_BUFFER = 64 * 1024;
+/** The WebSocket close code for an internal error. */
+const INTERNAL_ERROR = 1011;
 
-function socketConnection(client: WebSocket): LiveConnection {
+const MAX_BUFFERED_BYTES = 64 * 1024;
+
+function toSocketConnection(client: WebSocket): LiveConnection {
   const drainListeners: (() => void)[] = [];
   return {
     encoder: socketEncoder,
     send: (text) =>
       client.send(text, () => {
-        if (client.bufferedAmount < SOCKET_BUFFER) for (const drained of drainListeners) drained();
+        if (client.bufferedAmount < MAX_BUFFERED_BYTES)
+          for (const onDrain of drainListeners) onDrain();
       }),
-    isFull: () => client.bufferedAmount >= SOCKET_BUFFER || client.readyState !== client.OPEN,
+    isFull: () => client.bufferedAmount >= MAX_BUFFERED_BYTES || client.readyState !== client.OPEN,
     onDrain: (listener) => void drainListeners.push(listener),
     onClose: (listener) => void client.on("close", listener),
     close(code, reason) {
@@ -127,7 +133,7 @@ function socketConnection(client: WebSocket): LiveConnection {
   };
 }
 
-const liveRequest = ({ method = "", url = "", headers }: IncomingMessage): LiveRequest => ({
+const toLiveRequest = ({ method = "", url = "", headers }: IncomingMessage): LiveRequest => ({
   method,
   url,
   header(name) {

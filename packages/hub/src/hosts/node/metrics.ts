@@ -45,7 +45,7 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
   });
   const trips = new Counter({
     name: "signalbox_breaker_trips_total",
-    help: "Runs that the loop breaker did not start, by limit.",
+    help: "Runs that the breaker did not start, by the limit that they exceeded.",
     labelNames: ["limit"],
     registers: [registry],
   });
@@ -102,9 +102,9 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     labelNames: ["state"],
     registers: [registry],
     async collect() {
-      const found = await redelivery();
-      if (found)
-        for (const state of ["open", "given_up"] as const) this.set({ state }, found[state]);
+      const counts = await redelivery();
+      if (counts)
+        for (const state of ["open", "given_up"] as const) this.set({ state }, counts[state]);
     },
   });
   new Gauge({
@@ -117,14 +117,14 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
   });
   new Gauge({
     name: "signalbox_github_sweep_failed",
-    help: "1 if GitHub rejected the last check, else 0.",
+    help: "1 if the last check for webhooks that GitHub failed to deliver has failed, else 0.",
     registers: [registry],
     async collect() {
       this.set((await redelivery())?.lastSweepFailed ? 1 : 0);
     },
   });
 
-  // Finding a child by its labels costs more than counting, so children are cached.
+  // prom-client takes longer to find a child metric by its labels than to count, so children are cached.
   const children = new Map<
     string,
     { count: Counter.Internal; time: Histogram.Internal<"outcome"> }
@@ -132,13 +132,13 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
   const stepChildren = new Map<string, Histogram.Internal<"type" | "outcome">>();
   return {
     observe({ source, outcome, took }) {
-      const known = knownSources.has(source) ? source : "unknown";
+      const label = knownSources.has(source) ? source : "unknown";
       const reason = outcome.outcome === "refused" ? outcome.reason : "";
-      const key = `${known} ${outcome.outcome} ${reason}`;
+      const key = `${label} ${outcome.outcome} ${reason}`;
       let child = children.get(key);
       if (!child) {
         child = {
-          count: webhooks.labels({ source: known, outcome: outcome.outcome, reason }),
+          count: webhooks.labels({ source: label, outcome: outcome.outcome, reason }),
           time: duration.labels({ outcome: outcome.outcome }),
         };
         children.set(key, child);
@@ -156,11 +156,11 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
       if (took !== null) runSeconds.observe({ outcome }, took / 1000);
     },
     observeStep(type, outcome, took) {
-      const known = knownTypes.has(type) ? type : "unknown";
-      const key = `${known} ${outcome}`;
+      const label = knownTypes.has(type) ? type : "unknown";
+      const key = `${label} ${outcome}`;
       let child = stepChildren.get(key);
       if (!child) {
-        child = stepSeconds.labels({ type: known, outcome });
+        child = stepSeconds.labels({ type: label, outcome });
         stepChildren.set(key, child);
       }
       child.observe(took / 1000);

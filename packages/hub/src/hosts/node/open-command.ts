@@ -1,9 +1,9 @@
 import type { OpenCommand } from "../../connections/command.ts";
 
-/** The SDK would also inherit these: a command gets only PATH, HOME, and what the connection sets. */
+/** Variables that the SDK would also pass on. A command gets only PATH, HOME, and those of its connection. */
 const NOT_INHERITED = ["LOGNAME", "SHELL", "TERM", "USER"];
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
-const MAX_LAST_WORDS = 2_000;
+const MAX_STDERR_TAIL = 2_000;
 
 /** Runs MCP servers as child processes, without a shell. */
 export const openCommand: OpenCommand = async ({ command, args, env }) => {
@@ -17,9 +17,9 @@ export const openCommand: OpenCommand = async ({ command, args, env }) => {
     stderr: "pipe",
     maxBufferSize: MAX_MESSAGE_BYTES,
   });
-  let words = "";
+  let stderrTail = "";
   transport.stderr?.on("data", (chunk: Buffer) => {
-    words = (words + chunk.toString()).slice(-MAX_LAST_WORDS);
+    stderrTail = (stderrTail + chunk.toString()).slice(-MAX_STDERR_TAIL);
   });
-  return { transport, stderrTail: () => words };
+  return { transport, stderrTail: () => stderrTail };
 };

@@ -10,7 +10,7 @@ import { tryReadHubFile } from "./hub-file.ts";
 
 type DatabaseSettings = Pick<Settings, "databaseUrl" | "data">;
 
-/** PostgreSQL does not run, is starting, or does not respond. It may become available. */
+/** Thrown if PostgreSQL is not running, is starting, or does not respond. It may become available later. */
 export class DatabaseUnavailable extends Error {
   readonly code = "database_unavailable";
 }
@@ -35,7 +35,7 @@ export async function openStore(
     const table = foreignTable(error);
     if (table !== undefined)
       throw new SettingsError(
-        `The database at ${withoutPassword(settings.databaseUrl)} belongs to another program: it has a table ${table}, which the hub does not know. Its data is unchanged: choose another database with DATABASE_URL.`,
+        `The database at ${withoutPassword(settings.databaseUrl)} belongs to another program: it has a table ${table} that the hub did not create. Its data is unchanged: choose another database with DATABASE_URL.`,
         { cause: error },
       );
     throw new SettingsError(
@@ -47,7 +47,8 @@ export async function openStore(
 
 /**
  * Reserves a SQLite database for this hub, before it is opened: a newer hub must not migrate the
- * database under a running one. Returns a function that releases it. Replicas share PostgreSQL.
+ * database while an older one uses it. Returns a function that releases it. A PostgreSQL database is not
+ * reserved, since replicas share it.
  */
 export async function reserveDatabase(settings: DatabaseSettings): Promise<() => void> {
   if (!isSqlite(settings)) return () => {};
@@ -57,11 +58,11 @@ export async function reserveDatabase(settings: DatabaseSettings): Promise<() =>
   if (release) return release;
   const holder = tryReadHubFile(settings.data);
   throw new SettingsError(
-    `Another hub${holder ? ` (process ${holder.pid}, ${holder.url})` : ""} is using ${file}. Stop it, or give this one a data folder of its own with SIGNALBOX_DATA. To run several hubs on the same data, use PostgreSQL (DATABASE_URL=postgres://…).`,
+    `Another hub${holder ? ` (process ${holder.pid}, ${holder.url})` : ""} is using ${file}. Stop it, or give this hub its own data folder with SIGNALBOX_DATA. To run several hubs on the same data, use PostgreSQL (DATABASE_URL=postgres://…).`,
   );
 }
 
-/** Errors about the file become messages with a fix. */
+/** Converts errors about the file to a `SettingsError` with the fix. */
 function withFileErrors<Result>(file: string, work: (file: string) => Result): Result {
   try {
     if (isFolder(file))
@@ -78,32 +79,32 @@ function withFileErrors<Result>(file: string, work: (file: string) => Result): R
 export const isSqlite = ({ databaseUrl }: Pick<Settings, "databaseUrl">): boolean =>
   databaseUrl.startsWith("sqlite:");
 
-/** `sqlite:FILE`, or `sqlite://FILE` with the same meaning. */
+/** The path of `sqlite:FILE` or `sqlite://FILE`. Without FILE, it is signalbox.db in the data folder. */
 export function sqliteFile({ databaseUrl, data }: DatabaseSettings): string {
   const path = databaseUrl.slice("sqlite:".length).replace(/^\/\//, "");
   return resolve(path === "" ? join(data, "signalbox.db") : path);
 }
 
-const ELSEWHERE = "choose another location with SIGNALBOX_DATA or DATABASE_URL=sqlite:FILE.";
+const CHOOSE_ANOTHER = "choose another location with SIGNALBOX_DATA or DATABASE_URL=sqlite:FILE.";
 
-/** The error with its fix; undefined if the error is not about the file. */
+/** The message of an error, with the fix; undefined if the error is not about the file. */
 function sqliteMessage(file: string, error: unknown): string | undefined {
   const code = (error as { code?: unknown }).code;
   if (typeof code !== "string" || !/^(SQLITE_|E[A-Z]+$)/.test(code)) return undefined;
-  const blocking = parentThatIsNoFolder(file);
-  if (blocking !== undefined)
-    return `${blocking} is not a folder, so it cannot contain the database. Move it, or ${ELSEWHERE}`;
+  const parentFile = findParentFile(file);
+  if (parentFile !== undefined)
+    return `${parentFile} is not a folder, so it cannot contain the database. Move it, or ${CHOOSE_ANOTHER}`;
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
     return `${file} is damaged, or not a SQLite database. Restore it from a backup, or move it to start with an empty database.`;
   if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(code) || code.startsWith("E"))
-    return `${file} cannot be created or written (${messageOf(error)}). Change the permissions of its folder, or ${ELSEWHERE}`;
+    return `${file} cannot be created or written (${messageOf(error)}). Change the permissions of its folder, or ${CHOOSE_ANOTHER}`;
   const table = foreignTable(error);
   if (table !== undefined)
-    return `${file} belongs to another program: it has a table ${table}, which the hub does not know. Its data is unchanged: ${ELSEWHERE}`;
+    return `${file} belongs to another program: it has a table ${table} that the hub did not create. Its data is unchanged: ${CHOOSE_ANOTHER}`;
   return `${file} cannot be opened: ${messageOf(error)}. Check the disk, and that no other program has locked the file.`;
 }
 
-/** A table of another program that has the name of one of ours. */
+/** The name of a table that the hub could not create, because another program has created it. */
 const foreignTable = (error: unknown): string | undefined =>
   /^(?:table|relation) "?([\w$]+)"? already exists$/.exec(messageOf(error))?.[1];
 
@@ -111,8 +112,8 @@ const isFolder = (path: string) =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /** A parent of `file` that exists and is not a folder. */
-function parentThatIsNoFolder(file: string): string | undefined {
-  for (let at = dirname(file); at !== dirname(at); at = dirname(at))
-    if (existsSync(at)) return isFolder(at) ? undefined : at;
+function findParentFile(file: string): string | undefined {
+  for (let parent = dirname(file); parent !== dirname(parent); parent = dirname(parent))
+    if (existsSync(parent)) return isFolder(parent) ? undefined : parent;
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** Opens the database. While PostgreSQL is unavailable, the start waits for it, for a limited time. */
+/** Opens the database. If PostgreSQL is unavailable, waits for it up to `SIGNALBOX_DATABASE_WAIT`. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { OutageLog } from "../../store/outage-log.ts";
 import type { Store } from "../../store/store.ts";
@@ -18,27 +18,27 @@ export async function openWhenAvailable(
   settings: Pick<Settings, "databaseUrl" | "data" | "databaseWait">,
   { outages, log, open = openStore }: OpenOptions,
 ): Promise<Store> {
-  const started = performance.now();
-  const left = () => settings.databaseWait * 1000 - (performance.now() - started);
-  // While the start waits, its own line reports the outage.
+  const startedAt = performance.now();
+  const remainingMs = () => settings.databaseWait * 1000 - (performance.now() - startedAt);
+  // Until the database is open, the warning below reports the outage.
   let isOpen = false;
-  const afterStart: OutageLog = {
+  const outagesOnceOpen: OutageLog = {
     ...outages,
     failed: (error) => isOpen && outages.failed(error),
   };
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const store = await open(settings, afterStart);
+      const store = await open(settings, outagesOnceOpen);
       isOpen = true;
       if (attempt > 1) log.info("the database is available");
       return store;
     } catch (error) {
-      if (!(error instanceof DatabaseUnavailable) || left() <= 0) throw error;
+      if (!(error instanceof DatabaseUnavailable) || remainingMs() <= 0) throw error;
       if (attempt === 1)
         log.warn(
           `${error.message} Waiting for up to ${settings.databaseWait} s (SIGNALBOX_DATABASE_WAIT).`,
         );
     }
-    await sleep(Math.min(RETRY_MS, Math.max(0, left())));
+    await sleep(Math.min(RETRY_MS, Math.max(0, remainingMs())));
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Maps Node's errors to `OutboundError`. Node's messages contain addresses, so they stay in
- * `cause`.
+ * Maps Node's errors to `OutboundError`. The messages of Node's system errors contain addresses, so users
+ * see only the code of such an error; its message is in `cause`.
  */
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 

@@ -11,7 +11,7 @@ import { tlsFailure } from "./outbound-failure.ts";
 export interface PinnedExchange {
   status: number;
   headers: Headers;
-  /** The decompressed body; rejects once it exceeds the limit. */
+  /** Reads the decompressed body. Rejects if it exceeds `limit` bytes. */
   read(limit: number): Promise<Uint8Array>;
   /** Closes the connection, also if the body was not read. */
   close(): void;
@@ -28,7 +28,7 @@ export interface PinnedOptions {
 const ATTEMPT_MS = 1_000;
 
 /**
- * One request over a new connection to the given addresses. A pooled connection could lead to an
+ * Sends one request over a new connection to one of `addresses`. A pooled connection could lead to an
  * address that was not checked. The Host header and the certificate check use the host name.
  */
 export async function openPinned(
@@ -38,15 +38,15 @@ export async function openPinned(
 ): Promise<PinnedExchange> {
   const host = bareHost(url);
   const isTls = url.protocol === "https:";
-  const connecting = {
+  const agentOptions = {
     lookup: fixedLookup(addresses),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ATTEMPT_MS,
   };
   const request = (isTls ? https : http).request({
     agent: isTls
-      ? new https.Agent({ ...connecting, servername: serverName(host), ca })
-      : new http.Agent(connecting),
+      ? new https.Agent({ ...agentOptions, servername: serverName(host), ca })
+      : new http.Agent(agentOptions),
     method,
     host,
     port: url.port,
@@ -86,8 +86,8 @@ export async function openPinned(
     async read(limit) {
       const chunks: Buffer[] = [];
       let size = 0;
-      const plain: Readable = decoder ? pipeline(response, decoder(), () => {}) : response;
-      for await (const chunk of plain as AsyncIterable<Buffer>) {
+      const decoded: Readable = decoder ? pipeline(response, decoder(), () => {}) : response;
+      for await (const chunk of decoded as AsyncIterable<Buffer>) {
         size += chunk.byteLength;
         if (size > limit)
           throw new OutboundError(
@@ -116,11 +116,11 @@ export function sendWhenOpen(
       request.destroy(error as Error);
     }
   };
-  // Nothing is sent before `end`, but the socket connects meanwhile.
+  // The socket connects before `end` is called, but sends nothing until then.
   request.once("socket", (socket) => {
     if (socket.connecting)
       socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", send);
-    else send(); // a kept connection
+    else send(); // a reused connection
   });
 }
 
@@ -134,9 +134,9 @@ const serverName = (host: string): string => (isIP(host) ? "" : host.replace(/\.
 const fixedLookup =
   (addresses: readonly string[]): LookupFunction =>
   (_, { all }, done) => {
-    const found = addresses.map((address) => ({ address, family: isIP(address) }));
-    const [first] = found;
-    if (all) done(null, found);
+    const records = addresses.map((address) => ({ address, family: isIP(address) }));
+    const [first] = records;
+    if (all) done(null, records);
     else done(null, first?.address ?? "", first?.family);
   };
 
@@ -147,7 +147,7 @@ const DECODERS = new Map<string | undefined, () => Transform>([
   ["br", createBrotliDecompress],
 ]);
 
-/** No decoder for an empty body: it would report an incomplete stream. */
+/** Undefined for an empty body, which a decoder would report as incomplete. */
 export function decoderFor(method: string, { statusCode, headers }: http.IncomingMessage) {
   const isEmpty =
     method === "HEAD" ||
@@ -157,10 +157,10 @@ export function decoderFor(method: string, { statusCode, headers }: http.Incomin
   return isEmpty ? undefined : DECODERS.get(headers["content-encoding"]?.trim().toLowerCase());
 }
 
-export function headersOf(response: http.IncomingMessage, without: readonly string[]): Headers {
+export function headersOf(response: http.IncomingMessage, omitted: readonly string[]): Headers {
   const headers = new Headers();
   for (const [name, values = []] of Object.entries(response.headersDistinct))
     for (const value of values) headers.append(name, value);
-  for (const name of without) headers.delete(name);
+  for (const name of omitted) headers.delete(name);
   return headers;
 }

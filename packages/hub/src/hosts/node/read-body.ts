@@ -7,13 +7,14 @@ import { GrowingBytes } from "./growing-bytes.ts";
 /** Emitted on a request whose body will not be complete, with the rejection to send. */
 export const BODY_ABORTED = "bodyAborted";
 
-/** A larger body counts until the work with it has settled. */
-const SMALL_BODY = 64 * 1024;
+/** The bytes of a larger body stay reserved until its request has been processed. */
+const MAX_SMALL_BODY = 64 * 1024;
 
 /**
- * Reads bodies from the socket. Their bytes count towards the budget from their arrival; those of a
- * rejected body only until its rejection. `onHeld` gets the function that releases a large body: the
- * sandbox may read it even after its sender has disconnected.
+ * Reads bodies from the socket, and reserves their bytes in the budget as they arrive. They are released
+ * when the body is complete or rejected, except those of a large complete body: `onLargeBody` gets a
+ * function that releases them, since the sandbox may read the body even after its sender has
+ * disconnected.
  */
 export function createBodyReader(budget: BodyBudget) {
   return function readBody(
@@ -21,7 +22,7 @@ export function createBodyReader(budget: BodyBudget) {
     response: ServerResponse,
     header: (name: string) => readonly string[],
     limit: number,
-    onHeld: (release: () => void) => void,
+    onLargeBody: (release: () => void) => void,
   ): Promise<Uint8Array | Rejection> {
     const length = Number(header("content-length")[0] ?? limit);
     if (length > limit) return Promise.resolve(tooLarge(limit));
@@ -29,20 +30,21 @@ export function createBodyReader(budget: BodyBudget) {
 
     return new Promise((resolve) => {
       const bytes = new GrowingBytes(length);
-      let finished = false;
-      // The listeners stay attached: removing them costs more than one more call.
+      let isFinished = false;
+      // The listeners stay attached: removing them would cost more than a further call of `finish`.
       const finish = (result: Uint8Array | Rejection) => {
-        if (finished) return;
-        finished = true;
+        if (isFinished) return;
+        isFinished = true;
         const { size } = bytes;
         bytes.free();
-        if (size > SMALL_BODY && result instanceof Uint8Array) onHeld(() => budget.release(size));
+        if (size > MAX_SMALL_BODY && result instanceof Uint8Array)
+          onLargeBody(() => budget.release(size));
         else budget.release(size);
         resolve(result);
       };
       const onClose = () => finish(incompleteBody());
       request.on("data", (chunk: Buffer) => {
-        if (finished) return; // read and discarded, so that the client can read the response
+        if (isFinished) return; // read and discarded, so that the client can read the response
         const { size } = bytes;
         const rejected =
           size + chunk.byteLength > limit
@@ -51,7 +53,7 @@ export function createBodyReader(budget: BodyBudget) {
         if (rejected) finish(rejected);
         else bytes.append(chunk);
       });
-      request.on("end", () => !finished && finish(bytes.end()));
+      request.on("end", () => !isFinished && finish(bytes.end()));
       request.on("close", onClose);
       request.on("error", onClose);
       request.on(BODY_ABORTED, finish);

@@ -1,6 +1,6 @@
 /**
- * Webhooks and callbacks on Node. The request is read from the socket without a Web `Request`: building one, with
- * its stream, would cost more than verifying and storing the event.
+ * Receives webhooks and callbacks on Node. The request is read from the socket without a Web `Request`:
+ * building one, with its stream, would cost more than verifying and storing the event.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BodyBudget } from "../../ingest/body-budget.ts";
@@ -23,9 +23,9 @@ export function createReceiver({ receive, isStopping, bodyBudget, lingerMs }: Re
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const header = (name: string) => headerValues(request.rawHeaders, name);
-    let release = () => {};
-    const onHeld = (held: () => void) => {
-      release = held;
+    let releaseBody = () => {};
+    const onLargeBody = (release: () => void) => {
+      releaseBody = release;
     };
     let outcome: IngestOutcome;
     try {
@@ -35,24 +35,24 @@ export function createReceiver({ receive, isStopping, bodyBudget, lingerMs }: Re
         method: request.method ?? "",
         header,
         headerNames: () => Object.keys(request.headersDistinct),
-        body: (limit) => readBody(request, response, header, limit, onHeld),
+        body: (limit) => readBody(request, response, header, limit, onLargeBody),
       });
     } finally {
-      release();
+      releaseBody();
     }
     sendAnswer(request, response, toAnswer(outcome), { lingerMs, close: isStopping() });
   };
 }
 
-/** All values of one header. `headersDistinct` would build the lists of every header. */
-function headerValues(raw: readonly string[], name: string): readonly string[] {
-  let found: string[] | undefined;
-  for (let at = 0; at < raw.length; at += 2) {
-    const given = raw[at] as string;
-    if (given.length !== name.length || given.toLowerCase() !== name) continue;
-    const value = raw[at + 1] as string;
-    if (found) found.push(value);
-    else found = [value];
+/** All values of one header. `headersDistinct` would build lists for all headers. */
+function headerValues(rawHeaders: readonly string[], name: string): readonly string[] {
+  let values: string[] | undefined;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const rawName = rawHeaders[at] as string;
+    if (rawName.length !== name.length || rawName.toLowerCase() !== name) continue;
+    const value = rawHeaders[at + 1] as string;
+    if (values) values.push(value);
+    else values = [value];
   }
-  return found ?? NO_VALUES;
+  return values ?? NO_VALUES;
 }

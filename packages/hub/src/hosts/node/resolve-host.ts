@@ -5,21 +5,21 @@ import { type AllowPrivate, createAddressRules } from "../../deliver/address-rul
 
 export interface AddressOptions {
   allowPrivate: AllowPrivate;
-  /** All addresses of a name; by default from the system's resolver. */
+  /** Returns all addresses of a name; by default, the system's resolver is used. */
   lookup?: (host: string) => Promise<readonly string[]>;
 }
 
-/** The addresses of a host, which is a name or an IP address without brackets. */
-export type CheckedAddresses = (host: string) => Promise<readonly string[]>;
+/** Returns the addresses of a host, which is a name or an IP address without brackets. */
+export type ResolveHost = (host: string) => Promise<readonly string[]>;
 
 /**
  * Resolves a host and rejects it with an `OutboundError` if the hub must not call it. One forbidden
  * address rejects the name, since any of its addresses may be used.
  */
-export function createCheckedAddresses({
+export function createResolveHost({
   allowPrivate,
-  lookup = allAddresses,
-}: AddressOptions): CheckedAddresses {
+  lookup = lookUpAll,
+}: AddressOptions): ResolveHost {
   const checkAddress = createAddressRules(allowPrivate);
   /**
    * Concurrent lookups of one name share a result. Node has only four threads for lookups, so many
@@ -27,30 +27,28 @@ export function createCheckedAddresses({
    */
   const lookups = new Map<string, Promise<readonly string[]>>();
 
-  function resolveOnce(host: string): Promise<readonly string[]> {
-    const running = lookups.get(host);
-    if (running) return running;
-    const started = resolve(host).finally(() => lookups.delete(host));
-    lookups.set(host, started);
-    return started;
+  function shareLookup(host: string): Promise<readonly string[]> {
+    const pending = lookups.get(host) ?? resolveName(host).finally(() => lookups.delete(host));
+    lookups.set(host, pending);
+    return pending;
   }
 
-  async function resolve(host: string): Promise<readonly string[]> {
-    const failed = (reason: string, cause?: unknown) =>
+  async function resolveName(host: string): Promise<readonly string[]> {
+    const dnsError = (reason: string, cause?: unknown) =>
       new OutboundError(
         "dns_failed",
         `The name ${host} does not resolve (${reason}). Check its spelling, and the DNS server of the hub.`,
         { cause },
       );
     const addresses = await lookup(host).catch((error: NodeJS.ErrnoException) => {
-      throw failed(error.code ?? error.message, error);
+      throw dnsError(error.code ?? error.message, error);
     });
-    if (addresses.length === 0) throw failed("no addresses");
+    if (addresses.length === 0) throw dnsError("no addresses");
     return addresses;
   }
 
   return async (host) => {
-    const addresses = isIP(host) ? [host] : await resolveOnce(host);
+    const addresses = isIP(host) ? [host] : await shareLookup(host);
     for (const address of addresses) {
       const problem = checkAddress(address);
       if (problem === undefined) continue;
@@ -63,5 +61,5 @@ export function createCheckedAddresses({
   };
 }
 
-const allAddresses = async (host: string) =>
+const lookUpAll = async (host: string) =>
   (await systemLookup(host, { all: true })).map(({ address }) => address);

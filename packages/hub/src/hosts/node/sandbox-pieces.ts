@@ -1,5 +1,5 @@
 /**
- * Sends large data to a process in pieces: serializing and writing 24 MB at once would block the event
+ * Sends large data to a worker process in pieces: serializing and writing 24 MB at once would block the event
  * loop, and take twice the memory.
  */
 import type { ChildProcess } from "node:child_process";
@@ -11,7 +11,7 @@ export type SandboxMessage = SerializedEvaluation | { piece: Data };
 
 const PIECE_LENGTH = 512 * 1024;
 
-/** A failure to send is reported by the events of the process. */
+/** Ignores failures to send: the `error` or `exit` event of the process reports them. */
 export async function sendInPieces(
   child: Pick<ChildProcess, "send" | "connected">,
   evaluation: SerializedEvaluation,
@@ -28,7 +28,7 @@ export async function sendInPieces(
 const slice = (data: Data, start: number, end?: number): Data =>
   typeof data === "string" ? data.slice(start, end) : data.subarray(start, end);
 
-/** In the process: returns each evaluation when its last piece has arrived. */
+/** Joins the pieces in the worker process. Returns an evaluation when its last piece has arrived. */
 export function createPieceJoiner(): (message: SandboxMessage) => SerializedEvaluation | undefined {
   let pieces: Data[] = [];
   return (message) => {
@@ -36,11 +36,13 @@ export function createPieceJoiner(): (message: SandboxMessage) => SerializedEval
       pieces.push(message.piece);
       return undefined;
     }
-    const all = [...pieces, message.data];
+    const allPieces = [...pieces, message.data];
     pieces = [];
-    if (all.length === 1) return message;
+    if (allPieces.length === 1) return message;
     const data =
-      typeof message.data === "string" ? all.join("") : concat(all as readonly Uint8Array[]);
+      typeof message.data === "string"
+        ? allPieces.join("")
+        : concat(allPieces as readonly Uint8Array[]);
     return { ...message, data };
   };
 }

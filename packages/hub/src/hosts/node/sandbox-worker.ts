@@ -1,4 +1,4 @@
-/** A process of the sandbox. It evaluates one program at a time; the pool kills it on overrun. */
+/** A worker process of the sandbox. It evaluates one program at a time; the pool kills it at the deadline. */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
@@ -19,12 +19,14 @@ new Worker(
   { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 } },
 ).unref();
 
-const path = createRequire(import.meta.url).resolve("@jitl/quickjs-wasmfile-release-sync/wasm");
-const host: JavaScriptHost = { engine: await WebAssembly.compile(await readFile(path)) };
+const enginePath = createRequire(import.meta.url).resolve(
+  "@jitl/quickjs-wasmfile-release-sync/wasm",
+);
+const host: JavaScriptHost = { engine: await WebAssembly.compile(await readFile(enginePath)) };
 
-const join = createPieceJoiner();
+const joinPieces = createPieceJoiner();
 process.on("message", async (message: SandboxMessage) => {
-  const evaluation = join(message);
+  const evaluation = joinPieces(message);
   if (evaluation) process.send?.(await evaluateSerialized(evaluation, host));
 });
 process.send?.(READY);

@@ -1,6 +1,6 @@
 /**
- * The sandbox's workers on Node. They are processes, not threads: a program that exhausts the heap
- * of a worker thread with one large allocation aborts the whole process. See
+ * Runs the workers of the sandbox on Node. They are processes, not threads: a program that exhausts the
+ * heap of a worker thread with one large allocation aborts the whole process. See
  * docs/decisions/0009-code-in-processes.md.
  */
 import { fork } from "node:child_process";
@@ -17,14 +17,14 @@ import {
 } from "../../sandbox/worker-pool.ts";
 import { sendInPieces } from "./sandbox-pieces.ts";
 
-/** For everything but `Code`, whose memory has its own limit. */
+/** The maximum heap of a worker. `Code` nodes use WebAssembly memory, which has its own limit. */
 const HEAP_MB = 256;
 
 /** V8 aborts the process with one of these when an allocation exceeds the heap. */
 const V8_ABORTS: readonly string[] = ["SIGABRT", "SIGTRAP", "SIGILL", "SIGSEGV"];
 
 const isSource = import.meta.url.endsWith(".ts");
-const FILE = fileURLToPath(
+const WORKER_FILE = fileURLToPath(
   new URL(isSource ? "sandbox-worker.ts" : "sandbox-worker.js", import.meta.url),
 );
 
@@ -45,8 +45,8 @@ const after = (ms: number, work: () => void) => {
 };
 
 function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): SandboxWorker {
-  const child = fork(FILE, {
-    env: {},
+  const child = fork(WORKER_FILE, {
+    env: {}, // without the secrets in the environment of the hub
     execArgv: [
       `--max-old-space-size=${HEAP_MB}`,
       ...(isSource ? ["--experimental-strip-types"] : []),
@@ -83,7 +83,7 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
     setIdle,
     cpuMs: () => readCpuMs(child.pid),
     terminate() {
-      // The hub's process stays alive until the exit, which the caller awaits.
+      // The caller awaits the exit, so the hub's process must stay alive until then.
       setIdle(false);
       child.kill("SIGKILL");
       return exited;
@@ -91,9 +91,13 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
   };
 }
 
+/** Linux counts CPU time in ticks of 10 ms. */
 const MS_PER_TICK = 10;
 
-/** From `/proc`, which only Linux has. See proc_pid_stat(5): fields 14 and 15, after the name in parentheses. */
+/**
+ * Reads the user and system time from `/proc`, which only Linux has: fields 14 and 15 in
+ * proc_pid_stat(5). The fields are counted after the process name, which may contain spaces.
+ */
 function readCpuMs(pid: number | undefined): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

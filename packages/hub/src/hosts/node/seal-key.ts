@@ -15,22 +15,22 @@ import { join } from "node:path";
 import { KEY_BYTES } from "../../lib/seal.ts";
 import { SettingsError } from "../settings.ts";
 
-/** The key that encrypts stored secrets: from SIGNALBOX_KEY, or a file created on the first start. */
-export function sealKey(
-  given: string | undefined,
+/** Loads the key that encrypts stored secrets from SIGNALBOX_KEY, or from a file that the first start creates. */
+export function loadSealKey(
+  configuredKey: string | undefined,
   dataFolder: string,
-  { create = true } = {},
+  { canCreate = true } = {},
 ): Uint8Array {
-  if (given !== undefined) return Buffer.from(given, "base64");
+  if (configuredKey !== undefined) return Buffer.from(configuredKey, "base64");
   const file = join(dataFolder, "key");
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
-  const found = readKey(file);
-  if (found === undefined && !create)
+  const existing = readKey(file);
+  if (existing === undefined && !canCreate)
     throw new SettingsError(
-      `${file} is missing, but the database contains secrets that it encrypted. Restore the file from a backup, or set SIGNALBOX_KEY. If the key is lost, start once with --accept-lost-key, and enter the secrets again.`,
+      `${file} is missing, but the database contains secrets that its key encrypted. Restore the file from a backup, or set SIGNALBOX_KEY. If the key is lost, start once with --accept-lost-key, and enter the secrets again.`,
     );
   restrictMode(file);
-  const text = found ?? createKey(file);
+  const text = existing ?? createKey(file);
   const key = Buffer.from(text, "base64");
   if (key.byteLength === KEY_BYTES) return key;
   throw new SettingsError(
@@ -50,8 +50,9 @@ function readKey(file: string): string | undefined {
 }
 
 /**
- * A backup tool may have restored the file with other permissions. A file of another user or in a
- * read-only volume (such as a Kubernetes secret) may be readable by this process's group.
+ * Makes the file readable by its owner only: a backup tool may have restored it with other permissions.
+ * If the mode cannot be changed, the group may read the file, but not all users. That is the case for a
+ * file of another user or in a read-only volume, such as a Kubernetes secret.
  */
 function restrictMode(file: string): void {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
@@ -69,16 +70,16 @@ function restrictMode(file: string): void {
 
 /**
  * Creates the file atomically: writes and fsyncs it under another name, then links it. If two
- * processes start together, the second one finds the link and reads the first one's key.
+ * processes start together, the second one fails to link, and reads the first one's key.
  */
 function createKey(file: string): string {
   const temporary = `${file}.${randomUUID()}`;
-  const created = randomBytes(KEY_BYTES).toString("base64");
+  const key = randomBytes(KEY_BYTES).toString("base64");
   try {
-    writeDurably(temporary, `${created}\n`);
+    writeDurably(temporary, `${key}\n`);
     linkSync(temporary, file);
     fsyncFolder(join(file, ".."));
-    return created;
+    return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     return readKey(file) ?? "";

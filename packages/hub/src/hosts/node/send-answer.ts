@@ -22,20 +22,20 @@ export function sendAnswer(
   { lingerMs, close = false }: SendOptions,
 ): void {
   if (response.destroyed) return;
-  const unread = !request.complete && announcesBody(request);
-  if (close || unread) headers.connection = "close";
+  const isBodyUnread = !request.complete && announcesBody(request);
+  if (close || isBodyUnread) headers.connection = "close";
   headers["content-length"] = String(Buffer.byteLength(body));
   response.writeHead(status, headers);
-  if (!unread) return void response.end(body);
+  if (!isBodyUnread) return void response.end(body);
 
-  // `content-length` completes the response; `end()` would close the connection.
+  // The client sees the end of the response by its `content-length`; `end()` would close the connection.
   response.flushHeaders();
   response.write(body);
   const timer = setTimeout(() => response.end(), lingerMs);
-  let read = 0;
+  let bytesRead = 0;
   request.on("data", (chunk: Buffer) => {
-    read += chunk.byteLength;
-    if (read > LINGER_BYTES) request.pause();
+    bytesRead += chunk.byteLength;
+    if (bytesRead > LINGER_BYTES) request.pause();
   });
   request.on("end", () => response.end());
   response.on("close", () => clearTimeout(timer));

@@ -1,6 +1,7 @@
 /**
- * Server-Sent Events over HTTP/1.1. `response.write` splits each chunk into three writes, for every
- * client. Here a text is encoded as a chunk once, and the chunk goes to the sockets of all clients.
+ * Sends Server-Sent Events over HTTP/1.1. `response.write` would split each chunk into three writes, for
+ * every client. Here, a text is encoded as a chunk once, and the chunk is written to the sockets of all
+ * clients.
  */
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
@@ -24,7 +25,7 @@ export function createSseConnections(): (response: ServerResponse) => LiveConnec
     let out: Writable = response;
     let encode: Encode = (text) => text;
     let onDrain = () => {};
-    // Headers are sent with the first text, so that an earlier failure can still set the status.
+    // The headers are sent with the first text, so that a failure before it can still set the status.
     const open = () => {
       if (response.headersSent) return;
       response.writeHead(200, {

@@ -1,4 +1,4 @@
-/** The hub on Node: opens the store, makes the ports, and serves the hub over HTTP. */
+/** Starts the hub on Node: opens the store, creates the host ports, and serves the hub over HTTP. */
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
@@ -16,7 +16,7 @@ import { ensureAdminToken, randomSecret } from "../../tenants/tokens.ts";
 import { effectiveSettings } from "../effective-settings.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
-import { assertOpens, warnOfShortSecrets } from "./check-seal.ts";
+import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
 import { nodeHmacKey, nodeSha256Hex } from "./hmac.ts";
@@ -30,7 +30,7 @@ import { isSqlite, reserveDatabase } from "./open-store.ts";
 import { openWhenAvailable } from "./open-when-available.ts";
 import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
-import { sealKey } from "./seal-key.ts";
+import { loadSealKey } from "./seal-key.ts";
 import { systemTimers } from "./system-timers.ts";
 import { createReadWebFile } from "./web-files.ts";
 
@@ -40,7 +40,7 @@ export interface StartOptions {
   version: string;
   /** How long a client may take to send one request. */
   requestTimeoutMs?: number;
-  /** How long stopping may take, open requests included. */
+  /** How long `stop` may take, including open requests. */
   stopTimeoutMs?: number;
   /** How long a client that is still sending may read its rejection before the connection closes. */
   lingerMs?: number;
@@ -49,17 +49,17 @@ export interface StartOptions {
 }
 
 export interface RunningHub {
-  /** The address on which it listens. */
+  /** The URL on which the hub listens. */
   url: string;
-  /** An address of this machine that reaches it. */
+  /** A URL that reaches the hub from this machine. */
   localUrl: string;
   publicUrl: string;
   store: Store;
-  /** Whether it accepts webhooks of sources without a secret. */
-  unsigned: boolean;
+  /** Whether webhooks of sources without a secret are accepted. */
+  acceptsUnsigned: boolean;
   /** The generated token; only on the first start, if the settings contain none. */
   adminToken: string | undefined;
-  /** The path and fragment of the link that opens the web UI, and signs in once. */
+  /** The path and fragment of the link that opens the web UI and signs in. It works once. */
   signInPath: string;
   stop(): Promise<void>;
 }
@@ -83,7 +83,7 @@ export async function startHub({
   const sandbox = createSandbox();
   let hub: Hub | undefined;
   let server: HttpServer | undefined;
-  let withdraw = () => {};
+  let removeAnnouncement = () => {};
   let stopping: Promise<void> | undefined;
   /** A second call waits for the first one. */
   const stop = (): Promise<void> => {
@@ -95,28 +95,29 @@ export async function startHub({
       if (hub) await hub.stop(stopTimeoutMs, async (timeoutMs) => server?.close(timeoutMs));
       else await store.close();
     } finally {
-      withdraw();
+      removeAnnouncement();
       releaseDatabase();
       await sandbox.close();
     }
   };
 
   try {
-    // The lock shows that its hub has ended. Replicas may share a data folder.
+    // This process has the lock of the database, so the hub that wrote the file has ended. With
+    // PostgreSQL, the file may belong to a running replica with the same data folder.
     if (isSqlite(settings)) removeHubFile(settings.data);
     const localToken = randomSecret("sbx_local_");
-    const storedSecrets = await countSecrets(store);
-    assertSafe(settings, storedSecrets);
-    const sealed = await store.sampleSealed();
+    const storedSecretCount = await countSecrets(store);
+    assertSafe(settings, storedSecretCount);
+    const sealedSamples = await store.sampleSealed();
     const { acceptLostKey } = settings;
-    const key = sealKey(settings.key, settings.data, {
-      create: sealed.length === 0 || acceptLostKey,
+    const key = loadSealKey(settings.key, settings.data, {
+      canCreate: sealedSamples.length === 0 || acceptLostKey,
     });
     const seal = createSeal(key);
-    await assertOpens(seal, sealed, { acceptLostKey, log });
+    await assertKeyDecrypts(seal, sealedSamples, { acceptLostKey, log });
     await warnOfShortSecrets(settings, { store, seal, log });
-    const resolved = {
-      ...hubSettings(settings, storedSecrets),
+    const resolvedSettings = {
+      ...hubSettings(settings, storedSecretCount),
       version,
       effectiveSettings: effectiveSettings(settings.origins),
       localToken,
@@ -128,7 +129,10 @@ export async function startHub({
     const ports: HostPorts = {
       fetch,
       guardedFetch: createGuardedFetch({ allowPrivate }),
-      guardedWebFetch: createGuardedWebFetch({ allowPrivate, allowHttp: resolved.allowHttp }),
+      guardedWebFetch: createGuardedWebFetch({
+        allowPrivate,
+        allowHttp: resolvedSettings.allowHttp,
+      }),
       openCommand: settings.allowCommands === "on" ? openCommand : undefined,
       readWebFile: createReadWebFile(),
       evaluate: sandbox.evaluate,
@@ -141,48 +145,57 @@ export async function startHub({
         nodeTypes: [...nodeTypes.keys()],
       }),
     };
-    hub = await createHub({ store, ports, settings: resolved });
+    hub = await createHub({ store, ports, settings: resolvedSettings });
     server = await openServer(hub, { settings, log, requestTimeoutMs, lingerMs });
     const { url } = server;
     const started = await hub.start(url);
-    // The token is printed only once, so it is not created if the host fails to listen.
-    const adminToken = await ensureAdminToken(store, resolved.adminToken, Date.now());
+    // A generated token is printed only once, so it is created only after the server listens.
+    const adminToken = await ensureAdminToken(store, resolvedSettings.adminToken, Date.now());
     const signInPath = await hub.createSignInPath();
     const local = localAddress(url);
-    withdraw = announce(settings.data, log, {
+    removeAnnouncement = announce(settings.data, log, {
       pid: process.pid,
       url: local,
       public_url: started.publicUrl,
       tenancy: settings.tenancy,
       signed_sources: signedSources(settings),
-      unsigned: resolved.allowUnsigned,
+      unsigned: resolvedSettings.allowUnsigned,
       started_at: new Date().toISOString(),
       version,
       token: localToken,
     });
-    const { allowUnsigned: unsigned } = resolved;
-    return { ...started, adminToken, signInPath, url, localUrl: local, store, unsigned, stop };
+    const { allowUnsigned: acceptsUnsigned } = resolvedSettings;
+    return {
+      ...started,
+      adminToken,
+      signInPath,
+      url,
+      localUrl: local,
+      store,
+      acceptsUnsigned,
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** A hub on PostgreSQL needs no writable data folder. */
+/** Writes hub.json. A failure is only logged: a hub on PostgreSQL needs no writable data folder. */
 function announce(data: string, log: Logger, file: HubFile): () => void {
   try {
     return writeHubFile(data, file);
   } catch (error) {
     log.warn(
       { err: error },
-      `commands on this machine do not find this hub: ${data} is not writable. Give them SIGNALBOX_URL and SIGNALBOX_TOKEN`,
+      `commands on this machine do not find this hub, since ${data} is not writable. Set SIGNALBOX_URL and SIGNALBOX_TOKEN for them`,
     );
     return () => {};
   }
 }
 
-function localAddress(listeningAt: string): string {
-  const { hostname, port } = new URL(listeningAt);
+function localAddress(listeningUrl: string): string {
+  const { hostname, port } = new URL(listeningUrl);
   return localUrl({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });
 }
 
@@ -200,6 +213,7 @@ function openServer(hub: Hub, options: ServerOptions): Promise<HttpServer> {
       if (!isStorageUnavailable(error)) log.error({ err: error }, "a request failed");
     },
   });
+  // The host name is for HTTP/1.0 requests, which may have no Host header.
   const fetch = getRequestListener(hub.app.fetch, { hostname: "no-host.invalid" });
   return openHttpServer({
     host: settings.host,
@@ -211,7 +225,7 @@ function openServer(hub: Hub, options: ServerOptions): Promise<HttpServer> {
       isIngestPath(request.url ?? "")
         ? receive(request, response)
         : isLive(request)
-          ? live.sse(request, response)
+          ? live.serveSse(request, response)
           : fetch(request, response),
     isUpgradable: ({ url }) => isSocketPath(url ?? ""),
     upgrade: live.upgrade,

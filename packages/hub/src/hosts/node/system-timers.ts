@@ -1,6 +1,6 @@
 import type { Timers } from "../../lib/timers.ts";
 
-/** `defer` is `setImmediate`: pending I/O is handled first, so a batch collects more requests. */
+/** `defer` is `setImmediate`: pending I/O is handled first, so a group commit contains more requests. */
 export const systemTimers: Timers = {
   now: Date.now,
   monotonic: () => performance.now(),

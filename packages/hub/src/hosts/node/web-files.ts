@@ -1,4 +1,4 @@
-/** The files of the built web UI, which the build puts beside the hub. */
+/** Reads the files of the web UI, which the build writes into a folder of the hub. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,12 +7,12 @@ import type { ReadWebFile } from "../../api/web-ui.ts";
 const isSource = import.meta.url.endsWith(".ts");
 const FOLDER = fileURLToPath(new URL(isSource ? "../../../dist/web" : "web", import.meta.url));
 
-/** Names of Vite. No segment starts with a dot, so no path leaves the folder. */
+/** Matches the file names of Vite. No segment starts with a dot, so no path leaves the folder. */
 const PATH = /^(?:\/[\w@-][\w@.-]*)+$/;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The build may also have written compressed files: `NAME.br` and `NAME.gz`. */
+/** Prefers the compressed files that the build may have written: `NAME.br` and `NAME.gz`. */
 export function createReadWebFile(folder = FOLDER): ReadWebFile {
   const readShared = createSharedReads();
   return async (path, accepts) => {
@@ -33,22 +33,22 @@ export function createReadWebFile(folder = FOLDER): ReadWebFile {
 
 /**
  * Concurrent responses share the bytes of a file that never changes: many clients that read slowly
- * then need no more memory than one. Bytes that no response uses are not kept.
+ * then need no more memory than one. Bytes that no response uses are garbage-collected.
  */
 function createSharedReads(): (file: string) => Promise<Bytes | undefined> {
   const reading = new Map<string, Promise<Bytes | undefined>>();
-  const used = new Map<string, WeakRef<Bytes>>();
+  const inUse = new Map<string, WeakRef<Bytes>>();
   const read = async (file: string) => {
     try {
       const bytes = await readIfExists(file);
-      if (bytes) used.set(file, new WeakRef(bytes));
+      if (bytes) inUse.set(file, new WeakRef(bytes));
       return bytes;
     } finally {
       reading.delete(file);
     }
   };
   return async (file) => {
-    const bytes = used.get(file)?.deref();
+    const bytes = inUse.get(file)?.deref();
     if (bytes) return bytes;
     const pending = reading.get(file) ?? read(file);
     reading.set(file, pending);
