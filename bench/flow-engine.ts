@@ -40,7 +40,7 @@ export function openEngine(): Engine {
     store,
     registry: nodeTypes,
     worker: newId(),
-    secrets: async () => ({}),
+    loadSecrets: async () => ({}),
     loadInput: (run) => loadInput({ store, evaluate: sandbox.evaluate }, run),
     timers: {
       now: Date.now,

@@ -17,7 +17,7 @@ import { createExplainer, type Explainer } from "./runs/explain.ts";
 import { loadInput } from "./runs/load-input.ts";
 import { createNodeServices, type NodeServicesOptions } from "./runs/node-services.ts";
 import { createRunner } from "./runs/runner.ts";
-import { openSecrets } from "./runs/secrets.ts";
+import { createSecretLoader } from "./runs/secret-loader.ts";
 import { createTicker } from "./runs/ticker.ts";
 import type { Store } from "./store/store.ts";
 
@@ -59,7 +59,7 @@ export function createHubRuns(options: HubRunsOptions) {
     store,
     registry: nodeTypes,
     worker: newId(),
-    secrets: openSecrets(store, seal),
+    loadSecrets: createSecretLoader(store, seal),
     loadInput: (run) => loadInput({ store, evaluate }, run),
     services: createNodeServices({
       store,

@@ -10,7 +10,7 @@ import { idFloor } from "../lib/ids.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { yieldToEventLoop } from "../lib/yield-to-event-loop.ts";
 import { mergePages } from "../runs/merge-pages.ts";
-import type { Started } from "../runs/started.ts";
+import type { StartedRun } from "../runs/started-run.ts";
 import {
   RUN_STATUSES,
   type Run,
@@ -187,7 +187,7 @@ function nodeTestRoute(options: RunRoutes): Route {
 async function respond(
   { store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoutes,
   tenant: string,
-  { id, stored, ended }: Started,
+  { id, stored, ended }: StartedRun,
   { waits, isAdmin, signal }: { waits: boolean; isAdmin: boolean; signal: AbortSignal },
 ) {
   if (waits) {

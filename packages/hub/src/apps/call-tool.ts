@@ -9,7 +9,7 @@ import { RequestError } from "../lib/request-error.ts";
 import { limitOf } from "../runs/lanes.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
 import type { Runner } from "../runs/runner.ts";
-import type { Started, StartOptions } from "../runs/started.ts";
+import type { StartedRun, StartOptions } from "../runs/started-run.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Cause, ImmediateRun, LaneLimit, Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -22,7 +22,7 @@ export interface ToolCallsOptions {
   now: () => number;
 }
 
-export interface CalledTool extends Started {
+export interface CalledTool extends StartedRun {
   trigger: StoredTrigger;
   /** The tool's name, if the call used an alias. */
   renamedTo: string | undefined;
@@ -115,7 +115,7 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
     },
 
     /** Starts a run from any trigger of a published flow, whose caller waits for the result. */
-    async start(request: RunRequest): Promise<Started> {
+    async start(request: RunRequest): Promise<StartedRun> {
       const trigger = await triggerOf(request);
       const run = runFrom(trigger, await inputOf(trigger, request.input), "api");
       return startRun(trigger, run, { deferred: true });

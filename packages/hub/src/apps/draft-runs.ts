@@ -16,7 +16,7 @@ import { createTimeSlice } from "../lib/yield-to-event-loop.ts";
 import { eventInput, findEvent } from "../runs/event-input.ts";
 import { checkInput } from "../runs/published-trigger.ts";
 import type { Runner } from "../runs/runner.ts";
-import type { Started } from "../runs/started.ts";
+import type { StartedRun } from "../runs/started-run.ts";
 import type { FlowGraph, StoredFlow } from "../store/flow-store.ts";
 import type { NewRun, Run, StepPage, WrittenStep } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -114,7 +114,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
     input: NewRun["input"],
     pinned: readonly WrittenStep[],
     by: string,
-  ): Promise<Started> => {
+  ): Promise<StartedRun> => {
     const at = now();
     const version = await store.saveDraftVersion({ tenant, id }, { graph, by, at });
     if (version === undefined)
@@ -163,7 +163,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
 
   return {
     /** Runs the part of the draft that the trigger reaches. */
-    async start(request: DraftRunRequest): Promise<Started> {
+    async start(request: DraftRunRequest): Promise<StartedRun> {
       const { tenant, flow: id, event, pins, by } = request;
       const flow = await flowOf(tenant, id);
       const part = partFrom(flow.graph, request.trigger, registry);
@@ -198,7 +198,7 @@ export function createDraftRuns(options: DraftRunsOptions) {
     },
 
     /** Executes one node. The nodes before it are not executed: their outputs are given. */
-    async testNode(request: NodeTestRequest): Promise<Started> {
+    async testNode(request: NodeTestRequest): Promise<StartedRun> {
       const { tenant, flow: id, pins, fromRun, by } = request;
       const flow = await flowOf(tenant, id);
       const node = flow.graph.nodes.find((one) => [one.id, one.slug].includes(request.node));

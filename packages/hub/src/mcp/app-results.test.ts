@@ -84,10 +84,10 @@ describe("runToolResult", () => {
       isError: true,
       content: [{ text: 'No sums today. (node "Sum up", run run1)' }],
     });
-    const late = { code: "run_timeout", message: "The run took longer than 5 ms." };
+    const late = { code: "run_timeout", message: "The run exceeds the time limit of 5 ms." };
     expect(await result({ status: "failed", error: late })).toMatchObject({
       isError: true,
-      content: [{ text: "The run took longer than 5 ms. (run run1)" }],
+      content: [{ text: "The run exceeds the time limit of 5 ms. (run run1)" }],
     });
     expect(await result({ status: "cancelled" })).toMatchObject({
       isError: true,

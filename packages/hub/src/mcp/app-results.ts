@@ -10,7 +10,7 @@ import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import { messageWithField, RequestError } from "../lib/request-error.ts";
 import { parseLarge } from "../runs/parse-large.ts";
-import { runResult } from "../runs/run-result.ts";
+import { toRunResult } from "../runs/run-result.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -32,7 +32,7 @@ export async function runToolResult(
 ): Promise<CallToolResult> {
   const { id, tenant, flow_id, version } = run;
   const _meta = { [RUN_ID]: id };
-  const ended = runResult(run);
+  const ended = toRunResult(run);
   if (ended.outcome === "cancelled")
     return { ...errorResult(`${ended.message} (run ${id})`), _meta };
   if (ended.outcome === "failed") {

@@ -9,7 +9,7 @@ import {
   writeJson,
 } from "@signalbox/rules/large-json.ts";
 import { writeShared } from "@signalbox/rules/write-shared.ts";
-import { type AttemptResult, attempt, unknownType } from "./attempt.ts";
+import { type AttemptResult, attempt, unknownTypeFailure } from "./attempt.ts";
 import { type Execution, type FrameContext, templateScope } from "./execution.ts";
 import { nodeInputs } from "./frame.ts";
 import { loadForNode } from "./load-outputs.ts";
@@ -20,36 +20,41 @@ import type { RunBudget } from "./run-budget.ts";
 import { RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
 import type { LoadedOutputs } from "./stored-output.ts";
 
-type Each = Extract<NodeResult, { each: unknown }>["each"];
+type LoopResult = Extract<NodeResult, { each: unknown }>["each"];
 
 /** Runs the iterations of a loop; returns the result of each. */
 export type RunIterations = (
   context: FrameContext,
   loop: string,
-  each: Each,
+  each: LoopResult,
 ) => Promise<MixedJson[]>;
 
-/** The result is an output or a wait. The iterations of a loop have already run. */
+/** The result is an output or a wait. If the node is a loop, its iterations have already run. */
 export type NodeAttempt = AttemptResult<Exclude<NodeResult, { each: unknown }>> & {
-  /** Steps of its iterations that are not recorded yet. */
+  /** Steps of the loop's iterations that are not recorded yet. */
   unrecorded?: readonly StepRecord[];
 };
-type Succeeded = Extract<NodeAttempt, { result: unknown }>;
-export type NodeFailed = Exclude<NodeAttempt, { result: unknown }>;
+type SucceededAttempt = Extract<NodeAttempt, { result: unknown }>;
+export type FailedNodeAttempt = Exclude<NodeAttempt, { result: unknown }>;
 
 export async function attemptNode(
   execution: Execution,
   context: FrameContext,
   id: string,
-  { number, resumed, parts }: { number: number; resumed: Resumed | undefined; parts: Parts },
+  {
+    attempt: attemptNumber,
+    resumed,
+    parts,
+  }: { attempt: number; resumed: Resumed | undefined; parts: Parts },
   runIterations: RunIterations,
 ): Promise<NodeAttempt> {
   const node = execution.node(id);
   const definition = execution.definition(id);
-  if (!definition) return unknownType(node);
+  if (!definition) return unknownTypeFailure(node);
   const { run, services, effects } = execution;
   const key = idempotencyKey(run.id, id, context.frame.iteration);
-  const calls = createCalls(execution, context, { key, attempt: number });
+  const calls = createCalls(execution, context, { key, attempt: attemptNumber });
+  // Repeated, because outputs may be evicted from memory during the wait; see `loadForNode`.
   let loading = loadForNode(execution, context, id);
   while (loading instanceof Promise) loading = loadForNode(execution, context, id, await loading);
   const loaded = loading;
@@ -59,8 +64,8 @@ export async function attemptNode(
     definition,
     scope: templateScope(execution, context, loaded),
     signal: context.signal,
-    secrets: execution.secrets,
-    flowSecrets: execution.flowSecrets,
+    loadSecrets: execution.loadSecrets,
+    loadFlowSecrets: execution.loadFlowSecrets,
     timers: execution.timers,
     defaultTimeoutMs: execution.stepTimeoutMs,
     evaluate: services.evaluate,
@@ -71,7 +76,7 @@ export async function attemptNode(
     listTools: (connection, caller) => services.listTools(run, connection, caller),
     onProgress: (progress) => execution.onProgress({ ...progress, node_id: id }),
     context: {
-      ...nodeContext(execution, context, id, number, loaded),
+      ...nodeContext(execution, context, id, attemptNumber, loaded),
       idempotencyKey: key,
       ...calls.services,
       ...(resumed && { resumed }),
@@ -92,8 +97,6 @@ export async function attemptNode(
   }
 }
 
-type Calls = "emit" | "callFlow" | "inbox";
-
 function nodeContext(
   execution: Execution,
   { frame }: FrameContext,
@@ -102,7 +105,7 @@ function nodeContext(
   loaded: LoadedOutputs,
 ) {
   const { run, services, timers, effects } = execution;
-  const slugOf = (other: string) => execution.node(other).slug;
+  const slugOf = (node: string) => execution.node(node).slug;
   const inputs = nodeInputs(execution.layout, frame, id, slugOf, loaded);
   return {
     input: inputs.length === 1 ? (inputs[0]?.output ?? null) : bySlug(inputs),
@@ -116,7 +119,9 @@ function nodeContext(
   };
 }
 
-/** The services of one attempt that depend on the run. */
+type CallService = "emit" | "callFlow" | "inbox";
+
+/** Creates the services that a node can use only until its attempt ends. */
 function createCalls(
   { run, services, acquireSlot, effects }: Execution,
   { signal }: FrameContext,
@@ -126,13 +131,13 @@ function createCalls(
   const caller = () => ({ ...step, abandoned: abandoned.signal });
   let hasCalled = false;
   let hasEnded = false;
-  /** The attempt may have ended while the effect waited for the storage. */
+  /** Throws if the attempt has ended while the effect waited for the storage. */
   const perform = <Result>(effect: () => Promise<Result>) =>
     effects.perform(() => {
       if (hasEnded) throw new Error("The attempt at this step has ended.");
       return effect();
     });
-  const provided: Pick<NodeContext<JsonObject>, Calls> = {
+  const provided: Pick<NodeContext<JsonObject>, CallService> = {
     emit: (event) => perform(() => services.emit(run, event, caller())),
     callFlow: (call) =>
       perform(() => {
@@ -151,25 +156,25 @@ function createCalls(
       hasEnded = true;
       if (!hasCalled) return;
       if (!signal.aborted || signal.reason === RUN_ENDED) abandoned.abort();
-      if (!signal.aborted) await acquireSlot();
+      if (!signal.aborted) await acquireSlot(); // the run released its slot during the call
     },
   };
 }
 
-/** Masks the output for later nodes as well, since they could send it elsewhere. */
+/** Masks and measures the output. Later nodes get only the masked output: they could send it on. */
 function withValidOutput(
-  { result, ...record }: Succeeded & { result: { output: MixedJson } },
+  { result, ...record }: SucceededAttempt & { result: { output: MixedJson } },
   node_id: string,
   budget: RunBudget,
 ): NodeAttempt {
-  // The output of a node such as Return is a part of its config.
+  // A node such as Return outputs a part of its config, where a large value may occur several times.
   const write = record.input instanceof LargeJson ? writeShared : writeJson;
   const masked = maskValue(record.mask, result.output, "output", budget, write);
   if ("value" in masked) return { ...record, result: { ...result, output: masked.value } };
   return { ...record, error: { ...masked.error, node_id }, retryAt: "never" };
 }
 
-/** The same for every attempt at the step, in any process. */
+/** The key is the same for every attempt at the step, in any process. */
 const idempotencyKey = (run: string, node: string, iteration: string): string =>
   iteration === "" ? `${run}:${node}` : `${run}:${node}:${iteration}`;
 

@@ -54,11 +54,11 @@ function attemptOnce(
     listTools: context.listTools,
     onProgress: () => {},
     signal: given.signal ?? new AbortController().signal,
-    secrets: async (names) => {
+    loadSecrets: async (names) => {
       if (names.includes("NONE")) throw new Permanent("There is no secret NONE.");
       return Object.fromEntries(names.map((name) => [name, `${name}-s3cret`]));
     },
-    flowSecrets: async () => ["a-s3cret-of-another-step"],
+    loadFlowSecrets: async () => ["a-s3cret-of-another-step"],
     timers: systemTimers(),
     defaultTimeoutMs: 1_000,
   });
@@ -154,7 +154,12 @@ describe("the time limit", () => {
     );
     await vi.advanceTimersByTimeAsync(50);
     expect(await attempted).toMatchObject({
-      error: { code: "timeout", message: "took longer than 50 ms", node_id: "a" },
+      error: {
+        code: "timeout",
+        message:
+          "The step exceeds the time limit of 50 ms. Raise timeoutMs in the settings of its node.",
+        node_id: "a",
+      },
       retryAt: "backoff",
     });
     expect(reason).toBeInstanceOf(Error);

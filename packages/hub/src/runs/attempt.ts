@@ -10,19 +10,19 @@ import { createMask, type Mask } from "../lib/mask.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { RunError } from "../store/run-store.ts";
 import { maskConfig } from "./mask-value.ts";
-import { nodeParts } from "./node-parts.ts";
 import type { ToolCaller } from "./node-services.ts";
 import { parseLarge } from "./parse-large.ts";
 import type { Parts } from "./record-part.ts";
 import { renderNode } from "./render-node.ts";
 import type { RunBudget } from "./run-budget.ts";
 import { toRunError } from "./run-error.ts";
+import { splitParameters } from "./split-parameters.ts";
 import { RunFailed } from "./step-records.ts";
 import { createTimeLimit } from "./time-limit.ts";
 import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
 
-/** What an attempt adds to the context. */
-type Provided =
+/** The fields of `NodeContext` that `attempt` itself provides. */
+type ProvidedField =
   | "config"
   | "signal"
   | "scope"
@@ -32,6 +32,7 @@ type Provided =
   | "callTool"
   | "listTools";
 
+/** A function of `NodeContext` that also gets the attempt that calls it. */
 type Call<Name extends "callTool" | "listTools", Caller> = (
   call: Parameters<NodeContext<JsonObject>[Name]>[0],
   caller: Caller,
@@ -42,7 +43,7 @@ export interface AttemptOptions {
   node: FlowNode;
   definition: NodeDefinition;
   scope: Scope;
-  context: Omit<NodeContext<JsonObject>, Provided>;
+  context: Omit<NodeContext<JsonObject>, ProvidedField>;
   evaluate: Evaluate;
   budget: RunBudget;
   record: Parts["record"];
@@ -52,9 +53,9 @@ export interface AttemptOptions {
   onProgress: (progress: ToolProgress) => void;
   /** Aborted when the run ends. */
   signal: AbortSignal;
-  secrets: (names: readonly string[]) => Promise<Record<string, string>>;
-  /** All secrets that the flow references: a server may return a secret that another step sent. */
-  flowSecrets: (() => Promise<readonly string[]>) | undefined;
+  loadSecrets: (names: readonly string[]) => Promise<Record<string, string>>;
+  /** Loads all secrets of the flow: a server may return a secret that another step has sent. */
+  loadFlowSecrets: (() => Promise<readonly string[]>) | undefined;
   timers: Pick<Timers, "after">;
   defaultTimeoutMs: number;
 }
@@ -66,33 +67,34 @@ interface AttemptRecord {
   /** Secrets are masked. */
   log: LogLine[];
 }
-export interface AttemptFailed extends AttemptRecord {
+export interface FailedAttempt extends AttemptRecord {
   error: RunError;
   retryAt: number | "backoff" | "never";
 }
 export type AttemptResult<Result = NodeResult> =
   | (AttemptRecord & { result: Result })
-  | AttemptFailed;
+  | FailedAttempt;
 
 export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
-  const { tenant, node, definition, scope, context, secrets, flowSecrets } = options;
-  const { config: template, settings, secrets: names } = nodeParts(node);
+  const { tenant, node, definition, scope, context, loadSecrets, loadFlowSecrets } = options;
+  const { config: template, settings, secretNames } = splitParameters(node);
   const timeoutMs =
     settings.timeoutMs ?? (definition.hasOwnDeadline ? undefined : options.defaultTimeoutMs);
   const limit = createTimeLimit(options.timers, timeoutMs, options.signal);
   const { signal, stopClock } = limit;
-  const record: AttemptRecord = { input: null, mask: createMask([]), log: [] };
+  const attempted: AttemptRecord = { input: null, mask: createMask([]), log: [] };
 
   const run = async (): Promise<NodeResult> => {
-    const opened = names.length === 0 ? {} : await secrets(names);
-    if (flowSecrets) record.mask = createMask([...Object.values(opened), ...(await flowSecrets())]);
-    const { mask, log } = record;
+    const secrets = secretNames.length === 0 ? {} : await loadSecrets(secretNames);
+    if (loadFlowSecrets)
+      attempted.mask = createMask([...Object.values(secrets), ...(await loadFlowSecrets())]);
+    const { mask, log } = attempted;
     const evaluate = (evaluation: Evaluation) =>
       options.evaluate(evaluation, { tenant, signal, onQueued: stopClock });
-    const config = await renderNode(template, definition, scope, opened, evaluate);
+    const config = await renderNode(template, definition, scope, secrets, evaluate);
     const masked = maskConfig(mask, config, options.budget);
     if ("error" in masked) throw new RunFailed(masked.error);
-    record.input = masked.value;
+    attempted.input = masked.value;
     const addLine = ({ level, text }: LogLine) => log.push({ level, text: mask.text(text) });
     const onProgress = createToolProgress(mask.text, addLine, options.onProgress);
     return definition.run({
@@ -109,21 +111,21 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
   };
   try {
     const result = await Promise.race([limit.reached, run()]);
-    return { ...record, result };
+    return { ...attempted, result };
   } catch (error) {
-    const runError = record.mask.error(toRunError(error, node.id));
-    return { ...record, error: runError, retryAt: retryTime(error) };
+    const runError = attempted.mask.error(toRunError(error, node.id));
+    return { ...attempted, error: runError, retryAt: retryTime(error) };
   } finally {
     limit.close();
   }
 }
 
-function retryTime(error: unknown): AttemptFailed["retryAt"] {
+function retryTime(error: unknown): FailedAttempt["retryAt"] {
   if (error instanceof RetryAt) return error.at;
   return error instanceof Permanent || error instanceof RunFailed ? "never" : "backoff";
 }
 
-export const unknownType = ({ id, type }: FlowNode): AttemptFailed => ({
+export const unknownTypeFailure = ({ id, type }: FlowNode): FailedAttempt => ({
   input: null,
   mask: createMask([]),
   log: [],

@@ -3,19 +3,19 @@ import { isStorageUnavailable } from "../store/storage-unavailable.ts";
 
 const RETRY_MS = 500;
 
-/** Repeats work that fails because the storage is unavailable, while `mayRepeat` returns true. */
+/** Retries work that fails because the storage is unavailable, as long as `canRetry` returns true. */
 export async function awaitStorage<Result>(
   { after }: Pick<Timers, "after">,
-  mayRepeat: () => boolean,
+  canRetry: () => boolean,
   work: () => Promise<Result>,
 ): Promise<Result> {
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      if (!isStorageUnavailable(error) || !mayRepeat()) throw error;
+      if (!isStorageUnavailable(error) || !canRetry()) throw error;
       await new Promise<void>((resolve) => after(RETRY_MS, resolve));
-      if (!mayRepeat()) throw error;
+      if (!canRetry()) throw error;
     }
   }
 }

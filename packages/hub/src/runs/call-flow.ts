@@ -1,17 +1,17 @@
-/** Calls another flow from a run, and waits for the called run. A later attempt uses the same run. */
+/** Calls a flow from a run, and waits for the called run. A later attempt waits for the same run. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import {
   createSchemaValidator,
   type ValidateSchemas,
 } from "@signalbox/rules/flows/validate-schema.ts";
-import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
 import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { chainFrom } from "./event-input.ts";
 import type { Caller, NodeServices } from "./node-services.ts";
 import { checkInput, findOnlyTool, findTrigger } from "./published-trigger.ts";
-import { runResult } from "./run-result.ts";
+import { toRunResult } from "./run-result.ts";
 import type { Runner } from "./runner.ts";
 
 export interface CallFlowOptions {
@@ -43,19 +43,19 @@ export function createCallFlow(options: CallFlowOptions): NodeServices["callFlow
     if (existing && attempt > 1) {
       // A retried step retries the called run. The previous attempt may still be cancelling it.
       const isOpen = !TERMINAL_STATUSES.includes(existing.status);
-      const last = isOpen ? await untilEnded() : existing;
+      const ended = isOpen ? await untilEnded() : existing;
       abandoned.throwIfAborted(); // the next attempt retries the called run
-      if (!isOpen || last.status === "cancelled")
+      if (!isOpen || ended.status === "cancelled")
         await store.retryRun(run.tenant, existing.id, now());
     }
-    return outputOf(await untilEnded());
+    return toOutput(await untilEnded());
   };
 }
 
 async function newCalledRun(
   { store, evaluate, newId, now, maxChain }: CallFlowOptions,
   run: Run,
-  { flow, trigger: name, input: given }: Call,
+  call: Call,
   key: string,
   signal: AbortSignal,
 ): Promise<ImmediateRun> {
@@ -66,12 +66,12 @@ async function newCalledRun(
     );
   const { tenant } = run;
   const validate = createSchemaValidator((evaluation) => evaluate(evaluation, { tenant, signal }));
-  const { trigger, input } = await findCallable(store, tenant, flow, name, given, validate, now());
+  const { trigger, input } = await findCallable(store, tenant, call, validate, now());
   return {
     id: newId(),
     tenant,
     app: trigger.app,
-    flow_id: flow,
+    flow_id: call.flow,
     version: trigger.version,
     trigger_node: trigger.node_id,
     cause: "flow",
@@ -88,18 +88,16 @@ async function newCalledRun(
 async function findCallable(
   store: CallFlowOptions["store"],
   tenant: string,
-  flow: string,
-  name: string | undefined,
-  given: JsonObject,
+  { flow, trigger: triggerName, input }: Call,
   validate: ValidateSchemas,
   now: number,
 ) {
   const error = (code: string, message: string, details: Json = null) =>
     new Permanent(message, { code, details });
   const found =
-    name === undefined
+    triggerName === undefined
       ? await findOnlyTool(store, tenant, flow)
-      : await findTrigger(store, tenant, flow, name);
+      : await findTrigger(store, tenant, flow, triggerName);
   switch (found.outcome) {
     case "no_flow":
       throw error("no_such_flow", `There is no flow ${flow}.`);
@@ -108,7 +106,7 @@ async function findCallable(
     case "no_trigger":
       throw error(
         "no_such_trigger",
-        `The published version of the flow ${found.flow} has no ${name === undefined ? "active tool" : `trigger ${name}`}.`,
+        `The published version of the flow ${found.flow} has no ${triggerName === undefined ? "active tool" : `trigger ${triggerName}`}.`,
       );
     case "several_tools":
       throw error(
@@ -118,15 +116,15 @@ async function findCallable(
   }
   const { trigger, node } = found;
   if (!trigger.active) throw error("inactive_trigger", `The trigger ${node.name} is switched off.`);
-  const checked = await checkInput(trigger, given, validate, now);
+  const checked = await checkInput(trigger, input, validate, now);
   if (checked.ok) return { trigger, input: checked.input };
   const reasons = checked.errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
   throw error("invalid_input", `Invalid input for ${node.name}: ${reasons}.`, checked.errors);
 }
 
-/** The error of a failed run allows retries; that of a cancelled run does not. */
-function outputOf(run: Run): MaybeLarge {
-  const result = runResult(run);
+/** Throws if the called run did not succeed. After a failure, the step may be retried. */
+function toOutput(run: Run): MaybeLarge {
+  const result = toRunResult(run);
   switch (result.outcome) {
     case "succeeded":
       return result.output;

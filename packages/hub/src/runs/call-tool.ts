@@ -12,11 +12,11 @@ export interface CallToolOptions {
   connections: Pick<Connections, "callTool" | "loadOffers">;
 }
 
-/** The time limit of the step ends the call earlier. */
+/** In most cases, the time limit of the step ends the call earlier. */
 const MAX_CALL_MS = 24 * 3_600_000;
 const LIST_TIMEOUT_MS = 20_000;
 
-/** Errors that a retry cannot resolve, and those after which the tool has probably had its effect. */
+/** Errors that a retry cannot resolve, or after which the tool has probably had its effect. */
 const PERMANENT = new Set<ConnectionErrorCode>([
   "address_refused",
   "invalid_response",
@@ -42,33 +42,34 @@ export function createToolServices({
       const load = () =>
         connections
           .loadOffers(found.connection, { signal, timeoutMs: LIST_TIMEOUT_MS })
-          .then(toolsOf, rethrow);
+          .then(toolsOf, rethrowError);
       return [...(found.tools ?? (await load())).values()];
     },
 
-    async callTool({ tenant }, made, caller) {
-      const { connection: id, tool, arguments: given, id: call, timeoutMs = MAX_CALL_MS } = made;
+    async callTool({ tenant }, call, caller) {
+      const { connection: id, tool, arguments: args, id: callId, timeoutMs = MAX_CALL_MS } = call;
       const connection = await store.getConnection(tenant, id);
       if (!connection) throw noConnection(id);
       const answer = await connections
         .callTool(
           connection,
-          { tool, arguments: given },
+          { tool, arguments: args },
           {
             signal: caller.signal,
             beforeSend: caller.beforeSend,
             timeoutMs,
-            idempotencyKey: call === undefined ? caller.key : `${caller.key}:${call}`,
+            idempotencyKey: callId === undefined ? caller.key : `${caller.key}:${callId}`,
             onProgress: caller.onProgress,
           },
         )
-        .catch(rethrow);
+        .catch(rethrowError);
       return toToolResult(answer);
     },
   };
 }
 
-function rethrow(error: unknown): never {
+/** Throws `Permanent` if a retry cannot help. */
+function rethrowError(error: unknown): never {
   if (error instanceof ConnectionError && PERMANENT.has(error.code))
     throw new Permanent(error.message, { code: error.code, cause: error });
   throw error;

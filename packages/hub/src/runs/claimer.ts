@@ -11,31 +11,32 @@ export interface ClaimerOptions {
   worker: string;
   leaseMs: number;
   timers: Timers;
-  slots: Pick<Slots, "free" | "occupy" | "admitWaiting">;
+  slots: Pick<Slots, "countFree" | "occupy" | "admitWaiting">;
   /** Renews the leases of this process that have expired, so that it does not claim its own runs. */
   renewExpired(): Promise<void>;
   /** Resolves when this process no longer executes the run. */
-  execute(run: ClaimedRun, since: Instant): Promise<void>;
+  execute(run: ClaimedRun, leaseStart: Instant): Promise<void>;
   onError(error: unknown): void;
 }
 
 export function createClaimer(options: ClaimerOptions): ClaimLoop {
   const { store, worker, leaseMs, timers, slots, renewExpired, execute, onError } = options;
-  return createClaimLoop<{ claimed: ClaimedRun; since: Instant }>({
+  return createClaimLoop<{ claimed: ClaimedRun; leaseStart: Instant }>({
     timers,
-    freeCapacity: slots.free,
+    freeCapacity: slots.countFree,
     async claim(limit) {
       await renewExpired();
-      const since = instant(timers);
-      const { now } = since;
+      const leaseStart = instant(timers);
+      const { now } = leaseStart;
       const runs = await store.claimRuns({ worker, now, until: now + leaseMs }, limit);
-      return runs.map((claimed) => ({ claimed, since }));
+      return runs.map((claimed) => ({ claimed, leaseStart }));
     },
     nextDue: store.nextDue,
-    begin({ claimed, since }) {
+    begin({ claimed, leaseStart }) {
       const release = slots.occupy(claimed.run.id);
-      return execute(claimed, since).finally(release);
+      return execute(claimed, leaseStart).finally(release);
     },
+    // Runs that continue after a call get free slots before new runs are claimed.
     onRequested: slots.admitWaiting,
     onError,
   });

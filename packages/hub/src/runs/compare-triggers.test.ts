@@ -44,7 +44,7 @@ function setUp(given: { clock?: () => number; evaluate?: Evaluate } = {}) {
     options,
     compare: async (one: NewEvent, triggers: StoredTrigger[]) =>
       (await compareTriggers({ tenant: "acme", event: one }, triggers, options)).map(
-        ({ keyOf: _, ...verdict }) => verdict,
+        ({ readKey: _, ...verdict }) => verdict,
       ),
   };
 }

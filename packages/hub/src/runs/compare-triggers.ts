@@ -1,6 +1,7 @@
 /**
- * Compares an event with triggers. Small payloads are compared here, for at most a few milliseconds;
- * large ones, and what takes longer, in the sandbox, so that no event blocks the event loop.
+ * Compares an event with triggers. A small payload is compared in this process, for `BUDGET_MS`. A
+ * large payload is compared in the sandbox, so that no event blocks the event loop. So are the
+ * triggers for which the budget does not suffice.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
@@ -19,7 +20,7 @@ import type { StoredTrigger } from "../store/flow-store.ts";
 import type { NewEvent } from "../store/store.ts";
 import { evaluateFilters, evaluateUnlessPaused } from "./evaluate-filters.ts";
 import { OWN_SOURCE } from "./event-input.ts";
-import { type KeyOf, keysOf } from "./lanes.ts";
+import { keysOf, type ReadKey } from "./lanes.ts";
 
 export interface ComparedEvent {
   tenant: string;
@@ -29,8 +30,8 @@ export interface ComparedEvent {
 }
 
 export interface TriggerMatch extends Verdict {
-  /** The keys of the trigger's lanes. */
-  keyOf: KeyOf;
+  /** Reads the keys of the trigger's lanes from the event. */
+  readKey: ReadKey;
 }
 
 export interface CompareOptions {
@@ -40,8 +41,8 @@ export interface CompareOptions {
 
 const BUDGET_MS = 10;
 /**
- * Comparing so many bytes cannot take that long, so the clock is not read: on a busy machine it can
- * advance without any work.
+ * Comparing up to this many bytes takes less than the budget, so the clock is not read. On a busy
+ * machine, the clock could exceed the budget although the process has done no work.
  */
 const UNTIMED_BYTES = 200_000;
 const SANDBOX_TIMEOUT_MS = 10_000;
@@ -55,21 +56,22 @@ export async function compareTriggers(
 ): Promise<TriggerMatch[]> {
   const bytes = event.body.byteLength;
   if (bytes > LARGE_BYTES) return compareInSandbox(tenant, event, triggers, options);
-  const known = data === undefined ? readPayload(event.source, event) : data;
+  const parsedData = data === undefined ? readPayload(event.source, event) : data;
   const verdicts = await matchTriggers(
-    { ...matchEvent(tenant, event), data: known },
-    triggers.map((trigger) => matchTrigger(tenant, trigger)),
+    { ...toMatchEvent(tenant, event), data: parsedData },
+    triggers.map((trigger) => toMatchTrigger(tenant, trigger)),
     {
       evaluateFilters: evaluateFilters(options, tenant),
       budget: createBudget(bytes, options.now),
     },
   );
-  const keyOf: KeyOf = (key) => laneKey(known, key);
-  const matches = verdicts.map((verdict) => ({ ...verdict, keyOf }));
-  const others = triggers.slice(verdicts.length);
-  return others.length === 0
+  const readKey: ReadKey = (key) => laneKey(parsedData, key);
+  const matches = verdicts.map((verdict) => ({ ...verdict, readKey }));
+  // `matchTriggers` stops when the budget is spent.
+  const remaining = triggers.slice(verdicts.length);
+  return remaining.length === 0
     ? matches
-    : [...matches, ...(await compareInSandbox(tenant, event, others, options))];
+    : [...matches, ...(await compareInSandbox(tenant, event, remaining, options))];
 }
 
 function createBudget(bytes: number, now: () => number): MatchBudget {
@@ -91,36 +93,36 @@ async function compareInSandbox(
   options: CompareOptions,
 ): Promise<TriggerMatch[]> {
   const { source, content_type, headers, body } = event;
-  // A run that emits an event waits instead of failing.
+  // For an event that a run emits, the wait is unlimited: otherwise the run would fail.
   const maxWaitMs = source === OWN_SOURCE ? undefined : SANDBOX_WAIT_MS;
   const results = await evaluateUnlessPaused<MatchResult>({ ...options, maxWaitMs }, tenant, {
     language: "match",
     expressions: triggers.map((trigger) => {
       const request: MatchRequest = {
-        trigger: matchTrigger(tenant, trigger),
+        trigger: toMatchTrigger(tenant, trigger),
         keys: keysOf(trigger),
       };
       return JSON.stringify(request);
     }),
     payload: { source, content_type, headers },
-    event: matchEvent(tenant, event),
+    event: toMatchEvent(tenant, event),
     data: body,
     timeoutMs: SANDBOX_TIMEOUT_MS,
   });
   return results.map((result) =>
     "problem" in result
-      ? { matched: false, reasons: [notCompared(result.problem)], keyOf: () => "" }
-      : { ...result.verdict, keyOf: (key) => result.keys[key] ?? "" },
+      ? { matched: false, reasons: [notComparedReason(result.problem)], readKey: () => "" }
+      : { ...result.verdict, readKey: (key) => result.keys[key] ?? "" },
   );
 }
 
-const notCompared = (problem: string): Reason => ({
+const notComparedReason = (problem: string): Reason => ({
   on: "param",
   holds: false,
   message: `the event could not be compared with the params and the filter: ${problem}`,
 });
 
-const matchEvent = (tenant: string, event: NewEvent) => ({
+const toMatchEvent = (tenant: string, event: NewEvent) => ({
   id: event.id,
   tenant,
   source: event.source,
@@ -129,7 +131,7 @@ const matchEvent = (tenant: string, event: NewEvent) => ({
   receivedAt: event.received_at,
 });
 
-const matchTrigger = (
+const toMatchTrigger = (
   tenant: string,
   { source, type, active, config }: StoredTrigger,
 ): MatchTrigger => ({

@@ -1,4 +1,7 @@
-/** The guarantees of the runner on every store. Each backend passes a function that opens a new store. */
+/**
+ * Tests what the runner guarantees on every store. Each backend passes a function that opens a new
+ * store.
+ */
 import { describe, test } from "vitest";
 import type { Store } from "../store/store.ts";
 import { agentsContract } from "./contract/agents.ts";

@@ -1,8 +1,8 @@
 /**
  * Delays the first commit of a run that a caller waits for. Until the run reaches a node with effects,
- * is suspended or ends, its steps are only collected: after a crash, the caller gets no result, and
- * nothing has happened. A run without effects thus needs one commit. A run that takes longer is
- * stored after a short time, so that others can see it.
+ * is suspended or ends, its steps are only collected. If the process crashes before that, the caller
+ * gets no result, and the run has had no effects. Therefore a short run without effects needs only one
+ * commit. A run that takes longer is stored after `STORE_AFTER_MS`, so that clients can see it.
  */
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, ImmediateRun, RunLease, WrittenStep } from "../store/run-store.ts";
@@ -22,7 +22,7 @@ export interface DeferredStart {
   save: SaveProgress;
   /** Stores the run if its execution has stopped before it was stored. */
   close(): Promise<void>;
-  /** Resolves when the run is stored. Rejects if that failed, and the run was not executed. */
+  /** Resolves when the run is stored. Rejects if it was not stored; it has had no effects then. */
   stored: Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function createDeferredStart(options: DeferredStartOptions): DeferredStar
   const { run, claimed, newLease, timers } = options;
   const collected = new Map<string, WrittenStep>();
   const stored = Promise.withResolvers<void>();
-  stored.promise.catch(() => {}); // no unhandled rejection if nobody awaits it
+  stored.promise.catch(() => {}); // no unhandled rejection if no caller awaits it
   let isStored = false;
 
   const collect = (steps: readonly WrittenStep[]) => {
@@ -41,14 +41,14 @@ export function createDeferredStart(options: DeferredStartOptions): DeferredStar
     }
   };
   const commit: SaveProgress = async (progress) => {
-    const sent = new Map(collected);
+    const batch = new Map(collected);
     const outcome = await options.save({
       ...progress,
-      steps: [...sent.values()],
+      steps: [...batch.values()],
       ...(!isStored && { start: { run, lease: newLease() } }),
     });
     // Steps that were collected during the commit are saved with the next one.
-    for (const [key, step] of sent) if (collected.get(key) === step) collected.delete(key);
+    for (const [key, step] of batch) if (collected.get(key) === step) collected.delete(key);
     isStored = true;
     cancelTimer();
     stored.resolve();
@@ -61,17 +61,18 @@ export function createDeferredStart(options: DeferredStartOptions): DeferredStar
     try {
       return await commit(progress);
     } catch (error) {
-      // Any of the steps may be the one that cannot be saved. The run fails, without their values.
+      // Any of the steps may have the value that cannot be saved. The run fails, and is saved without
+      // the values of all of them.
       if (error instanceof CannotBeSaved)
         for (const [key, step] of collected)
           collected.set(key, { ...step, input: null, output: null, log: [] });
       throw error;
     }
   };
-  const store = () =>
+  const storeRun = () =>
     commit({ run: run.id, claim: claimed.run.claims, steps: [], now: timers.now() });
-  // If it fails, the next save fails too and reports the error.
-  const cancelTimer = timers.after(STORE_AFTER_MS, () => void store().catch(() => {}));
+  // An error is ignored here: the next save fails too, and reports it.
+  const cancelTimer = timers.after(STORE_AFTER_MS, () => void storeRun().catch(() => {}));
 
   return {
     save,
@@ -79,7 +80,7 @@ export function createDeferredStart(options: DeferredStartOptions): DeferredStar
     async close() {
       cancelTimer();
       if (isStored) return;
-      await store().catch(stored.reject);
+      await storeRun().catch(stored.reject);
     },
   };
 }

@@ -5,7 +5,7 @@ import { awaitStorage } from "./await-storage.ts";
 import { ExecutionAborted } from "./step-records.ts";
 
 export interface EffectsOptions {
-  lease: { isFresh(): boolean; holds(): Promise<boolean> };
+  lease: { isFresh(): boolean; ensureFresh(): Promise<boolean> };
   timers: Pick<Timers, "after">;
   /** Aborted when this process no longer executes the run. */
   signal: AbortSignal;
@@ -15,19 +15,23 @@ export interface EffectsOptions {
 
 export interface Effects {
   /**
-   * Throws `ExecutionAborted` if another worker has claimed the run. The effect should call
-   * `beforeSend` right before it sends the first bytes: what precedes them may take long, such as
-   * opening a connection. If the lease is old then, `beforeSend` throws, and the effect is performed
-   * again once the lease was renewed. An effect that fails because the storage is unavailable is also
-   * performed again, unless it was sent.
+   * Performs an effect. Throws `ExecutionAborted` if another worker has claimed the run.
+   *
+   * The effect should call `beforeSend` right before it sends the first bytes, because the lease may
+   * become old before that, for example while a connection is opened. If the lease is old,
+   * `beforeSend` throws, and the effect is performed again after the lease was renewed.
+   *
+   * If an effect fails because the storage is unavailable, it is performed again, unless it has
+   * called `beforeSend`.
    */
   perform<Result>(effect: (beforeSend: () => void) => Promise<Result>): Promise<Result>;
+  /** Returns a `fetch` that performs each request as an effect. */
   guard(fetch: GuardedFetch): GuardedFetch;
 }
 
 export function createEffects({ lease, timers, signal, onLost }: EffectsOptions): Effects {
-  const hold = async (): Promise<void> => {
-    if (await lease.holds()) return;
+  const assertHeld = async (): Promise<void> => {
+    if (await lease.ensureFresh()) return;
     onLost();
     throw new ExecutionAborted();
   };
@@ -35,8 +39,8 @@ export function createEffects({ lease, timers, signal, onLost }: EffectsOptions)
     let isSent = false;
     const tryOnce = async () => {
       for (;;) {
-        // While the storage is unavailable, it is unknown who holds the run.
-        if (!lease.isFresh()) await hold();
+        // Throws while the storage is unavailable, because another worker may hold the run.
+        if (!lease.isFresh()) await assertHeld();
         let isStale = false;
         const beforeSend = () => {
           isStale = !lease.isFresh();
@@ -46,7 +50,7 @@ export function createEffects({ lease, timers, signal, onLost }: EffectsOptions)
         try {
           return await effect(beforeSend);
         } catch (error) {
-          if (!isStale) throw error; // otherwise nothing was sent
+          if (!isStale) throw error; // if the lease is stale, nothing was sent
         }
       }
     };

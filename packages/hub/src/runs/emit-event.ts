@@ -13,16 +13,16 @@ export interface EmitOptions {
   now: () => number;
 }
 
-/** Readers get larger events only in parts. */
+/** Clients could read the payload of a larger event only in parts. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
 /** Stores an event that a run emits. The idempotency key of the step prevents duplicates. */
 export const createEmit =
   ({ append, newId, now }: EmitOptions): NodeServices["emit"] =>
   async (run, { type, data, id }, { key }) => {
-    const event = newId();
+    const eventId = newId();
     const members: MixedObject = data instanceof LargeJson ? {} : data;
-    const text = (name: string) => {
+    const textMember = (name: string) => {
       const { [name]: member } = members;
       return typeof member === "string" ? member : null;
     };
@@ -37,13 +37,13 @@ export const createEmit =
       skipQuota: false,
       events: [
         {
-          id: event,
+          id: eventId,
           source: OWN_SOURCE,
           source_id: run.flow_id,
           external_id: id === undefined ? key : `${key}:${id}`,
           type,
           received_at: now(),
-          ...sanitizeSummary({ title: text("title"), url: text("url") }),
+          ...sanitizeSummary({ title: textMember("title"), url: textMember("url") }),
           content_type: "application/json",
           headers: {
             [DEPTH_HEADER]: String(run.depth),
@@ -57,7 +57,7 @@ export const createEmit =
     if (appended.outcome === "deleted") throw new Permanent("The tenant was deleted.");
     if (appended.outcome === "over_quota")
       throw new Error(
-        `${appended.pending} events are pending, and the quota is ${appended.quota}.`,
+        `${appended.pending} events are pending, and the quota is ${appended.quota}. Process some of them, or raise the quota.`,
       );
-    return { id: appended.events[0]?.id ?? event };
+    return { id: appended.events[0]?.id ?? eventId };
   };

@@ -9,7 +9,9 @@ const LIMIT: EvaluationResult = {
 };
 const PAUSED = { problem: "expression has exceeded its limits, and is not evaluated for 10 s" };
 
-/** A sandbox that evaluates one batch at a time, when the test says so. The filter `slow` overruns. */
+/**
+ * A sandbox that evaluates one batch at a time, when the test says so. The filter `slow` overruns.
+ */
 function setup() {
   let time = 0;
   const started: (readonly string[])[] = [];

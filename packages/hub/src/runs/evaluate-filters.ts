@@ -15,23 +15,25 @@ import { BoundedMap } from "../lib/bounded-map.ts";
 const PAUSE_MS = 10_000;
 const MAX_PAUSED = 10_000;
 
-interface Pending {
+/** A batch of expressions that waits for the sandbox or is being evaluated. */
+interface PendingBatch {
   keys: readonly string[];
-  abort: AbortController;
+  controller: AbortController;
 }
 
 interface FilterState {
   /** For each tenant and expression, the end of its pause. */
   pausedUntil: BoundedMap<string, number>;
-  pending: Set<Pending>;
+  pending: Set<PendingBatch>;
 }
 
-/** One state per sandbox, which all users of the sandbox share. */
+/** One state per sandbox: all callers with the same `evaluate` share it. */
 const states = new WeakMap<Evaluate, FilterState>();
 
 export interface FilterOptions {
   evaluate: Evaluate;
   now: () => number;
+  /** The maximum time that a batch waits for the sandbox. */
   maxWaitMs?: number | undefined;
 }
 
@@ -45,7 +47,9 @@ export const evaluateFilters =
       timeoutMs: FILTER_TIMEOUT_MS,
     });
 
-/** Returns one item per expression: its result, or a problem if it is paused or exceeds its limits. */
+/**
+ * Returns one item per expression: its result, or a problem if it is paused or exceeds its limits.
+ */
 export async function evaluateUnlessPaused<Result extends object>(
   { evaluate, now, maxWaitMs }: FilterOptions,
   tenant: string,
@@ -63,7 +67,7 @@ export async function evaluateUnlessPaused<Result extends object>(
 
   for (;;) {
     const active = [...new Set(expressions)].filter((expression) => !isPaused(expression));
-    const pending = { keys: active.map(keyOf), abort: new AbortController() };
+    const pending = { keys: active.map(keyOf), controller: new AbortController() };
     state.pending.add(pending);
     try {
       const results =
@@ -71,17 +75,18 @@ export async function evaluateUnlessPaused<Result extends object>(
           ? []
           : await evaluateBatch<Result>(
               (evaluation) =>
-                evaluate(evaluation, { tenant, signal: pending.abort.signal, maxWaitMs }),
+                evaluate(evaluation, { tenant, signal: pending.controller.signal, maxWaitMs }),
               { ...batch, expressions: active },
             );
       state.pending.delete(pending);
-      for (const [nth, result] of results.entries())
-        if ("isOverrun" in result) pause(state, pending.keys[nth] as string, now() + PAUSE_MS);
+      for (const [index, result] of results.entries())
+        if ("isOverrun" in result) pause(state, pending.keys[index] as string, now() + PAUSE_MS);
       return expressions.map((expression) => {
         const result = results[active.indexOf(expression)] ?? PAUSED;
         return "problem" in result ? { problem: String(result.problem) } : result;
       });
     } catch (error) {
+      // An expression of this batch was paused: evaluate the others.
       if (error !== PAUSED) throw error;
     } finally {
       state.pending.delete(pending);
@@ -89,11 +94,12 @@ export async function evaluateUnlessPaused<Result extends object>(
   }
 }
 
+/** The result of a paused expression, and the reason with which its pending batches are aborted. */
 const PAUSED = {
   problem: `expression has exceeded its limits, and is not evaluated for ${PAUSE_MS / 1000} s`,
 };
 
 function pause({ pausedUntil, pending }: FilterState, key: string, until: number): void {
   pausedUntil.set(key, until);
-  for (const { keys, abort } of pending) if (keys.includes(key)) abort.abort(PAUSED);
+  for (const { keys, controller } of pending) if (keys.includes(key)) controller.abort(PAUSED);
 }

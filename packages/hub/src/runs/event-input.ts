@@ -1,4 +1,7 @@
-/** An event as the input of a run: the value of `{{ trigger }}`. */
+/**
+ * Converts an event to the input of a run, the value of `{{ trigger }}`, and reads its causation
+ * chain.
+ */
 import type { MaybeLarge } from "@signalbox/rules/large-json.ts";
 import type { Run } from "../store/run-store.ts";
 import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
@@ -10,12 +13,12 @@ export const RUN_HEADER = "signalbox-run";
 /** A JSON array of the flows whose runs caused the event, oldest first. */
 export const CHAIN_HEADER = "signalbox-chain";
 
-type SeenEvent = Pick<
+type EventFields = Pick<
   EventRow,
   "id" | "source" | "source_id" | "external_id" | "type" | "received_at"
 >;
 
-export const eventInput = <Data extends MaybeLarge>(event: SeenEvent, data: Data) => ({
+export const eventInput = <Data extends MaybeLarge>(event: EventFields, data: Data) => ({
   id: event.id,
   source: event.source,
   external_id: event.external_id,
@@ -42,7 +45,7 @@ export const chainFrom = ({ chain, flow_id }: Pick<Run, "chain" | "flow_id">): s
   flow_id,
 ];
 
-/** Finds a stored event with its payload, which `loadPayload` reads. */
+/** Finds a stored event with its unparsed payload; see `loadPayload`. */
 export async function findEvent(
   store: Pick<Store, "getEvent" | "getPayload">,
   tenant: string,

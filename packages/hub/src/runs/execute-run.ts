@@ -15,17 +15,17 @@ import type { ClaimedRun, Run, RunError, RunProgress, StepRef } from "../store/r
 import { awaitStorage } from "./await-storage.ts";
 import { createEffects, type Effects } from "./effects.ts";
 import { defaultPort, type Execution } from "./execution.ts";
-import { flowSecrets } from "./flow-secrets.ts";
+import { createFlowSecretLoader } from "./flow-secret-loader.ts";
 import { createLayout } from "./frame.ts";
 import { MAX_VALUE_BYTES, MAX_VALUE_MB } from "./mask-value.ts";
-import { nodeParts } from "./node-parts.ts";
 import type { NodeServices } from "./node-services.ts";
 import { openFrame } from "./open-frame.ts";
 import type { SaveProgress } from "./progress-commit.ts";
 import { createRunBudget } from "./run-budget.ts";
+import { splitParameters } from "./split-parameters.ts";
 import { createStepLog } from "./step-log.ts";
 import {
-  done,
+  doneStep,
   ExecutionAborted,
   LEASE_RELEASED,
   RUN_ENDED,
@@ -40,15 +40,15 @@ export interface ExecuteOptions {
   registry: NodeRegistry;
   services: NodeServices;
   save: SaveProgress;
-  secrets: (tenant: string, names: readonly string[]) => Promise<Record<string, string>>;
+  loadSecrets: (tenant: string, names: readonly string[]) => Promise<Record<string, string>>;
   /** Loads the value of `{{ trigger }}`. */
   loadInput: (run: Run) => Promise<MixedObject | LargeJson>;
   loadOutput: (run: string, step: StepRef) => Promise<MaybeLarge>;
   timers: Timers;
   /** The reason is `"cancelled"`, or `"stopping"` if another worker is to continue the run. */
   signal: AbortSignal;
-  /** The lease of the run, by which other workers know that this process executes it. */
-  lease: { isFresh(): boolean; holds(): Promise<boolean> };
+  /** The lease of the run; see `Leases`. */
+  lease: { isFresh(): boolean; ensureFresh(): Promise<boolean> };
   acquireSlot: Execution["acquireSlot"];
   onProgress: Execution["onProgress"];
   /** Called with errors of the store that do not end the execution. */
@@ -63,34 +63,38 @@ export interface ExecuteOptions {
 }
 
 /**
- * `lost`: the last write was rejected, because another worker holds the run or it has ended.
+ * `lost`: the last write was rejected, because another worker holds the run, or the run has ended.
  * `stopped`: another worker is to continue the run.
  */
-export type Executed = "ended" | "suspended" | "lost" | "stopped";
+export type ExecutionOutcome = "ended" | "suspended" | "lost" | "stopped";
 
-type Next = NonNullable<RunProgress["next"]>;
+type NextStatus = NonNullable<RunProgress["next"]>;
 
 /** The last steps of an execution, and the status that the run gets with them. */
 interface Ending {
   steps: readonly StepRecord[];
-  next: Next;
+  next: NextStatus;
 }
 
-/** Throws if the store fails before the run has had effects. When the lease has expired, a worker claims the run again. */
-export async function executeRun(options: ExecuteOptions): Promise<Executed> {
+/**
+ * Throws if the store fails before the run has had effects. A worker claims the run again when its
+ * lease has expired.
+ */
+export async function executeRun(options: ExecuteOptions): Promise<ExecutionOutcome> {
   const { claimed, timers, signal } = options;
   const interrupted = Promise.withResolvers<Ending | "stopped">();
-  const interrupt = (next: Next) => interrupted.resolve({ steps: [], next });
-  const aborting = new AbortController();
+  const interrupt = (next: NextStatus) => interrupted.resolve({ steps: [], next });
+  const nodeController = new AbortController();
   const stop = () => {
     interrupted.resolve("stopped");
-    // Immediately, so that a node that fails because the hub stops is not recorded as failed.
-    aborting.abort(LEASE_RELEASED);
+    // Aborts the nodes immediately: a node that fails because the hub stops must not be recorded as
+    // failed.
+    nodeController.abort(LEASE_RELEASED);
   };
   const execution = createExecution(options, {
     suspend: (due_at) => interrupt({ status: "waiting", due_at }),
-    effects: createEffects({ ...options, signal: aborting.signal, onLost: stop }),
-    signal: aborting.signal,
+    effects: createEffects({ ...options, signal: nodeController.signal, onLost: stop }),
+    signal: nodeController.signal,
   });
   const { stepLog, suspension } = execution;
   const onAbort = () => {
@@ -98,9 +102,12 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
     stop();
   };
   signal.addEventListener("abort", onAbort, { once: true });
-  const { limit, left } = remainingTime(options, execution);
-  const timeout = { code: "run_timeout", message: `The run took longer than ${limit} ms.` };
-  const cancelDeadline = timers.after(left, () => interrupt({ status: "failed", error: timeout }));
+  const { limitMs, remainingMs } = remainingTime(options, execution);
+  const error = {
+    code: "run_timeout",
+    message: `The run exceeds the time limit of ${limitMs} ms. Raise timeoutMs in the settings of its trigger.`,
+  };
+  const cancelDeadline = timers.after(remainingMs, () => interrupt({ status: "failed", error }));
 
   try {
     if (signal.aborted) return "stopped";
@@ -108,20 +115,20 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
       const saved = await stepLog.close([], { status: "cancelled" });
       return saved === "lost" ? "lost" : "ended";
     }
-    const walked = suspension.work(() => walk(execution, options.loadInput, aborting.signal));
+    const walked = suspension.work(() => walk(execution, options.loadInput, nodeController.signal));
     walked.catch(() => {}); // no unhandled rejection if the interruption wins the race
     const ending = await Promise.race([interrupted.promise, walked]);
     if (ending === "stopped") return "stopped";
     const { status } = ending.next;
     if ((await stepLog.close(ending.steps, ending.next)) === "lost") return "lost";
     if (status === "waiting" || status === "queued") return "suspended";
-    aborting.abort(RUN_ENDED);
+    nodeController.abort(RUN_ENDED);
     return "ended";
   } catch (error) {
     if (error instanceof ExecutionAborted) return "lost";
     throw error;
   } finally {
-    aborting.abort(LEASE_RELEASED);
+    nodeController.abort(LEASE_RELEASED); // no effect if it was aborted before
     suspension.close();
     cancelDeadline();
     signal.removeEventListener("abort", onAbort);
@@ -140,11 +147,15 @@ function createExecution(
   const { run, graph } = claimed;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
   const definition = (id: string) => registry.get(nodes.get(id)?.type ?? "");
+  /** Only loops define variables for the nodes after their item port. */
   const isLoop = (id: string) => (definition(id)?.locals[ITEM_PORT] ?? []).length > 0;
-  /** An error would end the execution, and what its steps have done would not be recorded. */
-  const read = <Result>(work: () => Promise<Result>) =>
-    awaitStorage(timers, () => !signal.aborted, work);
-  const secrets = (names: readonly string[]) => read(() => options.secrets(run.tenant, names));
+  /**
+   * Retries a read: its error would end the execution before the effects of its steps are recorded.
+   */
+  const retryRead = <Result>(read: () => Promise<Result>) =>
+    awaitStorage(timers, () => !signal.aborted, read);
+  const loadSecrets = (names: readonly string[]) =>
+    retryRead(() => options.loadSecrets(run.tenant, names));
   return {
     run,
     layout: createLayout(graphOf(graph), run.trigger_node, isLoop),
@@ -152,12 +163,12 @@ function createExecution(
     definition,
     trigger: {},
     stepLog: createStepLog(options),
-    loadOutput: (step) => read(() => options.loadOutput(run.id, step)),
+    loadOutput: (step) => retryRead(() => options.loadOutput(run.id, step)),
     budget: createRunBudget(options.maxRunBytes, claimed.bytes),
     suspension: createSuspension({ timers, suspendAfterMs, suspend }),
     services,
-    secrets,
-    flowSecrets: flowSecrets(graph.nodes, secrets),
+    loadSecrets,
+    loadFlowSecrets: createFlowSecretLoader(graph.nodes, loadSecrets),
     timers,
     stepTimeoutMs,
     onProgress: options.onProgress,
@@ -169,9 +180,9 @@ function createExecution(
 function remainingTime(
   { claimed: { run, steps }, timers, runTimeoutMs }: ExecuteOptions,
   { node }: Execution,
-): { limit: number; left: number } {
+): { limitMs: number; remainingMs: number } {
   const trigger = node(run.trigger_node) as FlowNode | undefined;
-  const limit = (trigger && nodeParts(trigger).settings.timeoutMs) ?? runTimeoutMs;
+  const limitMs = (trigger && splitParameters(trigger).settings.timeoutMs) ?? runTimeoutMs;
   // The limit counts from the first step since the run was last due, even if a crashed worker
   // started that step.
   const now = timers.now();
@@ -180,7 +191,8 @@ function remainingTime(
       started_at < run.due_at ? earliest : Math.min(earliest, started_at),
     now,
   );
-  return { limit, left: Math.min(MAX_TIMER_MS, Math.max(0, startedAt + limit - now)) };
+  const remainingMs = Math.min(MAX_TIMER_MS, Math.max(0, startedAt + limitMs - now));
+  return { limitMs, remainingMs };
 }
 
 async function walk(
@@ -194,7 +206,7 @@ async function walk(
     if (!trigger)
       throw new RunFailed({
         code: "no_trigger",
-        message: "The version of the flow that this run uses has no such trigger.",
+        message: `The version of the flow that this run uses has no trigger node ${run.trigger_node}.`,
       });
     execution.trigger = await loadInput(run).catch((error: unknown) => {
       if (!(error instanceof Permanent)) throw error;
@@ -202,15 +214,17 @@ async function walk(
     });
     const frame = openFrame(execution, "", layout.main);
     const port = defaultPort(execution, trigger.id);
-    const first = frame.states.has(trigger.id) ? [] : [triggerStep(execution, trigger.id, port)];
+    const firstSteps = frame.states.has(trigger.id)
+      ? []
+      : [createTriggerStep(execution, trigger.id, port)];
     frame.states.set(trigger.id, { status: "done", port, output: execution.trigger });
-    // A run of an event has no caller that would take its empty output for a result.
+    // A caller would mistake the empty output for a result. A run that an event started has no caller.
     if (layout.main.size === 1 && run.event_id === undefined)
-      throw new RunFailed(notConnected(trigger), first);
+      throw new RunFailed(notConnectedError(trigger), firstSteps);
     const context = { frame, locals: {}, outer: undefined, signal };
-    const { steps, output } = await walkFrame(execution, context, first);
+    const { steps, output } = await walkFrame(execution, context, firstSteps);
     if (jsonBytes(output, MAX_VALUE_BYTES) > MAX_VALUE_BYTES)
-      throw new RunFailed(resultTooLarge, steps);
+      throw new RunFailed(RESULT_TOO_LARGE, steps);
     return { steps, next: { status: "succeeded", output } };
   } catch (error) {
     if (!(error instanceof RunFailed)) throw error;
@@ -218,22 +232,26 @@ async function walk(
   }
 }
 
-/** Only a run with several last nodes: each of their outputs is small enough. */
-const resultTooLarge: RunError = {
+/** Possible only if the run has several last nodes: each output alone is within the limit. */
+const RESULT_TOO_LARGE: RunError = {
   code: "output_too_large",
   message: `The outputs of the last nodes exceed the limit of ${MAX_VALUE_MB} MB of JSON. Add a Return node that returns less.`,
 };
 
-function notConnected(trigger: FlowNode): RunError {
+function notConnectedError(trigger: FlowNode): RunError {
   const tool = toolNameOf(trigger);
   const message = `The ${tool ? `tool ${tool}` : `trigger ${trigger.name}`} is not connected to any nodes, so it does nothing. Add an edge from "${trigger.name}" to another node, and publish the flow again.`;
   return { code: "trigger_leads_nowhere", message, node_id: trigger.id };
 }
 
-function triggerStep({ run, trigger, timers }: Execution, id: string, port: string): StepRecord {
+function createTriggerStep(
+  { run, trigger, timers }: Execution,
+  id: string,
+  port: string,
+): StepRecord {
   const now = timers.now();
   // The event is already stored, so the step contains only its id.
   const output = run.event_id === undefined ? trigger : { event_id: run.event_id };
   const key = { node_id: id, item: "", attempt: 1, started_at: now };
-  return done(key, { port, input: null, output }, now);
+  return doneStep(key, { port, input: null, output }, now);
 }

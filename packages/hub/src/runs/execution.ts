@@ -1,4 +1,4 @@
-/** The state of one run that executes, and the variables of its templates. */
+/** The state of a run while it executes, and the variables that its templates can use. */
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ERROR_PORT, type NodeDefinition } from "@signalbox/rules/flows/node-type.ts";
 import type { Scope } from "@signalbox/rules/flows/render.ts";
@@ -7,9 +7,9 @@ import type { Timers } from "../lib/timers.ts";
 import type { Run, StepRef } from "../store/run-store.ts";
 import type { Effects } from "./effects.ts";
 import type { Frame, Layout } from "./frame.ts";
-import { nodeParts } from "./node-parts.ts";
 import type { NodeServices } from "./node-services.ts";
 import type { RunBudget } from "./run-budget.ts";
+import { splitParameters } from "./split-parameters.ts";
 import type { StepLog } from "./step-log.ts";
 import { type LoadedOutputs, StoredOutput } from "./stored-output.ts";
 import type { Suspension } from "./suspension.ts";
@@ -18,26 +18,26 @@ import type { NodeProgress } from "./tool-progress.ts";
 export interface Execution {
   run: Run;
   layout: Layout;
+  /** The flow must have a node with this id. */
   node(id: string): FlowNode;
   definition(id: string): NodeDefinition | undefined;
   /** The value of `{{ trigger }}`. */
   trigger: MixedObject | LargeJson;
   stepLog: StepLog;
   budget: RunBudget;
-  /** Loads the output of a step that is stored. */
+  /** Loads the stored output of a step. */
   loadOutput(step: StepRef): Promise<MaybeLarge>;
   suspension: Suspension;
   services: NodeServices;
-  secrets: (names: readonly string[]) => Promise<Record<string, string>>;
-  /** The values of all secrets that the flow references; undefined if it references none. */
-  flowSecrets: (() => Promise<readonly string[]>) | undefined;
+  loadSecrets: (names: readonly string[]) => Promise<Record<string, string>>;
+  /** Loads the values of all secrets that the flow references; undefined if it references none. */
+  loadFlowSecrets: (() => Promise<readonly string[]>) | undefined;
   timers: Timers;
   stepTimeoutMs: number;
   /** Called when a tool that a node has called reports progress. */
   onProgress: (progress: NodeProgress) => void;
   /** Resolves when the run may continue after it has waited for a called run. */
   acquireSlot: () => Promise<void>;
-  /** Checks the lease before each effect. */
   effects: Effects;
 }
 
@@ -47,17 +47,22 @@ export interface FrameContext {
   /** `item` and `index` of a loop iteration. */
   locals: Pick<Scope, "item" | "index">;
   outer: FrameContext | undefined;
-  /** Aborted when no more nodes may start here; the reason is `RUN_ENDED` or `LEASE_RELEASED`. */
+  /**
+   * Aborted when no more nodes of the frame may start. The reason is `RUN_ENDED` or
+   * `LEASE_RELEASED`.
+   */
   signal: AbortSignal;
 }
 
-/** The output port of a result without a port; empty if the node has no output ports. */
+/**
+ * The port on which a run continues if the node's result names no port; empty if the node has none.
+ */
 export function defaultPort({ node, definition }: Execution, id: string): string {
-  const [first = ERROR_PORT] = definition(id)?.outPorts(nodeParts(node(id)).config) ?? [];
+  const [first = ERROR_PORT] = definition(id)?.outPorts(splitParameters(node(id)).config) ?? [];
   return first === ERROR_PORT ? "" : first;
 }
 
-/** Without the stored outputs that are not in `loaded`. */
+/** The variables of the templates in a frame, without the stored outputs that are not in `loaded`. */
 export function templateScope(
   execution: Execution,
   { outer, frame, locals }: FrameContext,

@@ -1,33 +1,33 @@
-/** Executes claimed runs, and can abort each of them. */
+/** Executes claimed runs. Each execution can be cancelled, or stopped for another worker to continue. */
 import type { Instant } from "../lib/elapsed.ts";
 import type { ClaimedRun } from "../store/run-store.ts";
 import type { DeferredStart } from "./deferred-start.ts";
-import { type Executed, type ExecuteOptions, executeRun } from "./execute-run.ts";
+import { type ExecuteOptions, type ExecutionOutcome, executeRun } from "./execute-run.ts";
 import type { Leases } from "./leases.ts";
 import { observeSteps, type RunMetrics } from "./run-metrics.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 
 export interface ExecutionsOptions {
+  /** The options that are the same for all executions. */
   shared: Omit<
     ExecuteOptions,
     "claimed" | "signal" | "lease" | "acquireSlot" | "onProgress" | "onError"
   >;
   metrics: RunMetrics;
-  leases: Pick<Leases, "begin" | "end" | "isFresh" | "holds">;
+  leases: Pick<Leases, "begin" | "end" | "isFresh" | "ensureFresh">;
   acquireSlot(run: string): Promise<void>;
   onProgress(run: string, progress: NodeProgress): void;
   onStarted(): void;
-  /** `error`: the execution threw. When the lease of the run expires, a worker claims the run again. */
-  onFinished(run: ClaimedRun, result: Executed | "error"): void;
+  /**
+   * `error`: the execution threw. When the lease of the run expires, a worker claims the run again.
+   */
+  onFinished(run: ClaimedRun, result: ExecutionOutcome | "error"): void;
   onError(error: unknown): void;
 }
 
 export interface Executions {
-  /**
-   * Resolves when this process no longer executes the run; never rejects. `since`: when the claim was
-   * requested.
-   */
-  execute(run: ClaimedRun, since: Instant, deferred?: DeferredStart): Promise<void>;
+  /** Resolves when this process no longer executes the run; never rejects. See `Leases.begin`. */
+  execute(run: ClaimedRun, leaseStart: Instant, deferred?: DeferredStart): Promise<void>;
   has(run: string): boolean;
   ids(): string[];
   cancel(run: string): void;
@@ -38,29 +38,30 @@ export interface Executions {
 export function createExecutions(options: ExecutionsOptions): Executions {
   const { shared, metrics, leases, acquireSlot, onProgress, onStarted, onFinished, onError } =
     options;
-  const active = new Map<string, AbortController>();
-  const pending = new Set<Promise<void>>();
+  const controllers = new Map<string, AbortController>();
+  const unfinished = new Set<Promise<void>>();
 
   const executeClaimed = async (
     claimed: ClaimedRun,
-    since: Instant,
+    leaseStart: Instant,
     deferred?: DeferredStart,
   ): Promise<void> => {
     const { id } = claimed.run;
     const controller = new AbortController();
-    // An earlier execution of this run has lost its lease and can no longer save steps.
-    active.get(id)?.abort("stopping");
-    active.set(id, controller);
-    leases.begin(id, since);
+    // If this process still executes an earlier claim of the run, that claim has lost its lease, and
+    // its execution can no longer save steps.
+    controllers.get(id)?.abort("stopping");
+    controllers.set(id, controller);
+    leases.begin(id, leaseStart);
     onStarted();
-    let result: Executed | "error" = "error";
+    let result: ExecutionOutcome | "error" = "error";
     try {
       result = await executeRun({
         ...shared,
         save: deferred?.save ?? observeSteps(shared.save, claimed, metrics),
         claimed,
         signal: controller.signal,
-        lease: { isFresh: () => leases.isFresh(id), holds: () => leases.holds(id) },
+        lease: { isFresh: () => leases.isFresh(id), ensureFresh: () => leases.ensureFresh(id) },
         acquireSlot: () => acquireSlot(id),
         onProgress: (progress) => onProgress(id, progress),
         onError,
@@ -69,8 +70,8 @@ export function createExecutions(options: ExecutionsOptions): Executions {
       onError(error);
     } finally {
       await deferred?.close();
-      if (active.get(id) === controller) {
-        active.delete(id);
+      if (controllers.get(id) === controller) {
+        controllers.delete(id);
         leases.end(id);
       }
       onFinished(claimed, result);
@@ -78,17 +79,19 @@ export function createExecutions(options: ExecutionsOptions): Executions {
   };
 
   return {
-    execute(run, since, deferred) {
-      const finished = executeClaimed(run, since, deferred).finally(() => pending.delete(finished));
-      pending.add(finished);
+    execute(run, leaseStart, deferred) {
+      const finished = executeClaimed(run, leaseStart, deferred).finally(() =>
+        unfinished.delete(finished),
+      );
+      unfinished.add(finished);
       return finished;
     },
-    has: (run) => active.has(run),
-    ids: () => [...active.keys()],
-    cancel: (run) => active.get(run)?.abort("cancelled"),
+    has: (run) => controllers.has(run),
+    ids: () => [...controllers.keys()],
+    cancel: (run) => controllers.get(run)?.abort("cancelled"),
     async close() {
-      for (const controller of active.values()) controller.abort("stopping");
-      await Promise.all(pending);
+      for (const controller of controllers.values()) controller.abort("stopping");
+      await Promise.all(unfinished);
     },
   };
 }

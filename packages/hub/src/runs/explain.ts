@@ -1,4 +1,7 @@
-/** Explains which triggers an event started and why, replays events, and tests triggers on past events. */
+/**
+ * Explains which triggers fired for an event and why, replays events, and tests triggers on past
+ * events.
+ */
 import type { EventSelection } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
@@ -35,13 +38,16 @@ export interface ExplainedTrigger {
   reasons: readonly Reason[];
   /** The conditions that failed, or all conditions if none failed. */
   reason: string;
-  /** "now" for triggers that were not candidates when the event arrived. */
+  /**
+   * When the event and the trigger were compared: "now" if the trigger was not a candidate on
+   * arrival.
+   */
   decided: "on arrival" | "now";
   run_id: string | null;
   run_status: string | null;
 }
 
-/** An event that was compared with a trigger. */
+/** An event that was compared with the tested trigger. */
 interface TestedEvent {
   event: EventRow;
   matched: boolean;
@@ -51,14 +57,15 @@ interface TestedEvent {
 
 interface TestOptions {
   limit: number;
+  /** The id of the only event to compare. */
   event?: string | undefined;
-  /** The maximum size of all payloads that are read. The oldest events are not compared then. */
+  /** The maximum total size of the payloads. Older events beyond it are not compared. */
   maxBytes?: number;
 }
 
 export interface TriggerTest {
   tested: TestedEvent[];
-  /** Which events were compared, for people. */
+  /** Describes to users which events were compared. */
   compared: string;
 }
 
@@ -69,7 +76,7 @@ const MAX_EXPLAINED = 200;
 const MAX_PAGES = 20;
 
 export function createExplainer({ store, largeReads, ...options }: ExplainOptions) {
-  const find = async (tenant: string, id: string): Promise<EventRow> => {
+  const getEvent = async (tenant: string, id: string): Promise<EventRow> => {
     const event = await store.getEvent(tenant, id);
     if (!event) throw noEvent();
     return event;
@@ -84,7 +91,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       if (!payload) throw noEvent();
       return work({ ...event, ...payload });
     });
-  /** Returns a function that reads each flow once: flows can be large, and many. */
+  /** Returns a function that names a trigger. It reads each flow once, because flows can be large. */
   const createNameOf = (tenant: string) => {
     const flows = new Map<string, { name: string; nodes: Map<string, string> } | undefined>();
     const endSlice = createTimeSlice();
@@ -103,8 +110,8 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     };
   };
 
-  /** The newest events of a sender, within the newest `MAX_PAGES` pages that are scanned. */
-  const newest = async (query: {
+  /** The newest events of a sender, as far as `MAX_PAGES` pages contain them. */
+  const listNewest = async (query: {
     tenant: string;
     sender: string;
     type?: string | undefined;
@@ -124,26 +131,28 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     return events;
   };
 
-  /** The newest events that a trigger could match by source and type, and what they are. */
-  const newestFor = async (
+  /**
+   * The newest events of a trigger's source and type, or of its source, and a description of them.
+   */
+  const listNewestFor = async (
     tenant: string,
     { source, type }: Pick<StoredTrigger, "source" | "type">,
     limit: number,
   ): Promise<{ events: EventRow[]; compared: string }> => {
     const sender = source ?? "";
-    const ofType = type === null ? [] : await newest({ tenant, sender, type, limit });
+    const ofType = type === null ? [] : await listNewest({ tenant, sender, type, limit });
     if (ofType.length > 0)
       return { events: ofType, compared: `The newest events from ${sender} of type ${type}` };
-    const events = await newest({ tenant, sender, limit });
+    const events = await listNewest({ tenant, sender, limit });
     if (events.length === 0) return { events, compared: `No recent event is from ${sender}` };
-    const none = type === null ? "" : `; none of the recent ones has the type ${type}`;
-    return { events, compared: `The newest events from ${sender}${none}` };
+    const noneOfType = type === null ? "" : `; none of the recent ones has the type ${type}`;
+    return { events, compared: `The newest events from ${sender}${noneOfType}` };
   };
 
   return {
     /** Returns every trigger that was a candidate, then the tenant's other event triggers. */
     async explain(tenant: string, id: string): Promise<ExplainedTrigger[]> {
-      const event = await find(tenant, id);
+      const event = await getEvent(tenant, id);
       const nameOf = createNameOf(tenant);
       const explained: ExplainedTrigger[] = [];
       const seen = new Set<string>();
@@ -168,11 +177,11 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       const others = (await store.listEventTriggers(tenant, MAX_EXPLAINED)).filter(
         ({ flow_id, node_id }) => !seen.has(`${flow_id} ${node_id}`),
       );
-      const verdicts = await withPayload(event, (whole) =>
-        compareTriggers({ tenant, event: whole }, others, options),
+      const verdicts = await withPayload(event, (withBody) =>
+        compareTriggers({ tenant, event: withBody }, others, options),
       );
-      for (const [nth, { matched, reasons }] of verdicts.entries()) {
-        const { flow_id, node_id } = others[nth] as StoredTrigger;
+      for (const [index, { matched, reasons }] of verdicts.entries()) {
+        const { flow_id, node_id } = others[index] as StoredTrigger;
         explained.push({
           trigger: await nameOf(flow_id, node_id),
           flow_id,
@@ -194,47 +203,49 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
     async test(
       tenant: string,
       selection: EventSelection,
-      { limit, event, maxBytes = Number.POSITIVE_INFINITY }: TestOptions,
+      { limit, event: eventId, maxBytes = Number.POSITIVE_INFINITY }: TestOptions,
     ): Promise<TriggerTest> {
-      const trigger = triggerFor(tenant, selection);
+      const trigger = toTrigger(tenant, selection);
       const { events, compared } =
-        event === undefined
-          ? await newestFor(tenant, trigger, limit)
-          : { events: [await find(tenant, event)], compared: `The event ${event}` };
+        eventId === undefined
+          ? await listNewestFor(tenant, trigger, limit)
+          : { events: [await getEvent(tenant, eventId)], compared: `The event ${eventId}` };
       const tested: TestedEvent[] = [];
       const endSlice = createTimeSlice();
       let bytes = 0;
-      for (const one of events) {
+      for (const event of events) {
         await endSlice();
-        bytes += one.size;
+        bytes += event.size;
         if (bytes > maxBytes && tested.length > 0) break;
         const isCandidate =
-          [one.source, one.source_id].includes(selection.source) &&
-          (trigger.type === null || trigger.type === one.type);
-        // The payload of any other event cannot matter, and may be large.
-        const [verdict] = await largeReads(one, async () => {
-          const payload = isCandidate ? await store.getPayload(tenant, one.seq) : undefined;
-          const given = payload
-            ? { event: { ...one, ...payload } }
-            : { event: { ...one, ...NO_PAYLOAD }, data: null };
-          return compareTriggers({ tenant, ...given }, [trigger], options);
+          [event.source, event.source_id].includes(selection.source) &&
+          (trigger.type === null || trigger.type === event.type);
+        // Only the payload of a candidate is read: others do not match anyway, and may be large.
+        const [verdict] = await largeReads(event, async () => {
+          const payload = isCandidate ? await store.getPayload(tenant, event.seq) : undefined;
+          const compared = payload
+            ? { event: { ...event, ...payload } }
+            : { event: { ...event, ...NO_PAYLOAD }, data: null };
+          return compareTriggers({ tenant, ...compared }, [trigger], options);
         });
         const reasons = (verdict?.reasons ?? []).filter(
           ({ on }) => isCandidate || on === "source" || on === "type",
         );
         const matched = verdict?.matched ?? false;
-        tested.push({ event: one, matched, reasons, reason: describeReasons(reasons) });
+        tested.push({ event, matched, reasons, reason: describeReasons(reasons) });
       }
       return { tested, compared };
     },
 
-    /** Starts new runs of the triggers that match a stored event, or only of those in one flow. */
+    /**
+     * Starts new runs of the triggers that match a stored event; with `flow`, only of that flow's.
+     */
     async replay(
       tenant: string,
       id: string,
       flow?: string,
     ): Promise<{ runs: { run_id: string; flow_id: string }[]; considered: number }> {
-      const event = await find(tenant, id);
+      const event = await getEvent(tenant, id);
       if (flow !== undefined && !(await store.getFlow(tenant, flow)))
         throw new RequestError("not_found", "flow", `There is no flow ${flow.slice(0, 100)}.`);
       const sources = [event.source, event.source_id];
@@ -242,12 +253,12 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       const considered = triggers.filter(
         ({ flow_id }: StoredTrigger) => flow === undefined || flow_id === flow,
       );
-      const { runs } = await withPayload(event, (whole) =>
-        planEvent({ tenant, event: whole }, considered, { ...options, cause: "replay" }),
+      const { runs } = await withPayload(event, (withBody) =>
+        planEvent({ tenant, event: withBody }, considered, { ...options, cause: "replay" }),
       );
       const ids = await store.queueRuns(runs);
       return {
-        runs: runs.map(({ flow_id }, nth) => ({ run_id: ids[nth] as string, flow_id })),
+        runs: runs.map(({ flow_id }, index) => ({ run_id: ids[index] as string, flow_id })),
         considered: considered.length,
       };
     },
@@ -258,11 +269,8 @@ const noEvent = () => new RequestError("not_found", "event_id", "There is no suc
 
 const NO_PAYLOAD: Payload = { content_type: "", headers: {}, body: new Uint8Array() };
 
-/** A trigger that is not published. It counts as active. */
-const triggerFor = (
-  tenant: string,
-  { source, type, ...config }: EventSelection,
-): StoredTrigger => ({
+/** Converts a selection that is not published to an active trigger. */
+const toTrigger = (tenant: string, { source, type, ...config }: EventSelection): StoredTrigger => ({
   tenant,
   app: "",
   flow_id: "",

@@ -1,8 +1,8 @@
 /**
- * Yields the changes of a run until it ends, in any process: first the run with its first steps, then
- * the run with further steps, and with steps that changed. Nothing is read ahead of the consumer. Each
- * read after the stored steps is triggered by a notice of the store. If a notice is lost, its change is
- * read up to 30 s later.
+ * Yields the changes of a run until the run ends, in any process. The first changes contain the steps
+ * that are stored already. Later changes contain new steps and steps that have changed. A change is
+ * read only when the consumer requests it, and after a notice of the store. If a notice is lost, its
+ * change is read up to 30 s later.
  */
 import type { Timers } from "../lib/timers.ts";
 import {
@@ -30,11 +30,11 @@ export interface FollowRunOptions {
 const MIN_INTERVAL_MS = 50;
 const MAX_INTERVAL_MS = 30_000;
 
-/** How long one request for `run_steps` notices is valid. It is renewed after half of this time. */
-const ANNOUNCE_MS = 2 * MAX_INTERVAL_MS;
+/** `run_steps` notices are enabled for this time. They are enabled again after half of it. */
+const NOTICES_MS = 2 * MAX_INTERVAL_MS;
 
-/** The size of one change, which is what a client that does not read keeps in memory. */
-const PAGE = { limit: 100, bytes: 64 * 1024 };
+/** The maximum size of one change. A client that stops reading keeps one change in memory. */
+const PAGE_SIZE = { limit: 100, bytes: 64 * 1024 };
 
 /** Ends when the run has ended, when it does not exist, and when `signal` is aborted. */
 export async function* followRun(
@@ -47,9 +47,9 @@ export async function* followRun(
   const position = createStepPosition();
   let hasChanged = false;
   let hasEnded = false;
-  let announcedUntil = 0;
+  let noticesUntil = 0;
   const unsubscribe = store.subscribe((notice) => {
-    if (!concerns(notice, id)) return;
+    if (!isAbout(notice, id)) return;
     hasChanged = true;
     hasEnded ||= notice.topic === "run_ended";
     if (hasEnded) spacing.end();
@@ -64,11 +64,12 @@ export async function* followRun(
     while (!signal.aborted) {
       hasChanged = false;
       const now = timers.now();
-      if (announcedUntil - now <= ANNOUNCE_MS / 2) {
-        announcedUntil = now + ANNOUNCE_MS;
-        await store.enableStepNotices(tenant, id, announcedUntil);
+      if (noticesUntil - now <= NOTICES_MS / 2) {
+        noticesUntil = now + NOTICES_MS;
+        await store.enableStepNotices(tenant, id, noticesUntil);
       }
-      // A run that is retried right after its end would otherwise be followed with stale steps.
+      // The read after the end of the run is the last one, even if the run was retried since: a retry
+      // changes steps that were yielded already.
       const isLast = hasEnded;
       const run = await store.previewRun(tenant, id);
       if (!run) return;
@@ -89,12 +90,12 @@ export async function* followRun(
   }
 }
 
-const concerns = (notice: Notice, id: string): boolean =>
+const isAbout = (notice: Notice, id: string): boolean =>
   notice.topic === "gap" ||
   (notice.topic === "run_steps" && notice.runs.includes(id)) ||
   ((notice.topic === "run_ended" || notice.topic === "run_cancel") && notice.run === id);
 
-/** `end` ends the wait early. */
+/** A wait that `end` can end early. */
 function createPause({ after }: Pick<Timers, "after">) {
   let end = () => {};
   return {
@@ -111,17 +112,19 @@ function createPause({ after }: Pick<Timers, "after">) {
 }
 
 /**
- * The steps that were read so far. Of these, only open steps can still change. Each is read once in the
- * pages that follow a notice.
+ * Tracks which steps were read. Of these, only open steps can still change, so they are read again with
+ * the pages after each notice.
  */
 function createStepPosition() {
   let last = 0;
+  /** The open steps that the next page reads again. */
   let unread: number[] = [];
+  /** By the number of the step: its status and output, as JSON. */
   const open = new Map<number, string>();
   return {
-    query: (): StepQuery => ({ ...PAGE, after: last, open: unread }),
+    query: (): StepQuery => ({ ...PAGE_SIZE, after: last, open: unread }),
     /** Returns the steps that are new or have changed. */
-    advance({ items, next, unread: rest }: StepPage): Step[] {
+    advance({ items, next, unread: stillUnread }: StepPage): Step[] {
       const changed = items.filter((step) => {
         const { nth, status, output } = step;
         last = Math.max(last, nth);
@@ -136,7 +139,7 @@ function createStepPosition() {
       });
       // The numbers have gaps, which can be larger than a page.
       last = Math.max(last, next ?? 0);
-      unread = next === null ? [...open.keys()].sort((a, b) => a - b) : rest;
+      unread = next === null ? [...open.keys()].sort((a, b) => a - b) : stillUnread;
       return changed;
     },
   };

@@ -24,7 +24,7 @@ const frameOf = (nodes: ReadonlySet<string>, states: Record<string, NodeState> =
   nodes,
   states: new Map(Object.entries(states)),
   started: new Set(),
-  outside: () => undefined,
+  outerState: () => undefined,
 });
 const done = (port = "out", output: string | null = null): NodeState => ({
   status: "done",
@@ -124,7 +124,7 @@ describe("loops", () => {
       ["x", done("out", "from x")],
       ["each", done("item", "an item")],
     ]);
-    const frame = { ...frameOf(body), outside: (id: string) => enclosing.get(id) };
+    const frame = { ...frameOf(body), outerState: (id: string) => enclosing.get(id) };
     expect(advance(layout, frame).ready).toEqual(["a"]);
     expect(nodeInputs(layout, frame, "a", (id) => id)).toEqual([
       { slug: "each", port: "in", output: "an item" },

@@ -1,6 +1,6 @@
 /**
- * The states of the nodes while a graph is walked, and which nodes can run next. A frame is one walk:
- * the main frame starts at the trigger, and each iteration of a loop has its own frame.
+ * Tracks the states of nodes while a graph is walked, and decides which nodes can start next. A frame
+ * is one walk: the main frame starts at the trigger, and each iteration of a loop has its own frame.
  */
 import { type Graph, reachableFrom, reachableThrough } from "@signalbox/rules/flows/graph.ts";
 import type { FlowEdge } from "@signalbox/rules/flows/model.ts";
@@ -21,7 +21,7 @@ export type NodeState =
 export interface Layout {
   graph: Graph<FlowEdge>;
   main: ReadonlySet<string>;
-  /** By the id of the loop node. */
+  /** The nodes in the body of each loop, by the id of the loop node. */
   bodies: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -35,6 +35,7 @@ export function createLayout(
   for (const id of reachable)
     if (isLoop(id)) {
       const body = reachableThrough(graph, id, ITEM_PORT);
+      // Nodes that are reachable through another port run after the loop.
       for (const { sourceHandle } of graph.outgoing(id))
         if (sourceHandle !== ITEM_PORT)
           for (const after of reachableThrough(graph, id, sourceHandle)) body.delete(after);
@@ -54,13 +55,13 @@ export function createLayout(
 }
 
 export interface Frame {
-  /** Its loop iteration, such as `each_issue:2/each_label:0`; empty for the main frame. */
+  /** The iteration of the loop, such as `each_issue:2/each_label:0`; empty for the main frame. */
   iteration: string;
   nodes: ReadonlySet<string>;
   states: Map<string, NodeState>;
   started: Set<string>;
   /** The state of a node in the enclosing frame. */
-  outside(id: string): NodeState | undefined;
+  outerState(id: string): NodeState | undefined;
 }
 
 /** Returns the nodes that can start now. Marks nodes that no branch reaches as skipped. */
@@ -91,6 +92,7 @@ function decide(graph: Graph<FlowEdge>, frame: Frame, id: string): "run" | "skip
   for (const edge of graph.incoming(id)) {
     const state = stateOf(frame, edge.source);
     if (state === undefined) {
+      // A frame waits only for its own nodes.
       if (frame.nodes.has(edge.source)) return "wait";
     } else if (isFollowed(edge, state)) isReached = true;
   }
@@ -98,7 +100,7 @@ function decide(graph: Graph<FlowEdge>, frame: Frame, id: string): "run" | "skip
 }
 
 const stateOf = (frame: Frame, id: string): NodeState | undefined =>
-  frame.nodes.has(id) ? frame.states.get(id) : frame.outside(id);
+  frame.nodes.has(id) ? frame.states.get(id) : frame.outerState(id);
 
 const isFollowed = (edge: FlowEdge, state: NodeState): boolean =>
   state.status === "done" && state.port === edge.sourceHandle;
@@ -135,30 +137,34 @@ export function nodeInputs(
   });
 }
 
-/** The result node if it has run; otherwise the last nodes. */
+/**
+ * The result node if it has run; otherwise the last nodes: those without a successor that has run.
+ */
 export function resultNodes(
   { graph }: Layout,
   frame: Frame,
   isResult: (id: string) => boolean,
 ): { id: string; output: MixedJson | StoredOutput }[] {
-  const done = [...frame.nodes].flatMap((id) => {
+  const doneNodes = [...frame.nodes].flatMap((id) => {
     const state = frame.states.get(id);
     return state?.status === "done" ? [{ id, output: state.output }] : [];
   });
-  const returned = done.find(({ id }) => isResult(id));
-  if (returned) return [returned];
-  const ran = new Set(done.map(({ id }) => id));
-  return done.filter(({ id }) => !graph.outgoing(id).some(({ target }) => ran.has(target)));
+  const resultNode = doneNodes.find(({ id }) => isResult(id));
+  if (resultNode) return [resultNode];
+  const doneIds = new Set(doneNodes.map(({ id }) => id));
+  return doneNodes.filter(
+    ({ id }) => !graph.outgoing(id).some(({ target }) => doneIds.has(target)),
+  );
 }
 
-/** The output of the result node. If there are several last nodes, an object of their outputs by slug. */
+/** The output of the only result. If there are several, an object of their outputs by slug. */
 export function frameResult(
   results: ReturnType<typeof resultNodes>,
   slugOf: (id: string) => string,
   loaded: LoadedOutputs = NONE_LOADED,
 ): MixedJson {
-  const [only] = results;
-  if (results.length <= 1) return only ? outputValue(only.output, loaded) : null;
+  const [first] = results;
+  if (results.length <= 1) return first ? outputValue(first.output, loaded) : null;
   return Object.fromEntries(
     results.map(({ id, output }) => [slugOf(id), outputValue(output, loaded)]),
   );

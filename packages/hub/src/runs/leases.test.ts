@@ -21,34 +21,34 @@ function open() {
   return { timers, state, leases };
 }
 
-test("needs no renewal while the lease is fresh", async () => {
+test("does not renew a fresh lease", async () => {
   const { timers, state, leases } = open();
   timers.advance(700);
-  expect(await leases.holds("a")).toBe(true);
+  expect(await leases.ensureFresh("a")).toBe(true);
   expect(state.renewals).toBe(0);
 });
 
-test("renews an old lease before an effect, and notices that another worker has the run", async () => {
+test("renews an old lease, and detects that another worker has claimed the run", async () => {
   const { timers, state, leases } = open();
-  timers.advance(5_000); // the process was stopped
+  timers.advance(5_000); // the process was paused
   expect(leases.isFresh("a")).toBe(false);
-  expect(await leases.holds("a")).toBe(true);
+  expect(await leases.ensureFresh("a")).toBe(true);
   expect([leases.isFresh("a"), state.renewals]).toEqual([true, 1]);
   timers.advance(5_000);
   state.held = [];
-  expect(await leases.holds("a")).toBe(false);
+  expect(await leases.ensureFresh("a")).toBe(false);
 });
 
-test("does not hold a run that has ended here", async () => {
+test("does not renew the lease of a run that has ended here", async () => {
   const { state, leases } = open();
   leases.end("a");
-  expect(await leases.holds("a")).toBe(false);
+  expect(await leases.ensureFresh("a")).toBe(false);
   expect(state.renewals).toBe(0);
 });
 
-test("counts the time while the machine was suspended, and ignores a clock that is set back", () => {
+test("counts the time while the machine slept, and ignores a clock that is set back", () => {
   const { timers, leases } = open();
-  timers.stepClock(5_000); // only the wall clock advances during a suspension
+  timers.stepClock(5_000); // only the wall clock advances while the machine sleeps
   expect(leases.isFresh("a")).toBe(false);
   leases.begin("a", instant(timers));
   timers.stepClock(-3_600_000);
@@ -56,11 +56,11 @@ test("counts the time while the machine was suspended, and ignores a clock that 
   expect(leases.isFresh("a")).toBe(false);
 });
 
-test("counts from the request of the claim, not from its result", async () => {
+test("counts the age of a lease from the request of the claim, not from its result", async () => {
   const { timers, leases } = open();
-  const since = instant(timers);
+  const leaseStart = instant(timers);
   timers.advance(2_000);
-  leases.begin("b", since);
+  leases.begin("b", leaseStart);
   expect(leases.isFresh("b")).toBe(false);
   leases.end("b");
   await leases.renew(["a", "b"]);

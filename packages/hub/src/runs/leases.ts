@@ -1,7 +1,7 @@
 /**
- * Knows whether this process still holds the runs that it executes. A process that was suspended may
- * wake up after its leases have expired, and another worker may have continued its runs. Therefore it
- * renews an old lease before it causes an effect.
+ * Tracks whether this process still holds the leases of the runs that it executes. A process that was
+ * paused, for example because the machine slept, may continue after its leases have expired. Another
+ * worker may have claimed its runs by then. Therefore an old lease is renewed before each effect.
  */
 import { elapsedSince, type Instant, instant } from "../lib/elapsed.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -15,25 +15,28 @@ export interface LeasesOptions {
 }
 
 export interface Leases {
-  /** `since`: when the claim was requested. */
-  begin(run: string, since: Instant): void;
+  /** `leaseStart`: the time before the claim was requested. The lease counts from then. */
+  begin(run: string, leaseStart: Instant): void;
   end(run: string): void;
   /** Extends the leases; returns the runs that are to be cancelled. */
   renew(runs: readonly string[]): Promise<readonly string[]>;
-  /** Whether no other worker can have claimed the run, by the clocks of this process. */
+  /** True if, by the clocks of this process, no other worker can have claimed the run. */
   isFresh(run: string): boolean;
-  /** Renews the lease if it is old. False if another worker has claimed the run, or after `end`. */
-  holds(run: string): Promise<boolean>;
+  /** Renews the lease unless it is fresh. False if another worker holds the run, and after `end`. */
+  ensureFresh(run: string): Promise<boolean>;
 }
 
-/** The rest is for the time between the check and the effect, and for clocks that differ. */
-const FRESH_PART = 0.8;
+/**
+ * The share of its time for which a lease counts as fresh. The margin is for the time between the
+ * check and the effect, and for clocks that differ.
+ */
+const FRESH_SHARE = 0.8;
 
 export function createLeases({ store, timers, worker, leaseMs }: LeasesOptions): Leases {
   const renewedAt = new Map<string, Instant>();
   const isFresh = (run: string): boolean => {
     const at = renewedAt.get(run);
-    return at !== undefined && elapsedSince(timers, at) < leaseMs * FRESH_PART;
+    return at !== undefined && elapsedSince(timers, at) < leaseMs * FRESH_SHARE;
   };
   const renew = async (runs: readonly string[]) => {
     const at = instant(timers);
@@ -43,12 +46,12 @@ export function createLeases({ store, timers, worker, leaseMs }: LeasesOptions):
     return { renewed, cancelRequested };
   };
   return {
-    begin: (run, since) => void renewedAt.set(run, since),
+    begin: (run, leaseStart) => void renewedAt.set(run, leaseStart),
     end: (run) => void renewedAt.delete(run),
     renew: async (runs) => (await renew(runs)).cancelRequested,
     isFresh,
-    async holds(run) {
-      // In a loop: the process may be suspended again while it renews the lease.
+    async ensureFresh(run) {
+      // In a loop: the process may be paused again while it renews the lease.
       while (!isFresh(run))
         if (!renewedAt.has(run) || !(await renew([run])).renewed.includes(run)) return false;
       return true;

@@ -1,4 +1,6 @@
-/** Loads the value of `{{ trigger }}`. A run stores only the id of its event. */
+/**
+ * Loads the value of `{{ trigger }}`. A run that an event started stores only the id of the event.
+ */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
@@ -24,15 +26,15 @@ export async function loadInput(
     throw new Permanent("The event that started the run has been removed by retention.", {
       code: "no_input",
     });
-  const { event: first, payload } = found;
-  const data = await loadPayload(evaluate, { tenant, source: first.source, payload });
-  const loaded = eventInput(first, data);
-  if (gathered.length === 0) return loaded;
-  // Only summaries of the gathered events, because the total size of their payloads is unlimited.
-  const others: JsonObject[] = [];
+  const { event: firstEvent, payload } = found;
+  const data = await loadPayload(evaluate, { tenant, source: firstEvent.source, payload });
+  const trigger = eventInput(firstEvent, data);
+  if (gathered.length === 0) return trigger;
+  // Gathered events are loaded as summaries, because the total size of their payloads is unlimited.
+  const summaries: JsonObject[] = [];
   for (const { event_id: id } of gathered) {
     const event = id !== undefined && (await store.getEvent(tenant, id));
-    if (event) others.push({ ...summaryView(event) });
+    if (event) summaries.push({ ...summaryView(event) });
   }
-  return { ...loaded, gathered: others };
+  return { ...trigger, gathered: summaries };
 }

@@ -6,8 +6,8 @@ import { incomingStates, type NodeState } from "./frame.ts";
 import { type LoadedOutputs, NONE_LOADED, StoredOutput } from "./stored-output.ts";
 
 /**
- * Loads the stored outputs that the node can read: those of its inputs, and those that it names.
- * Returns a promise unless all of them are loaded. Call it again with the resolved value until it
+ * Loads the stored outputs that the node can read: those of its inputs, and those that it references.
+ * Returns a promise unless all of them are in `loaded`. Call it again with the resolved value until it
  * returns no promise: during the wait, more outputs may have been evicted from memory.
  */
 export function loadForNode(
@@ -21,25 +21,27 @@ export function loadForNode(
     if (state?.status === "done" && state.output instanceof StoredOutput) needed.add(state.output);
   };
   for (const state of incomingStates(execution.layout, context.frame, id)) add(state);
-  let names: ReferencedNodes | undefined;
-  for (let at: FrameContext | undefined = context; at; at = at.outer)
-    for (const [other, state] of at.frame.states) {
+  let referenced: ReferencedNodes | undefined;
+  for (let current: FrameContext | undefined = context; current; current = current.outer)
+    for (const [nodeId, state] of current.frame.states) {
       if (state.status !== "done" || !(state.output instanceof StoredOutput)) continue;
-      names ??= referencedNodes(execution.node(id), execution.definition(id));
-      if (names === "all" || names.has(execution.node(other).slug)) needed.add(state.output);
+      referenced ??= referencedNodes(execution.node(id), execution.definition(id));
+      if (referenced === "all" || referenced.has(execution.node(nodeId).slug))
+        needed.add(state.output);
     }
-  const isLoaded = [...needed].every((output) => loaded.has(output));
-  return isLoaded ? loaded : loadOutputs(execution, needed, loaded);
+  const hasAll = [...needed].every((output) => loaded.has(output));
+  return hasAll ? loaded : loadOutputs(execution, needed, loaded);
 }
 
 export async function loadOutputs(
   { loadOutput }: Pick<Execution, "loadOutput">,
   needed: Iterable<StoredOutput>,
-  before: LoadedOutputs = NONE_LOADED,
+  loadedBefore: LoadedOutputs = NONE_LOADED,
 ): Promise<LoadedOutputs> {
   const loaded = new Map<StoredOutput, MixedJson>();
   for (const output of needed) {
-    const value = before.get(output) ?? output.cached() ?? (await loadOutput(output.step));
+    const cached = loadedBefore.get(output) ?? output.cachedValue();
+    const value = cached ?? (await loadOutput(output.step));
     loaded.set(output, value);
   }
   return loaded;

@@ -15,52 +15,58 @@ import type { RunBudget } from "./run-budget.ts";
 export const MAX_VALUE_MB = 8;
 export const MAX_VALUE_BYTES = MAX_VALUE_MB * 1_000_000;
 
-type What = "input" | "output";
-type Checked = { value: MaybeLarge } | { error: RunError };
+type Field = "input" | "output";
+type MaskedValue = { value: MaybeLarge } | { error: RunError };
 
 /**
- * Masks a value that is stored with a step, and counts its bytes. A large value becomes text. Returns
- * an error if the value is not JSON, or too large for the step or the run. `write` is `writeShared` if
- * the value can contain another many times.
+ * Masks a value before it is stored with a step, and counts its bytes. A large value becomes
+ * `LargeJson`. Returns an error if the value is not JSON, or exceeds the limit of the step or the run.
+ * Pass `writeShared` as `write` if a large value can occur several times in the value.
  */
 export function maskValue(
   mask: Mask,
   value: MixedJson,
-  what: What,
+  field: Field,
   budget: RunBudget,
   write = writeJson,
-): Checked {
+): MaskedValue {
   try {
     // `undefined` is not JSON, but a node may omit its output.
     const text = (write(value) as string | undefined) ?? "";
-    const error = count(textBytes(text), what, budget);
-    return error ? { error } : { value: masked(mask, value, text) };
+    const error = countBytes(textBytes(text), field, budget);
+    return error ? { error } : { value: maskText(mask, value, text) };
   } catch (cause) {
     if (!(cause instanceof RangeError))
-      return { error: { code: `${what}_not_json`, message: `The ${what} is not JSON: ${cause}` } };
-    return { error: tooLarge(what) };
+      return {
+        error: { code: `${field}_not_json`, message: `The ${field} is not JSON: ${cause}` },
+      };
+    return { error: tooLarge(field) };
   }
 }
 
-function masked(mask: Mask, value: MixedJson, text: string): MaybeLarge {
+/** `text` is the JSON of the value. */
+function maskText(mask: Mask, value: MixedJson, text: string): MaybeLarge {
   if (typeof value === "string" || text.length <= LARGE_BYTES) return mask.json(value as Json);
-  // It can be small now, if it had many secrets.
+  // The masked text can be small, if the value had many secrets.
   return parseUnlessLarge(mask.jsonText(text));
 }
 
-/** Like `maskValue`, for a rendered config: it may be too large to be serialized. */
-export function maskConfig(mask: Mask, config: MixedJson, budget: RunBudget): Checked {
+/**
+ * Like `maskValue`, for a rendered config. It is measured first, as it may be too large to
+ * serialize.
+ */
+export function maskConfig(mask: Mask, config: MixedJson, budget: RunBudget): MaskedValue {
   const bytes = jsonBytes(config, MAX_VALUE_BYTES);
-  const error = count(bytes, "input", budget);
+  const error = countBytes(bytes, "input", budget);
   if (error) return { error };
   if (bytes <= LARGE_BYTES) return { value: mask.json(config as Json) };
-  return { value: masked(mask, config, writeShared(config)) };
+  return { value: maskText(mask, config, writeShared(config)) };
 }
 
-const count = (bytes: number, what: What, budget: RunBudget): RunError | undefined =>
-  bytes > MAX_VALUE_BYTES ? tooLarge(what) : budget.take(bytes, what);
+const countBytes = (bytes: number, field: Field, budget: RunBudget): RunError | undefined =>
+  bytes > MAX_VALUE_BYTES ? tooLarge(field) : budget.reserve(bytes, field);
 
-const tooLarge = (what: What): RunError => ({
-  code: `${what}_too_large`,
-  message: `The ${what} of the step exceeds the limit of ${MAX_VALUE_MB} MB of JSON. ${what === "output" ? "Return" : "Pass"} less.`,
+const tooLarge = (field: Field): RunError => ({
+  code: `${field}_too_large`,
+  message: `The ${field} of the step exceeds the limit of ${MAX_VALUE_MB} MB of JSON. ${field === "output" ? "Return" : "Pass"} less.`,
 });

@@ -12,7 +12,7 @@ import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
 import type { AppendRequest, NewEvent, Store } from "../store/store.ts";
 import { type ComparedEvent, compareTriggers, type TriggerMatch } from "./compare-triggers.ts";
 import { causesOf } from "./event-input.ts";
-import { type KeyOf, laneOf, limitOf } from "./lanes.ts";
+import { laneOf, limitOf, type ReadKey } from "./lanes.ts";
 
 export interface MatcherOptions {
   store: Pick<Store, "findTriggers" | "subscribe">;
@@ -32,12 +32,14 @@ interface Plan {
 }
 
 export interface Matcher {
+  /** Synchronous if, according to the cache, no trigger listens to the events. */
   plan(request: AppendRequest): MaybePromise<Plan>;
   /** Called when the store has rejected a plan of the tenant. */
   invalidate(tenant: string): void;
   close(): void;
 }
 
+/** The triggers of a tenant, by the source and type of events; see `cacheKey`. */
 interface CachedTriggers {
   revision: number;
   triggers: BoundedMap<string, readonly StoredTrigger[]>;
@@ -59,42 +61,42 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
     else if (notice.topic === "gap") cache.clear();
   });
 
-  const cached = (tenant: string, event: NewEvent): Candidates | undefined => {
-    const known = cache.get(tenant);
+  const findCached = (tenant: string, event: NewEvent): Candidates | undefined => {
+    const cached = cache.get(tenant);
     // Revision 0: the tenant has never had a trigger.
-    if (known?.revision === 0) return NO_CANDIDATES;
-    const triggers = known?.triggers.get(cacheKey(event));
-    return known && triggers && { revision: known.revision, triggers };
+    if (cached?.revision === 0) return NO_CANDIDATES;
+    const triggers = cached?.triggers.get(cacheKey(event));
+    return cached && triggers && { revision: cached.revision, triggers };
   };
 
   const lookUp = async (tenant: string, event: NewEvent): Promise<Candidates> => {
     const { source, source_id, type } = event;
-    const found = await store.findTriggers(tenant, [source, source_id], type);
-    let known = cache.get(tenant);
-    if (known?.revision !== found.revision) {
-      known = { revision: found.revision, triggers: new BoundedMap(1_000) };
-      cache.set(tenant, known);
+    const candidates = await store.findTriggers(tenant, [source, source_id], type);
+    let cached = cache.get(tenant);
+    if (cached?.revision !== candidates.revision) {
+      cached = { revision: candidates.revision, triggers: new BoundedMap(1_000) };
+      cache.set(tenant, cached);
     }
-    known.triggers.set(cacheKey(event), found.triggers);
-    return found;
+    cached.triggers.set(cacheKey(event), candidates.triggers);
+    return candidates;
   };
 
   const planAll = async ({ tenant, events, data }: AppendRequest): Promise<Plan> => {
     for (;;) {
-      const found: Candidates[] = [];
+      const candidates: Candidates[] = [];
       for (const event of events)
-        found.push(cached(tenant, event) ?? (await lookUp(tenant, event)));
-      const revision = found[0]?.revision ?? 0;
-      // Triggers can change between two lookups, but a plan has one revision.
-      if (found.some((one) => one.revision !== revision)) continue;
-      if (found.every(({ triggers }) => triggers.length === 0))
+        candidates.push(findCached(tenant, event) ?? (await lookUp(tenant, event)));
+      const revision = candidates[0]?.revision ?? 0;
+      // A plan has one revision. If triggers changed between two lookups, look them up again.
+      if (candidates.some((ofEvent) => ofEvent.revision !== revision)) continue;
+      if (candidates.every(({ triggers }) => triggers.length === 0))
         return { revision, events: NO_PLANS };
       const plans: EventPlan[] = [];
-      for (const [nth, event] of events.entries())
+      for (const [index, event] of events.entries())
         plans.push(
           await planEvent(
-            { tenant, event, data: data?.[nth] },
-            found[nth]?.triggers ?? [],
+            { tenant, event, data: data?.[index] },
+            candidates[index]?.triggers ?? [],
             options,
           ),
         );
@@ -106,7 +108,9 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
     plan(request) {
       const revision = cache.get(request.tenant)?.revision;
       if (revision !== undefined)
-        if (request.events.every((event) => cached(request.tenant, event)?.triggers.length === 0))
+        if (
+          request.events.every((event) => findCached(request.tenant, event)?.triggers.length === 0)
+        )
           return { revision, events: NO_PLANS };
       return planAll(request);
     },
@@ -117,7 +121,7 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
 
 export type PlanOptions = Omit<MatcherOptions, "store"> & { cause?: "event" | "replay" };
 
-/** Compares an event with triggers; returns a verdict for each, and a run for each match. */
+/** Compares an event with triggers. Returns a verdict for each trigger, and a run for each match. */
 export async function planEvent(
   compared: ComparedEvent,
   triggers: readonly StoredTrigger[],
@@ -130,20 +134,20 @@ export async function planEvent(
   const matches = await compareTriggers(compared, triggers, options);
   const verdicts: EventPlan["verdicts"] = [];
   const runs: NewRun[] = [];
-  for (const [nth, trigger] of triggers.entries()) {
+  for (const [index, trigger] of triggers.entries()) {
     const { flow_id, node_id, version } = trigger;
-    const { keyOf, ...verdict } = matches[nth] as TriggerMatch;
+    const { readKey, ...verdict } = matches[index] as TriggerMatch;
     const planned = applyBreaker({ flow_id, node_id, version, ...verdict }, causes, options);
     verdicts.push(planned);
-    if (planned.matched) runs.push(runFor(trigger, event, keyOf, causes, options));
+    if (planned.matched) runs.push(createRun(trigger, event, readKey, causes, options));
   }
   return { verdicts, runs };
 }
 
-function runFor(
+function createRun(
   trigger: StoredTrigger,
   { id }: NewEvent,
-  keyOf: KeyOf,
+  readKey: ReadKey,
   { depth, chain }: Causes,
   { newId, now, cause = "event" }: PlanOptions,
 ): NewRun {
@@ -151,7 +155,7 @@ function runFor(
   const at = now();
   // A replay is neither gathered with other events nor skipped by a concurrency limit.
   const gather = cause === "event" ? (config.gather as Gather | undefined) : undefined;
-  const limit = limitOf(trigger, keyOf);
+  const limit = limitOf(trigger, readKey);
   return {
     id: newId(),
     tenant,
@@ -166,7 +170,7 @@ function runFor(
     due_at: gather ? at + gather.forMs : at,
     depth: depth + 1,
     chain,
-    ...(gather && { gather: { lane: laneOf(trigger, gather.key, keyOf) } }),
+    ...(gather && { gather: { lane: laneOf(trigger, gather.key, readKey) } }),
     ...(limit && { limit: cause === "event" ? limit : { ...limit, whenFull: "queue" } }),
   };
 }
@@ -182,7 +186,10 @@ const cacheKey = ({ source, source_id, type }: NewEvent): string =>
 
 type Causes = ReturnType<typeof causesOf>;
 
-/** Stops a chain that is too long. The store counts how many times a flow has triggered itself. */
+/**
+ * Prevents the match if the causation chain is too long. If the flow has caused the event itself, adds
+ * the limit that the store checks: it counts how many times a flow triggers itself.
+ */
 function applyBreaker(
   verdict: PlannedVerdict,
   { depth, chain }: Causes,

@@ -1,4 +1,6 @@
-/** The services that nodes use: other flows, the event log, the network, the sandbox. */
+/**
+ * The services that nodes use: calls of flows and tools, events, models, the network, the sandbox.
+ */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { ConnectionTool, NodeContext, ToolResult } from "@signalbox/rules/flows/node-type.ts";
 import type { Run } from "../store/run-store.ts";
@@ -23,7 +25,7 @@ export interface Caller {
 
 /** The attempt at a step that calls a tool. */
 export interface ToolCaller extends Pick<Caller, "key"> {
-  /** Aborted when the attempt ends, also because another worker continues the run. */
+  /** Aborted when the attempt ends, even if another worker continues the run. */
   signal: AbortSignal;
   /** Called right before the call is sent. If it throws, the call is not sent. */
   beforeSend?: () => void;

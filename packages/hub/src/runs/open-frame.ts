@@ -2,17 +2,17 @@ import type { Execution } from "./execution.ts";
 import type { Frame } from "./frame.ts";
 import { StoredOutput } from "./stored-output.ts";
 
-/** Restores a frame from the recorded steps. */
+/** Creates a frame, with the states of the nodes that had ended when the run was claimed. */
 export function openFrame(
   { stepLog }: Execution,
   iteration: string,
   nodes: ReadonlySet<string>,
-  outside: Frame["outside"] = () => undefined,
+  outerState: Frame["outerState"] = () => undefined,
 ): Frame {
-  const frame: Frame = { iteration, nodes, states: new Map(), started: new Set(), outside };
+  const frame: Frame = { iteration, nodes, states: new Map(), started: new Set(), outerState };
   for (const id of nodes) {
     const last = stepLog
-      .recorded(iteration, id)
+      .recordsAtClaim(iteration, id)
       .findLast(({ status }) => status === "done" || status === "skipped");
     if (last?.status === "skipped") frame.states.set(id, { status: "skipped" });
     else if (last)

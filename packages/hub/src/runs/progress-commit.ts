@@ -13,15 +13,15 @@ import type { Store } from "../store/store.ts";
  * `lost`: another worker holds the run, or the run has ended. `delayed`: the steps are stored later;
  * see deferred-start.ts.
  */
-export type Saved = "saved" | "lost" | "delayed";
+export type SaveOutcome = "saved" | "lost" | "delayed";
 
 export type SaveProgress = (
   progress: RunProgress,
   options?: {
-    /** Only nodes without effects depend on the steps, so that they may be saved later. */
+    /** True if only nodes without effects depend on the steps. Then the steps may be saved later. */
     canWait?: boolean;
   },
-) => Promise<Saved>;
+) => Promise<SaveOutcome>;
 
 export interface ProgressCommitOptions {
   store: Pick<Store, "saveProgress" | "isDataError">;
@@ -35,6 +35,7 @@ const MAX_BATCH = 200;
 export class CannotBeSaved extends Error {}
 
 export function createProgressCommit({ store, timers }: ProgressCommitOptions): SaveProgress {
+  /** Whether the content of the items caused the error. */
   const isItemError = (error: unknown, items: readonly RunProgress[]): boolean =>
     !isStorageUnavailable(error) &&
     (store.isDataError(error) || error instanceof RangeError || !items.every(isSerializable));

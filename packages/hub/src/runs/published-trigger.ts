@@ -1,4 +1,4 @@
-/** Finds a trigger of a published flow by id or slug, and validates the input for it. */
+/** Finds a trigger of a published flow, and validates the input for it. */
 import { triggerOf } from "@signalbox/rules/flows/check-calls.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import {
@@ -18,7 +18,7 @@ export type FoundTrigger =
   | { outcome: "not_published"; flow: string }
   | { outcome: "no_trigger"; flow: string };
 
-/** The flow's only active tool. */
+/** Finds the only active tool of a flow. */
 export async function findOnlyTool(
   store: Pick<Store, "getFlow" | "getVersion" | "getTrigger">,
   tenant: string,
@@ -29,8 +29,8 @@ export async function findOnlyTool(
   const { flow, nodes, edges } = published;
   const targets = new Set(edges.map(({ target }) => target));
   const tools: { trigger: StoredTrigger; node: FlowNode }[] = [];
-  // A trigger has no incoming edge.
-  for (const node of nodes.filter((one) => !targets.has(one.id))) {
+  // A node with an incoming edge is not a trigger, so it is not looked up.
+  for (const node of nodes.filter(({ id }) => !targets.has(id))) {
     const trigger = await store.getTrigger(tenant, id, node.id);
     if (trigger?.kind === "intent" && trigger.active) tools.push({ trigger, node });
   }
@@ -57,7 +57,7 @@ export async function findTrigger(
   return trigger ? { outcome: "found", trigger, node } : { outcome: "no_trigger", flow };
 }
 
-/** Not the draft, where a node may have another slug. */
+/** Finds the published version of a flow. In the draft, a node may have another slug. */
 async function findPublished(
   store: Pick<Store, "getFlow" | "getVersion">,
   tenant: string,
@@ -74,9 +74,10 @@ async function findPublished(
   return { flow: flow.name, ...(graph ?? { nodes: [], edges: [] }) };
 }
 
+/** Older versions are not searched. */
 const MAX_VERSIONS = 50;
 
-/** The node that had this slug most recently in an earlier version of the flow. */
+/** Finds the node that most recently had this slug, in an earlier version of the flow. */
 export async function findRenamed(
   store: Pick<Store, "getVersion" | "listVersions">,
   tenant: string,
@@ -87,7 +88,7 @@ export async function findRenamed(
   const versions = await store.listVersions(tenant, flow);
   for (const { version } of versions.slice(0, MAX_VERSIONS)) {
     const graph = await store.getVersion(tenant, flow, version);
-    const former = graph?.nodes.find((one) => one.slug === slug);
+    const former = graph?.nodes.find((node) => node.slug === slug);
     if (former) return nodes.find(({ id }) => id === former.id);
   }
   return undefined;
@@ -99,15 +100,15 @@ export async function findRenamed(
  */
 export async function checkInput(
   { kind, config }: StoredTrigger,
-  given: unknown,
+  input: unknown,
   validate: ValidateSchemas,
   now: number,
 ): Promise<CheckedArguments> {
   if (kind === "intent")
-    return checkArguments(readParameters(config.parameters ?? []), given, validate);
-  if (!isObject(given))
+    return checkArguments(readParameters(config.parameters ?? []), input, validate);
+  if (!isObject(input))
     return { ok: false, errors: [{ path: "input", message: "must be an object" }] };
-  if (kind !== "schedule") return { ok: true, input: given };
+  if (kind !== "schedule") return { ok: true, input };
   const tick = scheduleInput(String(config.timeZone), { tick: now, missed: 0 }, now);
-  return { ok: true, input: { ...tick, ...given } };
+  return { ok: true, input: { ...tick, ...input } };
 }

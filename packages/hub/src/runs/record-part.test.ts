@@ -21,7 +21,7 @@ function open({
     budget: createRunBudget(Infinity, 0),
     loadOutput: async ({ item, attempt }: StepRef) => `the output of ${item} ${attempt}`,
     stepLog: {
-      recorded: (item: string) => recorded.filter((step) => step.item === item),
+      recordsAtClaim: (item: string) => recorded.filter((step) => step.item === item),
       async write(steps: readonly StepRecord[]) {
         for (const step of steps) {
           if (step.status === failOn) throw error;

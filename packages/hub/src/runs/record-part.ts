@@ -1,6 +1,6 @@
 /**
- * Records the parts of a step, each as a step of its own. A part that is done is never repeated: not
- * by a later attempt at the node, not after a crash, and not by `retryRun`.
+ * Records the parts of a step, each with its own step record. A part that is done is never repeated:
+ * not by a later attempt at the node, not after a crash, and not by `retryRun`.
  */
 import { partItem } from "@signalbox/rules/flows/step-part.ts";
 import type { Json } from "@signalbox/rules/json.ts";
@@ -13,19 +13,20 @@ import type { RunBudget } from "./run-budget.ts";
 import { toRunError } from "./run-error.ts";
 import {
   countAttempts,
-  done,
+  doneStep,
   ExecutionAborted,
-  failed,
+  failedStep,
   RunFailed,
-  running,
+  runningStep,
   type StepKey,
   type StepRecord,
-  stopped,
+  stoppedStep,
 } from "./step-records.ts";
 
 export interface Parts {
+  /** Runs a part and records it; see `NodeContext.record`. */
   record(options: RecordOptions): Promise<Json>;
-  /** Ends the attempt. Parts that are still open fail; their records are not written yet. */
+  /** Ends the attempt. Parts that are still open fail. The caller must write the returned records. */
   endAttempt(error: RunError | undefined): StepRecord[];
 }
 
@@ -40,23 +41,23 @@ interface RecordOptions {
 
 type PartRecord = Pick<WrittenStep, "status" | "attempt" | "output" | "omitted">;
 
-/** The parts of one step. They are kept from one attempt to the next. */
+/** Creates the parts of one step, which all its attempts in this process share. */
 export function createParts(
   { stepLog, timers, budget, loadOutput }: Execution,
-  { frame, signal: run }: FrameContext,
+  { frame, signal: frameSignal }: FrameContext,
   node_id: string,
 ): Parts {
   const records = new Map<string, PartRecord[]>();
   const open = new Map<string, StepRecord>();
 
   const recordsOf = (item: string): PartRecord[] => {
-    const known = records.get(item) ?? [...stepLog.recorded(item, node_id)];
-    records.set(item, known);
-    return known;
+    const ofPart = records.get(item) ?? [...stepLog.recordsAtClaim(item, node_id)];
+    records.set(item, ofPart);
+    return ofPart;
   };
-  /** Throws if the attempt has ended meanwhile: then another attempt may have begun the same part. */
+  /** Throws if the attempt has ended: another attempt may have begun the same part since. */
   const assertOpen = (started: StepRecord, signal: AbortSignal): void => {
-    if (run.aborted) throw new ExecutionAborted();
+    if (frameSignal.aborted) throw new ExecutionAborted();
     if (open.get(started.item) === started) return;
     signal.throwIfAborted();
     throw new Error("The attempt at this step has ended.");
@@ -70,8 +71,8 @@ export function createParts(
   return {
     async record({ part, input, work, mask, signal }) {
       const item = partItem(frame.iteration, part);
-      const known = recordsOf(item);
-      const recorded = known.findLast(({ status }) => status === "done");
+      const earlier = recordsOf(item);
+      const recorded = earlier.findLast(({ status }) => status === "done");
       if (recorded) {
         const { omitted, attempt } = recorded;
         const output = omitted ? await loadOutput({ node_id, item, attempt }) : recorded.output;
@@ -80,23 +81,30 @@ export function createParts(
       signal.throwIfAborted();
       if (open.has(item)) throw new Error(`The part ${part} of this step is already running.`);
 
-      const attempt = countAttempts(known).next;
+      const attempt = countAttempts(earlier).next;
       const key: StepKey = { node_id, item, attempt, started_at: timers.now() };
-      const started = running(key, masked(mask, input, "input", budget));
+      const started = runningStep(key, maskOrFail(mask, input, "input", budget));
       open.set(item, started);
       await stepLog.write([started]);
       assertOpen(started, signal);
-      const { input: seen } = started;
+      const { input: maskedInput } = started;
       const fail = async (error: unknown): Promise<never> => {
         assertOpen(started, signal);
-        const fields = { input: seen, error: mask.error(toRunError(error, node_id)), log: [] };
-        await end(started, failed(key, { ...fields, retryAt: undefined }, timers.now()));
+        const fields = {
+          input: maskedInput,
+          error: mask.error(toRunError(error, node_id)),
+          log: [],
+        };
+        await end(started, failedStep(key, { ...fields, retryAt: undefined }, timers.now()));
         throw error;
       };
-      const perform = async () => masked(mask, await work(), "output", budget);
+      const perform = async () => maskOrFail(mask, await work(), "output", budget);
       const output = await perform().catch(fail);
       assertOpen(started, signal);
-      await end(started, done(key, { port: "", input: seen, output }, timers.now())).catch(
+      await end(
+        started,
+        doneStep(key, { port: "", input: maskedInput, output }, timers.now()),
+      ).catch(
         // The work has succeeded: an error of the store must not make a later attempt repeat it.
         (error: unknown) => {
           if (error instanceof RunFailed) return fail(error);
@@ -107,20 +115,25 @@ export function createParts(
     },
 
     endAttempt(error) {
-      const left = [...open.values()].map((started) => ({
-        ...stopped(started, timers.now()),
+      const interrupted = [...open.values()].map((started) => ({
+        ...stoppedStep(started, timers.now()),
         ...(error && { error }),
       }));
-      for (const ended of left) recordsOf(ended.item).push(ended);
+      for (const ended of interrupted) recordsOf(ended.item).push(ended);
       open.clear();
-      return left;
+      return interrupted;
     },
   };
 }
 
-/** A value that cannot be recorded fails the step, without retries. */
-function masked(mask: Mask, value: Json, what: "input" | "output", budget: RunBudget): MaybeLarge {
-  const result = maskValue(mask, value, what, budget);
+/** If the value cannot be recorded, the step fails without retries. */
+function maskOrFail(
+  mask: Mask,
+  value: Json,
+  field: "input" | "output",
+  budget: RunBudget,
+): MaybeLarge {
+  const result = maskValue(mask, value, field, budget);
   if ("value" in result) return result.value ?? null; // JavaScript functions may return undefined
   throw new RunFailed(result.error);
 }

@@ -1,6 +1,6 @@
 /**
- * Renders the config of a node. References into large JSON are resolved in the sandbox; mostly they
- * select small values.
+ * Renders the config of a node. References into large JSON are resolved in the sandbox, because
+ * parsing it here would block the event loop.
  */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluation, EvaluationResult } from "@signalbox/rules/flows/evaluation.ts";
@@ -16,9 +16,9 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { type LargeJson, type MixedObject, parseIfLarge } from "@signalbox/rules/large-json.ts";
 import { MAX_VALUE_BYTES } from "./mask-value.ts";
 
-type Evaluates = (evaluation: Evaluation) => Promise<EvaluationResult>;
+type EvaluateInSandbox = (evaluation: Evaluation) => Promise<EvaluationResult>;
 
-/** Also for the time in which the worker reads the data. */
+/** Includes the time in which the sandbox parses the data. */
 const SELECT_TIMEOUT_MS = 10_000;
 
 export async function renderNode(
@@ -26,25 +26,26 @@ export async function renderNode(
   definition: Pick<NodeDefinition, "secretFields" | "rawFields">,
   scope: Scope,
   secrets: Readonly<Record<string, string>>,
-  evaluate: Evaluates,
+  evaluate: EvaluateInSandbox,
 ): Promise<MixedObject> {
-  const wanted = new Map<LargeJson, Map<string, LargeReference["path"]>>();
-  const found = new Map<LargeJson, Map<string, Selected>>();
+  const missing = new Map<LargeJson, Map<string, LargeReference["path"]>>();
+  const selections = new Map<LargeJson, Map<string, Selected>>();
   const findSelected = ({ large, path }: LargeReference): Selected | undefined => {
     const key = writePath(path);
-    const selected = found.get(large)?.get(key);
-    if (!selected) wanted.set(large, (wanted.get(large) ?? new Map()).set(key, path));
+    const selected = selections.get(large)?.get(key);
+    if (!selected) missing.set(large, (missing.get(large) ?? new Map()).set(key, path));
     return selected;
   };
+  // The first rendering collects the missing references. The second one uses their values.
   const render = () => renderConfig(config, definition, scope, secrets, findSelected);
   const rendered = render();
-  if (wanted.size === 0) return rendered;
-  for (const [large, paths] of wanted) found.set(large, await select(evaluate, large, paths));
+  if (missing.size === 0) return rendered;
+  for (const [large, paths] of missing) selections.set(large, await select(evaluate, large, paths));
   return render();
 }
 
 async function select(
-  evaluate: Evaluates,
+  evaluate: EvaluateInSandbox,
   data: LargeJson,
   paths: ReadonlyMap<string, LargeReference["path"]>,
 ): Promise<Map<string, Selected>> {
@@ -57,13 +58,19 @@ async function select(
   });
   if (!("output" in result)) {
     const isTooLarge = result.error === "selection_too_large";
-    throw new Permanent(`Reading large JSON for a template ${result.message}. Refer to less.`, {
-      code: isTooLarge ? "input_too_large" : result.error,
-    });
+    throw new Permanent(
+      `Reading large JSON for a template ${result.message}. Reference a smaller part of it.`,
+      {
+        code: isTooLarge ? "input_too_large" : result.error,
+      },
+    );
   }
-  const { parts = [] } = result;
+  const { parts: values = [] } = result;
   const reached = parseIfLarge(result.output) as number[];
   return new Map(
-    [...paths.keys()].map((key, nth) => [key, { value: parts[nth], reached: reached[nth] ?? 0 }]),
+    [...paths.keys()].map((key, index) => [
+      key,
+      { value: values[index], reached: reached[index] ?? 0 },
+    ]),
   );
 }

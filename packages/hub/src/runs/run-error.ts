@@ -2,7 +2,7 @@ import { NodeError } from "@signalbox/rules/flows/errors.ts";
 import type { RunError } from "../store/run-store.ts";
 import { RunFailed } from "./step-records.ts";
 
-/** The error of a step as it is stored, from what its node threw. */
+/** Converts a value that a node has thrown to the error that is stored with the step. */
 export function toRunError(error: unknown, node_id: string): RunError {
   if (error instanceof RunFailed) return { ...error.error, node_id };
   if (error instanceof NodeError)

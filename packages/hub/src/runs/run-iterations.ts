@@ -9,15 +9,21 @@ import type { MixedJson } from "@signalbox/rules/large-json.ts";
 import type { RunError } from "../store/run-store.ts";
 import type { Execution, FrameContext } from "./execution.ts";
 import type { Frame } from "./frame.ts";
-import { nodeParts } from "./node-parts.ts";
 import { openFrame } from "./open-frame.ts";
-import { pendingWait, RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
+import { splitParameters } from "./split-parameters.ts";
+import {
+  findPendingWait,
+  LEASE_RELEASED,
+  RUN_ENDED,
+  RunFailed,
+  type StepRecord,
+} from "./step-records.ts";
 
-/** `walkFrame`, which is a parameter because importing it would create an import cycle. */
+/** `walkFrame` is passed as a parameter, because importing it would create an import cycle. */
 type Walk = (
   execution: Execution,
   context: FrameContext,
-  before: readonly StepRecord[],
+  unrecorded: readonly StepRecord[],
 ) => Promise<{ steps: readonly StepRecord[]; output: MixedJson }>;
 
 export async function runIterations(
@@ -29,8 +35,8 @@ export async function runIterations(
 ): Promise<MixedJson[]> {
   const { stepLog, suspension } = execution;
   const results: MixedJson[] = items.map(() => null);
-  const aborting = new AbortController();
-  const onAbort = () => aborting.abort(outer.signal.reason);
+  const controller = new AbortController();
+  const onAbort = () => controller.abort(outer.signal.reason);
   outer.signal.addEventListener("abort", onAbort, { once: true });
   if (outer.signal.aborted) onAbort();
 
@@ -39,7 +45,7 @@ export async function runIterations(
     // The end of one iteration is recorded with the start of the next.
     let steps: readonly StepRecord[] = [];
     for (let index = next++; index < items.length; index = next++) {
-      const iteration = { loop, index, item: items[index] as MixedJson, signal: aborting.signal };
+      const iteration = { loop, index, item: items[index] as MixedJson, signal: controller.signal };
       const ended = await runIteration(execution, walk, outer, iteration, steps);
       results[index] = ended.output;
       steps = ended.steps;
@@ -47,13 +53,13 @@ export async function runIterations(
     if (steps.length > 0) await stepLog.write(steps);
   };
   try {
-    const workers = Math.max(1, Math.min(atOnce, items.length));
-    await suspension.idle(() =>
-      Promise.all(Array.from({ length: workers }, () => suspension.work(runNext))),
+    const concurrency = Math.max(1, Math.min(atOnce, items.length));
+    await suspension.waitFor(() =>
+      Promise.all(Array.from({ length: concurrency }, () => suspension.work(runNext))),
     );
     return results;
   } catch (error) {
-    aborting.abort(error instanceof RunFailed ? RUN_ENDED : undefined);
+    controller.abort(error instanceof RunFailed ? RUN_ENDED : LEASE_RELEASED);
     throw error;
   } finally {
     outer.signal.removeEventListener("abort", onAbort);
@@ -72,10 +78,10 @@ async function runIteration(
   walk: Walk,
   outer: FrameContext,
   { loop, index, item, signal }: Iteration,
-  before: readonly StepRecord[],
+  unrecorded: readonly StepRecord[],
 ): ReturnType<Walk> {
   const { slug } = execution.node(loop);
-  const { settings } = nodeParts(execution.node(loop));
+  const { settings } = splitParameters(execution.node(loop));
   const loopState = { status: "done", port: ITEM_PORT, output: item } as const;
   const frame = openFrame(
     execution,
@@ -85,29 +91,28 @@ async function runIteration(
   );
   const locals = { item, index };
   if (settings.continueOnError !== true)
-    return walk(execution, { frame, locals, outer, signal }, before);
-  const recorded = recordedFailure(execution, frame);
-  if (recorded) return { output: errorOutput(recorded), steps: before };
-  const failing = new AbortController();
-  const either = AbortSignal.any([signal, failing.signal]);
+    return walk(execution, { frame, locals, outer, signal }, unrecorded);
+  const earlierError = recordedError(execution, frame);
+  if (earlierError) return { output: errorOutput(earlierError), steps: unrecorded };
+  const failureController = new AbortController();
+  const iterationSignal = AbortSignal.any([signal, failureController.signal]);
   try {
-    return await walk(execution, { frame, locals, outer, signal: either }, before);
+    return await walk(execution, { frame, locals, outer, signal: iterationSignal }, unrecorded);
   } catch (error) {
     if (!(error instanceof RunFailed)) throw error;
-    failing.abort(RUN_ENDED); // aborts the other nodes of the iteration
+    failureController.abort(RUN_ENDED); // aborts the other nodes of the iteration
     return { output: errorOutput(error.error), steps: error.steps };
   }
 }
 
-/** The error of an iteration that failed before the run was claimed. It is not repeated. */
-function recordedFailure(
-  { stepLog }: Execution,
-  { iteration, nodes }: Frame,
-): RunError | undefined {
+/**
+ * The error of an iteration that failed before the run was claimed. The iteration is not repeated.
+ */
+function recordedError({ stepLog }: Execution, { iteration, nodes }: Frame): RunError | undefined {
   for (const id of nodes) {
-    const records = stepLog.recorded(iteration, id);
+    const records = stepLog.recordsAtClaim(iteration, id);
     const last = records.at(-1);
-    if (last?.status === "failed" && last.error && !pendingWait(records)) return last.error;
+    if (last?.status === "failed" && last.error && !findPendingWait(records)) return last.error;
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** Reports the ends of runs and of their steps. */
+/** Reports when runs and their steps end. */
 import { partOf } from "@signalbox/rules/flows/step-part.ts";
 import type { ClaimedRun, EndStatus, RunProgress, WrittenStep } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -14,13 +14,15 @@ export interface RunMetrics {
   observeStep(type: string, outcome: "done" | "failed", took: number): void;
 }
 
-/** Reports each run that a commit of this process ends: also those that no worker executes. */
+/** Reports each run that ends in a commit of this process, even if no worker executed it. */
 export const observeEnds = (store: Pick<Store, "onCommit">, metrics: RunMetrics): (() => void) =>
   store.onCommit((notice) => {
     if (notice.topic === "run_ended") metrics.observeRun(notice.status, notice.took);
   });
 
-/** Saves the progress of a run, and reports the attempts that ended with it, once each. */
+/**
+ * Returns a `save` that also reports the attempts in the saved progress that have ended, once each.
+ */
 export function observeSteps(
   save: SaveProgress,
   { run, graph }: ClaimedRun,

@@ -3,20 +3,20 @@ import { errorOutput } from "@signalbox/rules/flows/errors.ts";
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { ERROR_PORT, type Resumed } from "@signalbox/rules/flows/node-type.ts";
 import { textBytes } from "@signalbox/rules/json-bytes.ts";
-import { attemptNode, type NodeFailed, type RunIterations } from "./attempt-node.ts";
+import { attemptNode, type FailedNodeAttempt, type RunIterations } from "./attempt-node.ts";
 import { defaultPort, type Execution, type FrameContext } from "./execution.ts";
-import { nodeParts } from "./node-parts.ts";
 import { createParts } from "./record-part.ts";
+import { splitParameters } from "./split-parameters.ts";
 import {
   countAttempts,
-  done,
+  doneStep,
   ExecutionAborted,
-  failed,
-  pendingWait,
+  failedStep,
+  findPendingWait,
   RunFailed,
   type StepKey,
   type StepRecord,
-  waiting,
+  waitingStep,
 } from "./step-records.ts";
 
 /**
@@ -31,31 +31,32 @@ export async function runNode(
 ): Promise<StepRecord[]> {
   const { stepLog, suspension, timers } = execution;
   const { frame, signal } = context;
-  const records = stepLog.recorded(frame.iteration, id);
+  const records = stepLog.recordsAtClaim(frame.iteration, id);
   const attempts = countAttempts(records);
   const parts = createParts(execution, context, id);
   let resumed: Resumed | undefined;
-  let since: number | undefined;
+  /** Set if the attempt continues after a wait. */
+  let attemptStartedAt: number | undefined;
 
-  const pending = pendingWait(records);
+  const pending = findPendingWait(records);
   if (pending) {
-    if (pending.due > timers.now()) await suspension.until(pending.due, signal);
-    if (pending.kind === "wait") ({ resumed, since } = pending);
+    if (pending.due > timers.now()) await suspension.waitUntil(pending.due, signal);
+    if (pending.kind === "wait") ({ resumed, startedAt: attemptStartedAt } = pending);
   }
   for (;;) {
     if (signal.aborted) throw new ExecutionAborted();
-    const number = attempts.next;
-    const started_at = since ?? timers.now();
-    const key: StepKey = { node_id: id, item: frame.iteration, attempt: number, started_at };
+    const attempt = attempts.next;
+    const started_at = attemptStartedAt ?? timers.now();
+    const key: StepKey = { node_id: id, item: frame.iteration, attempt, started_at };
     const outcome = await attemptNode(
       execution,
       context,
       id,
-      { number, resumed, parts },
+      { attempt, resumed, parts },
       runIterations,
     );
     if (signal.aborted) throw new ExecutionAborted();
-    const interrupted = parts.endAttempt("error" in outcome ? outcome.error : undefined);
+    const interruptedParts = parts.endAttempt("error" in outcome ? outcome.error : undefined);
 
     if (!("result" in outcome)) {
       attempts.failures += 1;
@@ -63,36 +64,39 @@ export async function runNode(
         execution,
         context,
         key,
-        { ...outcome, unrecorded: [...interrupted, ...(outcome.unrecorded ?? [])] },
+        { ...outcome, unrecorded: [...interruptedParts, ...(outcome.unrecorded ?? [])] },
         attempts.failures,
       );
       if (handled.retryAt === undefined) return handled.steps;
       await stepLog.write(handled.steps);
-      await suspension.until(handled.retryAt, signal);
+      await suspension.waitUntil(handled.retryAt, signal);
       attempts.next += 1;
-      [resumed, since] = [undefined, undefined];
+      [resumed, attemptStartedAt] = [undefined, undefined];
       continue;
     }
     const { input, result, mask, log } = outcome;
     if ("wait" in result) {
       const wait = { ...result.wait, state: mask.json(result.wait.state ?? null) };
-      await stepLog.write([...interrupted, waiting(key, input, wait)]);
-      await suspension.until(wait.until, signal);
-      [resumed, since] = [{ state: wait.state }, started_at];
+      await stepLog.write([...interruptedParts, waitingStep(key, input, wait)]);
+      await suspension.waitUntil(wait.until, signal);
+      [resumed, attemptStartedAt] = [{ state: wait.state }, started_at];
       continue;
     }
     const { port = defaultPort(execution, id), output } = result;
     frame.states.set(id, { status: "done", port, output });
-    const kept = keptLog(execution, log);
-    return [...interrupted, done(key, { port, output, input, log: kept }, timers.now())];
+    const fields = { port, output, input, log: logWithinBudget(execution, log) };
+    return [...interruptedParts, doneStep(key, fields, timers.now())];
   }
 }
 
-/** The console output, without which a step is still complete; empty if it exceeds the limit of the run. */
-function keptLog({ budget }: Execution, log: LogLine[]): LogLine[] {
+/** About the number of bytes of a log line in JSON, apart from its text. */
+const LINE_OVERHEAD_BYTES = 30;
+
+/** Returns an empty log if the log exceeds the byte limit of the run. The step does not fail then. */
+function logWithinBudget({ budget }: Execution, log: LogLine[]): LogLine[] {
   if (log.length === 0) return log;
-  const bytes = log.reduce((sum, { text }) => sum + textBytes(text) + 30, 0);
-  return budget.take(bytes, "output") ? [] : log;
+  const bytes = log.reduce((sum, { text }) => sum + textBytes(text) + LINE_OVERHEAD_BYTES, 0);
+  return budget.reserve(bytes, "output") ? [] : log;
 }
 
 /** Schedules a retry, or continues at the error port. Throws `RunFailed` if neither is possible. */
@@ -100,26 +104,32 @@ function handleFailure(
   execution: Execution,
   { frame }: FrameContext,
   key: StepKey,
-  { input, error, log, retryAt: requested, unrecorded = [] }: NodeFailed,
+  { input, error, log, retryAt: requested, unrecorded = [] }: FailedNodeAttempt,
   failures: number,
 ): { steps: StepRecord[]; retryAt?: number } {
   const now = execution.timers.now();
-  const { settings } = nodeParts(execution.node(key.node_id));
+  const { settings } = splitParameters(execution.node(key.node_id));
   const retries = settings.retries ?? execution.definition(key.node_id)?.retries;
   const retryAt = nextRetry(requested, failures, retries, now);
-  const step = failed(key, { input, error, log: keptLog(execution, log), retryAt }, now);
+  const step = failedStep(
+    key,
+    { input, error, log: logWithinBudget(execution, log), retryAt },
+    now,
+  );
   if (retryAt !== undefined) return { steps: [...unrecorded, step], retryAt };
   const port = errorPort(execution, key.node_id, settings.continueOnError === true);
   if (port === undefined) throw new RunFailed(error, [...unrecorded, step]);
   const state = { status: "done", port, output: errorOutput(error) } as const;
   frame.states.set(key.node_id, state);
+  // The record has the error, and the status "done", because the run continues.
   return { steps: [...unrecorded, { ...step, ...state }] };
 }
 
-function errorPort(execution: Execution, id: string, continues: boolean): string | undefined {
+/** The port on which the run continues after the node has failed; undefined if the run fails. */
+function errorPort(execution: Execution, id: string, shouldContinue: boolean): string | undefined {
   const edges = execution.layout.graph.outgoing(id);
   if (edges.some(({ sourceHandle }) => sourceHandle === ERROR_PORT)) return ERROR_PORT;
-  return continues ? defaultPort(execution, id) : undefined;
+  return shouldContinue ? defaultPort(execution, id) : undefined;
 }
 
 const MAX_BACKOFF_MS = 3_600_000;

@@ -7,7 +7,7 @@ export type RunResult =
   | { outcome: "failed"; message: string; code: string; node_id: string | undefined }
   | { outcome: "cancelled"; message: string };
 
-export function runResult({ status, output, error }: Run): RunResult {
+export function toRunResult({ status, output, error }: Run): RunResult {
   if (status === "succeeded") return { outcome: "succeeded", output };
   if (status === "cancelled")
     return { outcome: "cancelled", message: error?.message ?? "The run was cancelled." };

@@ -146,7 +146,7 @@ describe("a runner", () => {
       ],
       edges("start > a > b > c"),
     );
-    const runner = f.openRunner({ secrets: async () => ({ KEY: "s3cret-value" }) });
+    const runner = f.openRunner({ loadSecrets: async () => ({ KEY: "s3cret-value" }) });
     const { id, ended } = await runner.start(make());
     expect((await ended).output).toBe("returns •••, after Bearer •••");
     const stored = JSON.stringify([await f.run(id), await allSteps(f.store, TENANT, id)]);
@@ -275,7 +275,7 @@ describe("a runner", () => {
         ...f.store,
         startRun: (run, lease) => (run.parent_run ? startRun : f.store.startRun)(run, lease),
       },
-      secrets: failingOnce(async () => ({ KEY: "s3cret" })),
+      loadSecrets: failingOnce(async () => ({ KEY: "s3cret" })),
     });
     const { ended } = await runner.start(make());
     expect(await ended).toMatchObject({ status: "succeeded", output: "called" });

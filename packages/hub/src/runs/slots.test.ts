@@ -16,9 +16,9 @@ test("subtracts claimed runs from the free slots", () => {
   const { slots, claim } = open(2);
   const release = claim("a");
   claim("b");
-  expect(slots.free()).toBe(0);
+  expect(slots.countFree()).toBe(0);
   release();
-  expect(slots.free()).toBe(1);
+  expect(slots.countFree()).toBe(1);
 });
 
 test("keeps the new slot of a run that was claimed again", () => {
@@ -26,7 +26,7 @@ test("keeps the new slot of a run that was claimed again", () => {
   const releaseFirst = claim("a");
   claim("a");
   releaseFirst();
-  expect(slots.free()).toBe(0);
+  expect(slots.countFree()).toBe(0);
 });
 
 test("keeps the slot of a caller while the called run executes here without a slot", () => {
@@ -34,19 +34,19 @@ test("keeps the slot of a caller while the called run executes here without a sl
   claim("caller");
   executing.add("called");
   slots.addCall("caller", "called");
-  expect(slots.free()).toBe(0);
+  expect(slots.countFree()).toBe(0);
 });
 
 test("releases the slot of a caller while the called run needs or has its own slot", () => {
   const { slots, claim, executing } = open(1);
   claim("caller");
   const endCall = slots.addCall("caller", "called");
-  expect(slots.free()).toBe(1);
+  expect(slots.countFree()).toBe(1);
   claim("called");
-  expect(slots.free()).toBe(0);
+  expect(slots.countFree()).toBe(0);
   endCall();
   executing.delete("called");
-  expect(slots.free()).toBe(-1);
+  expect(slots.countFree()).toBe(-1);
 });
 
 test("releases the slot of a caller while the called run waits for a third run", () => {
@@ -55,7 +55,7 @@ test("releases the slot of a caller while the called run waits for a third run",
   executing.add("called");
   slots.addCall("caller", "called");
   slots.addCall("called", "third");
-  expect(slots.free()).toBe(1);
+  expect(slots.countFree()).toBe(1);
 });
 
 test("gives free slots to runs that continue after a call, in order", async () => {
@@ -80,13 +80,13 @@ test("does not delay a run that was started without a slot", async () => {
   await slots.acquireSlot("started by a caller");
 });
 
-test("gives no slot to an abandoned run", () => {
+test("gives no slot to a run that no longer waits for one", () => {
   const { slots, claim } = open(1);
   claim("a");
   const releaseB = claim("b");
   void slots.acquireSlot("b");
-  slots.abandon("b");
+  slots.removeWaiting("b");
   releaseB();
   slots.admitWaiting();
-  expect(slots.free()).toBe(0);
+  expect(slots.countFree()).toBe(0);
 });

@@ -10,17 +10,19 @@ export interface SlotsOptions {
 }
 
 export interface Slots {
-  /** How many more runs may be claimed now. Negative if another run has got the slot of a caller. */
-  free(): number;
+  /** How many more runs may be claimed. Negative after a call if another run has the caller's slot. */
+  countFree(): number;
   /** Gives a claimed run a slot; the returned function releases it. */
   occupy(run: string): () => void;
   /** Registers that `caller` waits for `called`; the returned function removes the registration. */
   addCall(caller: string, called: string): () => void;
   hasCalls(caller: string): boolean;
-  /** Resolves when the run may continue after a call: immediately if it was started without a slot. */
+  /**
+   * Resolves when the run may continue after a call: immediately if it was started without a slot.
+   */
   acquireSlot(run: string): Promise<void>;
   /** Removes a run that waits in `acquireSlot`, because its execution has ended. */
-  abandon(run: string): void;
+  removeWaiting(run: string): void;
   /** Gives free slots to the runs that wait in `acquireSlot`, in order. */
   admitWaiting(): void;
 }
@@ -34,20 +36,20 @@ export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
 
   /**
    * A caller's slot counts as taken while all runs that it waits for execute here without a slot. If
-   * one of them needs or has a slot, the caller's slot counts as free.
+   * one of them, or of the runs that they call, needs or has a slot, the caller's slot counts as free.
    */
   const hasReleased = (caller: string): boolean =>
     [...(calls.get(caller) ?? [])].some(
       (called) => !isExecuting(called) || claimed.has(called) || hasReleased(called),
     );
-  const free = (): number => {
+  const countFree = (): number => {
     let taken = 0;
     for (const run of claimed.keys()) if (!waiting.has(run) && !hasReleased(run)) taken += 1;
     return concurrency - taken;
   };
 
   return {
-    free,
+    countFree,
     occupy(run) {
       const claim = Symbol(run);
       claimed.set(run, claim);
@@ -65,16 +67,17 @@ export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
     },
     hasCalls: (caller) => calls.has(caller),
     async acquireSlot(run) {
-      // After the call, the run's slot counts as taken again. If `free` is negative, another run has it.
-      if (!claimed.has(run) || (!waiting.has(run) && free() >= 0)) return;
+      // After the call, the run's slot counts as taken again. `countFree` is negative if another run
+      // has it.
+      if (!claimed.has(run) || (!waiting.has(run) && countFree() >= 0)) return;
       const slot = waiting.get(run) ?? Promise.withResolvers<void>();
       waiting.set(run, slot);
       await slot.promise;
     },
-    abandon: (run) => void waiting.delete(run),
+    removeWaiting: (run) => void waiting.delete(run),
     admitWaiting() {
       for (const [run, { resolve }] of waiting) {
-        if (free() <= 0) return;
+        if (countFree() <= 0) return;
         waiting.delete(run);
         resolve();
       }

@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import type { Step } from "../store/run-store.ts";
 import {
   countAttempts,
-  done,
-  failed,
-  pendingWait,
-  running,
-  stopped,
-  waiting,
+  doneStep,
+  failedStep,
+  findPendingWait,
+  runningStep,
+  stoppedStep,
+  waitingStep,
 } from "./step-records.ts";
 
 const key = (attempt = 1) => ({ node_id: "a", item: "", attempt, started_at: 10 });
@@ -37,9 +37,11 @@ describe("countAttempts", () => {
   });
 });
 
-describe("pendingWait", () => {
+describe("findPendingWait", () => {
   test("returns the due time of a retry", () => {
-    expect(pendingWait([failed(key(), { input: null, error, log: [], retryAt: 99 }, 12)])).toEqual({
+    expect(
+      findPendingWait([failedStep(key(), { input: null, error, log: [], retryAt: 99 }, 12)]),
+    ).toEqual({
       kind: "retry",
       due: 99,
     });
@@ -47,30 +49,32 @@ describe("pendingWait", () => {
 
   test("returns the due time and the state of a wait", () => {
     const state = { seen: 1 };
-    expect(pendingWait([waiting(key(), null, { until: 50, state })])).toEqual({
+    expect(findPendingWait([waitingStep(key(), null, { until: 50, state })])).toEqual({
       kind: "wait",
       due: 50,
       resumed: { state },
-      since: 10,
+      startedAt: 10,
     });
   });
 
   test("returns undefined for a step that is running, is done, or has failed without a retry", () => {
     const output = { retry_at: 99, until: 99 };
-    expect(pendingWait([])).toBeUndefined();
-    expect(pendingWait([running(key())])).toBeUndefined();
+    expect(findPendingWait([])).toBeUndefined();
+    expect(findPendingWait([runningStep(key())])).toBeUndefined();
     expect(
-      pendingWait([failed(key(), { input: null, error, log: [], retryAt: undefined }, 12)]),
+      findPendingWait([failedStep(key(), { input: null, error, log: [], retryAt: undefined }, 12)]),
     ).toBe(undefined);
-    expect(pendingWait([done(key(), { port: "out", input: null, output }, 12)])).toBeUndefined();
+    expect(
+      findPendingWait([doneStep(key(), { port: "out", input: null, output }, 12)]),
+    ).toBeUndefined();
     // Only the last record counts.
-    const retried = failed(key(), { input: null, error, log: [], retryAt: 99 }, 12);
-    expect(pendingWait([retried, running(key(2))])).toBeUndefined();
+    const failedWithRetry = failedStep(key(), { input: null, error, log: [], retryAt: 99 }, 12);
+    expect(findPendingWait([failedWithRetry, runningStep(key(2))])).toBeUndefined();
   });
 });
 
 test("a stopped step has an error and keeps its input", () => {
-  expect(stopped(waiting(key(), { a: 1 }, { until: 50 }), 20)).toEqual({
+  expect(stoppedStep(waitingStep(key(), { a: 1 }, { until: 50 }), 20)).toEqual({
     ...key(),
     status: "failed",
     port: null,

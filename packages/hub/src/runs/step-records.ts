@@ -11,7 +11,7 @@ import {
   type WrittenStep,
 } from "../store/run-store.ts";
 
-/** The step log adds the number. */
+/** The record of a step, without its number, which the step log adds. */
 export type StepRecord = Omit<WrittenStep, "nth">;
 
 /** Identifies an attempt at a step, with its start time. */
@@ -28,7 +28,10 @@ export class RunFailed extends Error {
   }
 }
 
-/** The execution stops without a result: the run has ended, is suspended, or another worker holds it. */
+/**
+ * The execution stops without a result: the run has ended, is suspended, or another worker holds
+ * it.
+ */
 export class ExecutionAborted extends Error {}
 
 /** Abort reason: the run or the loop iteration has ended. Runs that it has called are cancelled. */
@@ -38,14 +41,14 @@ export const LEASE_RELEASED = "lease released";
 
 const blank = { port: null, input: null, output: null, error: null, log: [], finished_at: null };
 
-export const running = (key: StepKey, input: MixedJson = null): StepRecord => ({
+export const runningStep = (key: StepKey, input: MixedJson = null): StepRecord => ({
   ...key,
   ...blank,
   status: "running",
   input,
 });
 
-export const skipped = (node_id: string, iteration: string, at: number): StepRecord => ({
+export const skippedStep = (node_id: string, iteration: string, at: number): StepRecord => ({
   node_id,
   item: iteration,
   attempt: 1,
@@ -55,13 +58,13 @@ export const skipped = (node_id: string, iteration: string, at: number): StepRec
   finished_at: at,
 });
 
-export const done = (
+export const doneStep = (
   key: StepKey,
   { log = [], ...fields }: { port: string; input: MixedJson; output: MixedJson; log?: LogLine[] },
   at: number,
 ): StepRecord => ({ ...key, status: "done", ...fields, log, error: null, finished_at: at });
 
-export const waiting = (key: StepKey, input: MixedJson, wait: Wait): StepRecord => ({
+export const waitingStep = (key: StepKey, input: MixedJson, wait: Wait): StepRecord => ({
   ...key,
   ...blank,
   status: "waiting",
@@ -72,7 +75,7 @@ export const waiting = (key: StepKey, input: MixedJson, wait: Wait): StepRecord 
   },
 });
 
-export const failed = (
+export const failedStep = (
   key: StepKey,
   {
     retryAt,
@@ -89,7 +92,7 @@ export const failed = (
 });
 
 /** A step that was open when its run ended with the status `ending`. */
-export const stopped = (
+export const stoppedStep = (
   step: StepRecord,
   at: number,
   ending: RunStatus = "failed",
@@ -123,11 +126,11 @@ export type PendingWait =
       kind: "wait";
       due: number;
       resumed: Resumed;
-      since: number;
+      startedAt: number;
     };
 
-/** The wait of a step when its run was suspended or released. */
-export function pendingWait(
+/** Finds what the step was waiting for when its run was suspended or released. */
+export function findPendingWait(
   records: readonly Pick<WrittenStep, "status" | "output" | "started_at">[],
 ): PendingWait | undefined {
   const last = records.at(-1);
@@ -136,5 +139,5 @@ export function pendingWait(
   if (last.status === "failed" && typeof retry_at === "number")
     return { kind: "retry", due: retry_at };
   if (last.status !== "waiting" || typeof until !== "number") return undefined;
-  return { kind: "wait", due: until, resumed: { state }, since: last.started_at };
+  return { kind: "wait", due: until, resumed: { state }, startedAt: last.started_at };
 }

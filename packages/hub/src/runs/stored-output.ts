@@ -1,5 +1,5 @@
 /**
- * Large outputs that are stored are not kept in memory: the frame keeps only their keys. They are
+ * Large outputs are not kept in memory once they are stored: the frame keeps only their keys. They are
  * loaded for the nodes that read them. See docs/decisions/0020-outputs-by-reference.md.
  */
 import type { MixedJson } from "@signalbox/rules/large-json.ts";
@@ -9,13 +9,13 @@ export class StoredOutput {
   readonly step: StepRef;
   readonly #value: WeakRef<object> | undefined;
 
-  /** `value` is returned without a read until it is garbage-collected. */
+  /** `cachedValue` returns `value` until it is garbage-collected. */
   constructor({ node_id, item, attempt }: StepRef, value?: MixedJson) {
     this.step = { node_id, item, attempt };
     if (typeof value === "object" && value !== null) this.#value = new WeakRef(value);
   }
 
-  cached(): MixedJson | undefined {
+  cachedValue(): MixedJson | undefined {
     return this.#value?.deref() as MixedJson | undefined;
   }
 }

@@ -15,8 +15,8 @@ function open(suspendAfterMs = 1_000) {
     suspend: (due) => suspended.push(due),
   });
   const ended: string[] = [];
-  const wait = (name: string, due: number, by: AbortSignal = signal) =>
-    suspension.work(() => suspension.until(due, by)).then(() => ended.push(name));
+  const wait = (name: string, due: number, waitSignal: AbortSignal = signal) =>
+    suspension.work(() => suspension.waitUntil(due, waitSignal)).then(() => ended.push(name));
   return { suspension, suspended, ended, wait };
 }
 
@@ -66,11 +66,11 @@ test("does not suspend the run between the end of one node and the start of the 
   expect(suspended).toEqual([5_000]);
 });
 
-test("counts a task as working again after its idle part has settled", async () => {
+test("counts a task as working again after it has waited for another promise", async () => {
   const { suspension, suspended, wait } = open();
   const task = Promise.withResolvers<void>();
   void suspension.work(async () => {
-    await suspension.idle(() => task.promise);
+    await suspension.waitFor(() => task.promise);
     await new Promise((resolve) => setTimeout(resolve, 50));
   });
   await vi.advanceTimersByTimeAsync(1);
@@ -85,12 +85,12 @@ test("counts a task as working again after its idle part has settled", async () 
 
 test("ends a wait when its signal is aborted", async () => {
   const { ended, wait } = open();
-  const aborting = new AbortController();
-  void wait("aborted", 900, aborting.signal);
-  aborting.abort();
+  const controller = new AbortController();
+  void wait("aborted", 900, controller.signal);
+  controller.abort();
   await vi.advanceTimersByTimeAsync(0);
   expect(ended).toEqual(["aborted"]);
-  void wait("aborted before", 900, aborting.signal);
+  void wait("aborted before", 900, controller.signal);
   await vi.advanceTimersByTimeAsync(0);
   expect(ended).toEqual(["aborted", "aborted before"]);
 });

@@ -1,17 +1,20 @@
 /**
- * The waits of one run. While one of its nodes is working, waits use a timer. When no node is working
+ * Manages the waits of one run. While a node is working, a wait uses a timer. When no node is working
  * and every wait is longer than `suspendAfterMs`, the run is suspended: it waits in the store, and
  * uses neither memory nor a slot.
  */
 import type { Timers } from "../lib/timers.ts";
 
 export interface Suspension {
-  /** The task counts as working until it settles. */
+  /** Runs a task, which counts as working until it settles. */
   work<Result>(task: () => Promise<Result>): Promise<Result>;
-  /** Called within `work`: until the task settles, its caller does not count as working. */
-  idle<Result>(task: () => Promise<Result>): Promise<Result>;
+  /**
+   * Called within `work`. While the caller waits for the task, it does not changeWorking as
+   * working.
+   */
+  waitFor<Result>(task: () => Promise<Result>): Promise<Result>;
   /** Waits until `due` or until the signal is aborted. */
-  until(due: number, signal: AbortSignal): Promise<void>;
+  waitUntil(due: number, signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
@@ -37,7 +40,7 @@ export function createSuspension(options: SuspensionOptions): Suspension {
     if (closed || waits.size === 0) return;
     const next = Math.min(...[...waits].map(({ due }) => due));
     const delay = Math.max(0, next - timers.now());
-    // With a timer, because the next node may start right after this one.
+    // Suspends in a timer, because the next node may start right after one has ended.
     if (working === 0 && delay > suspendAfterMs) cancelTimer = timers.after(0, () => suspend(next));
     else cancelTimer = timers.after(Math.min(MAX_TIMER_MS, delay), endDue);
   };
@@ -45,31 +48,31 @@ export function createSuspension(options: SuspensionOptions): Suspension {
     for (const { due, end } of [...waits]) if (due <= timers.now()) end();
     schedule();
   };
-  const count = (change: 1 | -1) => {
+  const changeWorking = (change: 1 | -1) => {
     working += change;
     schedule();
   };
-  const idle: Suspension["idle"] = async (task) => {
-    count(-1);
+  const waitFor: Suspension["waitFor"] = async (task) => {
+    changeWorking(-1);
     try {
       return await task();
     } finally {
-      count(1);
+      changeWorking(1);
     }
   };
 
   return {
     async work(task) {
-      count(1);
+      changeWorking(1);
       try {
         return await task();
       } finally {
-        count(-1);
+        changeWorking(-1);
       }
     },
-    idle,
-    until: (due, signal) =>
-      idle(
+    waitFor,
+    waitUntil: (due, signal) =>
+      waitFor(
         () =>
           new Promise((resolve) => {
             if (signal.aborted) return resolve();

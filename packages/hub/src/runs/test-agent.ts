@@ -4,7 +4,7 @@ const unexpected = () => {
   throw new Error("unexpected call");
 };
 
-/** For tests of flows without `Agent` nodes. */
+/** The agent services for tests of flows without `Agent` nodes: each call throws. */
 export const noAgent: NodeServicesOptions["agent"] = {
   model: unexpected,
   inbox: { listTools: unexpected, callTool: unexpected },

@@ -1,4 +1,7 @@
-/** Schedules with two hubs on one PostgreSQL, each with its own ticker and a clock that the test drives. */
+/**
+ * Schedules with two hubs on one PostgreSQL, each with its own ticker and a clock that the test
+ * drives.
+ */
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { createDatabase } from "../../../../test/support/postgres.ts";

@@ -1,8 +1,7 @@
 /**
  * Fires due schedules: at the time of the next tick, and when a notice reports an earlier one. Every
- * replica has a ticker, and the store lets each tick fire once.
+ * replica has a ticker, and the store ensures that each tick fires once.
  */
-
 import type { TriggerSchedule } from "@signalbox/rules/flows/node-type.ts";
 import { planFiring, scheduleInput } from "@signalbox/rules/flows/schedule.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
@@ -27,28 +26,28 @@ export interface Ticker {
   close(): Promise<void>;
 }
 
-/** The number of schedules that fire in one transaction. */
-const BATCH = 50;
+/** The maximum number of schedules that fire in one transaction. */
+const BATCH_SIZE = 50;
 const RETRY_MS = 1_000;
 
 export function createTicker(options: TickerOptions): Ticker {
   const { store, timers, onError } = options;
-  const plan = createPlan(options);
+  const plan = createFiringPlan(options);
   const loop = createClaimLoop<undefined>({
     timers,
-    freeCapacity: () => BATCH,
+    freeCapacity: () => BATCH_SIZE,
     async claim(limit) {
       const now = timers.now();
-      const fired = await store.fireSchedules(now, limit, plan(now));
-      return new Array<undefined>(fired).fill(undefined);
+      const count = await store.fireSchedules(now, limit, plan(now));
+      return new Array<undefined>(count).fill(undefined);
     },
     async nextDue() {
       const due = await store.nextScheduleDue();
       const now = timers.now();
-      // Another replica is firing a schedule that is due and was not claimed here.
+      // A schedule that is due but was not claimed here is being fired by another replica.
       return due !== null && due <= now ? now + RETRY_MS : due;
     },
-    begin: async () => {},
+    begin: async () => {}, // `fireSchedules` has already queued the runs
     onError,
   });
   const unsubscribe = store.subscribe((notice) => {
@@ -65,7 +64,7 @@ export function createTicker(options: TickerOptions): Ticker {
   };
 }
 
-const createPlan =
+const createFiringPlan =
   ({ newId, onError }: TickerOptions) =>
   (now: number): PlanFiring =>
   ({ trigger, next_at }) => {
@@ -74,9 +73,9 @@ const createPlan =
       const firing = planFiring(schedule, next_at, now);
       if (!firing) return { run: undefined, next_at };
       const { run, nextAt } = firing;
-      return { run: run && runFor(trigger, run, now, newId()), next_at: nextAt };
+      return { run: run && createRun(trigger, run, now, newId()), next_at: nextAt };
     } catch (error) {
-      // It would fail again, and must not prevent the other schedules from firing.
+      // The schedule would fail again, and must not prevent the other schedules from firing.
       const { flow_id, node_id } = trigger;
       const message = `The schedule ${node_id} of the flow ${flow_id} is stopped, because its next time is unknown. Publish the flow again.`;
       onError(new Error(message, { cause: error }));
@@ -84,7 +83,7 @@ const createPlan =
     }
   };
 
-function runFor(
+function createRun(
   trigger: StoredTrigger,
   firing: { tick: number; missed: number },
   now: number,

@@ -5,8 +5,8 @@ export interface TimeLimit {
   /** Aborted when the attempt must end. */
   signal: AbortSignal;
   /**
-   * Rejects when the attempt must end, even if the node ignores `signal`; it rejects before `signal`
-   * aborts.
+   * Rejects when the attempt must end, even if the node ignores `signal`. It rejects before `signal`
+   * is aborted, so that the attempt fails with the reason, not with an error of the aborted work.
    */
   reached: Promise<never>;
   /** Stops the clock while the attempt is queued. The returned function restarts it from zero. */
@@ -17,25 +17,27 @@ export interface TimeLimit {
 class TimedOut extends Error {
   readonly code = "timeout";
   constructor(timeoutMs: number) {
-    super(`took longer than ${timeoutMs} ms`);
+    super(
+      `The step exceeds the time limit of ${timeoutMs} ms. Raise timeoutMs in the settings of its node.`,
+    );
   }
 }
 
 export function createTimeLimit(
   timers: Pick<Timers, "after">,
   timeoutMs: number | undefined,
-  run: AbortSignal,
+  runSignal: AbortSignal,
 ): TimeLimit {
   const controller = new AbortController();
   const reached = Promise.withResolvers<never>();
-  reached.promise.catch(() => {});
+  reached.promise.catch(() => {}); // no unhandled rejection after the attempt has ended
   const end = (reason: Error) => {
     reached.reject(reason);
     controller.abort(reason);
   };
   const onAbort = () => end(new Error("The run has ended."));
-  run.addEventListener("abort", onAbort, { once: true });
-  if (run.aborted) onAbort();
+  runSignal.addEventListener("abort", onAbort, { once: true });
+  if (runSignal.aborted) onAbort();
 
   let closed = false;
   let cancelTimer = () => {};
@@ -56,7 +58,7 @@ export function createTimeLimit(
     close() {
       closed = true;
       cancelTimer();
-      run.removeEventListener("abort", onAbort);
+      runSignal.removeEventListener("abort", onAbort);
     },
   };
 }

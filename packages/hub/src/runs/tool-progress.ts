@@ -1,4 +1,7 @@
-/** The progress that a called tool reports: as lines in the log of the step, and to the caller of the run. */
+/**
+ * Passes the progress that a called tool reports to the log of the step and to the caller of the
+ * run.
+ */
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 
 export interface ToolProgress {
@@ -12,9 +15,9 @@ export interface NodeProgress extends ToolProgress {
   node_id: string;
 }
 
-/** A tool may report progress many times a second. */
+/** The log is limited, because a tool may report progress many times a second. */
 const MAX_LINES = 100;
-const MAX_TEXT = 500;
+const MAX_MESSAGE_CHARACTERS = 500;
 
 export function createToolProgress(
   maskText: (text: string) => string,
@@ -23,15 +26,16 @@ export function createToolProgress(
 ): (progress: ToolProgress) => void {
   let lines = 0;
   return ({ progress, total, message }) => {
-    const text = message === undefined ? undefined : maskText(message).slice(0, MAX_TEXT);
-    const known = { progress, ...(total !== undefined && { total }) };
-    report(text === undefined ? known : { ...known, message: text });
+    const text =
+      message === undefined ? undefined : maskText(message).slice(0, MAX_MESSAGE_CHARACTERS);
+    const counts = { progress, ...(total !== undefined && { total }) };
+    report(text === undefined ? counts : { ...counts, message: text });
     lines += 1;
     if (lines > MAX_LINES) return;
     const line =
       lines === MAX_LINES
         ? "Further progress is not logged."
-        : describeProgress({ ...known, ...(text !== undefined && { message: text }) });
+        : describeProgress({ ...counts, ...(text !== undefined && { message: text }) });
     log({ level: "info", text: line });
   };
 }

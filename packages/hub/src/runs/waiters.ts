@@ -1,4 +1,4 @@
-/** Promises that resolve when a run has ended, whether it executes in this process or another. */
+/** Provides promises that resolve when a run has ended, in this process or in another. */
 import type { Timers } from "../lib/timers.ts";
 import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -11,7 +11,7 @@ export interface WaitersOptions {
 }
 
 export interface Waiters {
-  /** Rejects if the run was deleted. */
+  /** Resolves with the run when it has ended. Rejects if the run was deleted. */
   untilEnded(tenant: string, run: string, options: WaitOptions): Promise<Run>;
   /** Reads the run again, and resolves its waiters if it has ended. */
   check(run: string): void;
@@ -23,11 +23,13 @@ export interface Waiters {
 }
 
 interface WaitOptions {
-  /** This process has just claimed the run, so its status need not be read first. */
+  /**
+   * True if this process has just claimed the run. It has not ended then, so it is not read first.
+   */
   justClaimed: boolean;
   /** Resolves when the run is stored. Before that, it cannot be cancelled. */
   stored: Promise<void>;
-  /** Its abortion cancels the run. */
+  /** Cancels the run when it is aborted. */
   signal?: AbortSignal | undefined;
 }
 
@@ -47,22 +49,23 @@ export function createWaiters({ store, timers, onError }: WaitersOptions): Waite
     untilEnded(tenant, id, { justClaimed, stored, signal }) {
       const { promise, resolve, reject } = Promise.withResolvers<Run>();
       promise.catch(() => {}); // no unhandled rejection if the caller does not await it
-      const isOpen = () => !closed && waiters.has(waiter);
+      const isWaiting = () => !closed && waiters.has(waiter);
       const cancel = () => {
-        const request = () => store.cancelRun(tenant, id, timers.now());
-        if (!closed) void stored.then(() => awaitStorage(timers, isOpen, request)).catch(onError);
+        const cancelRun = () => store.cancelRun(tenant, id, timers.now());
+        if (closed) return;
+        void stored.then(() => awaitStorage(timers, isWaiting, cancelRun)).catch(onError);
       };
       const waiters = waiting.get(id) ?? new Set();
       waiting.set(id, waiters);
-      const leave = () => {
+      const removeWaiter = () => {
         signal?.removeEventListener("abort", cancel);
         if (waiters.delete(waiter) && waiters.size === 0) waiting.delete(id);
       };
-      const read = async () => {
+      const checkRun = async () => {
         try {
-          const run = await awaitStorage(timers, isOpen, () => store.getRun(tenant, id));
+          const run = await awaitStorage(timers, isWaiting, () => store.getRun(tenant, id));
           if (run && !TERMINAL_STATUSES.includes(run.status)) return;
-          leave();
+          removeWaiter();
           if (run) resolve(run);
           else reject(new Error("The run no longer exists."));
         } catch (error) {
@@ -70,9 +73,9 @@ export function createWaiters({ store, timers, onError }: WaitersOptions): Waite
         }
       };
       const waiter: Waiter = {
-        check: () => void read(),
+        check: () => void checkRun(),
         reject(error) {
-          leave();
+          removeWaiter();
           reject(error);
         },
       };

@@ -1,9 +1,8 @@
 /**
  * Walks the graph of one frame. Ready nodes run in parallel. The end of a node and the start of its
- * successors are recorded in one write. A successor with effects starts after that write; a pure one
- * starts during it, because running it again after a crash has no effect.
+ * successors are recorded in one write. A successor with effects starts after that write. A pure node
+ * starts during the write, because repeating it after a crash does no harm.
  */
-
 import { jsonBytes } from "@signalbox/rules/json-bytes.ts";
 import type { MixedJson } from "@signalbox/rules/large-json.ts";
 import type { Execution, FrameContext } from "./execution.ts";
@@ -14,27 +13,32 @@ import { runNode } from "./run-node.ts";
 import {
   countAttempts,
   ExecutionAborted,
-  pendingWait,
+  findPendingWait,
   RunFailed,
-  running,
+  runningStep,
   type StepRecord,
-  skipped,
+  skippedStep,
 } from "./step-records.ts";
 import { NONE_LOADED, StoredOutput } from "./stored-output.ts";
 
-/** Records `before` with the first step. Returns the result and the steps that are not recorded yet. */
+/**
+ * Returns the output of the frame, and its last steps, which the caller must record. The first write
+ * also records `unrecorded`, the steps that precede the frame.
+ */
 export async function walkFrame(
   execution: Execution,
   context: FrameContext,
-  before: readonly StepRecord[],
+  unrecorded: readonly StepRecord[],
 ): Promise<{ steps: StepRecord[]; output: MixedJson }> {
   const { stepLog, suspension, layout, timers } = execution;
   const { frame, signal } = context;
-  const ended: StepRecord[] = [...before];
+  /** Steps that the next write records. */
+  const toRecord: StepRecord[] = [...unrecorded];
   /** Steps with large outputs that may not be stored yet. */
   const large: StepRecord[] = [];
   let active = 0;
   let failure: { error: unknown } | undefined;
+  /** Resolves when a node succeeds or fails. */
   let settled = Promise.withResolvers<void>();
   const start = (id: string) =>
     suspension
@@ -44,7 +48,7 @@ export async function walkFrame(
       .then(
         (steps) => {
           active -= 1;
-          ended.push(...steps);
+          toRecord.push(...steps);
         },
         (error: unknown) => {
           failure ??= { error };
@@ -54,14 +58,14 @@ export async function walkFrame(
 
   for (;;) {
     settled = Promise.withResolvers();
-    if (failure) throw withSteps(failure.error, ended);
+    if (failure) throw addSteps(failure.error, toRecord);
     if (signal.aborted) throw new ExecutionAborted();
     const next = advance(layout, frame);
     active += next.ready.length;
     const steps = [
-      ...ended.splice(0),
-      ...next.skipped.map((id) => skipped(id, frame.iteration, timers.now())),
-      ...next.ready.flatMap((id) => startRecord(execution, frame, id)),
+      ...toRecord.splice(0),
+      ...next.skipped.map((id) => skippedStep(id, frame.iteration, timers.now())),
+      ...next.ready.flatMap((id) => startRecords(execution, frame, id)),
     ];
     if (active === 0) {
       const isResult = (id: string) => execution.definition(id)?.kind === "result";
@@ -75,16 +79,16 @@ export async function walkFrame(
     }
     const isPure = (id: string) => execution.definition(id)?.isPure ?? false;
     const canWait = next.ready.every(isPure);
-    const written = steps.length > 0 ? stepLog.write(steps, { canWait }) : undefined;
+    const writing = steps.length > 0 ? stepLog.write(steps, { canWait }) : undefined;
     for (const id of next.ready) if (isPure(id)) void start(id);
     for (const step of steps) if (isLarge(step)) large.push(step);
-    if ((await written) && large.length > 0) evict(frame, large.splice(0));
+    if ((await writing) && large.length > 0) evict(frame, large.splice(0));
     for (const id of next.ready) if (!isPure(id)) void start(id);
-    await suspension.idle(() => settled.promise);
+    await suspension.waitFor(() => settled.promise);
   }
 }
 
-/** Larger outputs are not kept in memory after they are stored. */
+/** Outputs above this size are removed from memory after they are stored. */
 const MAX_KEPT_BYTES = 64 * 1024;
 
 const isLarge = ({ status, output }: StepRecord): boolean =>
@@ -99,17 +103,17 @@ function evict(frame: Frame, steps: readonly StepRecord[]): void {
 }
 
 /** Adds the steps that have ended meanwhile, so that they are recorded with the failed step. */
-const withSteps = (error: unknown, steps: readonly StepRecord[]): unknown =>
+const addSteps = (error: unknown, steps: readonly StepRecord[]): unknown =>
   error instanceof RunFailed ? new RunFailed(error.error, [...steps, ...error.steps]) : error;
 
-/** Empty for a step that waited when the run was suspended, because it already has a record. */
-function startRecord(
+/** The record of a step that starts. A step that waited when the run was suspended needs no new one. */
+function startRecords(
   { stepLog, timers }: Execution,
   { iteration }: Frame,
   id: string,
 ): StepRecord[] {
-  const records = stepLog.recorded(iteration, id);
-  if (pendingWait(records)) return [];
+  const records = stepLog.recordsAtClaim(iteration, id);
+  if (findPendingWait(records)) return [];
   const attempt = countAttempts(records).next;
-  return [running({ node_id: id, item: iteration, attempt, started_at: timers.now() })];
+  return [runningStep({ node_id: id, item: iteration, attempt, started_at: timers.now() })];
 }

@@ -274,14 +274,20 @@ export function executionContract(it: It): void {
       edges("start > a"),
     );
     const { ended } = await f.openRunner().start(slow());
-    const error = { code: "timeout", message: "took longer than 20 ms", node_id: "a" };
+    const message =
+      "The step exceeds the time limit of 20 ms. Raise timeoutMs in the settings of its node.";
+    const error = { code: "timeout", message, node_id: "a" };
     expect(await ended).toMatchObject({ status: "failed", error });
     const limited = { ...start, parameters: { ...start.parameters, settings: { timeoutMs: 500 } } };
     const all = await f.publish([limited, gate("b")], edges("start > b"));
     const second = await f.openRunner().start(all());
     expect(await second.ended).toMatchObject({
       status: "failed",
-      error: { code: "run_timeout", message: "The run took longer than 500 ms." },
+      error: {
+        code: "run_timeout",
+        message:
+          "The run exceeds the time limit of 500 ms. Raise timeoutMs in the settings of its trigger.",
+      },
     });
     expect(f.calls).toContain("b aborted");
     expect(await f.steps(second.id)).toEqual(["start done", "b failed"]);

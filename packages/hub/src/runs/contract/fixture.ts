@@ -39,7 +39,10 @@ export const probe = (slug: string, parameters: JsonObject = {}) => node(slug, "
 export const gate = (slug: string, parameters: JsonObject = {}) => node(slug, "Gate", parameters);
 export const start = node("start", "UserIntent", { toolName: "t", toolDescription: "d" });
 
-/** `a > b` is an edge from the default port, `a.error > b` from another one; `a > b > c` is two edges. */
+/**
+ * `a > b` is an edge from the default port, `a.error > b` from another one; `a > b > c` is two
+ * edges.
+ */
 export const edges = (...lines: string[]): FlowEdge[] =>
   lines.flatMap((line) => {
     const nodes = line.split(" > ").map((node) => node.split("."));
@@ -143,7 +146,9 @@ export function createFixture(store: Store) {
       return { output: config.value ?? null };
     },
   });
-  /** Records its parts in order; returns their outputs. A part records its calls as "part attempt". */
+  /**
+   * Records its parts in order; returns their outputs. A part records its calls as "part attempt".
+   */
   const partsNode = defineNode({
     type: "Parts",
     title: "Parts",
@@ -212,7 +217,7 @@ export function createFixture(store: Store) {
       store,
       registry,
       worker: newId(),
-      secrets: async () => ({}),
+      loadSecrets: async () => ({}),
       loadInput: (run) => loadInput({ store, evaluate }, run),
       services: createNodeServices({
         store,
@@ -327,7 +332,10 @@ export function createFixture(store: Store) {
     },
     run: async (id: string): Promise<Run> => (await store.getRun(TENANT, id)) as Run,
     status: async (id: string) => (await store.getRun(TENANT, id))?.status,
-    /** Steps as `node@item#attempt status`, in order. `@item` is omitted outside of loops, and so is `#1`. */
+    /**
+     * Steps as `node@item#attempt status`, in order. `@item` is omitted outside of loops, and so is
+     * `#1`.
+     */
     async steps(id: string): Promise<string[]> {
       return (await allSteps(store, TENANT, id)).map(
         ({ node_id, item, attempt, status }) =>

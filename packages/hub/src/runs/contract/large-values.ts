@@ -132,7 +132,7 @@ export function largeValuesContract(it: It): void {
       ],
       edges("start > a > end"),
     );
-    const runner = f.openRunner({ secrets: async () => ({ KEY: 's3cret"12' }) });
+    const runner = f.openRunner({ loadSecrets: async () => ({ KEY: 's3cret"12' }) });
     const { ended } = await runner.start(make());
     expect((await ended).output).toEqual({ a: 1, key: MASK });
   });

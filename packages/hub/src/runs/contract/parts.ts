@@ -224,7 +224,7 @@ export function partsContract(it: It): void {
 
   it("contain no secrets: not in their input, output and error", async (f) => {
     const secret = "s3cret-value";
-    const runner = f.openRunner({ secrets: async () => ({ KEY: secret }) });
+    const runner = f.openRunner({ loadSecrets: async () => ({ KEY: secret }) });
     const make = await f.publish(
       [
         start,

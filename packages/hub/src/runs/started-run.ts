@@ -2,16 +2,16 @@
 import type { Run, WrittenStep } from "../store/run-store.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 
-export interface Started {
+export interface StartedRun {
   id: string;
-  /** Resolves when the run is stored, so that others can read it and cancel it. */
+  /** Resolves when the run is stored. From then on, clients can read and cancel it. */
   stored: Promise<void>;
   /** Resolves with the run when it has ended, in any process. */
   ended: Promise<Run>;
 }
 
 export interface StartOptions {
-  /** Its abortion cancels the run. */
+  /** Cancels the run when it is aborted. */
   signal?: AbortSignal | undefined;
   /** The caller waits for the result, so the run may be stored late; see deferred-start.ts. */
   deferred?: boolean | undefined;

@@ -2,8 +2,8 @@ import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { SecretStore } from "../store/secret-store.ts";
 
-/** Reads and decrypts secrets by name, when a step needs them. */
-export const openSecrets =
+/** Returns a function that reads and decrypts secrets by name. */
+export const createSecretLoader =
   (store: Pick<SecretStore, "getSecrets">, { unseal }: Pick<Seal, "unseal">) =>
   async (tenant: string, names: readonly string[]): Promise<Record<string, string>> => {
     const sealed = await store.getSecrets(tenant, names);
@@ -12,6 +12,9 @@ export const openSecrets =
       throw new Permanent(`There is no secret ${missing.join(", ")}. Add it under /api/secrets.`, {
         code: "no_secret",
       });
-    const opened = Object.entries(sealed).map(async ([name, text]) => [name, await unseal(text)]);
-    return Object.fromEntries(await Promise.all(opened));
+    const decrypted = Object.entries(sealed).map(async ([name, text]) => [
+      name,
+      await unseal(text),
+    ]);
+    return Object.fromEntries(await Promise.all(decrypted));
   };

@@ -3,28 +3,30 @@ import { type NodeSettings, nodeSettings } from "@signalbox/rules/flows/node-typ
 import { referencesIn } from "@signalbox/rules/flows/references.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 
-interface NodeParts {
+interface SplitParameters {
   config: JsonObject;
   settings: NodeSettings;
-  /** Names of the secrets that its templates reference. */
-  secrets: readonly string[];
+  /** The names of the secrets that the templates in `config` reference. */
+  secretNames: readonly string[];
 }
 
-const cache = new WeakMap<FlowNode, NodeParts>();
+const cache = new WeakMap<FlowNode, SplitParameters>();
 
-/** Splits the parameters of a node. Cached, because every step calls it several times. */
-export function nodeParts(node: FlowNode): NodeParts {
+/**
+ * Splits the parameters of a node. The result is cached, because every step needs it several times.
+ */
+export function splitParameters(node: FlowNode): SplitParameters {
   const cached = cache.get(node);
   if (cached) return cached;
   const { settings = {}, ...config } = node.parameters;
-  const secrets = referencesIn(config).flatMap(({ root, path }) =>
+  const names = referencesIn(config).flatMap(({ root, path }) =>
     root === "secrets" ? [String(path[0])] : [],
   );
-  const parts = {
+  const split = {
     config,
     settings: nodeSettings.safeParse(settings).data ?? {},
-    secrets: [...new Set(secrets)],
+    secretNames: [...new Set(names)],
   };
-  cache.set(node, parts);
-  return parts;
+  cache.set(node, split);
+  return split;
 }

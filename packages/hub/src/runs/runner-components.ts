@@ -1,4 +1,6 @@
-/** Connects the parts of the runner to each other and to the notices of the store. */
+/**
+ * Creates the components of the runner, and connects them to each other and to the store's notices.
+ */
 import { createHeartbeat } from "../lib/heartbeat.ts";
 import type { Store } from "../store/store.ts";
 import { createClaimer } from "./claimer.ts";
@@ -12,8 +14,8 @@ import { createSlots } from "./slots.ts";
 import type { NodeProgress } from "./tool-progress.ts";
 import { createWaiters } from "./waiters.ts";
 
-export interface RunnerPartsOptions
-  extends Pick<ExecuteOptions, "registry" | "secrets" | "loadInput" | "services" | "timers">,
+export interface RunnerComponentsOptions
+  extends Pick<ExecuteOptions, "registry" | "loadSecrets" | "loadInput" | "services" | "timers">,
     Partial<
       Pick<ExecuteOptions, "stepTimeoutMs" | "runTimeoutMs" | "suspendAfterMs" | "maxRunBytes">
     > {
@@ -27,14 +29,15 @@ export interface RunnerPartsOptions
   onError: (error: unknown) => void;
 }
 
-export function createRunnerParts(options: RunnerPartsOptions) {
+export function createRunnerComponents(options: RunnerComponentsOptions) {
   const { store, timers, worker, leaseMs, concurrency, onError } = options;
-  const claims = { store, worker, leaseMs, timers, onError };
-  const leases = createLeases(claims);
+  const leaseOptions = { store, worker, leaseMs, timers, onError };
+  const leases = createLeases(leaseOptions);
   const slots = createSlots({ concurrency, isExecuting: (id) => executions.has(id) });
   const waiters = createWaiters({ store, timers, onError });
   const save = createProgressCommit({ store, timers });
-  const listeners = new Map<string, (progress: NodeProgress) => void>();
+  /** By run id: the listener that gets the progress of the tools that the run calls. */
+  const progressListeners = new Map<string, (progress: NodeProgress) => void>();
   const executions = createExecutions({
     shared: {
       stepTimeoutMs: 60_000,
@@ -47,28 +50,29 @@ export function createRunnerParts(options: RunnerPartsOptions) {
     },
     metrics: options.metrics,
     acquireSlot: slots.acquireSlot,
-    onProgress: (run, progress) => listeners.get(run)?.(progress),
+    onProgress: (run, progress) => progressListeners.get(run)?.(progress),
     leases,
     onStarted: () => heartbeat.start(),
     onFinished({ run: { id, parent_run } }, result) {
-      if (!executions.has(id)) slots.abandon(id);
+      // After its lease expired, the run may have been claimed again, and may execute here again.
+      if (!executions.has(id)) slots.removeWaiting(id);
       waiters.check(id);
-      const callerWaits = slots.hasCalls(parent_run ?? "");
+      const isCallerWaiting = slots.hasCalls(parent_run ?? "");
       // After an error, the claimer schedules a claim for the time when the lease expires. A
       // suspended run does not execute here, so its caller's slot is free: see slots.ts.
-      if (result === "error" || (result === "suspended" && callerWaits)) claimer.claimDue();
+      if (result === "error" || (result === "suspended" && isCallerWaiting)) claimer.claimDue();
     },
     onError,
   });
   const heartbeat = createHeartbeat({
-    ...claims,
+    ...leaseOptions,
     heldIds: executions.ids,
     async renew(runs) {
       for (const run of await leases.renew(runs)) executions.cancel(run);
     },
   });
   const claimer = createClaimer({
-    ...claims,
+    ...leaseOptions,
     slots,
     renewExpired: heartbeat.renewExpired,
     execute: executions.execute,
@@ -92,8 +96,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
     waiters,
     executions,
     claimer,
-    /** By run: who gets the progress of the tools that it calls, while it executes here. */
-    listeners,
+    progressListeners,
     async close(reason: string): Promise<void> {
       heartbeat.stop();
       unsubscribe();
