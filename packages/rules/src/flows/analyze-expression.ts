@@ -1,8 +1,8 @@
 /**
  * Static analysis of a JSONata expression: its syntax error, the nodes whose outputs it reads, and
- * whether it reads secrets. It follows paths, blocks, variables, `$lookup` and functions that the
- * expression defines. It does not follow a value through other functions, such as
- * `$merge([nodes, …])`. Parsing can take unbounded time, so this runs in the sandbox, which has a deadline.
+ * whether it reads secrets. The analysis follows paths, blocks, variables, `$lookup` and functions that
+ * the expression defines. It does not follow a value through other functions, such as
+ * `$merge([nodes, …])`. Parsing can take unbounded time, so it runs in the sandbox, which has a deadline.
  */
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { compileExpression, describeError } from "../match/expression.ts";
@@ -20,7 +20,7 @@ export interface ExpressionAnalysis {
   readsSecrets: boolean;
 }
 
-/** Undefined if the expression was not analyzed. */
+/** Returns undefined if the expression was not analyzed. */
 export type FindAnalysis = (expression: string) => ExpressionAnalysis | undefined;
 
 /** The static type of a value. `root` is the document on which the expression is evaluated. */
@@ -29,11 +29,11 @@ interface Text {
   text: string;
   end: number;
 }
-type Callable = (given: readonly Value[], context: Value) => Value;
+type Callable = (args: readonly Value[], context: Value) => Value;
 
 interface VariableScope {
   /** The variables of this scope, by name. */
-  own: Map<string, Value>;
+  variables: Map<string, Value>;
   outer?: VariableScope;
 }
 
@@ -60,58 +60,67 @@ export function analyzeExpression(text: string): ExpressionAnalysis {
 }
 
 function findReferences(ast: Json): ExpressionAnalysis {
-  const found = new Map<number, NodeReference>();
+  const references = new Map<number, NodeReference>();
   let readsSecrets = false;
   let calls = 0;
 
-  const member = (value: Value, name: string, end: number): Value => {
-    if (value === "nodes") found.set(end, { slug: name, end });
+  const readMember = (value: Value, name: string, end: number): Value => {
+    if (value === "nodes") references.set(end, { slug: name, end });
     if (value !== "root") return "other";
     readsSecrets ||= name === "secrets";
     return name === "nodes" ? "nodes" : "other";
   };
 
   /** `$lookup("slug")` without a second argument reads from the context. */
-  const lookup: Callable = (given, context) => {
-    const [key, table = context] = given.toReversed();
-    return typeof key === "object" ? member(table, key.text, key.end) : "other";
+  const lookup: Callable = (args, context) => {
+    const [key, object = context] = args.toReversed();
+    return typeof key === "object" ? readMember(object, key.text, key.end) : "other";
   };
 
-  /** Visits the body once with unknown arguments, and again for each call with known ones. */
-  const callable = (enter: (given: readonly Value[]) => Value): Callable => {
-    const withUnknown = enter([]);
-    return (given) =>
-      given.every((one) => one === "other") || ++calls > MAX_CALLS ? withUnknown : enter(given);
+  /** Visits the body once with unknown arguments, and again for each call with known arguments. */
+  const defineFunction = (visitBody: (args: readonly Value[]) => Value): Callable => {
+    const defaultResult = visitBody([]);
+    return (args) =>
+      args.every((arg) => arg === "other") || ++calls > MAX_CALLS ? defaultResult : visitBody(args);
   };
 
-  const call = (part: JsonObject, before: Value[], context: Value, scope: VariableScope): Value => {
+  /** `firstArgs` precede the written arguments: `x ~> $f(y)` calls `$f(x, y)`. */
+  const visitCall = (
+    part: JsonObject,
+    firstArgs: Value[],
+    context: Value,
+    scope: VariableScope,
+  ): Value => {
     const isCall = part.type === "function";
     const callee = visit(isCall ? part.procedure : part, context, scope);
-    const given = isCall ? listOf(part.arguments).map((one) => visit(one, context, scope)) : [];
-    return typeof callee === "function" ? callee([...before, ...given], context) : "other";
+    const args = isCall ? listOf(part.arguments).map((arg) => visit(arg, context, scope)) : [];
+    return typeof callee === "function" ? callee([...firstArgs, ...args], context) : "other";
   };
 
   const visitByType = (part: JsonObject, context: Value, scope: VariableScope): Value => {
     const { type, value } = part;
-    if (type === "name") return member(context, String(value), Number(part.position));
+    if (type === "name") return readMember(context, String(value), Number(part.position));
     if (type === "string") return { text: String(value), end: Number(part.position) };
     if (type === "variable") {
       if (value === "") return context;
-      return value === "$" ? "root" : find(scope, String(value));
+      return value === "$" ? "root" : findVariable(scope, String(value));
     }
     if (type === "path")
-      return listOf(part.steps).reduce<Value>((at, step) => visit(step, at, scope), context);
+      return listOf(part.steps).reduce<Value>(
+        (parent, step) => visit(step, parent, scope),
+        context,
+      );
     if (type === "block") {
-      const inside = { own: new Map(), outer: scope };
+      const inner = { variables: new Map(), outer: scope };
       return (
         listOf(part.expressions)
-          .map((one) => visit(one, context, inside))
+          .map((expression) => visit(expression, context, inner))
           .at(-1) ?? "other"
       );
     }
     if (type === "bind" && isObject(part.lhs)) {
       const bound = visit(part.rhs, context, scope);
-      scope.own.set(String(part.lhs.value), bound);
+      scope.variables.set(String(part.lhs.value), bound);
       return bound;
     }
     if (type === "condition") {
@@ -120,24 +129,24 @@ function findReferences(ast: Json): ExpressionAnalysis {
       return unify(branches.map((branch) => visit(branch, context, scope)));
     }
     if (type === "unary" && value === "[")
-      return unify(listOf(part.expressions).map((one) => visit(one, context, scope)));
-    if (type === "function") return call(part, [], context, scope);
+      return unify(listOf(part.expressions).map((item) => visit(item, context, scope)));
+    if (type === "function") return visitCall(part, [], context, scope);
     if (type === "apply" && isObject(part.rhs))
-      return call(part.rhs, [visit(part.lhs, context, scope)], context, scope);
+      return visitCall(part.rhs, [visit(part.lhs, context, scope)], context, scope);
     // The parser wraps a tail call in a thunk.
     if (type === "lambda" && part.thunk === true) return visit(part.body, context, scope);
     if (type === "lambda")
-      return callable((given) => {
-        const own = listOf(part.arguments).map((one, at): [string, Value] => [
-          isObject(one) ? String(one.value) : "",
-          given[at] ?? "other",
+      return defineFunction((args) => {
+        const variables = listOf(part.arguments).map((parameter, index): [string, Value] => [
+          isObject(parameter) ? String(parameter.value) : "",
+          args[index] ?? "other",
         ]);
-        return visit(part.body, context, { own: new Map(own), outer: scope });
+        return visit(part.body, context, { variables: new Map(variables), outer: scope });
       });
     if (type === "transform")
-      return callable(([subject = "other"]) => {
-        const at = visit(part.pattern, subject, scope);
-        visit([part.update ?? null, part.delete ?? null], at, scope);
+      return defineFunction(([subject = "other"]) => {
+        const selected = visit(part.pattern, subject, scope);
+        visit([part.update ?? null, part.delete ?? null], selected, scope);
         return subject;
       });
     for (const [name, inner] of Object.entries(part))
@@ -146,30 +155,31 @@ function findReferences(ast: Json): ExpressionAnalysis {
   };
 
   const visit = (part: Json | undefined, context: Value, scope: VariableScope): Value => {
-    if (Array.isArray(part)) for (const one of part) visit(one, context, scope);
+    if (Array.isArray(part)) for (const item of part) visit(item, context, scope);
     if (!isObject(part)) return "other";
+    // `step@$name` binds the value of the step to a variable, and keeps the context.
     const { focus } = part;
     const value = visitByType(part, context, scope);
-    if (typeof focus === "string") scope.own.set(focus, value);
+    if (typeof focus === "string") scope.variables.set(focus, value);
     for (const name of POSTFIX_PARTS) visit(part[name], value, scope);
     if (part.group !== undefined) return "other";
     return typeof focus === "string" ? context : value;
   };
 
-  visit(ast, "root", { own: new Map([["lookup", lookup]]) });
-  return { nodes: [...found.values()], readsSecrets };
+  visit(ast, "root", { variables: new Map([["lookup", lookup]]) });
+  return { nodes: [...references.values()], readsSecrets };
 }
 
 const listOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
 
-/** The type that all values have in common. */
-const unify = ([first = "other", ...rest]: readonly Value[]): Value =>
-  rest.every((one) => one === first) ? first : "other";
+/** Returns the type that all values have in common. */
+const unify = ([first = "other", ...others]: readonly Value[]): Value =>
+  others.every((other) => other === first) ? first : "other";
 
-function find(scope: VariableScope | undefined, name: string): Value {
-  for (let at = scope; at; at = at.outer) {
-    const known = at.own.get(name);
-    if (known !== undefined) return known;
+function findVariable(innermost: VariableScope | undefined, name: string): Value {
+  for (let scope = innermost; scope; scope = scope.outer) {
+    const value = scope.variables.get(name);
+    if (value !== undefined) return value;
   }
   return "other";
 }

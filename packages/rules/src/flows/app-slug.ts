@@ -8,11 +8,11 @@ export const APP_SLUG_RULE =
   "A slug has 1 to 63 characters from a–z, 0–9 and -, and does not start or end with -.";
 
 /**
- * Derives the nth slug to try from an app's name: "My App" → `my-app`, then `my-app-2`, `my-app-3`, …
- * A name without Latin letters becomes `app`.
+ * Derives a slug from an app's name: "My App" → `my-app`. If it is taken, the caller tries the numbers
+ * 2, 3, …: `my-app-2`, `my-app-3`. A name without Latin letters becomes `app`.
  */
-export function appSlugFor(name: string, nth = 1): string {
-  const suffix = nth === 1 ? "" : `-${nth}`;
+export function appSlugFor(name: string, number = 1): string {
+  const suffix = number === 1 ? "" : `-${number}`;
   const words = snakeCase(name, "app").replaceAll("_", "-");
   return words.slice(0, MAX_LENGTH - suffix.length).replace(/-+$/, "") + suffix;
 }

@@ -9,61 +9,62 @@ const REGEX = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\]?)+\/?/y;
 const TEMPLATE = /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{)?/y;
 const WORD = /[\w$\u0080-\uffff]+/y;
 
+/** The tokens after which a slash starts a regular expression. */
 const BEFORE_REGEX =
   /^(?:[^\w$\u0080-\uffff)\]}]?|return|typeof|instanceof|in|of|new|delete|void|throw|case|do|else)$/;
 
 /**
- * Also empties the strings for which `isCode` is true. Other strings remain, since they can be names,
- * as in `nodes["slug"]`.
+ * Also empties the strings for which `shouldEmpty` returns true. Other strings remain, since they can be
+ * names, as in `nodes["slug"]`.
  */
-export function bareJavaScript(code: string, isCode: (text: string) => boolean): string {
+export function bareJavaScript(code: string, shouldEmpty: (string: string) => boolean): string {
   let bare = "";
-  /** The previous token; `x` after a literal, `(` at the start of an expression in a template string. */
-  let before = "";
+  /** The previous token. After a literal it is `x`; at the start of a `${` expression it is `(`. */
+  let previous = "";
   let at = 0;
-  /** For each open template string: the number of open braces in its expression. */
-  const open: number[] = [];
+  /** For each template string whose expression is open: the number of open braces in the expression. */
+  const openBraces: number[] = [];
   const take = (pattern: RegExp): string => {
     pattern.lastIndex = at;
-    const [taken = ""] = pattern.exec(code) ?? [];
-    at += taken.length;
-    return taken;
+    const [match = ""] = pattern.exec(code) ?? [];
+    at += match.length;
+    return match;
   };
-  const put = (text: string, asBefore = text) => {
+  const append = (text: string, token = text) => {
     bare += text;
-    if (asBefore.trim()) before = asBefore;
+    if (token.trim()) previous = token;
   };
   const skipTemplateText = () => {
     if (take(TEMPLATE).endsWith("${")) {
-      open.push(0);
-      put("`", "(");
-    } else put("`", "x");
+      openBraces.push(0);
+      append("`", "(");
+    } else append("`", "x");
   };
 
   while (at < code.length) {
     if (take(COMMENT)) {
-      put(" ");
+      append(" ");
       continue;
     }
     const string = take(STRING);
     if (string) {
-      put(isCode(string) ? '""' : string, "x");
+      append(shouldEmpty(string) ? '""' : string, "x");
       continue;
     }
-    if (code[at] === "/" && BEFORE_REGEX.test(before) && take(REGEX)) {
-      put("/ /", "x");
+    if (code[at] === "/" && BEFORE_REGEX.test(previous) && take(REGEX)) {
+      append("/ /", "x");
       continue;
     }
-    const part = take(WORD) || (code[at++] ?? "");
-    const depth = open.at(-1);
-    if (part === "`" || (part === "}" && depth === 0)) {
-      if (part === "}") open.pop();
+    const token = take(WORD) || (code[at++] ?? "");
+    const braces = openBraces.at(-1);
+    if (token === "`" || (token === "}" && braces === 0)) {
+      if (token === "}") openBraces.pop();
       skipTemplateText();
       continue;
     }
-    if (depth !== undefined && part === "{") open[open.length - 1] = depth + 1;
-    if (depth !== undefined && part === "}") open[open.length - 1] = depth - 1;
-    put(part);
+    if (braces !== undefined && token === "{") openBraces[openBraces.length - 1] = braces + 1;
+    if (braces !== undefined && token === "}") openBraces[openBraces.length - 1] = braces - 1;
+    append(token);
   }
   return bare;
 }

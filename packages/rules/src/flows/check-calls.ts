@@ -4,6 +4,7 @@ import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { isActive, type ResolvedFlow } from "./resolved-flow.ts";
 
+/** A flow that another flow calls. */
 export interface CalledFlow {
   name: string;
   /** The triggers of its published version; undefined if it is not published. */
@@ -15,18 +16,18 @@ export interface CalledFlow {
 export interface CallContext {
   /** The id of the calling flow. */
   id: string;
-  /** The flows that it calls, by id. */
+  /** The called flows, by id. */
   flows: ReadonlyMap<string, CalledFlow>;
 }
 
-type Graph = Pick<FlowDraft, "nodes">;
+type WithNodes = Pick<FlowDraft, "nodes">;
 
-export const triggersIn = ({ nodes }: Graph, registry: NodeRegistry): FlowNode[] =>
+export const triggersIn = ({ nodes }: WithNodes, registry: NodeRegistry): FlowNode[] =>
   nodes.filter(({ type }) => registry.get(type)?.kind === "trigger");
 
-/** The flows and triggers that a flow calls. Omits a flow or trigger that is set by a template. */
+/** Returns the flows and triggers that a flow calls. Omits a flow or trigger that a template sets. */
 export const callsIn = (
-  { nodes }: Graph,
+  { nodes }: WithNodes,
   registry: NodeRegistry,
 ): { flow: string; trigger: string | undefined }[] =>
   nodes.flatMap((node) => {
@@ -35,8 +36,8 @@ export const callsIn = (
   });
 
 /** Finds a trigger by its id, or else by its slug. */
-export const triggerOf = (triggers: readonly FlowNode[], wanted: string): FlowNode | undefined =>
-  triggers.find(({ id }) => id === wanted) ?? triggers.find(({ slug }) => slug === wanted);
+export const triggerOf = (triggers: readonly FlowNode[], idOrSlug: string): FlowNode | undefined =>
+  triggers.find(({ id }) => id === idOrSlug) ?? triggers.find(({ slug }) => slug === idOrSlug);
 
 export const checkCalls = (resolved: ResolvedFlow, context: CallContext): Finding<WarningCode>[] =>
   resolved.flow.nodes.flatMap((node) => checkCall(resolved, context, node));
@@ -64,10 +65,12 @@ function checkCall(
   const triggers = flow === id ? resolved.triggers : called?.triggers;
   if (flow !== id && !called) return warn("no_such_flow", "flow", `there is no flow ${flow}`);
   if (!triggers) return warn("not_published", "flow", `${called?.name} is not published yet`);
-  const wanted = constantIn(node, "trigger");
+  const idOrSlug = constantIn(node, "trigger");
   const name = called?.name ?? "this flow";
   if (node.parameters.trigger === undefined) {
-    const tools = triggers.filter((one) => resolved.definition(one)?.isTool && isActive(one));
+    const tools = triggers.filter(
+      (trigger) => resolved.definition(trigger)?.isTool && isActive(trigger),
+    );
     if (tools.length === 0) warn("inactive_trigger", "flow", `${name} has no active tool`);
     if (tools.length > 1)
       warn(
@@ -77,20 +80,20 @@ function checkCall(
       );
     return findings;
   }
-  if (wanted === undefined) return findings;
-  const renamed = called?.renamed?.get(wanted);
-  const trigger = triggerOf(triggers, wanted) ?? renamed;
+  if (idOrSlug === undefined) return findings;
+  const renamed = called?.renamed?.get(idOrSlug);
+  const trigger = triggerOf(triggers, idOrSlug) ?? renamed;
   if (!trigger)
     return warn(
       "no_such_trigger",
       "trigger",
-      `the published version of ${name} has no trigger ${wanted}`,
+      `the published version of ${name} has no trigger ${idOrSlug}`,
     );
   if (trigger === renamed)
     warn(
       "renamed_trigger",
       "trigger",
-      `was renamed to ${trigger.slug} in ${name}; ${wanted} works until another trigger gets that slug`,
+      `was renamed to ${trigger.slug} in ${name}; ${idOrSlug} works until another trigger gets that slug`,
     );
   if (!isActive(trigger))
     warn("inactive_trigger", "trigger", `the trigger ${trigger.name} of ${name} is not active`);

@@ -8,11 +8,11 @@ export function checkCode({
   definition,
   findAnalysis,
 }: ResolvedFlow): Finding<WarningCode>[] {
-  const known = new Set(flow.nodes.map(({ slug }) => slug));
+  const existingSlugs = new Set(flow.nodes.map(({ slug }) => slug));
   return flow.nodes.flatMap((node) => {
     const { field = "", slugs = [] } = codeReferences(node, definition(node), findAnalysis) ?? {};
     return slugs
-      .filter((slug) => !known.has(slug))
+      .filter((slug) => !existingSlugs.has(slug))
       .map((slug) =>
         nodeFinding(
           "unknown_node_in_code",

@@ -18,19 +18,20 @@ function checkConfig(resolved: ResolvedFlow, node: FlowNode): Finding<ErrorCode>
     return [nodeFinding("unknown_node_type", node, `unknown node type ${node.type}`)];
   const { config, settings } = splitParameters(node);
   const skip = skipRawFields(definition);
-  const parsed = definition.config.safeParse(config);
-  const issues = (parsed.success ? [] : issuesOf(parsed.error))
+  const configResult = definition.config.safeParse(config);
+  const configIssues = (configResult.success ? [] : issuesOf(configResult.error))
     // The value of a template is known only when the node runs, and is validated then.
     .filter(({ keys, isUnknownField }) => {
       if (isUnknownField) return true;
       const value = valueAt(config, keys);
-      const below = (more: readonly (string | number)[]) => [...(keys as string[]), ...more];
-      return value === undefined || referencesIn(value, (more) => skip(below(more))).length === 0;
+      if (value === undefined) return true;
+      const references = referencesIn(value, (inner) => skip([...(keys as string[]), ...inner]));
+      return references.length === 0;
     });
-  const checked = nodeSettings.safeParse(settings);
-  const settingIssues = checked.success ? [] : issuesOf(checked.error);
+  const settingsResult = nodeSettings.safeParse(settings);
+  const settingIssues = settingsResult.success ? [] : issuesOf(settingsResult.error);
   return [
-    ...issues.map(({ path, message }) => ({ path, message })),
+    ...configIssues.map(({ path, message }) => ({ path, message })),
     ...settingIssues.map(({ keys, path, message }) => ({
       path: keys.length > 0 ? `settings.${path}` : "settings",
       message,
@@ -39,7 +40,7 @@ function checkConfig(resolved: ResolvedFlow, node: FlowNode): Finding<ErrorCode>
   ].map(({ path, message }) => nodeFinding("invalid_config", node, `${path}: ${message}`, path));
 }
 
-/** Issues for settings that have no effect on a loop. */
+/** Returns issues for settings that have no effect on a loop. */
 function unusedSettings({ locals }: NodeDefinition, settings: Json) {
   if (!Object.hasOwn(locals, ITEM_PORT) || !isObject(settings)) return [];
   return ["timeoutMs", "retries"]
@@ -51,11 +52,11 @@ function unusedSettings({ locals }: NodeDefinition, settings: Json) {
 }
 
 function valueAt(value: Json, keys: readonly PropertyKey[]): Json | undefined {
-  let found: Json | undefined = value;
+  let inner: Json | undefined = value;
   for (const key of keys) {
-    if (Array.isArray(found)) found = found[Number(key)];
-    else if (isObject(found)) found = Object.hasOwn(found, key) ? found[String(key)] : undefined;
+    if (Array.isArray(inner)) inner = inner[Number(key)];
+    else if (isObject(inner)) inner = Object.hasOwn(inner, key) ? inner[String(key)] : undefined;
     else return undefined;
   }
-  return found;
+  return inner;
 }

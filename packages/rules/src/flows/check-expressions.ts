@@ -4,14 +4,14 @@ import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
 
-/** The maximum lengths. Longer programs are not parsed, since the schemas of nodes reject them. */
+/** Longer programs are not parsed, because the schemas of nodes reject them. */
 export const MAX_EXPRESSION_LENGTH = 20_000;
 export const MAX_CODE_LENGTH = 100_000;
 const MAX_LENGTH = { jsonata: MAX_EXPRESSION_LENGTH, javascript: MAX_CODE_LENGTH };
 
 type Language = keyof typeof MAX_LENGTH;
 
-/** The syntax error of JavaScript; undefined if there is none, or the code was not parsed. */
+/** Returns the syntax error of JavaScript; undefined if there is none, or the code was not parsed. */
 export type FindSyntaxError = (code: string) => string | undefined;
 
 interface NodeProgram {
@@ -35,7 +35,7 @@ function nodePrograms(
   });
 }
 
-/** The programs of a flow in one language, which must be parsed before `checkExpressions`. */
+/** Returns the programs of a flow in one language. The caller parses them before `checkExpressions`. */
 export const programsIn = (
   { nodes }: Pick<FlowDraft, "nodes">,
   registry: NodeRegistry,

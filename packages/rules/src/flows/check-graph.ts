@@ -69,22 +69,22 @@ function checkDuplicateEdges(resolved: ResolvedFlow): Findings {
   });
 }
 
-/** Equal for edges between the same ports. */
+/** Returns the same key for edges between the same ports. */
 export const edgeKey = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
   JSON.stringify([source, sourceHandle, target, targetHandle]);
 
-/** The ends of an edge that are not the id of a node, each with a message that quotes it. */
+/** Returns the ends of an edge whose node does not exist, each with a message. */
 export function missingEnds(
   { source, target }: Pick<FlowEdge, "source" | "target">,
   nodes: readonly FlowNode[],
 ): { end: "source" | "target"; message: string }[] {
-  return Object.entries({ source, target }).flatMap(([end, written]) => {
-    if (nodes.some(({ id }) => id === written)) return [];
-    const meant = nodes.find(({ slug, name }) => slug === written || name === written);
-    const fix = meant
-      ? `The node with this ${meant.slug === written ? "slug" : "name"} has the id ${quote(meant.id)}`
+  return Object.entries({ source, target }).flatMap(([end, nodeId]) => {
+    if (nodes.some(({ id }) => id === nodeId)) return [];
+    const intended = nodes.find(({ slug, name }) => slug === nodeId || name === nodeId);
+    const fix = intended
+      ? `The node with this ${intended.slug === nodeId ? "slug" : "name"} has the id ${quote(intended.id)}`
       : "Add the node, or remove the edge";
-    const message = `The edge from ${quote(source)} to ${quote(target)} has no ${end}: there is no node with the id ${quote(written)}. ${fix}.`;
+    const message = `The edge from ${quote(source)} to ${quote(target)} has no ${end}: there is no node with the id ${quote(nodeId)}. ${fix}.`;
     return [{ end: end as "source" | "target", message }];
   });
 }
@@ -105,7 +105,7 @@ function checkEdge(resolved: ResolvedFlow, edge: FlowEdge): Findings {
   if (source && out && !out.includes(edge.sourceHandle))
     onEdge(
       "missing_port",
-      `${source.name}: has no output port ${edge.sourceHandle}; it has ${list(out)}.`,
+      `${source.name}: has no output port ${edge.sourceHandle}; it has ${listPorts(out)}.`,
       source.id,
     );
   const definition = target && resolved.definition(target);
@@ -119,13 +119,13 @@ function checkEdge(resolved: ResolvedFlow, edge: FlowEdge): Findings {
   else if (!definition.inPorts.includes(edge.targetHandle))
     onEdge(
       "missing_port",
-      `${target.name}: has no input port ${edge.targetHandle}; it has ${list(definition.inPorts)}.`,
+      `${target.name}: has no input port ${edge.targetHandle}; it has ${listPorts(definition.inPorts)}.`,
       target.id,
     );
   return findings;
 }
 
-const list = (ports: readonly string[]): string => ports.join(", ") || "none";
+const listPorts = (ports: readonly string[]): string => ports.join(", ") || "none";
 
 function checkCycles(resolved: ResolvedFlow): Findings {
   return findCycles(resolved.graph).map((cycle) => {

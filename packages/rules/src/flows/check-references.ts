@@ -21,15 +21,15 @@ export function checkReferences(resolved: ResolvedFlow): ReferenceFindings {
   const bySlug = new Map(resolved.flow.nodes.map((node) => [node.slug, node]));
   const loops = loopsOf(resolved);
   for (const node of resolved.flow.nodes) {
-    const found = templatesIn(node.parameters, skipRawFields(resolved.definition(node)));
-    for (const { keys, message } of found.errors) {
+    const templates = templatesIn(node.parameters, skipRawFields(resolved.definition(node)));
+    for (const { keys, message } of templates.errors) {
       const path = writePath(keys);
       errors.push(nodeFinding("template_syntax", node, `${path}: ${message}`, path));
     }
-    const before = ancestorsOf(resolved.graph, node.id);
-    for (const reference of found.references) {
+    const ancestors = ancestorsOf(resolved.graph, node.id);
+    for (const reference of templates.references) {
       const path = writePath(reference.keys);
-      const problem = problemOf(resolved, node, reference, { bySlug, before, loops });
+      const problem = findProblem(resolved, node, reference, { bySlug, ancestors, loops });
       if (!problem) continue;
       const message = `${path}: {{ ${writeReference(reference)} }} ${problem.message}`;
       if (isWarning(problem.code)) warnings.push(nodeFinding(problem.code, node, message, path));
@@ -41,7 +41,8 @@ export function checkReferences(resolved: ResolvedFlow): ReferenceFindings {
 
 interface ReferenceContext {
   bySlug: ReadonlyMap<string, FlowNode>;
-  before: ReadonlySet<string>;
+  /** The ids of the nodes that can run before the node. */
+  ancestors: ReadonlySet<string>;
   /** For each variable of loops, such as `item`: the ids of the nodes that may use it. */
   loops: ReadonlyMap<string, ReadonlySet<string>>;
 }
@@ -59,13 +60,13 @@ interface Problem {
 const isWarning = (code: Problem["code"]): code is ReferenceWarning =>
   code === "reference_not_always" || code === "no_such_parameter" || code === "no_such_field";
 
-function problemOf(
+function findProblem(
   resolved: ResolvedFlow,
   node: FlowNode,
   { root, path, keys, optional }: FoundReference,
-  { bySlug, before, loops }: ReferenceContext,
+  { bySlug, ancestors, loops }: ReferenceContext,
 ): Problem | undefined {
-  if (root === "trigger") return optional ? undefined : missingField(resolved, node, path[0]);
+  if (root === "trigger") return optional ? undefined : checkTriggerField(resolved, node, path[0]);
   if (root === "secrets") {
     if (path.length !== 1)
       return { code: "secret_not_allowed", message: "must name one secret, such as secrets.KEY" };
@@ -82,68 +83,69 @@ function problemOf(
       ? undefined
       : { code: "not_in_loop", message: "is defined only inside a loop" };
 
-  const other = bySlug.get(root);
-  if (!other) return { code: "dangling_reference", message: `refers to the unknown node ${root}` };
-  if (other.id === node.id)
+  const referenced = bySlug.get(root);
+  if (!referenced)
+    return { code: "dangling_reference", message: `refers to the unknown node ${root}` };
+  if (referenced.id === node.id)
     return { code: "reference_not_before", message: "refers to the node itself" };
-  if (!before.has(other.id))
+  if (!ancestors.has(referenced.id))
     return {
       code: "reference_not_before",
-      message: `is never available: ${other.name} does not run before ${node.name}`,
+      message: `is never available: ${referenced.name} does not run before ${node.name}`,
     };
   if (optional) return undefined;
-  const without = resolved.triggers.filter((trigger) => {
+  const triggersWithout = resolved.triggers.filter((trigger) => {
     const reach = resolved.reach(trigger);
-    return reach.has(node.id) && !reach.has(other.id);
+    return reach.has(node.id) && !reach.has(referenced.id);
   });
-  if (without.length === 0) return unknownField(resolved, other, path);
-  const names = without.map(({ name }) => name).join(", ");
-  const instead =
-    resolved.definition(other)?.kind === "trigger" ? "write trigger instead, or " : "";
+  if (triggersWithout.length === 0) return checkOutputField(resolved, referenced, path);
+  const names = triggersWithout.map(({ name }) => name).join(", ");
+  const alternative =
+    resolved.definition(referenced)?.kind === "trigger" ? "write trigger instead, or " : "";
   return {
     code: "reference_not_always",
-    message: `is missing when ${names} starts the run; ${instead}mark it as optional with ?`,
+    message: `is missing when ${names} starts the run; ${alternative}mark it as optional with ?`,
   };
 }
 
 /** Returns a problem if the output of the node is known and has no such field. */
-function unknownField(
+function checkOutputField(
   resolved: ResolvedFlow,
-  other: FlowNode,
+  referenced: FlowNode,
   path: readonly (string | number)[],
 ): Problem | undefined {
   // After a failure, the output is `{ error }`.
   if (path[0] === "error") return undefined;
-  const schema = resolved.outputSchema(other);
-  const found = schema && schemaAt(schema, path);
-  if (!found || "schema" in found) return undefined;
-  const { missing, known } = found;
-  const has = known.length === 0 ? "no fields" : known.join(", ");
+  const schema = resolved.outputSchema(referenced);
+  const field = schema && schemaAt(schema, path);
+  if (!field || "schema" in field) return undefined;
+  const { missing, allowed } = field;
+  const fields = allowed.length === 0 ? "no fields" : allowed.join(", ");
   return {
     code: "no_such_field",
-    message: `has no field ${missing}: ${other.name} returns ${has}`,
+    message: `has no field ${missing}: ${referenced.name} returns ${fields}`,
   };
 }
 
 /** Returns a problem if none of the triggers that lead to the node provides the field. */
-function missingField(
+function checkTriggerField(
   resolved: ResolvedFlow,
   node: FlowNode,
   field: string | number | undefined,
 ): Problem | undefined {
   if (typeof field !== "string") return undefined;
-  const known = resolved.triggers
+  const triggers = resolved.triggers
     .filter((trigger) => resolved.reach(trigger).has(node.id))
     .map((trigger) => fieldsOf(resolved, trigger));
   const lacksField = ({ fields }: { fields: readonly string[] | undefined }) =>
     fields !== undefined && !fields.includes(field);
-  if (known.length === 0 || !known.every(lacksField)) return undefined;
-  const has = known.map(
+  if (triggers.length === 0 || !triggers.every(lacksField)) return undefined;
+  const descriptions = triggers.map(
     ({ name, fields = [] }) => `${name} has ${fields.join(", ") || "no parameters"}`,
   );
   return {
     code: "no_such_parameter",
-    message: `is not provided by a trigger: ${has.join("; ")}`,
+    message: `is not provided by a trigger: ${descriptions.join("; ")}`,
   };
 }
 
@@ -155,7 +157,7 @@ function fieldsOf(resolved: ResolvedFlow, trigger: FlowNode) {
   return { name, fields: isClosed ? Object.keys(schema.properties as JsonObject) : undefined };
 }
 
-/** The nodes inside a loop: reachable through this port of the loop, but through no other port. */
+/** Returns the nodes inside a loop: reachable through this port of the loop, but through no other port. */
 function bodyOf({ graph }: ResolvedFlow, id: string, port: string): Set<string> {
   const body = reachableThrough(graph, id, port);
   for (const { sourceHandle } of graph.outgoing(id))
@@ -164,7 +166,7 @@ function bodyOf({ graph }: ResolvedFlow, id: string, port: string): Set<string> 
   return body;
 }
 
-/** For each variable of loops, the ids of the nodes inside. */
+/** Returns, for each variable of loops, the ids of the nodes inside the loops that define it. */
 function loopsOf(resolved: ResolvedFlow): Map<string, Set<string>> {
   const loops = new Map<string, Set<string>>();
   for (const node of resolved.flow.nodes)

@@ -1,6 +1,6 @@
 /**
- * Finds values that must be secrets. Warns of secrets that do not exist, of code that reads secrets, and
- * of requests with secrets to a host that a template sets.
+ * Reports plain values in fields that must refer to a secret. Warns of secrets that do not exist, of
+ * code that reads secrets, and of requests that send secrets to a host that a template sets.
  */
 import type { Json } from "../json.ts";
 import { valuesAt } from "../match/path.ts";
@@ -13,17 +13,17 @@ import { referencesIn } from "./references.ts";
 import { type ResolvedFlow, skipRawFields } from "./resolved-flow.ts";
 import { parseTemplate } from "./template.ts";
 
-/** `names` are those of the existing secrets; if undefined, their existence is not checked. */
+/** If `existingNames` is undefined, the existence of secrets is not checked. */
 export const checkSecrets = (
   resolved: ResolvedFlow,
-  names: ReadonlySet<string> | undefined,
+  existingNames: ReadonlySet<string> | undefined,
 ): Finding<WarningCode>[] => [
-  ...(names ? findMissing(resolved, names) : []),
-  ...findInCode(resolved),
-  ...findSentToAnyHost(resolved),
+  ...(existingNames ? findMissingSecrets(resolved, existingNames) : []),
+  ...findSecretsInCode(resolved),
+  ...findSecretsToAnyHost(resolved),
 ];
 
-/** Finds values that must be references to secrets, and are not. A blank value is no secret. */
+/** Finds values that must be references to secrets but are not. Ignores blank values. */
 export const findPlainSecrets = ({ flow, definition }: ResolvedFlow): Finding<ErrorCode>[] =>
   flow.nodes.flatMap((node) =>
     (definition(node)?.secretOnlyFields ?? []).flatMap((field) => {
@@ -62,13 +62,13 @@ const secretReferences = ({ parameters }: FlowNode, definition: NodeDefinition |
     return root === "secrets" && path.length === 1 ? [{ name: String(name), keys }] : [];
   });
 
-const findMissing = (
+const findMissingSecrets = (
   { flow, definition }: ResolvedFlow,
-  names: ReadonlySet<string>,
+  existingNames: ReadonlySet<string>,
 ): Finding<WarningCode>[] =>
   flow.nodes.flatMap((node) =>
     secretReferences(node, definition(node))
-      .filter(({ name }) => !names.has(name))
+      .filter(({ name }) => !existingNames.has(name))
       .map(({ name, keys }) => {
         const path = writePath(keys);
         const message = `there is no secret ${name}; add it with PUT /api/secrets/${name}`;
@@ -76,7 +76,11 @@ const findMissing = (
       }),
   );
 
-const findInCode = ({ flow, definition, findAnalysis }: ResolvedFlow): Finding<WarningCode>[] =>
+const findSecretsInCode = ({
+  flow,
+  definition,
+  findAnalysis,
+}: ResolvedFlow): Finding<WarningCode>[] =>
   flow.nodes.flatMap((node) => {
     const { field = "", readsSecrets = false } =
       codeReferences(node, definition(node), findAnalysis) ?? {};
@@ -85,17 +89,17 @@ const findInCode = ({ flow, definition, findAnalysis }: ResolvedFlow): Finding<W
     return readsSecrets ? [nodeFinding("secret_in_code", node, `${field}: ${message}`, field)] : [];
   });
 
-const findSentToAnyHost = (resolved: ResolvedFlow): Finding<WarningCode>[] =>
+const findSecretsToAnyHost = (resolved: ResolvedFlow): Finding<WarningCode>[] =>
   resolved.flow.nodes.flatMap((node) => {
     const definition = resolved.definition(node);
     const field = definition?.sendsTo;
     const url = field === undefined ? undefined : node.parameters[field];
     if (field === undefined || typeof url !== "string" || hasFixedHost(url)) return [];
-    const sent = referencesIn(node.parameters, skipRawFields(definition)).find(
+    const reference = referencesIn(node.parameters, skipRawFields(definition)).find(
       ({ root }) => root === "secrets",
     );
-    if (!sent) return [];
-    const secret = `secrets.${String(sent.path[0] ?? "")}`;
+    if (!reference) return [];
+    const secret = `secrets.${String(reference.path[0] ?? "")}`;
     return [
       nodeFinding(
         "secret_to_any_host",

@@ -160,7 +160,7 @@ describe("params of a connection's trigger", () => {
       [
         "no_such_param",
         "params.contry",
-        "params.contry: the trigger sun of Weather has no such param; it has city, unit, days. It is compared with the event's data only",
+        "params.contry: the trigger sun of Weather has no such param; it has city, unit, days. Only the hub compares this param with the event's data",
       ],
     ]);
     expect(isPublished(parameters)).toBe(true);

@@ -1,7 +1,7 @@
 /**
  * Checks the sources of event triggers: that they exist, and that the server of a connection offers the
- * type and the params. Only an unknown source prevents publishing: the hub matches every event itself,
- * and servers describe their triggers incompletely.
+ * type and the params. Most findings are warnings, which do not prevent publishing: the hub matches
+ * every event itself, and servers describe their triggers incompletely.
  */
 import type { Json, JsonObject } from "../json.ts";
 import { looselyEquals } from "../match/loosely-equals.ts";
@@ -22,7 +22,7 @@ import type { ResolvedFlow } from "./resolved-flow.ts";
 import { schemaAt } from "./schema-path.ts";
 import { splitParameters } from "./split-parameters.ts";
 
-/** The sources of the flow's event triggers. */
+/** Returns the sources of the flow's event triggers. */
 export const sourcesIn = (
   { nodes }: Pick<FlowDraft, "nodes">,
   registry: NodeRegistry,
@@ -35,19 +35,19 @@ export const sourcesIn = (
   );
 
 export function checkSources(resolved: ResolvedFlow, context: ToolContext): ToolFindings {
-  const found: ToolFindings = { errors: [], warnings: [] };
+  const findings: ToolFindings = { errors: [], warnings: [] };
   for (const node of resolved.triggers) {
     const selection = resolved.definition(node)?.listensTo(splitParameters(node).config);
     if (!selection) continue;
     const { source, poll } = selection;
     if (!context.senders.has(source))
-      found.warnings.push(...checkConnection(node, selection, context));
+      findings.warnings.push(...checkConnection(node, selection, context));
     else if (poll) {
       const message = `poll: ${source} is not a connection, so it has no tools; remove poll, or choose a connection as the source`;
-      found.errors.push(nodeFinding("invalid_config", node, message, "poll"));
+      findings.errors.push(nodeFinding("invalid_config", node, message, "poll"));
     }
   }
-  return found;
+  return findings;
 }
 
 function checkConnection(
@@ -68,7 +68,7 @@ function checkConnection(
         `there is no connection or webhook endpoint ${source}, and no kind of sender with this name, so the trigger never fires; GET /api/connections and GET /api/sources list the ids`,
       ),
     ];
-  // Then check-tools.ts checks the connection and the tool.
+  // If the trigger polls, check-tools.ts checks the connection and the tool.
   if (poll) return [];
   const warning = connectionWarning(connection);
   if (warning) return [warn(warning.code, ["source"], warning.message)];
@@ -87,8 +87,8 @@ function checkConnection(
       warn(problem.code, ["params", problem.param], problem.message),
     );
   if (!type) return [];
-  const has = `it has ${listNames([...triggers.keys()])}`;
-  return [warn("no_such_event_type", ["type"], `${name} has no trigger ${type}; ${has}`)];
+  const message = `${name} has no trigger ${type}; it has ${listNames([...triggers.keys()])}`;
+  return [warn("no_such_event_type", ["type"], message)];
 }
 
 interface ParamProblem {
@@ -104,25 +104,25 @@ function checkParams(
 ): ParamProblem[] {
   const { additionalProperties } = trigger.inputSchema;
   const declared = declaredParams(trigger);
-  const isOpen = declared.size === 0 || (additionalProperties ?? false) !== false;
+  const allowsOthers = declared.size === 0 || (additionalProperties ?? false) !== false;
   const problems: ParamProblem[] = [];
-  for (const [param, given] of Object.entries(params)) {
-    const known = declared.get(param);
-    if (known) {
-      const message = enumProblem(known.schema, given);
+  for (const [param, value] of Object.entries(params)) {
+    const declaration = declared.get(param);
+    if (declaration) {
+      const message = enumProblem(declaration.schema, value);
       if (message) problems.push({ code: "invalid_param_value", param, message });
-    } else if (!isOpen && !isInPayload(trigger, param)) {
-      const has = listNames([...declared.keys()]);
-      const message = `${label} has no such param; it has ${has}. It is compared with the event's data only`;
+    } else if (!allowsOthers && !isInPayload(trigger, param)) {
+      const names = listNames([...declared.keys()]);
+      const message = `${label} has no such param; it has ${names}. Only the hub compares this param with the event's data`;
       problems.push({ code: "no_such_param", param, message });
     }
   }
   for (const [param, { isRequired }] of declared) {
     if (!isRequired) continue;
-    const given = Object.hasOwn(params, param) ? (params[param] as Json) : null;
-    const isGiven = readParam(given) !== "any";
-    if (isGiven && typeof given !== "object") continue;
-    const fix = isGiven ? ", and a server gets only plain values; write a plain value" : "";
+    const value = Object.hasOwn(params, param) ? (params[param] as Json) : null;
+    const isSet = readParam(value) !== "any";
+    if (isSet && typeof value !== "object") continue;
+    const fix = isSet ? ", and a server gets only plain values; write a plain value" : "";
     problems.push({ code: "missing_param", param, message: `${label} requires it${fix}` });
   }
   return problems;
@@ -132,19 +132,19 @@ function isInPayload({ payloadSchema }: ConnectionTrigger, param: string): boole
   const path = payloadSchema && parsePath(param);
   if (!path) return false;
   const keys = path.map((step) => (typeof step === "symbol" ? 0 : step));
-  const found = schemaAt(payloadSchema, keys);
-  return found !== undefined && "schema" in found;
+  const value = schemaAt(payloadSchema, keys);
+  return value !== undefined && "schema" in value;
 }
 
-/** Undefined also for conditions such as `glob`. */
-function enumProblem(schema: JsonObject, given: Json): string | undefined {
+/** Checks a plain value and the operators eq, ne and in; other conditions, such as `glob`, are valid. */
+function enumProblem(schema: JsonObject, param: Json): string | undefined {
   const allowed = allowedValues(schema);
-  const test = readParam(given);
+  const test = readParam(param);
   if (!allowed || test === "any" || "problem" in test || !["eq", "ne", "in"].includes(test.op))
     return undefined;
   const values = Array.isArray(test.value) ? test.value : [test.value];
-  const others = values.filter((value) => !allowed.some((one) => looselyEquals(one, value)));
-  if (others.length === 0) return undefined;
+  const invalid = values.filter((value) => !allowed.some((item) => looselyEquals(item, value)));
+  if (invalid.length === 0) return undefined;
   const show = (list: readonly Json[]) => listNames(list.map((value) => JSON.stringify(value)));
-  return `${show(others)} is not one of ${show(allowed)}`;
+  return `${show(invalid)} is not one of ${show(allowed)}`;
 }

@@ -21,6 +21,7 @@ import { resolveReference } from "./schema-path.ts";
 import { splitParameters } from "./split-parameters.ts";
 import type { SchemaCheck } from "./validate-schema.ts";
 
+/** A connection with the tools and triggers that its server listed last. */
 export interface KnownConnection {
   name: string;
   /** By name; undefined if the connection was never checked successfully. */
@@ -45,7 +46,7 @@ type Keys = readonly (string | number)[];
 const isTemplate = (text: string): boolean => text.includes("{{");
 const hasTemplate = (value: Json): boolean => referencesIn(value).length > 0;
 
-/** The uses whose connection is not set by a template. */
+/** Returns the tools that a node uses, except those whose connection is a template. */
 const usesIn = (node: FlowNode, definition: NodeDefinition | undefined): ToolUse[] =>
   (definition?.usesTools(splitParameters(node).config) ?? []).filter(
     ({ connection }) => !isTemplate(connection),
@@ -67,7 +68,7 @@ export const findTool = (
   { connection, tool }: ToolUse,
 ): ConnectionTool | undefined => connections.get(connection)?.tools?.get(tool?.name ?? "");
 
-/** The validations that `checkTools` needs. */
+/** Returns the validations whose results `checkTools` looks up with `findError`. */
 export const argumentChecks = (
   { nodes }: Pick<FlowDraft, "nodes">,
   registry: NodeRegistry,
@@ -85,29 +86,29 @@ export interface ToolFindings {
 }
 
 export function checkTools(resolved: ResolvedFlow, context: ToolContext): ToolFindings {
-  const found: ToolFindings = { errors: [], warnings: [] };
+  const findings: ToolFindings = { errors: [], warnings: [] };
   for (const node of resolved.flow.nodes)
     for (const use of usesIn(node, resolved.definition(node))) {
-      // An unknown source of a trigger is found by check-sources.ts.
+      // check-sources.ts reports an unknown source of a trigger.
       if (resolved.triggers.includes(node) && !context.connections.has(use.connection)) continue;
       for (const warning of checkUse(node, use, context))
-        if (!found.warnings.some(({ message }) => message === warning.message))
-          found.warnings.push(warning);
+        if (!findings.warnings.some(({ message }) => message === warning.message))
+          findings.warnings.push(warning);
       for (const { keys, message } of argumentErrors(context, use)) {
         const path = writePath(keys);
-        found.errors.push(nodeFinding("invalid_arguments", node, `${path}: ${message}`, path));
+        findings.errors.push(nodeFinding("invalid_arguments", node, `${path}: ${message}`, path));
       }
     }
-  return found;
+  return findings;
 }
 
 /** Warns of connections and tools that templates set. */
 export const findToolsFromData = ({ flow, definition }: ResolvedFlow): Finding<WarningCode>[] =>
   flow.nodes.flatMap((node) => {
-    const found = definition(node);
+    const nodeType = definition(node);
     // Triggers have no templates.
-    if (!found || found.kind === "trigger") return [];
-    const templates = (found.usesTools(splitParameters(node).config) ?? []).flatMap(
+    if (!nodeType || nodeType.kind === "trigger") return [];
+    const templates = (nodeType.usesTools(splitParameters(node).config) ?? []).flatMap(
       ({ connection, at, tool }) => [
         ...(hasTemplate(connection) ? [writePath(at)] : []),
         ...(tool && hasTemplate(tool.name) ? [writePath(tool.at)] : []),
@@ -125,7 +126,7 @@ const MAX_NAMES = 10;
 export const listNames = (names: readonly string[]): string =>
   names.length > MAX_NAMES ? `${names.slice(0, MAX_NAMES).join(", ")}, …` : names.join(", ");
 
-/** A connection whose tools and triggers are not known for certain. */
+/** Returns a warning if the tools and triggers of a connection are unknown, or may be outdated. */
 export function connectionWarning({ name, tools, error }: KnownConnection) {
   if (error !== null)
     return {
@@ -170,7 +171,7 @@ const argumentErrors = (context: ToolContext, use: ToolUse): { keys: Keys; messa
       : [{ keys: [...part.keys, ...error.keys], message: error.message }];
   });
 
-/** A part of the arguments that is checked by itself, or that is wrong. */
+/** A part of the arguments: either it still has to be validated, or it has an error. */
 type ArgumentPart = { keys: Keys; check: SchemaCheck } | { keys: Keys; message: string };
 
 function partsOfArguments(context: Pick<ToolContext, "connections">, use: ToolUse): ArgumentPart[] {
@@ -180,7 +181,7 @@ function partsOfArguments(context: Pick<ToolContext, "connections">, use: ToolUs
     : [];
 }
 
-/** An object that contains templates is checked member by member. */
+/** If an object contains templates, its members are checked separately, without the templates. */
 function splitArguments(
   root: JsonSchema,
   schema: JsonObject,
@@ -189,24 +190,26 @@ function splitArguments(
 ): ArgumentPart[] {
   if (!hasTemplate(value))
     return [{ keys, check: { schema: withDefinitions(root, schema), value } }];
-  const found = isObject(value) ? resolveReference(root, schema)?.schema : undefined;
-  if (!found || !isObject(value)) return [];
-  const { properties = {}, required = [], additionalProperties, patternProperties } = found;
-  const known = isObject(properties) ? properties : {};
+  const objectSchema = isObject(value) ? resolveReference(root, schema)?.schema : undefined;
+  if (!objectSchema || !isObject(value)) return [];
+  const { properties = {}, required = [], additionalProperties, patternProperties } = objectSchema;
+  const memberSchemas = isObject(properties) ? properties : {};
   const isClosed = additionalProperties === false && patternProperties === undefined;
   const missing = (Array.isArray(required) ? required : [])
     .filter((name) => typeof name === "string" && !Object.hasOwn(value, name))
     .map((name) => ({ keys, message: `missing required property ${JSON.stringify(name)}` }));
-  const members = Object.entries(value).flatMap(([name, inner]): ArgumentPart[] => {
-    const at = [...keys, name];
-    const member = Object.hasOwn(known, name) ? known[name] : undefined;
-    if (isObject(member)) return splitArguments(root, member, inner, at);
-    return member === undefined && isClosed ? [{ keys: at, message: "unexpected property" }] : [];
+  const members = Object.entries(value).flatMap(([name, member]): ArgumentPart[] => {
+    const memberKeys = [...keys, name];
+    const memberSchema = Object.hasOwn(memberSchemas, name) ? memberSchemas[name] : undefined;
+    if (isObject(memberSchema)) return splitArguments(root, memberSchema, member, memberKeys);
+    return memberSchema === undefined && isClosed
+      ? [{ keys: memberKeys, message: "unexpected property" }]
+      : [];
   });
   return [...missing, ...members];
 }
 
-/** The definitions are at the root of a schema, where references find them. */
+/** Copies the definitions of the root into the schema, because `$ref` is relative to the root. */
 function withDefinitions(root: JsonSchema, schema: JsonObject): JsonSchema {
   if (schema === root) return root;
   const { $defs, definitions } = root;

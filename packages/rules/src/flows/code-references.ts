@@ -17,8 +17,8 @@ interface CodeReferences {
 }
 
 /**
- * Returns undefined if the node has no code or its expression was not analyzed, and for triggers,
- * whose code reads only the event.
+ * Returns undefined if the node has no code that can contain references, or if its expression was not
+ * analyzed. Also returns undefined for triggers, whose code reads only the event.
  */
 export function codeReferences(
   { parameters }: Pick<FlowNode, "parameters">,
@@ -75,7 +75,7 @@ function renameInJsonata(
   findAnalysis: FindAnalysis,
 ): string {
   let renamed = text;
-  // From the end, so that the earlier indexes stay valid.
+  // Replaces from the end, so that the indexes of earlier references stay valid.
   const nodes = (findAnalysis(text)?.nodes ?? []).toSorted((a, b) => b.end - a.end);
   for (const { slug, end } of nodes) {
     if (slug !== from) continue;
@@ -89,7 +89,7 @@ function renameInJsonata(
 }
 
 /** The lookbehinds exclude members, such as `input.nodes`, and longer names, such as `mynodes`. */
-const IN_JAVASCRIPT =
+const NODE_REFERENCE =
   /(?<![\w$])(?<!(?<!\.\.)\.)nodes\s{0,20}(?:\??\.\s{0,20}([A-Za-z_$][\w$]{0,99})|(?:\?\.\s{0,20})?\[\s{0,20}["']([^"'\\\n]{0,100})["']\s{0,20}\])/g;
 
 /** Matches if the code declares its own variable `nodes`. */
@@ -97,11 +97,12 @@ const OWN_NODES =
   /(?<![\w$.])(?:const|let|var|class|function)\s{1,20}nodes\b|(?<![\w$.])function\b[\w$\s*]{0,100}\([^()]{0,200}?(?<![\w$.])nodes\b|(?<![\w$.])nodes\s{0,20}=[^=]|[{(,]\s{0,20}nodes\s{0,20}(?=[,})])[^;\n]{0,200}?(?:=>|\}\s{0,20}=[^=])/;
 
 function readJavaScript(code: string): CodeReferences {
-  const bare = bareJavaScript(code, (text) => /(?<![\w$])nodes/.test(text.slice(1)));
-  const found = OWN_NODES.test(bare) ? [] : [...bare.matchAll(IN_JAVASCRIPT)];
-  const slugs = found.flatMap(([, name, quoted]) => name ?? quoted ?? []);
+  // A string such as "nodes.fetch" is not a reference.
+  const bare = bareJavaScript(code, (string) => /(?<![\w$])nodes/.test(string.slice(1)));
+  const matches = OWN_NODES.test(bare) ? [] : [...bare.matchAll(NODE_REFERENCE)];
+  const slugs = matches.flatMap(([, name, quoted]) => name ?? quoted ?? []);
   return { slugs: slugs.filter((slug) => !isBuiltIn(slug)), readsSecrets: false };
 }
 
-/** Members that are no slugs: those of every object, and `length`. */
+/** Returns true for the members of every object, and for `length`: these are not slugs. */
 const isBuiltIn = (name: string): boolean => name in Object.prototype || name === "length";

@@ -9,7 +9,7 @@ import { holds, type Operator } from "../match/operators.ts";
 import { Permanent } from "./errors.ts";
 import type { NodeContext } from "./node-type.ts";
 
-/** Tests of one value. */
+/** A value, and the tests to apply to it. */
 export interface Comparison {
   left: MixedJson;
   tests: readonly { op: Operator; right: MixedJson }[];
@@ -17,8 +17,8 @@ export interface Comparison {
 
 const TIMEOUT_MS = 2_000;
 
-/** The worst case of this many steps, a long glob on many short texts, takes about 20 ms. */
-const MAX_CHEAP = 1_000_000;
+/** The worst case within this limit, a long glob on many short texts, takes about 20 ms. */
+const MAX_CHEAP_WORK = 1_000_000;
 
 /** Returns the result of each test of each comparison. */
 export async function compareAll(
@@ -36,21 +36,21 @@ export async function compareAll(
 
 type ParsedComparison = { left: Json; tests: { op: Operator; right: Json }[] };
 
-/** Runs inside an evaluator, which enforces the deadline, or for cheap comparisons. */
+/** Can take long: it runs in the sandbox, which enforces a deadline, unless `isCheap` returns true. */
 export const runComparisons = (comparisons: readonly ParsedComparison[]): boolean[][] =>
   comparisons.map(({ left, tests }) => tests.map(({ op, right }) => holds(op, [left], right)));
 
-/** The time of a test grows at most with the product of both sizes. */
+/** Estimates the time of each test by the product of both sizes: the time never grows faster. */
 function isCheap(comparisons: readonly Comparison[]): boolean {
   let work = 0;
   const sizeOf = (value: MixedJson) =>
-    jsonBytes(value, MAX_CHEAP, () => {
+    jsonBytes(value, MAX_CHEAP_WORK, () => {
       work = Number.POSITIVE_INFINITY;
     });
   for (const { left, tests } of comparisons) {
     const size = sizeOf(left);
     for (const { right } of tests) work += size * sizeOf(right);
-    if (work > MAX_CHEAP) return false;
+    if (work > MAX_CHEAP_WORK) return false;
   }
   return true;
 }

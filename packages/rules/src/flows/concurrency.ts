@@ -18,7 +18,7 @@ export const concurrencySchema = z.strictObject({
     .enum(["queue", "skip", "replace"], "must be queue, skip or replace")
     .default("queue")
     .describe(
-      "What happens to a new run if the limit is reached. `queue`: it waits. `skip`: it does not run. `replace`: it waits, and runs under the same limit that were waiting and have never started are cancelled.",
+      "What happens to a new run if the limit is reached. `queue`: it waits. `skip`: it does not run. `replace`: it waits, and other runs that wait for the same limit and have never started are cancelled.",
     ),
 });
 export type Concurrency = z.output<typeof concurrencySchema>;

@@ -1,4 +1,4 @@
-/** Cron expressions in a time zone: which are valid, and when they fire. Pure. */
+/** Validates cron expressions, and computes the times at which they fire in a time zone. Pure. */
 import { Cron } from "croner";
 
 /** The shortest time between two ticks. */
@@ -13,17 +13,17 @@ export interface CronTimes {
 
 export const MAX_CRON_LENGTH = 200;
 
-/** Five fields, six with seconds, or a nickname. Croner would also accept a date, which fires once. */
+/** Five fields, six with seconds, or a nickname such as `@daily`. Croner would also accept a date. */
 const SHAPE = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/i;
 
 const FIELDS =
   "must have five fields: minute, hour, day of month, month and weekday, such as `0 9 * * 1-5`";
 
-/** The gap does not depend on the time zone. The first ticks contain the smallest one. */
+/** If ticks are less than a minute apart, two of the first ticks after any time are, in any time zone. */
 const SOME_TIME = new Date(Date.UTC(2024, 0, 1));
 const SOME_TICKS = 4;
 
-/** Why the expression cannot be used; undefined if it is valid. */
+/** Returns why the expression cannot be used; undefined if it is valid. */
 export function cronProblem(text: string): string | undefined {
   const cron = text.trim();
   if (cron.length > MAX_CRON_LENGTH) return undefined; // the schema reports the length
@@ -36,13 +36,15 @@ export function cronProblem(text: string): string | undefined {
   }
   if (ticks.length === 0)
     return "never fires, because no such date exists: change the day of month or the month";
-  const gaps = ticks.slice(1).map((tick, at) => tick.getTime() - (ticks[at] as Date).getTime());
+  const gaps = ticks
+    .slice(1)
+    .map((tick, index) => tick.getTime() - (ticks[index] as Date).getTime());
   if (Math.min(...gaps) < MIN_GAP_MS)
     return "fires more than once a minute: use one number as the seconds, or omit the field of seconds";
   return undefined;
 }
 
-/** Croner's message without its prefix, such as `invalid value for minute: 60`. */
+/** Returns Croner's message without its prefix, such as `invalid value for minute: 60`. */
 const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error))
     .replace(/^Cron\w+: /, "")
@@ -57,11 +59,11 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The first tick after this time; null if there is none. */
+/** Returns the first tick after a time; null if there is none. */
 export const nextTick = (times: CronTimes, after: number): number | null =>
   parse(times).nextRun(new Date(after))?.getTime() ?? null;
 
-/** The number of ticks from `from`, which is one of them, to `until`; counted up to `max`. */
+/** Counts the ticks from `from`, which is a tick itself, to `until`. Stops counting at `max`. */
 export function countTicks(times: CronTimes, from: number, until: number, max: number): number {
   const cron = parse(times);
   let count = 0;
@@ -74,7 +76,7 @@ export function countTicks(times: CronTimes, from: number, until: number, max: n
   return count;
 }
 
-/** The last tick up to `until`. `from` is a tick, too. */
+/** Returns the last tick from `from`, which is a tick itself, to `until`. */
 export function lastTick(times: CronTimes, from: number, until: number): number {
   const cron = parse(times);
   const tickAfter = (time: number) =>
@@ -82,8 +84,8 @@ export function lastTick(times: CronTimes, from: number, until: number): number 
   // Searches backwards in growing windows, because there may be millions of ticks since `from`.
   let tick = from;
   for (let window = MIN_GAP_MS; tick === from && until - window > from; window *= 2) {
-    const found = tickAfter(until - window);
-    if (found <= until) tick = found;
+    const firstInWindow = tickAfter(until - window);
+    if (firstInWindow <= until) tick = firstInWindow;
   }
   for (let next = tickAfter(tick); next <= until; next = tickAfter(tick)) tick = next;
   return tick;

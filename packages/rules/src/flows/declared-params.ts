@@ -1,4 +1,4 @@
-/** The params that a trigger of a server declares, for checks and forms. */
+/** Reads the params that a trigger of an MCP server declares, for checks and forms. */
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import type { ConnectionTrigger } from "./node-type.ts";
 
@@ -8,7 +8,7 @@ export interface DeclaredParam {
   isRequired: boolean;
 }
 
-/** By name. A server can describe a param in either schema. */
+/** Returns the params by name. A server can describe a param in one of the two schemas, or in both. */
 export function declaredParams({
   inputSchema: { properties, required },
   paramsSchema,
@@ -17,20 +17,21 @@ export function declaredParams({
   for (const record of [paramsSchema, properties])
     for (const [name, schema] of Object.entries(isObject(record) ? record : {}))
       schemas.set(name, { ...schemas.get(name), ...(isObject(schema) ? schema : {}) });
-  const listed = Array.isArray(required) ? required : [];
+  const requiredNames = Array.isArray(required) ? required : [];
   return new Map(
     [...schemas].map(([name, schema]) => [
       name,
       {
         schema,
         isRequired:
-          (schema.required === true || listed.includes(name)) && schema.default === undefined,
+          (schema.required === true || requiredNames.includes(name)) &&
+          schema.default === undefined,
       },
     ]),
   );
 }
 
-/** The values that a param, or an item of it, can have; undefined if any. */
+/** Returns the values that a param, or an item of it, can have; undefined if it can have any value. */
 export function allowedValues(schema: JsonObject): readonly Json[] | undefined {
   if (Array.isArray(schema.enum)) return schema.enum;
   if (schema.const !== undefined) return [schema.const];

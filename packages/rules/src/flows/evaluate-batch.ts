@@ -28,9 +28,9 @@ export async function evaluateBatch<Result>(
   batch: ExpressionBatch,
 ): Promise<(Result | Overrun | Skipped)[]> {
   const { expressions } = batch;
-  const whole = await evaluate(batch);
-  if ("output" in whole) return parseIfLarge(whole.output) as Json[] as Result[];
-  if (expressions.length === 1) return [overrun(whole.message)];
+  const batchResult = await evaluate(batch);
+  if ("output" in batchResult) return parseIfLarge(batchResult.output) as Json[] as Result[];
+  if (expressions.length === 1) return [toOverrun(batchResult.message)];
   const results: (Result | Overrun | Skipped)[] = [];
   let overruns = 0;
   for (const expression of expressions) {
@@ -41,17 +41,17 @@ export async function evaluateBatch<Result>(
       });
       continue;
     }
-    const one = await evaluate({ ...batch, expressions: [expression] });
-    if ("output" in one) results.push((parseIfLarge(one.output) as Json[])[0] as Result);
+    const result = await evaluate({ ...batch, expressions: [expression] });
+    if ("output" in result) results.push((parseIfLarge(result.output) as Json[])[0] as Result);
     else {
       overruns += 1;
-      results.push(overrun(one.message));
+      results.push(toOverrun(result.message));
     }
   }
   return results;
 }
 
-const overrun = (message: string): Overrun => ({
+const toOverrun = (message: string): Overrun => ({
   problem: `expression ${message}`,
   isOverrun: true,
 });

@@ -1,8 +1,8 @@
 /**
- * The evaluation of programs of flow authors: code, expressions and schemas. An implementation of
- * `Evaluate` guarantees that a program can access only its data, shares no state with other programs,
- * and ends within its limits. On a host with threads it does not block the event loop. If a program
- * fails, the promise resolves with an error.
+ * Types of the sandbox, which evaluates programs: code, expressions and schemas of flow authors, and
+ * programs of the hub that read large values. An implementation of `Evaluate` guarantees that a program
+ * can access only its data, shares no state with other programs, and ends within its limits. On a host
+ * with threads it does not block the event loop. If a program fails, the promise resolves with an error.
  */
 import type { MaybeLarge, MixedJson } from "../large-json.ts";
 import type { MatchEvent } from "../match/match-trigger.ts";
@@ -17,31 +17,31 @@ export type Program =
   | { language: "jsonata"; expression: string }
   | { language: "jsonata-filters"; expressions: readonly string[] }
   | { language: "jsonata-analysis"; expressions: readonly string[] }
-  /** The data are the checks of validate-schema.ts. */
+  /** The data is the list of checks of validate-schema.ts. */
   | { language: "json-schema" }
-  /** The data are the comparisons of compare.ts. */
+  /** The data is the list of comparisons of compare.ts. */
   | { language: "comparisons" }
-  /** Reads values of the data, so that large data need not be parsed here. They are the `parts`. */
+  /** Reads values of large data by their paths. The values are the `parts` of the result. */
   | ({ language: "select" } & Selection)
-  /** The data are the body of a stored payload; the output is its JSON. */
+  /** The data is the body of a stored payload; the output is its JSON. */
   | { language: "payload"; payload: PayloadFormat }
-  /** The data are the body of a webhook; the output is what ingest/read-webhook.ts returns. */
+  /** The data is the body of a webhook; the output is the `SandboxResult` of ingest/read-webhook.ts. */
   | { language: "webhook"; webhook: WebhookToRead }
-  /** The data are the body of a callback; see ingest/callback/read-large-callback.ts. */
+  /** The data is the body of a callback; see ingest/callback/read-large-callback.ts. */
   | { language: "callback" }
-  /** The data are the body of the event's payload. Each expression is the JSON of a `MatchRequest`. */
+  /** The data is the body of the event's payload. Each expression is the JSON of a `MatchRequest`. */
   | {
       language: "match";
       expressions: readonly string[];
       payload: PayloadFormat;
       event: Omit<MatchEvent, "data">;
     }
-  /** The data are a payload; the output is a `PayloadPart`, or null if the path has no value. */
+  /** The data is a payload; the output is a `PayloadPart`, or null if the path has no value. */
   | ({ language: "payload-part" } & PartRequest)
-  /** The data are a payload; the output is whether it fulfils the conditions. */
+  /** The data is a payload; the output is true if the payload fulfils the conditions. */
   | ({ language: "payload-match" } & PayloadConditions);
 
-/** How the body of an event's payload is read. */
+/** The fields of an event that determine how the body of its payload is decoded. */
 export interface PayloadFormat {
   source: string;
   content_type: string;
@@ -64,7 +64,7 @@ interface Limits {
   timeoutMs: number;
 }
 
-/** Bytes are JSON in UTF-8, or the body of a payload. */
+/** If the data is bytes, they are JSON in UTF-8, or the body of a payload, webhook or callback. */
 export type Evaluation = Program & Limits & { data: MixedJson | Uint8Array };
 
 type EvaluationErrorCode =
@@ -96,8 +96,9 @@ export interface EvaluationCaller {
   tenant: string;
   signal: AbortSignal;
   /**
-   * For requests, whose number has no limit: rejects as busy if the evaluation has not started by then,
-   * or at once if too many bytes are queued. A run waits instead.
+   * The maximum time in the queue. An evaluation that has not started by then is rejected as busy. If
+   * too many bytes are queued, it is rejected immediately. Requests set this limit, because their number
+   * is not limited. Runs do not set it, and wait.
    */
   maxWaitMs?: number | undefined;
   /** Called when the evaluation is queued. The returned function is called when the evaluation starts. */
@@ -110,12 +111,12 @@ export type Evaluate = (
   caller: EvaluationCaller,
 ) => Promise<EvaluationResult>;
 
-/** An evaluation as it is sent to a worker: data and output are JSON text, so no object is shared. */
+/** An evaluation as it is sent to a worker. Data and output are JSON text, so no object is shared. */
 export type SerializedEvaluation = Program & Limits & { data: string | Uint8Array };
 export type SerializedResult = { log: LogLine[] } & (
   | {
       output: string;
-      /** Other results of the program, each as JSON text: a large one need not be parsed to be used. */
+      /** More results of the program, each as JSON text: a large one is passed on without parsing it. */
       parts?: readonly (string | undefined)[];
     }
   | EvaluationError
@@ -128,7 +129,7 @@ export const MAX_OUTPUT_DEPTH = 200;
 export const MAX_LOG_LINES = 100;
 export const MAX_LOG_LINE_CHARACTERS = 1000;
 
-/** Messages complete the sentence "The code …". */
+/** The messages of this error and those below complete a sentence that starts with "The code". */
 export const dataTooLarge = {
   error: "code_out_of_memory",
   message: `would read more than ${MAX_DATA_CHARACTERS} characters of data as JSON`,

@@ -1,4 +1,4 @@
-/** Warnings about triggers that the breaker stopped recently. */
+/** Warns of triggers that the breaker stopped recently. */
 import { type Trip, tripMessage } from "../match/breaker.ts";
 import type { Finding } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";

@@ -65,33 +65,34 @@ export function topologicalOrder(graph: Graph): string[] {
   return order;
 }
 
-/** Disjoint cycles. Each starts at its first node in the order of the flow. */
+/** Returns disjoint cycles. Each cycle starts at its first node in the order of the flow. */
 export function findCycles(graph: Graph): string[][] {
   const cycles: string[][] = [];
   let ids = graph.ids;
   for (;;) {
-    const inside = new Set(ids);
-    const rest = {
+    const remainingIds = new Set(ids);
+    const remaining = {
       ids,
-      outgoing: (id: string) => graph.outgoing(id).filter(({ target }) => inside.has(target)),
-      incoming: (id: string) => graph.incoming(id).filter(({ source }) => inside.has(source)),
+      outgoing: (id: string) => graph.outgoing(id).filter(({ target }) => remainingIds.has(target)),
+      incoming: (id: string) => graph.incoming(id).filter(({ source }) => remainingIds.has(source)),
     };
-    const ordered = new Set(topologicalOrder(rest));
-    const stuck = ids.find((id) => !ordered.has(id));
-    if (stuck === undefined) return cycles;
-    // Each node outside the order has a predecessor outside it, so a walk backwards ends in a cycle.
-    const path = [stuck];
+    const ordered = new Set(topologicalOrder(remaining));
+    const unordered = ids.find((id) => !ordered.has(id));
+    if (unordered === undefined) return cycles;
+    // Each unordered node has an unordered predecessor, so a walk backwards ends in a cycle.
+    const path = [unordered];
     for (;;) {
-      const before = rest.incoming(path[0] as string).find(({ source }) => !ordered.has(source))
-        ?.source as string;
-      const repeated = path.indexOf(before);
+      const predecessor = remaining
+        .incoming(path[0] as string)
+        .find(({ source }) => !ordered.has(source))?.source as string;
+      const repeated = path.indexOf(predecessor);
       if (repeated !== -1) {
         const cycle = path.slice(0, repeated + 1);
         cycles.push(startAtFirst(cycle, graph.ids));
         ids = ids.filter((id) => !cycle.includes(id));
         break;
       }
-      path.unshift(before);
+      path.unshift(predecessor);
     }
   }
 }

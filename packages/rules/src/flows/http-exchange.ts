@@ -33,19 +33,19 @@ export type HttpBody =
   | { type: "text"; value: string }
   | { type: "form"; value: Record<string, Scalar | Scalar[]> };
 
-/** Appends to the query of the URL. Omits null, the value of a missing optional reference. */
+/** Appends fields to the query of the URL. Omits null, the value of a missing optional reference. */
 export function withQuery(url: string, query: Record<string, Scalar | Scalar[]>): string {
   const pairs = pairsOf(query);
   if (pairs.length === 0) return url;
-  const [, front = "", hash = ""] = /^([^#]*)(#.*)?$/s.exec(url) ?? [];
-  return `${front}${front.includes("?") ? "&" : "?"}${new URLSearchParams(pairs)}${hash}`;
+  const [, base = "", hash = ""] = /^([^#]*)(#.*)?$/s.exec(url) ?? [];
+  return `${base}${base.includes("?") ? "&" : "?"}${new URLSearchParams(pairs)}${hash}`;
 }
 
 const pairsOf = (fields: Record<string, Scalar | Scalar[]>): [string, string][] =>
   Object.entries(fields).flatMap(([name, value]) =>
     [value]
       .flat()
-      .flatMap((one): [string, string][] => (one === null ? [] : [[name, String(one)]])),
+      .flatMap((item): [string, string][] => (item === null ? [] : [[name, String(item)]])),
   );
 
 export function encodeBody(body: HttpBody): { contentType: string; bytes: Uint8Array } {
@@ -65,7 +65,7 @@ export function authHeader(auth: HttpAuth): [name: string, value: string] {
   return ["authorization", `Basic ${base64(bytes)}`];
 }
 
-/** In chunks, since the number of arguments of a call is limited. */
+/** Converts the bytes in chunks, because the number of arguments of a call is limited. */
 function base64(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += 10_000)
@@ -80,11 +80,11 @@ export const isStatusIn = (status: number, ranges: readonly (number | string)[])
     return from <= status && status <= to;
   });
 
-type Evaluates = Pick<NodeContext<never>, "evaluate">;
+type EvaluateContext = Pick<NodeContext<never>, "evaluate">;
 
 export async function readOutput(
   { status, headers, body, url }: OutboundResponse,
-  context: Evaluates,
+  context: EvaluateContext,
 ): Promise<MixedObject> {
   const type = headers.get("content-type") ?? "";
   return {
@@ -100,7 +100,7 @@ const isJson = (type: string) => /^[^;]*[/+]json\s*(;|$)/i.test(type);
 async function readBody(
   type: string,
   bytes: Uint8Array,
-  context: Evaluates,
+  context: EvaluateContext,
 ): Promise<{ format: string; body: MixedJson }> {
   if (bytes.length === 0) return { format: "empty", body: null };
   const text = decode(type, bytes);
@@ -112,7 +112,7 @@ async function readBody(
 
 const MAX_DEPTH = 200;
 
-/** Its errors are permanent, because the request has already had its effects. */
+/** Throws permanent errors: the request has already had its effects, and must not be repeated. */
 function readJson(text: string): Json {
   let value: Json;
   try {
@@ -128,8 +128,8 @@ function readJson(text: string): Json {
 
 const LARGE_TIMEOUT_MS = 10_000;
 
-/** The sandbox parses it. */
-async function readLargeJson(text: string, { evaluate }: Evaluates): Promise<MixedJson> {
+/** The sandbox checks large JSON, which stays text here. */
+async function readLargeJson(text: string, { evaluate }: EvaluateContext): Promise<MixedJson> {
   const result = await evaluate({
     language: "select",
     paths: [[]],
@@ -159,11 +159,11 @@ const MAX_WAIT_MS = 24 * 3600 * 1000;
 const TRANSIENT = new Set([408, 425, 429]);
 
 /** The error for a failed response. Its class determines whether and when the step is retried. */
-export function responseError(what: string, response: OutboundResponse, now: number): Error {
+export function responseError(request: string, response: OutboundResponse, now: number): Error {
   const { status, headers, body } = response;
-  // The body is not truncated here: secrets are masked first, and a part of a secret is not recognized.
+  // The body is not truncated here: the mask for secrets would not recognize a truncated secret.
   const text = decode(headers.get("content-type") ?? "", body)?.trim();
-  const message = `${what} returned ${status}${text ? `: ${text}` : ""}`;
+  const message = `${request} returned ${status}${text ? `: ${text}` : ""}`;
   const code = `http_${status}`;
   const details = { status };
   const at =
@@ -174,7 +174,7 @@ export function responseError(what: string, response: OutboundResponse, now: num
   return new NodeError(message, { code, details });
 }
 
-/** The time of a Retry-After header, which contains seconds or a date. */
+/** Returns the time in a Retry-After header, which contains seconds or a date; at most a day from now. */
 export function retryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;
   const at = /^\d+$/.test(value.trim()) ? now + Number(value) * 1000 : Date.parse(value);

@@ -16,7 +16,7 @@ export interface Issue {
 export const issuesOf = (error: Pick<z.ZodError, "issues">): Issue[] =>
   error.issues.flatMap((issue) => toIssues(issue, []));
 
-/** The first issues, and the number of all. It does not build the messages of the others. */
+/** Returns the first `max` issues and the total number. Skips the work for the messages of the others. */
 export function firstIssues(
   error: Pick<z.ZodError, "issues">,
   max: number,
@@ -47,8 +47,8 @@ function toIssues(issue: ZodIssue, parents: readonly PropertyKey[]): Issue[] {
     return issue.issues.slice(0, 1).flatMap((inner) => toIssues(inner, keys));
   if (issue.code === "invalid_union" && issue.errors.length > 0) {
     // If the value has the type of one option, the errors of this option are more precise.
-    const option = issue.errors.find((errors) => !errors.some(isOtherType));
-    if (option) return option.flatMap((one) => toIssues(one, keys));
+    const option = issue.errors.find((errors) => !errors.some(isTypeMismatch));
+    if (option) return option.flatMap((inner) => toIssues(inner, keys));
   }
   return [toIssue(keys, describeIssue(issue))];
 }
@@ -64,7 +64,8 @@ const toIssue = (keys: readonly PropertyKey[], message: string, isUnknownField =
 const isDefault = (message: string): boolean =>
   /^(?:Invalid|Too (?:small|big)|Unrecognized)\b/.test(message);
 
-const isOtherType = ({ code, path, message }: ZodIssue): boolean =>
+/** Whether the value itself, not a value inside of it, has the wrong type. */
+const isTypeMismatch = ({ code, path, message }: ZodIssue): boolean =>
   code === "invalid_type" && path.length === 0 && isDefault(message);
 
 function describeIssue(issue: ZodIssue): string {
@@ -95,14 +96,14 @@ const describeValues = (values: readonly string[]): string =>
 
 function describeUnion(issue: Extract<ZodIssue, { code: "invalid_union" }>): string {
   if (issue.errors.length === 0) {
-    // No option has this value of the discriminator.
+    // The union has a discriminator, and no option has its value.
     const { options = [] } = issue as { options?: readonly unknown[] };
     return options.length > 0
       ? `must be one of ${options.map((option) => JSON.stringify(option)).join(", ")}`
       : "is not allowed";
   }
   const types = issue.errors.flatMap((errors) =>
-    errors.flatMap((one) => (one.code === "invalid_type" ? [one] : [])),
+    errors.flatMap((error) => (error.code === "invalid_type" ? [error] : [])),
   );
   return describeType(
     types.map(({ expected }) => expected),
@@ -114,12 +115,12 @@ const receivedType = (message: string): string | undefined => /received (\w+)$/.
 
 function describeType(expected: readonly string[], received: string | undefined): string {
   const names = [...new Set(expected.map(nameType))];
-  // Together these are all types of JSON.
+  // Only a union of all JSON types contains both null and array.
   const wanted = names.includes("null") && names.includes("an array") ? "JSON" : names.join(" or ");
   if (received === undefined) return `must be ${wanted}`;
   if (received === "undefined") return `is missing: it must be ${wanted}`;
-  const found = nameType(received);
-  return `must be ${wanted}${found === wanted ? "" : `, but is ${found}`}`;
+  const actual = nameType(received);
+  return `must be ${wanted}${actual === wanted ? "" : `, but is ${actual}`}`;
 }
 
 function describeLimit(

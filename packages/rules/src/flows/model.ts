@@ -1,4 +1,4 @@
-/** The schemas of apps, flows, nodes and edges, for the API and the store. */
+/** Schemas of apps, flows, nodes and edges, for the API and the store. */
 import { z } from "zod";
 import type { JsonObject } from "../json.ts";
 import { APP_SLUG, APP_SLUG_RULE } from "./app-slug.ts";
@@ -29,7 +29,7 @@ const description = z.string().max(4000, "must have at most 4000 characters");
 const coordinate = z.number().min(-1e6).max(1e6);
 const handle = z.string().min(1).max(100);
 
-/** Its recursion ends at `depth`, so that deep values cannot overflow the stack. */
+/** The recursion ends at `depth`, so that deep values cannot overflow the stack. */
 export function isDeeperThan(depth: number, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   for (const inner of Array.isArray(value) ? value : Object.values(value))
@@ -43,7 +43,7 @@ function countOpenings(text: string): number {
   return count;
 }
 
-/** At least as many as there are: templates are parsed only after this limit was checked. */
+/** Counts every `{{`, which can be too many: templates are parsed only after this limit was checked. */
 function countReferences(value: unknown): number {
   if (typeof value === "string") return countOpenings(value);
   if (typeof value !== "object" || value === null) return 0;
@@ -53,7 +53,7 @@ function countReferences(value: unknown): number {
 /** Any JSON object within the limits of depth, size and references. */
 const parametersSchema = z
   .unknown()
-  // Must precede the other checks, which are recursive.
+  // This check must be the first, because the others are recursive.
   .refine((value) => !isDeeperThan(LIMITS.depth, value), {
     message: `must not be nested deeper than ${LIMITS.depth} levels`,
     abort: true,
@@ -65,7 +65,7 @@ const parametersSchema = z
   )
   .refine(
     (value) => countReferences(value) <= LIMITS.nodeReferences,
-    `must have at most ${LIMITS.nodeReferences} references {{ … }}: compute the value in a Code or Transform node before, and refer to its output`,
+    `must have at most ${LIMITS.nodeReferences} references {{ … }}: compute the value in a preceding Code or Transform node, and refer to its output`,
   )
   .transform((value): JsonObject => value);
 
@@ -76,7 +76,7 @@ export const nodeSchema = z.strictObject({
   slug: z.string().refine(isSlug, SLUG_RULE),
   position: z.strictObject({ x: coordinate, y: coordinate }),
   parameters: parametersSchema.describe(
-    "The parameters of its type: for Code, components.schemas.CodeParameters.",
+    "The parameters of the node's type, such as components.schemas.CodeParameters for Code.",
   ),
 });
 export type FlowNode = z.output<typeof nodeSchema>;

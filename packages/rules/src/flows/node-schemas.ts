@@ -1,4 +1,4 @@
-/** The output schemas of the nodes of a flow, as far as they are known before it runs. */
+/** Derives the output schemas of a flow's nodes, as far as they are known before the flow runs. */
 import { isObject, type JsonSchema } from "../json.ts";
 import { findTool, type ToolContext } from "./check-tools.ts";
 import type { Graph } from "./graph.ts";
@@ -14,14 +14,17 @@ export interface NodeSchemasOptions {
   tools: ToolContext | undefined;
 }
 
-/** The result is cached, since the schema of a node can depend on those of the nodes before it. */
+/**
+ * Returns a function that derives the output schema of a node. The function caches schemas, since the
+ * schema of a node can depend on the schemas of preceding nodes.
+ */
 export function createNodeSchemas(
   options: NodeSchemasOptions,
 ): (node: FlowNode) => JsonSchema | undefined {
   const { nodes, graph, definition, tools } = options;
   const bySlug = new Map(nodes.map((node) => [node.slug, node]));
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  const known = new Map<string, JsonSchema | undefined>();
+  const cache = new Map<string, JsonSchema | undefined>();
 
   const inputSchema = (node: FlowNode): JsonSchema | undefined => {
     const [edge, another] = graph.incoming(node.id);
@@ -31,28 +34,28 @@ export function createNodeSchemas(
       : outputSchema(source);
   };
   const outputSchema = (node: FlowNode): JsonSchema | undefined => {
-    if (known.has(node.id)) return known.get(node.id);
-    known.set(node.id, undefined); // a draft can have a cycle
-    const found = definition(node);
+    if (cache.has(node.id)) return cache.get(node.id);
+    cache.set(node.id, undefined); // prevents endless recursion if the draft has a cycle
+    const nodeType = definition(node);
     const { config } = splitParameters(node);
-    const uses = (tools && found?.usesTools(config)) ?? [];
-    const schema = found?.outputSchema(config, {
+    const uses = (tools && nodeType?.usesTools(config)) ?? [];
+    const schema = nodeType?.outputSchema(config, {
       tool: tools && uses.length === 1 ? uses.map((use) => findTool(tools, use))[0] : undefined,
       input: () => inputSchema(node),
       reference({ root, path, optional }) {
-        const other = bySlug.get(root);
-        const whole = optional || !other ? undefined : outputSchema(other);
-        const part = whole && schemaAt(whole, path);
-        return part && "schema" in part ? part.schema : undefined;
+        const referenced = bySlug.get(root);
+        const output = optional || !referenced ? undefined : outputSchema(referenced);
+        const value = output && schemaAt(output, path);
+        return value && "schema" in value ? value.schema : undefined;
       },
     });
-    known.set(node.id, schema);
+    cache.set(node.id, schema);
     return schema;
   };
   return outputSchema;
 }
 
-/** Then its output can also be an error. */
+/** If true, the output of the node can also be an error. */
 const continuesOnError = (node: FlowNode): boolean => {
   const { settings } = splitParameters(node);
   return isObject(settings) && settings.continueOnError === true;

@@ -29,7 +29,7 @@ export const ERROR_PORT = "error";
 export const nodeSettings = z.strictObject({
   retries: z
     .strictObject({
-      attempts: z.int().min(1).max(20).describe("How many attempts, including the first one."),
+      attempts: z.int().min(1).max(20).describe("The number of attempts, including the first."),
       backoffMs: z
         .int()
         .min(0)
@@ -69,7 +69,7 @@ export interface NodeInput {
 
 /** The data and services that a node can use. */
 export interface NodeContext<Config> {
-  /** Rendered and validated. */
+  /** The config of the node, rendered and validated. */
   config: Config;
   /**
    * The output of the preceding node, or an object of outputs by slug if there are several. The input
@@ -124,10 +124,10 @@ export interface NodeContext<Config> {
   /** The tools of a connection, as its server listed them last. */
   listTools(connection: string): Promise<ConnectionTool[]>;
   /**
-   * Runs a part of this step, and records it as a step of its own. The part is not repeated once it
-   * is done: a later attempt at the node, in any process, gets its recorded output without calling
-   * `work`. A part that failed or was interrupted is repeated, so `work` must return an error as a
-   * value if it must not be repeated. Secrets are masked in the returned output as well.
+   * Runs a part of this step, and records it with its own step record. A completed part is not
+   * repeated: a later attempt at the node, in any process, gets the recorded output, and `work` is not
+   * called. A part that failed or was interrupted is repeated. If an error must not lead to a
+   * repetition, `work` must return it as a value. Secrets are masked in the returned output too.
    */
   record(part: string, input: Json, work: () => Promise<Json>): Promise<Json>;
   /** Requests one answer of a model. */
@@ -153,7 +153,7 @@ export interface ConnectionTool {
 export interface ConnectionTrigger {
   /** JSON Schema of the params. */
   inputSchema: JsonSchema;
-  /** JSON Schemas by param; `required` is a field of each. */
+  /** JSON Schemas by param. Each has a boolean field `required`. */
   paramsSchema: JsonObject;
   payloadSchema?: JsonSchema;
 }
@@ -167,7 +167,7 @@ export interface ToolUse {
   arguments?: { value: JsonObject; at: readonly (string | number)[] };
 }
 
-/** What is known of the flow around a node before it runs. */
+/** Schemas of the flow around a node, as far as they are known before the flow runs. */
 export interface SchemaContext {
   /** The tool of `usesTools`, if it is the only one. */
   tool?: ConnectionTool | undefined;
@@ -236,12 +236,12 @@ export interface TriggerSchedule extends CronTimes {
   concurrency?: Concurrency | undefined;
 }
 
-/** Shown in the UI's picker, and run by nodes/nodes.test.ts. */
+/** An example of a node. The UI's picker shows it, and nodes/nodes.test.ts runs it. */
 interface NodeSample {
   config: JsonObject;
   input?: Json;
   inputs?: NodeInput[];
-  /** Omitted if the node needs services; such a node has its own tests. */
+  /** Omitted if the node needs services; then the node has its own tests. */
   result?: NodeResult;
   /** An invalid config, and the path of its error. */
   rejects: { config: JsonObject; path: string };
@@ -277,15 +277,15 @@ interface NodeSpec<Config extends z.ZodObject> {
   rawFields?: readonly string[];
   /** The field with the author's code. */
   code?: CodeField;
-  /** Whether the node has no default time limit, because the run for which it waits has limits. */
+  /** Whether the node has no default time limit, because its config or the run that it calls has limits. */
   hasOwnDeadline?: boolean;
   /** The retries of a node whose settings have none. */
   retries?: NonNullable<NodeSettings["retries"]>;
-  /** Whether the node only computes, so that it can run again after a crash without any effect. */
+  /** Whether the node has no side effects, so that it can run again after a crash. */
   isPure?: boolean;
   /**
-   * Whether the rendered config can have `LargeJson`, which the node passes on as text. For other
-   * types it is parsed, up to a limit.
+   * Whether the rendered config can contain `LargeJson`, which the node passes on as text. For other
+   * types, `LargeJson` is parsed, up to a limit.
    */
   acceptsLarge?: boolean;
   /** For a trigger that is a tool. Its config must contain `toolFields`. */
@@ -301,7 +301,7 @@ interface NodeSpec<Config extends z.ZodObject> {
   /** By port: the variables, such as `item`, that templates of the nodes after that port may use. */
   locals?: Readonly<Record<string, readonly string[]>>;
   /** The schema of the output, as far as the config determines it. */
-  outputSchema?(config: z.output<Config>, known: SchemaContext): JsonSchema | undefined;
+  outputSchema?(config: z.output<Config>, context: SchemaContext): JsonSchema | undefined;
   sample: NodeSample;
   /** The default, which triggers use, returns the input. */
   run(context: NodeContext<z.output<Config>>): NodeResult | Promise<NodeResult>;
@@ -334,7 +334,7 @@ export interface NodeDefinition
   /** Undefined if the type uses no tools, or the config is invalid. */
   usesTools(config: JsonObject): ToolUse[] | undefined;
   locals: Readonly<Record<string, readonly string[]>>;
-  outputSchema(config: JsonObject, known?: SchemaContext): JsonSchema | undefined;
+  outputSchema(config: JsonObject, context?: SchemaContext): JsonSchema | undefined;
   sample: NodeSample;
   /** Validates the config of the context, and throws `Permanent` if it is invalid. */
   run(context: NodeContext<JsonObject>): Promise<NodeResult>;
@@ -351,14 +351,15 @@ export function defineNode<Config extends z.ZodObject>(
   const { type, title, description, icon, kind, config, ports, sample } = spec;
   if ("settings" in config.shape) throw new Error(`${type}: \`settings\` is a reserved field.`);
   const { run = (context) => ({ output: context.input }) } = spec;
-  const read = (parameters: JsonObject) => config.safeParse(parameters).data;
+  const parseConfig = (parameters: JsonObject) => config.safeParse(parameters).data;
+  /** Returns a function that parses the config, and derives a result if the config is valid. */
   const fromConfig =
     <Result>(derive: ((config: z.output<Config>) => Result) | undefined) =>
     (parameters: JsonObject): Result | undefined => {
-      const known = derive && read(parameters);
-      return known && derive?.(known);
+      const parsed = derive && parseConfig(parameters);
+      return parsed && derive?.(parsed);
     };
-  const withError = (out: readonly string[]) =>
+  const withErrorPort = (out: readonly string[]) =>
     kind === "trigger" || kind === "result" ? out : [...out, ERROR_PORT];
 
   return {
@@ -371,9 +372,9 @@ export function defineNode<Config extends z.ZodObject>(
     sample,
     inPorts: ports.in,
     outPorts(parameters) {
-      if (typeof ports.out !== "function") return withError(ports.out);
-      const known = read(parameters);
-      return known && withError(ports.out(known));
+      if (typeof ports.out !== "function") return withErrorPort(ports.out);
+      const parsed = parseConfig(parameters);
+      return parsed && withErrorPort(ports.out(parsed));
     },
     secretFields: (spec.secretFields ?? []).map((path) => pathOf(type, path)),
     secretOnlyFields: (spec.secretOnlyFields ?? []).map((path) => pathOf(type, path)),
@@ -393,8 +394,8 @@ export function defineNode<Config extends z.ZodObject>(
     callsFlow: spec.callsFlow ?? false,
     usesTools: fromConfig(spec.usesTools),
     locals: spec.locals ?? {},
-    outputSchema: (parameters, known = {}) =>
-      fromConfig((parsed) => spec.outputSchema?.(parsed, known))(parameters),
+    outputSchema: (parameters, context = {}) =>
+      fromConfig((parsed) => spec.outputSchema?.(parsed, context))(parameters),
     async run(context) {
       const parsed = config.safeParse(context.config);
       if (parsed.success) return run({ ...context, config: parsed.data });

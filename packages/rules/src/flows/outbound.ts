@@ -18,7 +18,7 @@ export interface OutboundRequest {
   signal?: AbortSignal;
   /** How many redirects to follow. With 0, a redirect is returned as the response. */
   redirects?: number;
-  /** Called when the connection is open, right before the first bytes are sent. If it throws, none are. */
+  /** Called when the connection is open, before the first byte is sent. If it throws, nothing is sent. */
   beforeSend?: () => void;
   /** By default only https is allowed, also after a redirect. */
   allowHttp?: boolean;

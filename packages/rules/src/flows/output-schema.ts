@@ -7,8 +7,8 @@ import { resultsOf } from "./returns.ts";
 import { embedSchema } from "./subschemas.ts";
 
 /**
- * The schema of the results of runs from the trigger. Undefined if a run can end without a result or
- * with a result that is not an object, since MCP requires an object.
+ * Returns the schema of the results of runs from the trigger. Returns undefined if a run can end
+ * without a result, or with a result that is not an object: MCP requires an object.
  */
 export function outputSchemaOf(
   flow: Pick<FlowDraft, "nodes" | "edges">,
@@ -22,8 +22,8 @@ export function outputSchemaOf(
     return undefined;
   const [first, ...others] = schemas as JsonSchema[];
   if (others.length === 0) return first;
-  const anyOf = (schemas as JsonSchema[]).map((schema, nth) =>
-    embedSchema(schema, `/anyOf/${nth}`),
+  const anyOf = (schemas as JsonSchema[]).map((schema, index) =>
+    embedSchema(schema, `/anyOf/${index}`),
   );
   return { type: "object", anyOf };
 }

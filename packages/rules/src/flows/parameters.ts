@@ -55,16 +55,16 @@ export type Parameter = z.output<typeof parameterSchema>;
 
 const parameterList = z.array(parameterSchema).max(100);
 
-/** For published flows, which may violate rules that were added later. */
+/** Reads the parameters of published flows, which may violate rules that were added later. */
 export const readParameters = (published: unknown): Parameter[] => parameterList.parse(published);
 
 export const parametersSchema = parameterList.superRefine((parameters, context) => {
   const names = parameters.map(({ name }) => name);
-  for (const [at, parameter] of parameters.entries()) {
+  for (const [index, parameter] of parameters.entries()) {
     const { name, type, enum: values, schema } = parameter;
     const addIssue = (path: keyof Parameter, message: string) =>
-      context.addIssue({ code: "custom", path: [at, path], message });
-    if (names.indexOf(name) !== at) addIssue("name", `duplicate parameter ${name}`);
+      context.addIssue({ code: "custom", path: [index, path], message });
+    if (names.indexOf(name) !== index) addIssue("name", `duplicate parameter ${name}`);
     // An assignment to this property sets the prototype of the object.
     if (name === "__proto__") addIssue("name", "must not be __proto__: choose another name");
     if (type === "enum" && !values && !schema) addIssue("enum", "must list the values");
@@ -72,7 +72,7 @@ export const parametersSchema = parameterList.superRefine((parameters, context) 
     if (problem) addIssue("schema", problem);
     else {
       const check = defaultCheck(parameter);
-      // Other defaults are validated when a call uses them.
+      // A default whose validation could be slow is validated when a call uses it.
       const error = check && isCheap([check]) ? validateInProcess(check) : undefined;
       if (error) addIssue("default", error.message);
     }
@@ -109,7 +109,7 @@ export interface InputSchema extends JsonObject {
   additionalProperties: false;
 }
 
-/** For the `inputSchema` of the MCP tool. */
+/** Returns the `inputSchema` of the MCP tool. */
 export function inputSchema(parameters: readonly Parameter[]): InputSchema {
   const properties: JsonObject = {};
   for (const parameter of parameters)
@@ -118,7 +118,7 @@ export function inputSchema(parameters: readonly Parameter[]): InputSchema {
       parameter.name,
       embedSchema(schemaOf(parameter), `/properties/${parameter.name}`),
     );
-  const required = parameters.filter((one) => !isOptional(one)).map(({ name }) => name);
+  const required = parameters.filter((parameter) => !isOptional(parameter)).map(({ name }) => name);
   return { type: "object", properties, required, additionalProperties: false };
 }
 
@@ -131,17 +131,17 @@ export type CheckedArguments =
 /** Validates the arguments of a call, and adds the defaults of omitted arguments. */
 export async function checkArguments(
   parameters: readonly Parameter[],
-  given: unknown,
+  args: unknown,
   validate: ValidateSchemas,
 ): Promise<CheckedArguments> {
-  if (given !== undefined && !isObject(given))
+  if (args !== undefined && !isObject(args))
     return { ok: false, errors: [{ path: "arguments", message: "must be an object" }] };
   const input: JsonObject = {};
   const errors = new Map<string, ArgumentError>();
   const checks: (SchemaCheck & { name: string })[] = [];
   for (const parameter of parameters) {
     const { name } = parameter;
-    const value: Json | undefined = given && Object.hasOwn(given, name) ? given[name] : undefined;
+    const value: Json | undefined = args && Object.hasOwn(args, name) ? args[name] : undefined;
     const fallback = defaultCheck(parameter);
     if (value !== undefined) {
       checks.push({ name, schema: schemaOf(parameter), value });
@@ -151,25 +151,26 @@ export async function checkArguments(
       setOwn(input, name, structuredClone(fallback.value));
     } else if (!isOptional(parameter)) errors.set(name, { path: name, message: "is missing" });
   }
-  for (const [nth, error] of (await validate(checks)).entries())
+  for (const [index, error] of (await validate(checks)).entries())
     if (error) {
-      const name = checks[nth]?.name ?? "";
+      const name = checks[index]?.name ?? "";
       errors.set(name, { path: writePath([name, ...error.keys]), message: error.message });
     }
-  const all = [
+  const allErrors = [
     ...parameters.flatMap(({ name }) => errors.get(name) ?? []),
-    ...unexpectedArguments(parameters, given ?? {}),
+    ...unexpectedArguments(parameters, args ?? {}),
   ];
-  return all.length > 0 ? { ok: false, errors: all } : { ok: true, input };
+  return allErrors.length > 0 ? { ok: false, errors: allErrors } : { ok: true, input };
 }
 
-/** How many unexpected arguments of a call are named. */
+/** The maximum number of unexpected arguments that errors name. */
 const MAX_NAMED = 10;
 
-function unexpectedArguments(parameters: readonly Parameter[], given: JsonObject): ArgumentError[] {
-  const known = new Set(parameters.map(({ name }) => name));
-  const unexpected = Object.keys(given).filter((name) => !known.has(name));
-  const expected = known.size > 0 ? `the tool has ${[...known].join(", ")}` : "the tool has none";
+function unexpectedArguments(parameters: readonly Parameter[], args: JsonObject): ArgumentError[] {
+  const names = new Set(parameters.map(({ name }) => name));
+  const unexpected = Object.keys(args).filter((name) => !names.has(name));
+  const expected =
+    names.size > 0 ? `the tool has ${[...names].join(", ")}` : "the tool has no arguments";
   const errors = unexpected.slice(0, MAX_NAMED).map((name) => ({
     path: writePath([name.slice(0, 100)]),
     message: `unexpected argument; ${expected}`,

@@ -4,7 +4,7 @@ import { pathSchema } from "./concurrency.ts";
 import { jsonObject } from "./json-value.ts";
 import { textSchema } from "./text-schema.ts";
 
-/** For servers without triggers: one of their tools returns a list, and each new item is an event. */
+/** Creates events for a server without triggers: a tool returns a list, and each new item is an event. */
 export const pollSchema = z.strictObject({
   tool: textSchema("must be the name of a tool")
     .min(1, "must not be empty")
@@ -22,6 +22,6 @@ export const pollSchema = z.strictObject({
     .min(10, "must be at least 10")
     .max(86_400, "must be at most 86400")
     .default(60)
-    .describe("The time between two calls."),
+    .describe("The time between two calls, in seconds."),
 });
 export type Poll = z.output<typeof pollSchema>;

@@ -1,6 +1,6 @@
 /**
- * The nodes whose outputs a node can read: by templates in its config, and by `nodes` in its code. Code
- * is not parsed: if it may read other nodes than those that it names, the answer is `all`.
+ * Finds the nodes whose outputs a node can read: by templates in its config, and by `nodes` in its code.
+ * Code is not parsed: if it may read other nodes than those that it names, the result is `all`.
  */
 import type { FlowNode } from "./model.ts";
 import type { NodeDefinition } from "./node-type.ts";
@@ -10,10 +10,10 @@ import { splitParameters } from "./split-parameters.ts";
 export type ReferencedNodes = ReadonlySet<string> | "all";
 
 /** `nodes.slug`, and `nodes["slug"]` or, in JSONata, nodes.`slug`. */
-const NAMED =
+const NAMED_NODE =
   /(?<![\w$])nodes\s*(?:\.\s*(?:([A-Za-z_]\w*)|`([^`\\]*)`)|\[\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\])/g;
 
-/** Can read variables without their names. */
+/** Constructs with which code can read a variable without its name. */
 const INDIRECT = {
   javascript: /\\|\b(?:globalThis|eval|Function|this|arguments|constructor)\b/,
   jsonata:
@@ -34,8 +34,8 @@ export function referencedNodes(
   const code = node.parameters[field];
   if (typeof code !== "string") return "all";
   if (INDIRECT[language].test(code)) return "all";
-  const named = [...code.matchAll(NAMED)];
-  if (named.length !== (code.match(/nodes/g) ?? []).length) return "all";
-  for (const [, ...names] of named) slugs.add(names.find((name) => name !== undefined) ?? "");
+  const matches = [...code.matchAll(NAMED_NODE)];
+  if (matches.length !== (code.match(/nodes/g) ?? []).length) return "all";
+  for (const [, ...names] of matches) slugs.add(names.find((name) => name !== undefined) ?? "");
   return slugs;
 }

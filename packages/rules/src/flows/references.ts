@@ -14,24 +14,24 @@ export interface FoundError extends TemplateError {
 
 /** Returns true for fields whose strings are not templates, such as code. */
 export type SkipField = (keys: Keys) => boolean;
-const nowhere: SkipField = () => false;
+const skipNone: SkipField = () => false;
 
-/** Equal references in one text are found once. */
+/** Returns the references and errors of all templates in a value. Omits duplicates within one string. */
 export function templatesIn(
   value: Json,
-  skip: SkipField = nowhere,
+  skip: SkipField = skipNone,
 ): { references: FoundReference[]; errors: FoundError[] } {
   const references: FoundReference[] = [];
   const errors: FoundError[] = [];
   visitTexts(value, (text, keys) => {
     if (!text.includes("{{") || skip(keys)) return;
     const template = parseTemplate(text);
-    const known = new Set<string>();
+    const seen = new Set<string>();
     for (const part of template.parts) {
       if (part.kind !== "reference") continue;
-      const written = text.slice(part.start, part.end);
-      if (!known.has(written)) references.push({ ...part, keys });
-      known.add(written);
+      const source = text.slice(part.start, part.end);
+      if (!seen.has(source)) references.push({ ...part, keys });
+      seen.add(source);
     }
     for (const error of template.errors) errors.push({ ...error, keys });
   });
@@ -46,7 +46,7 @@ export const renameReferences = (
   value: Json,
   oldSlug: string,
   newSlug: string,
-  skip: SkipField = nowhere,
+  skip: SkipField = skipNone,
 ): Json =>
   mapTexts(value, (text, keys) => {
     if (!text.includes("{{") || skip(keys)) return text;

@@ -10,7 +10,7 @@ import { slugFor } from "./slug.ts";
 import { toolNameOf, withToolName } from "./tool-fields.ts";
 import { toolName, uniqueToolName } from "./tool-name.ts";
 
-export interface Renamed<Flow> {
+export interface RenameResult<Flow> {
   flow: Flow;
   slug: { from: string; to: string };
   /** Set if the tool name changes. The old name remains an alias for a limited time. */
@@ -29,22 +29,22 @@ export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
   registry: NodeRegistry,
   takenTools: { has(name: string): boolean },
   findAnalysis: FindAnalysis,
-): Renamed<Flow> | undefined {
+): RenameResult<Flow> | undefined {
   const node = flow.nodes.find(({ id }) => id === nodeId);
   if (!node) return undefined;
-  const others = new Set(flow.nodes.filter(({ id }) => id !== nodeId).map(({ slug }) => slug));
-  const slug = { from: node.slug, to: slugFor(name, others) };
+  const otherSlugs = new Set(flow.nodes.filter(({ id }) => id !== nodeId).map(({ slug }) => slug));
+  const slug = { from: node.slug, to: slugFor(name, otherSlugs) };
   const oldTool = registry.get(node.type)?.isTool ? toolNameOf(node) : undefined;
   const newTool = uniqueToolName(toolName(name), takenTools);
   const tool =
     oldTool === undefined || oldTool === newTool ? undefined : { from: oldTool, to: newTool };
-  const nodes = flow.nodes.map((one) => {
-    const definition = registry.get(one.type);
+  const nodes = flow.nodes.map((old) => {
+    const definition = registry.get(old.type);
     const skip = skipRawFields(definition);
-    const rewritten = renameReferences(one.parameters, slug.from, slug.to, skip) as JsonObject;
+    const rewritten = renameReferences(old.parameters, slug.from, slug.to, skip) as JsonObject;
     const parameters = renameInCode(definition, rewritten, slug, findAnalysis);
-    if (one.id !== nodeId) return parameters === one.parameters ? one : { ...one, parameters };
-    const renamed = { ...one, name, slug: slug.to, parameters };
+    if (old.id !== nodeId) return parameters === old.parameters ? old : { ...old, parameters };
+    const renamed = { ...old, name, slug: slug.to, parameters };
     return tool ? withToolName(renamed, tool.to) : renamed;
   });
   return {

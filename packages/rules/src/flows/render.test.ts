@@ -179,7 +179,7 @@ describe("large values", () => {
     const source = "{{ a }}".repeat(100_000);
     const error = thrownBy(() => renderTemplate(parseTemplate(source), { nodes: { a: long } }));
     expect(error.code).toBe("input_too_large");
-    expect(error.message).toBe("The text exceeds the limit of 8 MB at {{ a }}. Pass less.");
+    expect(error.message).toBe("The text exceeds the limit of 8 MB at {{ a }}. Insert less data.");
   });
 
   it("are measured together for all texts of a config", () => {
@@ -189,7 +189,9 @@ describe("large values", () => {
     );
     const noFields = { secretFields: [], rawFields: [] };
     const error = thrownBy(() => renderConfig(config, noFields, { nodes: { a: text } }, {}));
-    expect(error.message).toBe("f31: The text exceeds the limit of 8 MB at {{ a }}. Pass less.");
+    expect(error.message).toBe(
+      "f31: The text exceeds the limit of 8 MB at {{ a }}. Insert less data.",
+    );
   });
 
   it("are written once for many texts", () => {

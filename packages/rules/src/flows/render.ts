@@ -1,6 +1,7 @@
 /**
- * Renders templates. A reference into large JSON cannot be resolved here: it is reported, and resolved
- * by `select` in the sandbox before the config is rendered again.
+ * Renders templates. A reference into large JSON cannot be resolved here: it is passed to
+ * `findSelected`. The caller resolves it in the sandbox with the language `select`, and then renders the
+ * config again.
  */
 import type { JsonObject } from "../json.ts";
 import { jsonBytes, type SizeCache } from "../json-bytes.ts";
@@ -23,7 +24,7 @@ import { mapTexts } from "./walk.ts";
 /** The values that templates and code can use, except secrets. */
 export interface Scope {
   trigger?: MixedJson;
-  /** Outputs by slug, in their own object because a slug can have any name. */
+  /** The outputs by slug. They have their own object, because a slug can have almost any name. */
   nodes: Readonly<Record<string, MixedJson>>;
   /** Only inside a loop. */
   item?: MixedJson;
@@ -37,28 +38,30 @@ export interface LargeReference {
   path: readonly (string | number)[];
 }
 
-/** The value of a `LargeReference`. `reached` is the number of steps of the path that exist. */
+/** The value of a `LargeReference`. */
 export interface Selected {
   value: MixedJson | undefined;
+  /** The steps of the path that were taken. A step to a value that does not exist counts too. */
   reached: number;
 }
+/** Returns undefined if the reference is not resolved yet. */
 export type FindSelected = (reference: LargeReference) => Selected | undefined;
 
-/** The texts of a config cannot be longer in total. */
-const MAX_TEXT_CHARACTERS = 8_000_000;
+/** The limit for all values that templates insert into the texts of one config. */
+const MAX_TEXT_BYTES = 8_000_000;
 
-/** Composes the texts of one config. Measures and writes a value once, however often it is used. */
-function createTexts() {
+/** Writes values into the texts of one config. Measures and serializes each value only once. */
+function createTextWriter() {
   const sizes: SizeCache = new Map();
-  const written = new Map<MixedJson, string>();
-  let left = MAX_TEXT_CHARACTERS;
+  const serialized = new Map<MixedJson, string>();
+  let left = MAX_TEXT_BYTES;
   return {
-    /** Throws before the value is written if the texts become too long. */
+    /** Throws if the values exceed the limit, before the last one is serialized. */
     write(reference: Reference, value: MixedJson | undefined): string {
       left -= jsonBytes(value, left, undefined, sizes);
       if (left < 0) throw textTooLarge(reference);
       if (value === undefined || typeof value === "string") return value ?? "";
-      return writeShared(value, written);
+      return writeShared(value, serialized);
     },
   };
 }
@@ -69,7 +72,7 @@ export function renderTemplate(
   scope: Scope,
   secrets: Secrets = {},
   findSelected: FindSelected = () => undefined,
-  texts = createTexts(),
+  textWriter = createTextWriter(),
 ): MixedJson {
   const [error] = template.errors;
   if (error) throw new Permanent(`Template: ${error.message}.`, { code: "template_syntax" });
@@ -77,7 +80,9 @@ export function renderTemplate(
   const sole = soleReference(template);
   if (sole) return resolve(sole, values) ?? null;
   return template.parts
-    .map((part) => (part.kind === "text" ? part.text : texts.write(part, resolve(part, values))))
+    .map((part) =>
+      part.kind === "text" ? part.text : textWriter.write(part, resolve(part, values)),
+    )
     .join("");
 }
 
@@ -92,7 +97,7 @@ export function renderConfig(
   secrets: Secrets,
   findSelected?: FindSelected,
 ): MixedObject {
-  const texts = createTexts();
+  const textWriter = createTextWriter();
   return mapTexts<MixedJson>(config, (text, keys) => {
     if (!text.includes("{{") || rawFields.some((path) => isWithin(keys, path))) return text;
     const template = parseTemplate(text);
@@ -102,7 +107,7 @@ export function renderConfig(
         code: "secret_not_allowed",
       });
     try {
-      return renderTemplate(template, scope, secrets, findSelected, texts);
+      return renderTemplate(template, scope, secrets, findSelected, textWriter);
     } catch (error) {
       if (!(error instanceof Permanent)) throw error;
       const { code, details } = error;
@@ -116,7 +121,7 @@ const isSecret = (part: Template["parts"][number]): boolean =>
 
 const textTooLarge = (reference: Reference): Permanent =>
   new Permanent(
-    `The text exceeds the limit of ${MAX_TEXT_CHARACTERS / 1_000_000} MB at {{ ${writeReference(reference)} }}. Pass less.`,
+    `The text exceeds the limit of ${MAX_TEXT_BYTES / 1_000_000} MB at {{ ${writeReference(reference)} }}. Insert less data.`,
     { code: "input_too_large" },
   );
 
@@ -126,7 +131,7 @@ interface Values {
   findSelected: FindSelected;
 }
 
-/** Returns undefined only for an optional reference, and for one that is not selected yet. */
+/** Returns undefined only for an optional reference, and for a reference that is not selected yet. */
 function resolve(reference: Reference, values: Values): MixedJson | undefined {
   const { root, path, optional } = reference;
   let value = lookUp(root, values);
@@ -137,7 +142,7 @@ function resolve(reference: Reference, values: Values): MixedJson | undefined {
     const selected = values.findSelected({ large: value, path: path.slice(reached) });
     if (!selected) return undefined;
     value = selected.value;
-    // Like above: the step that does not exist counts.
+    // As in the loop above, the step to a value that does not exist counts.
     reached += selected.reached;
   }
   if (value !== undefined || optional) return value;

@@ -1,4 +1,4 @@
-/** A flow with its graph and node types, as the checks use it. */
+/** Resolves a flow for the checks: looks up its node types, and derives its graph and output schemas. */
 import { isObject, type JsonSchema } from "../json.ts";
 import { isWithin } from "../match/path.ts";
 import type { FindAnalysis } from "./analyze-expression.ts";
@@ -37,7 +37,7 @@ export function resolveFlow(
   const nodes = new Map(flow.nodes.map((node) => [node.id, node]));
   const triggers = flow.nodes.filter((node) => registry.get(node.type)?.kind === "trigger");
   const definition = (node: FlowNode) => registry.get(node.type);
-  const reached = new Map(triggers.map(({ id }) => [id, reachableFrom(graph, id)]));
+  const reachableIds = new Map(triggers.map(({ id }) => [id, reachableFrom(graph, id)]));
   return {
     flow,
     graph,
@@ -45,12 +45,12 @@ export function resolveFlow(
     definition,
     outputSchema: createNodeSchemas({ nodes: flow.nodes, graph, definition, tools }),
     triggers,
-    reach: ({ id }) => reached.get(id) ?? new Set(),
+    reach: ({ id }) => reachableIds.get(id) ?? new Set(),
     findAnalysis,
   };
 }
 
-/** Skips the settings, and the fields whose strings are not templates. */
+/** Skips the settings and the `rawFields`, whose strings are not templates. */
 export const skipRawFields =
   (definition: NodeDefinition | undefined): SkipField =>
   (keys) =>
@@ -62,11 +62,11 @@ export const isActive = ({ parameters }: Pick<FlowNode, "parameters">): boolean 
 
 export interface Branch {
   edges: FlowEdge[];
-  /** Whether the branch leads into the iterations of a loop. */
-  repeated: boolean;
+  /** Whether the nodes of the branch run once per iteration of a loop. */
+  isLoopBody: boolean;
 }
 
-/** The branches of a node, one for each output port. The port `error` is omitted if it has no edges. */
+/** Returns one branch for each output port of a node. Omits the port `error` if it has no edges. */
 export function branchesFrom(resolved: ResolvedFlow, id: string): Branch[] {
   const node = resolved.node(id);
   const definition = node && resolved.definition(node);
@@ -76,7 +76,7 @@ export function branchesFrom(resolved: ResolvedFlow, id: string): Branch[] {
     .map((port) => ({
       port,
       edges: edges.filter((edge) => edge.sourceHandle === port),
-      repeated: Object.hasOwn(definition?.locals ?? {}, port),
+      isLoopBody: Object.hasOwn(definition?.locals ?? {}, port),
     }))
     .filter(({ port, edges }) => port !== ERROR_PORT || edges.length > 0);
 }

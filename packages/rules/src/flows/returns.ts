@@ -9,17 +9,18 @@ const isResult = (resolved: ResolvedFlow, id: string): boolean => {
 };
 
 /**
- * Pairs of an earlier and a later result that one run can both reach; at most one pair per later
- * result. A run can reach both if two edges from one port of a node lead to the two results on disjoint
- * paths. Paths with a common node do not count, because that node could choose between the results.
+ * Returns pairs of results that one run can both reach. The first of a pair is earlier in topological
+ * order; each later result is in one pair at most. A run can reach both results if two edges from one
+ * port of a node lead to them on disjoint paths. Paths with a common node do not count, because that
+ * node could choose between the results.
  */
 export function resultsInOneRun(resolved: ResolvedFlow): [FlowNode, FlowNode][] {
-  const order = new Map(topologicalOrder(resolved.graph).map((id, at) => [id, at]));
+  const order = new Map(topologicalOrder(resolved.graph).map((id, index) => [id, index]));
   const position = (id: string) => order.get(id) ?? -1;
   const targets = new Map<string, string[][]>();
   const targetsOf = (id: string) => {
-    const known = targets.get(id);
-    if (known) return known;
+    const cached = targets.get(id);
+    if (cached) return cached;
     const branches = branchesFrom(resolved, id).map(({ edges }) => [
       ...new Set(edges.map(({ target }) => target).filter((target) => order.has(target))),
     ]);
@@ -27,8 +28,8 @@ export function resultsInOneRun(resolved: ResolvedFlow): [FlowNode, FlowNode][] 
     return branches;
   };
 
-  // Positions on two paths, the earlier one in topological order first. Only the earlier position
-  // advances, so paths whose positions are never equal are disjoint.
+  // Each pair contains the current nodes of two paths, the earlier one in topological order first. Only
+  // the earlier node advances along its path, so two paths are disjoint if their nodes are never equal.
   const pairs = new Map<number, [string, string]>();
   const add = (a: string, b: string) => {
     if (a === b) return;
@@ -39,25 +40,29 @@ export function resultsInOneRun(resolved: ResolvedFlow): [FlowNode, FlowNode][] 
   for (const trigger of resolved.triggers)
     for (const id of resolved.reach(trigger))
       for (const branch of targetsOf(id))
-        for (const [at, a] of branch.entries()) for (const b of branch.slice(at + 1)) add(a, b);
+        for (const [index, a] of branch.entries())
+          for (const b of branch.slice(index + 1)) add(a, b);
 
-  const found = new Map<string, [FlowNode, FlowNode]>();
+  const resultPairs = new Map<string, [FlowNode, FlowNode]>();
   // Iteration over a map includes entries that are added during the iteration.
   for (const [first, second] of pairs.values()) {
     const isFirstResult = isResult(resolved, first);
-    if (isFirstResult && !found.has(second) && isResult(resolved, second))
-      found.set(second, [resolved.node(first) as FlowNode, resolved.node(second) as FlowNode]);
+    if (isFirstResult && !resultPairs.has(second) && isResult(resolved, second))
+      resultPairs.set(second, [
+        resolved.node(first) as FlowNode,
+        resolved.node(second) as FlowNode,
+      ]);
     // A path ends at a result. If the first path has ended, the second one advances.
     const [moving, fixed] = isFirstResult ? [second, first] : [first, second];
     for (const branch of targetsOf(moving)) for (const next of branch) add(next, fixed);
   }
-  return [...found.values()];
+  return [...resultPairs.values()];
 }
 
 /** The results that a run from a trigger can reach; undefined if the run can end without a result. */
 export function resultsOf(resolved: ResolvedFlow, trigger: FlowNode): FlowNode[] | undefined {
   const leadsToResult = new Map<string, boolean>();
-  // In reverse order, so that the successors of a node are known before the node.
+  // The order is reversed, so that the successors of a node are visited before the node.
   for (const id of topologicalOrder(resolved.graph).reverse()) {
     const branches = mainBranches(resolved, id);
     const everyBranchLeads =
@@ -75,6 +80,6 @@ export function resultsOf(resolved: ResolvedFlow, trigger: FlowNode): FlowNode[]
     .flatMap((id) => resolved.node(id) ?? []);
 }
 
-/** Without loops: a result inside a loop is the result of an iteration, not of the run. */
+/** Omits the bodies of loops: a result inside a loop is the result of an iteration, not of the run. */
 const mainBranches = (resolved: ResolvedFlow, id: string) =>
-  branchesFrom(resolved, id).filter(({ repeated }) => !repeated);
+  branchesFrom(resolved, id).filter(({ isLoopBody }) => !isLoopBody);

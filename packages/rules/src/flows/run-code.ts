@@ -26,7 +26,10 @@ export async function runCode(
   );
 }
 
-/** The variables of a program, the same in every language. A large one that it does not read is null. */
+/**
+ * Returns the variables of a program, which are the same in every language. A large variable that the
+ * program does not read is null, so that it is not sent to the sandbox.
+ */
 function variables(
   { input, scope }: Pick<NodeContext<unknown>, "input" | "scope">,
   isRead: (name: string) => boolean,
@@ -43,7 +46,10 @@ function variables(
   };
 }
 
-/** A node's input is also in `nodes`, by the slug of the node that it comes from. */
+/**
+ * Omits large outputs. Even for a program that reads only `input`, `nodes` can contain a large output,
+ * because the input is the output of another node.
+ */
 const withoutLarge = (nodes: MixedObject): MixedObject =>
   Object.values(nodes).some(hasLarge)
     ? Object.fromEntries(Object.entries(nodes).filter(([, output]) => !hasLarge(output)))

@@ -1,7 +1,7 @@
-/** What a schedule does when it is due: which run it starts, and when it fires next. Pure. */
+/** Plans what a schedule does when it is due: which run it starts, and when it fires next. Pure. */
 import { type CronTimes, countTicks, lastTick, MIN_GAP_MS, nextTick } from "./cron.ts";
 
-/** What happens to ticks that were missed: none of them runs, or one run stands for all of them. */
+/** `skip` starts no run for missed ticks; `once` starts one run for all of them. */
 export const MISFIRE_POLICIES = ["skip", "once"] as const;
 export type MisfirePolicy = (typeof MISFIRE_POLICIES)[number];
 
@@ -11,7 +11,7 @@ export type ScheduleInput = {
   scheduled_at: string;
   fired_at: string;
   time_zone: string;
-  /** How many ticks were missed before, up to MAX_MISSED. */
+  /** The number of missed ticks since the schedule last fired, up to MAX_MISSED. */
   missed: number;
 };
 
@@ -33,23 +33,23 @@ export interface Firing {
   nextAt: number | null;
 }
 
-/** A tick is missed if it fires this late. At most one tick is younger, because of the minimum gap. */
+/** A tick that fires this late is missed. Ticks are at least this far apart, so only one can be on time. */
 export const GRACE_MS = MIN_GAP_MS;
 
 /** Missed ticks are counted up to this number. */
 export const MAX_MISSED = 100;
 
-/** `dueAt` is the first tick that has not fired yet. Undefined if it is later than `now`. */
+/** `dueAt` is the first tick that has not fired yet. Returns undefined if it is later than `now`. */
 export function planFiring(
-  times: CronTimes & { misfire: MisfirePolicy },
+  schedule: CronTimes & { misfire: MisfirePolicy },
   dueAt: number,
   now: number,
 ): Firing | undefined {
   if (dueAt > now) return undefined;
-  const nextAt = nextTick(times, now);
-  const tick = lastTick(times, dueAt, now);
+  const nextAt = nextTick(schedule, now);
+  const tick = lastTick(schedule, dueAt, now);
   const isLate = now - tick >= GRACE_MS;
-  if (isLate && times.misfire === "skip") return { run: undefined, nextAt };
-  const passed = countTicks(times, dueAt, now, MAX_MISSED + 1);
-  return { run: { tick, missed: Math.min(isLate ? passed : passed - 1, MAX_MISSED) }, nextAt };
+  if (isLate && schedule.misfire === "skip") return { run: undefined, nextAt };
+  const ticks = countTicks(schedule, dueAt, now, MAX_MISSED + 1);
+  return { run: { tick, missed: Math.min(isLate ? ticks : ticks - 1, MAX_MISSED) }, nextAt };
 }

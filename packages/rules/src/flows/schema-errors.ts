@@ -40,10 +40,10 @@ export function describeErrors(
   errors: readonly OutputUnit[],
 ): SchemaError {
   const describe = (error: OutputUnit): SchemaError => describeError(schema, value, error);
-  const at = errors.findIndex((error, nth) => isLeaf(schema, error, errors[nth + 1]));
-  const first = errors[at];
+  const firstIndex = errors.findIndex((error, index) => isLeaf(schema, error, errors[index + 1]));
+  const first = errors[firstIndex];
   if (!first) return { keys: [], message: "does not match its schema" };
-  const branches = isUnion(first) ? branchErrors(schema, errors, at) : [];
+  const branches = hasNoMatchingBranch(first) ? branchErrors(schema, errors, firstIndex) : [];
   const depth = Math.max(0, ...branches.map(depthOf));
   const deepest = branches.filter((error) => depthOf(error) === depth);
   const [chosen] = deepest;
@@ -66,8 +66,8 @@ const truncate = ({ keys, message }: SchemaError): SchemaError => ({
 
 const matchCount = ({ error }: OutputUnit): number => Number(/\((\d+) matches\)/.exec(error)?.[1]);
 
-/** Whether no branch of an `anyOf` or `oneOf` matched. The errors of the branches follow in the list. */
-const isUnion = (error: OutputUnit): boolean =>
+/** Whether the error is that no branch of an `anyOf` or `oneOf` matched. The branches' errors follow it. */
+const hasNoMatchingBranch = (error: OutputUnit): boolean =>
   error.keyword === "anyOf" || (error.keyword === "oneOf" && matchCount(error) === 0);
 
 /** Whether the error describes the problem itself, not only that an inner schema failed. */
@@ -84,19 +84,19 @@ function isLeaf(schema: JsonSchema, error: OutputUnit, next: OutputUnit | undefi
 function branchErrors(
   schema: JsonSchema,
   errors: readonly OutputUnit[],
-  at: number,
+  unionIndex: number,
 ): readonly OutputUnit[] {
-  const prefix = `${errors[at]?.keywordLocation}/`;
+  const prefix = `${errors[unionIndex]?.keywordLocation}/`;
   const isBranch = ({ keyword, keywordLocation }: OutputUnit) =>
     // The library reports no schema location for the schema `false`.
     keyword === "false" || keywordLocation.startsWith(prefix);
-  const found: OutputUnit[] = [];
-  for (let nth = at + 1; nth < errors.length; nth++) {
-    const error = errors[nth] as OutputUnit;
+  const leaves: OutputUnit[] = [];
+  for (let index = unionIndex + 1; index < errors.length; index++) {
+    const error = errors[index] as OutputUnit;
     if (!isBranch(error)) break;
-    if (!isUnion(error) && isLeaf(schema, error, errors[nth + 1])) found.push(error);
+    if (!hasNoMatchingBranch(error) && isLeaf(schema, error, errors[index + 1])) leaves.push(error);
   }
-  return found;
+  return leaves;
 }
 
 const segments = (pointer: string): string[] =>
@@ -116,9 +116,9 @@ function decodePercent(text: string): string {
 const depthOf = ({ instanceLocation }: OutputUnit): number => instanceLocation.split("/").length;
 
 export function resolvePointer(root: Json, pointer: string): Json | undefined {
-  let found: Json | undefined = root;
-  for (const key of segments(pointer)) found = memberOf(found, key);
-  return found;
+  let value: Json | undefined = root;
+  for (const key of segments(pointer)) value = memberOf(value, key);
+  return value;
 }
 
 function memberOf(value: Json | undefined, key: string): Json | undefined {
@@ -137,7 +137,7 @@ const NAMED: ReadonlySet<string> = new Set([
 interface KeywordLocation {
   /** The schema object that contains the keyword. */
   schema: JsonObject;
-  /** The keywords that lead to that object. */
+  /** The keywords that lead to this schema object. */
   path: string[];
 }
 
@@ -146,13 +146,13 @@ function locateKeyword(root: JsonSchema, error: OutputUnit): KeywordLocation | u
   const keys = segments(error.keywordLocation).slice(0, -1);
   const path: string[] = [];
   let schema: Json | undefined = root;
-  for (let nth = 0; nth < keys.length; nth++) {
-    const keyword = keys[nth] as string;
+  for (let index = 0; index < keys.length; index++) {
+    const keyword = keys[index] as string;
     const inner: Json | undefined = memberOf(schema, keyword);
     path.push(keyword);
     if (keyword === "$ref") schema = resolvePointer(root, String(inner));
     else if (NAMED.has(keyword) || Array.isArray(inner))
-      schema = memberOf(inner, keys[++nth] ?? "");
+      schema = memberOf(inner, keys[++index] ?? "");
     else schema = inner;
   }
   return isObject(schema) ? { schema, path } : undefined;
@@ -181,31 +181,31 @@ const describeUnexpected = (key: string | number | undefined): string =>
 function describeRule(error: OutputUnit, schema: JsonObject, value: Json): string {
   const { keyword } = error;
   const rule = schema[keyword] as Json;
-  const found = isObject(value) ? Object.keys(value).length : lengthOf(value);
+  const actual = isObject(value) ? Object.keys(value).length : lengthOf(value);
   switch (keyword) {
     case "type":
       return `must be ${[rule].flat().map(nameType).join(" or ")}, but is ${nameType(typeOf(value))}`;
     case "const":
       return `must be ${JSON.stringify(rule)}`;
     case "enum":
-      return `must be one of ${(rule as Json[]).map((one) => JSON.stringify(one)).join(", ")}`;
+      return `must be one of ${(rule as Json[]).map((allowed) => JSON.stringify(allowed)).join(", ")}`;
     case "required":
       return `missing required property ${JSON.stringify(firstMissing(rule, value))}`;
     case "dependentRequired":
     case "dependencies":
       return describeDependency(rule as JsonObject, value);
     case "minLength":
-      return `must have at least ${count(rule, "character")}, but has ${found}`;
+      return `must have at least ${count(rule, "character")}, but has ${actual}`;
     case "maxLength":
-      return `must have at most ${count(rule, "character")}, but has ${found}`;
+      return `must have at most ${count(rule, "character")}, but has ${actual}`;
     case "minItems":
-      return `must have at least ${count(rule, "item")}, but has ${found}`;
+      return `must have at least ${count(rule, "item")}, but has ${actual}`;
     case "maxItems":
-      return `must have at most ${count(rule, "item")}, but has ${found}`;
+      return `must have at most ${count(rule, "item")}, but has ${actual}`;
     case "minProperties":
-      return `must have at least ${count(rule, "property")}, but has ${found}`;
+      return `must have at least ${count(rule, "property")}, but has ${actual}`;
     case "maxProperties":
-      return `must have at most ${count(rule, "property")}, but has ${found}`;
+      return `must have at most ${count(rule, "property")}, but has ${actual}`;
     case "minimum":
       return `must be at least ${rule}, but is ${value}`;
     case "maximum":
@@ -221,8 +221,8 @@ function describeRule(error: OutputUnit, schema: JsonObject, value: Json): strin
     case "format":
       return `must match the format ${rule}`;
     case "uniqueItems": {
-      const [, one, other] = /indexes (\d+) and (\d+)/.exec(error.error) ?? [];
-      return `must not contain duplicates: items ${one} and ${other} are equal`;
+      const [, first, second] = /indexes (\d+) and (\d+)/.exec(error.error) ?? [];
+      return `must not contain duplicates: items ${first} and ${second} are equal`;
     }
     case "contains":
       return "must contain an item that matches the schema in contains";

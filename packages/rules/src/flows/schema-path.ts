@@ -5,10 +5,10 @@ import { subschemas } from "./subschemas.ts";
 
 export type SchemaAtPath =
   | { schema: JsonSchema }
-  /** The schema allows no value at the path. `known` are the names that it allows instead. */
-  | { missing: string; known: readonly string[] };
+  /** The object before the name `missing` allows only the names in `allowed`. */
+  | { missing: string; allowed: readonly string[] };
 
-/** Undefined if the schema does not tell. */
+/** Returns undefined if the schema does not determine the value at the path. */
 export function schemaAt(
   root: JsonSchema,
   path: readonly (string | number)[],
@@ -16,36 +16,40 @@ export function schemaAt(
   let schema: JsonObject = root;
   let pointer = "";
   for (const key of path) {
-    const found = resolveReference(root, schema, pointer);
-    if (!found) return undefined;
-    const { properties, additionalProperties, patternProperties, items } = found.schema;
+    const resolved = resolveReference(root, schema, pointer);
+    if (!resolved) return undefined;
+    const { properties, additionalProperties, patternProperties, items } = resolved.schema;
     if (typeof key === "number") {
       if (!isObject(items)) return undefined;
-      [schema, pointer] = [items, `${found.pointer}/items`];
+      [schema, pointer] = [items, `${resolved.pointer}/items`];
       continue;
     }
     if (!isObject(properties)) return undefined;
     if (!Object.hasOwn(properties, key))
       return additionalProperties === false && patternProperties === undefined
-        ? { missing: key, known: Object.keys(properties) }
+        ? { missing: key, allowed: Object.keys(properties) }
         : undefined;
     const inner = properties[key];
     if (!isObject(inner)) return undefined;
-    [schema, pointer] = [inner, `${found.pointer}/properties/${escapePointer(key)}`];
+    [schema, pointer] = [inner, `${resolved.pointer}/properties/${escapePointer(key)}`];
   }
   const extracted = extract(schema, pointer);
   return extracted && { schema: extracted };
 }
 
+/** References can form a cycle. */
 const MAX_REFERENCES = 20;
 
-/** Follows `$ref`. Undefined if several schemas apply, or the reference leads elsewhere. */
+/**
+ * Follows `$ref`. Returns undefined if a reference has no target in the root, and if the schema combines
+ * other schemas, such as with `anyOf`.
+ */
 export function resolveReference(
   root: JsonSchema,
-  given: JsonObject,
-  from = "",
+  start: JsonObject,
+  startPointer = "",
 ): { schema: JsonObject; pointer: string } | undefined {
-  let [schema, pointer] = [given, from];
+  let [schema, pointer] = [start, startPointer];
   for (let count = 0; schema.$ref !== undefined; count += 1) {
     const { $ref } = schema;
     if (count === MAX_REFERENCES || typeof $ref !== "string" || !$ref.startsWith("#"))
@@ -61,13 +65,14 @@ export function resolveReference(
   return isCombined ? undefined : { schema, pointer };
 }
 
-/** A copy that is a root schema. Undefined if it refers to other parts of the larger schema. */
+/** Returns a copy that is a root schema, or undefined if it refers to other parts of the larger schema. */
 function extract(schema: JsonObject, pointer: string): JsonSchema | undefined {
   const copy = structuredClone(schema);
-  for (const { schema: part } of subschemas(copy)) {
-    if (part.$ref === undefined) continue;
-    if (typeof part.$ref !== "string" || !part.$ref.startsWith(`#${pointer}`)) return undefined;
-    part.$ref = `#${part.$ref.slice(1 + pointer.length)}`;
+  for (const { schema: subschema } of subschemas(copy)) {
+    const { $ref } = subschema;
+    if ($ref === undefined) continue;
+    if (typeof $ref !== "string" || !$ref.startsWith(`#${pointer}`)) return undefined;
+    subschema.$ref = `#${$ref.slice(1 + pointer.length)}`;
   }
   return copy;
 }

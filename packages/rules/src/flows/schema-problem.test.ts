@@ -8,7 +8,7 @@ const many = (name: string, amount: number, value: Json): Json =>
 
 describe("the schema of an author", () => {
   it.each<[Json, string]>([
-    [[], "must be a JSON Schema as an object"],
+    [[], "must be a JSON Schema that is an object"],
     [{ type: "text" }, 'type: must be one of "string", "number"'],
     [{ type: ["string", "text"] }, "type: must be one of"],
     [{ properties: { a: { $ref: "#/x" } } }, "properties.a.$ref: must point to a schema"],

@@ -6,18 +6,18 @@ import { resolvePointer } from "./schema-errors.ts";
 import { SCHEMA_KEYWORDS, subschemas } from "./subschemas.ts";
 
 const MAX_LENGTH = 64_000;
-/** Limited because the engine builds a set of characters for each `\p{…}`, which takes up to 0.1 ms. */
+/** The engine of regular expressions takes up to 0.1 ms to build the characters of each `\p{…}`. */
 const MAX_UNICODE_CLASSES = 100;
 
 /** Returns a message with the path of the first problem, or undefined. */
 export function schemaProblem(schema: Json): string | undefined {
-  if (!isObject(schema)) return "must be a JSON Schema as an object";
+  if (!isObject(schema)) return "must be a JSON Schema that is an object";
   const text = JSON.stringify(schema);
   if (text.length > MAX_LENGTH) return `must have at most ${MAX_LENGTH} characters as JSON`;
   if (text.split(/\\\\p\{/i).length > MAX_UNICODE_CLASSES)
     return `must use at most ${MAX_UNICODE_CLASSES} Unicode classes such as \\p{L}`;
-  for (const { keys, schema: part } of subschemas(schema)) {
-    const problem = referenceProblem(schema, part) ?? keywordProblem(part);
+  for (const { keys, schema: subschema } of subschemas(schema)) {
+    const problem = referenceProblem(schema, subschema) ?? keywordProblem(subschema);
     if (problem) return `${writePath([...keys, ...problem.keys])}: ${problem.message}`;
   }
   return undefined;
@@ -28,14 +28,14 @@ interface Problem {
   message: string;
 }
 
-/** Not supported: the schema is embedded in a larger one, and only `$ref` is adjusted to that. */
+/** Rejected, because the schema is embedded in a larger one, and `embedSchema` adjusts only `$ref`. */
 const UNSUPPORTED = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"];
 
-function referenceProblem(root: JsonObject, part: JsonObject): Problem | undefined {
+function referenceProblem(root: JsonObject, subschema: JsonObject): Problem | undefined {
   for (const keyword of UNSUPPORTED)
-    if (Object.hasOwn(part, keyword))
+    if (Object.hasOwn(subschema, keyword))
       return { keys: [keyword], message: "is not supported: use $ref, such as #/$defs/name" };
-  const { $ref } = part;
+  const { $ref } = subschema;
   if ($ref === undefined) return undefined;
   if (typeof $ref !== "string" || !/^#(?:\/|$)/.test($ref))
     return { keys: ["$ref"], message: "must be a pointer within the schema, such as #/$defs/name" };
@@ -45,8 +45,8 @@ function referenceProblem(root: JsonObject, part: JsonObject): Problem | undefin
     : { keys: ["$ref"], message: `must point to a schema, but there is none at ${$ref}` };
 }
 
-function keywordProblem(part: JsonObject): Problem | undefined {
-  for (const [keyword, value] of Object.entries(part)) {
+function keywordProblem(subschema: JsonObject): Problem | undefined {
+  for (const [keyword, value] of Object.entries(subschema)) {
     const { error } = KEYWORDS.get(keyword)?.safeParse(value) ?? {};
     const [issue] = error ? issuesOf(error) : [];
     if (issue) return { keys: [keyword, ...issue.keys], message: issue.message };
@@ -65,23 +65,23 @@ function isRegExp(source: string): boolean {
 
 const TYPES = ["string", "number", "integer", "boolean", "array", "object", "null"] as const;
 
-// The content of inner schemas is checked separately.
+// Only the type of inner schemas is checked here: `subschemas` visits each of them.
 const schema = z.union([z.boolean(), z.record(z.string(), z.unknown())]);
 const schemas = z.array(schema).min(1);
 const names = z.array(z.string());
-const amount = z.int().min(0);
+const count = z.int().min(0);
 const pattern = z.string().refine(isRegExp, "must be a regular expression");
-const each = (keywords: readonly string[], value: z.ZodType) =>
+const forEachKeyword = (keywords: readonly string[], value: z.ZodType) =>
   Object.fromEntries(keywords.map((keyword) => [keyword, value]));
 
 const KEYWORDS: ReadonlyMap<string, z.ZodType> = new Map(
   Object.entries<z.ZodType>({
-    ...each(SCHEMA_KEYWORDS.single, schema),
-    ...each(SCHEMA_KEYWORDS.list, schemas),
-    ...each(SCHEMA_KEYWORDS.named, z.record(z.string(), schema)),
-    ...each(["minLength", "maxLength", "minItems", "maxItems"], amount),
-    ...each(["minContains", "maxContains", "minProperties", "maxProperties"], amount),
-    ...each(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], z.number()),
+    ...forEachKeyword(SCHEMA_KEYWORDS.single, schema),
+    ...forEachKeyword(SCHEMA_KEYWORDS.list, schemas),
+    ...forEachKeyword(SCHEMA_KEYWORDS.named, z.record(z.string(), schema)),
+    ...forEachKeyword(["minLength", "maxLength", "minItems", "maxItems"], count),
+    ...forEachKeyword(["minContains", "maxContains", "minProperties", "maxProperties"], count),
+    ...forEachKeyword(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], z.number()),
     pattern,
     patternProperties: z.record(pattern, schema),
     format: z.string(),

@@ -1,6 +1,6 @@
 /**
  * Reads values of large JSON by their paths. Runs inside an evaluator. The sizes of the values are
- * known before they are written, because many paths can select the same value.
+ * checked before they are serialized, because many paths can select the same large value.
  */
 import type { Json } from "../json.ts";
 import { jsonBytes } from "../json-bytes.ts";
@@ -10,13 +10,14 @@ import { writePath } from "./issues.ts";
 
 export interface Selection {
   paths: readonly (readonly (string | number)[])[];
-  /** Of all values together, as JSON. */
+  /** The limit for all values together, as JSON. */
   maxBytes: number;
 }
 
 /**
- * The parts are the values, in the order of the paths; undefined for a path without a value. The
- * output is an array of numbers: how many steps of each path were taken.
+ * The `parts` are the values, in the order of the paths; undefined for a path without a value. The
+ * `output` contains, for each path, the number of steps that were taken. A step to a value that does
+ * not exist counts too.
  */
 export function runSelect({ paths, maxBytes }: Selection, text: string): SerializedResult {
   let data: Json;
@@ -27,13 +28,13 @@ export function runSelect({ paths, maxBytes }: Selection, text: string): Seriali
   }
   let left = maxBytes;
   const values: (Json | undefined)[] = [];
-  const taken: number[] = [];
+  const stepCounts: number[] = [];
   for (const path of paths) {
     let value: Json | undefined = data;
     let steps = 0;
     while (value !== undefined && steps < path.length)
       value = memberOf(value, path[steps++] as string | number) as Json | undefined;
-    taken.push(steps);
+    stepCounts.push(steps);
     if (value !== undefined) left -= jsonBytes(value, left);
     if (left < 0)
       return {
@@ -44,5 +45,5 @@ export function runSelect({ paths, maxBytes }: Selection, text: string): Seriali
     values.push(value);
   }
   const parts = values.map((value) => (value === undefined ? undefined : JSON.stringify(value)));
-  return { log: [], output: JSON.stringify(taken), parts };
+  return { log: [], output: JSON.stringify(stepCounts), parts };
 }

@@ -1,7 +1,7 @@
 /** Slugs: the names of nodes in templates, as in `{{ slug.path }}`. */
 import { freeNumber, MAX_NAME_LENGTH, numberedName, snakeCase } from "./tool-name.ts";
 
-/** The names that have another meaning in templates. */
+/** Names with another meaning in templates. */
 export const reservedSlugs: readonly string[] = ["trigger", "secrets", "item", "index"];
 
 export const SLUG_RULE =
@@ -15,18 +15,18 @@ export const slugFor = (name: string, taken: ReadonlySet<string>): string =>
   createSlugNamer(taken)(name);
 
 /**
- * Derives the slugs of many nodes. Each slug differs from `taken` and from the slugs before. The time
- * for nodes with the same name is linear.
+ * Derives the slugs of many nodes. Each slug differs from `taken` and from the slugs returned before. It
+ * takes linear time even if many nodes have the same name.
  */
 export function createSlugNamer(taken: Iterable<string>): (name: string) => string {
   const used = new Set([...reservedSlugs, ...taken]);
-  /** The next number of a name. */
-  const next = new Map<string, number>();
+  /** For each base name, the number to try next. */
+  const nextNumbers = new Map<string, number>();
   return (name) => {
     const base = snakeCase(name, "node");
-    const number = freeNumber(base, (slug) => used.has(slug), next.get(base));
+    const number = freeNumber(base, (slug) => used.has(slug), nextNumbers.get(base));
     const slug = numberedName(base, number);
-    next.set(base, number + 1);
+    nextNumbers.set(base, number + 1);
     used.add(slug);
     return slug;
   };

@@ -1,6 +1,6 @@
 /**
- * The parts of a step, such as the turns of an agent. Each part has a step record of its own. Its
- * `item` is the iteration of the step, followed by `#` and the name of the part.
+ * Names the parts of a step, such as the turns of an agent. Each part has its own step record. The
+ * `item` of this record is the iteration of the step, followed by `#` and the name of the part.
  */
 const SEPARATOR = "#";
 
@@ -14,7 +14,7 @@ export function partItem(iteration: string, part: string): string {
   return `${iteration}${SEPARATOR}${part}`;
 }
 
-/** The name of the part; undefined if the item is of a whole step. */
+/** Returns the name of the part; undefined if the item belongs to a whole step. */
 export function partOf(item: string): string | undefined {
   const at = item.indexOf(SEPARATOR);
   return at < 0 ? undefined : item.slice(at + SEPARATOR.length);

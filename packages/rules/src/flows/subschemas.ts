@@ -33,7 +33,7 @@ export interface Subschema {
   schema: JsonObject;
 }
 
-/** The schema itself and all schemas inside it, except `true` and `false`. */
+/** Yields the schema itself and all schemas inside it, except `true` and `false`. */
 export function* subschemas(root: JsonObject): Generator<Subschema> {
   const pending: { keys: PropertyKey[]; value: Json }[] = [{ keys: [], value: root }];
   for (let next = pending.pop(); next; next = pending.pop()) {
@@ -50,11 +50,11 @@ export function* subschemas(root: JsonObject): Generator<Subschema> {
   }
 }
 
-/** Returns a copy for the location `pointer` of a larger schema, with adjusted references. */
+/** Returns a copy whose references are adjusted to the location `pointer` in a larger schema. */
 export function embedSchema(schema: JsonSchema, pointer: string): JsonSchema {
   const copy = structuredClone(schema);
-  for (const { schema: part } of subschemas(copy))
-    if (typeof part.$ref === "string" && part.$ref.startsWith("#"))
-      part.$ref = `#${pointer}${part.$ref.slice(1)}`;
+  for (const { schema: subschema } of subschemas(copy))
+    if (typeof subschema.$ref === "string" && subschema.$ref.startsWith("#"))
+      subschema.$ref = `#${pointer}${subschema.$ref.slice(1)}`;
   return copy;
 }

@@ -4,7 +4,10 @@ import { escapePointer } from "./schema-path.ts";
 import { embedSchema } from "./subschemas.ts";
 import { parseTemplate, type Reference, soleReference } from "./template.ts";
 
-/** The schema of a single reference is `{}` unless it is known, because its value can have any type. */
+/**
+ * A string that is a single reference can have a value of any type. Its schema is the result of
+ * `schemaOf`, or `{}`.
+ */
 export function schemaOfTemplate(
   value: Json,
   schemaOf: (reference: Reference) => JsonSchema | undefined = () => undefined,

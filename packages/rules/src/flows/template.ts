@@ -61,16 +61,16 @@ export function parseTemplate(source: string): Template {
       at = open + 2;
       continue;
     }
-    const read = readReference(source, open);
-    if ("message" in read) {
-      errors.push(read);
+    const reference = readReference(source, open);
+    if ("message" in reference) {
+      errors.push(reference);
       text += "{{";
       at = open + 2;
       continue;
     }
     endText(open);
-    parts.push(read);
-    at = read.end;
+    parts.push(reference);
+    at = reference.end;
     textStart = at;
   }
   text += source.slice(at);
@@ -86,9 +86,9 @@ function readReference(source: string, start: number): Reference | TemplateError
   let at = start + 2;
   const take = (pattern: RegExp) => {
     pattern.lastIndex = at;
-    const found = pattern.exec(source);
-    if (found) at = pattern.lastIndex;
-    return found;
+    const match = pattern.exec(source);
+    if (match) at = pattern.lastIndex;
+    return match;
   };
   take(SPACE);
   const rootStart = at;
@@ -111,17 +111,17 @@ function readReference(source: string, start: number): Reference | TemplateError
   return { kind: "reference", root, rootStart, path, optional, start, end: at + 2 };
 }
 
-function unexpected(source: string, position: number, wanted: string): TemplateError {
-  const found = String.fromCodePoint(source.codePointAt(position) ?? 0);
-  const actual = position < source.length ? `found ${found}` : "the text ends";
-  return { message: `expected ${wanted} at character ${position}, but ${actual}`, position };
+function unexpected(source: string, position: number, expected: string): TemplateError {
+  const character = String.fromCodePoint(source.codePointAt(position) ?? 0);
+  const actual = position < source.length ? `found ${character}` : "the text ends";
+  return { message: `expected ${expected} at character ${position}, but ${actual}`, position };
 }
 
 /** The source of a reference without braces: `fetch.items[0].name`. */
 export const writeReference = ({ root, path }: Pick<Reference, "root" | "path">): string =>
   writePath([root, ...path]);
 
-/** Returns the reference if it is the whole template; rendering then keeps the type of the value. */
+/** If the template is a single reference, returns it: rendering then keeps the type of the value. */
 export const soleReference = ({ parts }: Template): Reference | undefined => {
   const [first] = parts;
   return parts.length === 1 && first?.kind === "reference" ? first : undefined;

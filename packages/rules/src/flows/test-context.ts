@@ -1,14 +1,14 @@
-/** A context to run a node in a test. Services that the test does not provide reject. */
+/** Creates a context to run a node in a test. Calls of services that the test does not provide reject. */
 import type { JsonObject } from "../json.ts";
 import type { NodeContext } from "./node-type.ts";
 import { type ValidateSchemas, validateInProcess } from "./validate-schema.ts";
 
-const unexpected = (what: string) => async (): Promise<never> => {
-  throw new Error(`${what} is not expected to be called`);
+const unexpected = (service: string) => async (): Promise<never> => {
+  throw new Error(`${service} is not expected to be called`);
 };
 
 export const testContext = (
-  given: Partial<NodeContext<JsonObject>> = {},
+  overrides: Partial<NodeContext<JsonObject>> = {},
 ): NodeContext<JsonObject> => ({
   config: {},
   input: null,
@@ -29,7 +29,7 @@ export const testContext = (
   model: unexpected("model"),
   inbox: { listTools: unexpected("inbox.listTools"), callTool: unexpected("inbox.callTool") },
   newNonce: () => "nonce",
-  ...given,
+  ...overrides,
 });
 
 /** Validates every schema in this process, even if that is slow. */

@@ -13,12 +13,12 @@ export const toolFields = {
     .describe("What the tool does. Agents choose a tool by its description."),
 };
 
-type Parameters = Pick<FlowNode, "parameters">;
+type WithParameters = Pick<FlowNode, "parameters">;
 
-export const toolNameOf = ({ parameters: { toolName } }: Parameters): string | undefined =>
+export const toolNameOf = ({ parameters: { toolName } }: WithParameters): string | undefined =>
   typeof toolName === "string" && toolName ? toolName : undefined;
 
-export const toolDescriptionOf = ({ parameters: { toolDescription } }: Parameters): string =>
+export const toolDescriptionOf = ({ parameters: { toolDescription } }: WithParameters): string =>
   typeof toolDescription === "string" ? toolDescription : "";
 
 export const withToolName = (node: FlowNode, toolName: string): FlowNode =>

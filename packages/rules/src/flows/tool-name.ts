@@ -23,8 +23,8 @@ const TRANSLITERATIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * "Get Weather Data" → `get_weather_data`, "Ünïcode" → `unicode`. Other characters become `_`. Starts
- * with `prefix` if nothing else remains, or if the name starts with a digit.
+ * "Get Weather Data" → `get_weather_data`, "Ünïcode" → `unicode`. Other characters become `_`. The result
+ * starts with `prefix` if nothing else remains, or if the name starts with a digit.
  */
 export function snakeCase(name: string, prefix: string): string {
   const ascii = name
@@ -41,28 +41,28 @@ export function snakeCase(name: string, prefix: string): string {
 
 export const toolName = (name: string): string => snakeCase(name, "tool");
 
-/** Appends the first of `_2`, `_3`, … that is not taken, if the base is taken. */
+/** If the base is taken, appends the first of `_2`, `_3`, … that is not taken. */
 export const uniqueToolName = (base: string, taken: { has(name: string): boolean }): string =>
   uniqueName(base, (name) => taken.has(name));
 
 export const uniqueName = (base: string, isTaken: (name: string) => boolean): string =>
   numberedName(base, freeNumber(base, isTaken));
 
-/** The first number, at least `from`, whose name is not taken. */
+/** Returns the first number from `from` whose name is not taken. */
 export function freeNumber(base: string, isTaken: (name: string) => boolean, from = 1): number {
   let number = from;
   while (isTaken(numberedName(base, number))) number += 1;
   return number;
 }
 
-/** The first name is the base, the second has `_2`. */
+/** The name with the number 1 is the base; the name with the number 2 ends with `_2`. */
 export function numberedName(base: string, number: number): string {
   if (number === 1) return base;
   const suffix = `_${number}`;
   return cut(base, MAX_NAME_LENGTH - suffix.length) + suffix;
 }
 
-/** Returns the rule if the name of an author violates it. */
+/** Returns the rule if the name that an author chose violates it. */
 export function checkToolName(name: string): string | undefined {
   const isValid = /^[a-z](?:[a-z0-9_]*[a-z0-9])?$/.test(name) && name.length <= MAX_NAME_LENGTH;
   return isValid ? undefined : TOOL_NAME_RULE;

@@ -33,11 +33,11 @@ export const createSchemaValidator =
   ): ValidateSchemas =>
   async (checks) => {
     const errors = checks.map(depthError);
-    const shallow = checks.filter((_, nth) => errors[nth] === undefined);
-    const found = isCheap(shallow)
+    const shallow = checks.filter((_, index) => errors[index] === undefined);
+    const results = isCheap(shallow)
       ? shallow.map(validateInProcess)
       : await validateInSandbox(evaluate, shallow, timeoutMs);
-    return errors.map((error) => error ?? found.shift());
+    return errors.map((error) => error ?? results.shift());
   };
 
 /** Returns the first error. Never throws, but can be slow: see `isCheap`. */
@@ -46,7 +46,7 @@ export function validateInProcess({ schema, value }: SchemaCheck): SchemaError |
     const { valid, errors } = new Validator(schema as Schema, "2020-12").validate(value);
     return valid ? undefined : describeErrors(schema, value, errors);
   } catch (error) {
-    // The library is recursive, and spreads lists of errors into arguments.
+    // The stack overflowed: the library is recursive, and spreads lists of errors into arguments.
     if (error instanceof RangeError)
       return {
         keys: [],
@@ -80,7 +80,7 @@ export function isCheap(checks: readonly SchemaCheck[]): boolean {
   });
 }
 
-/** The approximate length as JSON. Stops counting above `max`, since values can be large. */
+/** Returns the approximate length as JSON. Stops counting above `max`, since values can be large. */
 function sizeUpTo(max: number, value: Json): number {
   let size = 0;
   const pending = [value];
@@ -102,36 +102,36 @@ function depthError({ schema, value }: SchemaCheck): SchemaError | undefined {
     ? {
         keys: [],
         isUnchecked: true,
-        message: `cannot be validated: its schema is nested deeper than ${MAX_DEPTH}`,
+        message: `cannot be validated: its schema is nested deeper than ${MAX_DEPTH} levels`,
       }
     : undefined;
 }
 
 /**
- * Sends all checks in one message. If this exceeds a limit, sends them one by one, each with its share
- * of the time, until one of them exceeds its limit.
+ * Sends all checks in one message. If this message exceeds a limit, sends them one by one, each with its
+ * share of the time, until one of them exceeds its limit. The checks after that one have no result.
  */
 async function validateInSandbox(
   evaluate: (evaluation: Evaluation) => Promise<EvaluationResult>,
   checks: readonly SchemaCheck[],
   timeoutMs: number,
 ): Promise<(SchemaError | undefined)[]> {
-  const run = (some: readonly SchemaCheck[]) =>
+  const run = (batch: readonly SchemaCheck[]) =>
     evaluate({
       language: "json-schema",
-      timeoutMs: Math.ceil((timeoutMs * some.length) / checks.length),
-      data: some as readonly object[] as Json[],
+      timeoutMs: Math.ceil((timeoutMs * batch.length) / checks.length),
+      data: batch as readonly object[] as Json[],
     });
-  const all = await run(checks);
-  if ("output" in all) return readErrors(all.output);
+  const batchResult = await run(checks);
+  if ("output" in batchResult) return readErrors(batchResult.output);
   const errors: (SchemaError | undefined)[] = [];
   for (const check of checks) {
-    const one = checks.length === 1 ? all : await run([check]);
-    if (!("output" in one)) {
-      const message = `validation ${one.message}: shorten the value or simplify its schema`;
+    const result = checks.length === 1 ? batchResult : await run([check]);
+    if (!("output" in result)) {
+      const message = `validation ${result.message}: shorten the value or simplify its schema`;
       return [...errors, { keys: [], isUnchecked: true, message }];
     }
-    errors.push(...readErrors(one.output));
+    errors.push(...readErrors(result.output));
   }
   return errors;
 }

@@ -26,9 +26,9 @@ export interface Validation {
   warnings: Finding<WarningCode>[];
 }
 
-type Checked = Pick<FlowDraft, "nodes" | "edges">;
+type FlowGraph = Pick<FlowDraft, "nodes" | "edges">;
 
-/** Information from outside of the flow. What is missing is not checked. */
+/** Information from outside of the flow. If a field is missing, its checks are skipped. */
 export interface ValidationContext {
   /** The flows that the flow calls. */
   calls?: CallContext;
@@ -42,7 +42,7 @@ export interface ValidationContext {
 }
 
 export const validateFlow = (
-  flow: Checked,
+  flow: FlowGraph,
   registry: NodeRegistry,
   context: ValidationContext = {},
 ): Validation => validate(resolveFlow(flow, registry, context), context);
@@ -64,7 +64,7 @@ function validate(
   { calls, findSyntaxError = () => undefined, secrets, tools }: ValidationContext,
 ): Validation {
   const references = checkReferences(resolved);
-  const found = tools ? [checkSources(resolved, tools), checkTools(resolved, tools)] : [];
+  const toolFindings = tools ? [checkSources(resolved, tools), checkTools(resolved, tools)] : [];
   return {
     errors: [
       ...checkGraph(resolved),
@@ -72,7 +72,7 @@ function validate(
       ...checkExpressions(resolved, findSyntaxError),
       ...references.errors,
       ...findPlainSecrets(resolved),
-      ...found.flatMap(({ errors }) => errors),
+      ...toolFindings.flatMap(({ errors }) => errors),
     ],
     warnings: [
       ...findGraphWarnings(resolved),
@@ -80,7 +80,7 @@ function validate(
       ...checkCode(resolved),
       ...checkSecrets(resolved, secrets),
       ...findToolsFromData(resolved),
-      ...found.flatMap(({ warnings }) => warnings),
+      ...toolFindings.flatMap(({ warnings }) => warnings),
       ...(calls ? checkCalls(resolved, calls) : []),
     ],
   };
@@ -95,7 +95,7 @@ interface ExposedTool {
 interface ListenedEvents {
   nodeId: string;
   source: string;
-  /** Empty: any. */
+  /** Empty if the trigger fires for events of any type. */
   type: string;
 }
 
@@ -107,9 +107,9 @@ export interface FlowDescription extends Validation {
   hasTriggers: boolean;
 }
 
-/** Returns the data that lists and headers of flows show. */
+/** Validates a flow, and adds the data that the lists and headers of flows show. */
 export function describeFlow(
-  flow: Checked,
+  flow: FlowGraph,
   registry: NodeRegistry,
   context: ValidationContext = {},
 ): FlowDescription {
@@ -137,7 +137,7 @@ const listensTo = ({ flow, definition }: ResolvedFlow): ListenedEvents[] =>
       return { nodeId: node.id, source: textOf(source), type: textOf(type) };
     });
 
-/** An invalid draft can contain any value where text belongs. */
+/** Returns "" for a value that is not text: an invalid draft can contain any value. */
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 function findGraphWarnings(resolved: ResolvedFlow): Finding<WarningCode>[] {

@@ -12,7 +12,7 @@ export function visitTexts(value: Json, visit: (text: string, keys: Keys) => voi
   });
 }
 
-/** Returns a copy with every string replaced. Unchanged parts are the same objects as before. */
+/** Returns a copy in which every string is the result of `change`. Unchanged values are not copied. */
 export function mapTexts<Changed extends MixedJson = Json>(
   value: Json,
   change: (text: string, keys: Keys) => Changed,
@@ -20,8 +20,10 @@ export function mapTexts<Changed extends MixedJson = Json>(
 ): Changed | Json {
   if (typeof value === "string") return change(value, keys);
   if (Array.isArray(value)) {
-    const items = value.map((item, at) => mapTexts(item, change, [...keys, at]));
-    return items.some((item, at) => item !== value[at]) ? (items as MixedJson as Changed) : value;
+    const items = value.map((item, index) => mapTexts(item, change, [...keys, index]));
+    return items.some((item, index) => item !== value[index])
+      ? (items as MixedJson as Changed)
+      : value;
   }
   if (!isObject(value)) return value;
   const entries = Object.entries(value).map(([name, item]): [string, Changed | Json] => [

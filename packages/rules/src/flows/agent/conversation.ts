@@ -1,7 +1,7 @@
 /**
- * The turns of an agent as a state machine without I/O. `next` returns what to do; the caller does it
- * and reports the outcome. The same outcomes lead to the same steps, so a conversation is restored by
- * reporting the recorded ones.
+ * The turns of an agent as a state machine without I/O. `next` returns a step; the caller performs it
+ * and adds the outcome. The same outcomes lead to the same steps, so adding the recorded outcomes again
+ * restores a conversation.
  */
 import { isObject, type Json } from "../../json.ts";
 import { Permanent } from "../errors.ts";
@@ -22,22 +22,23 @@ export type AgentStep =
       tokensLeft: number;
       msLeft: number;
     }
-  /** Calls the tools, in any order. */
+  /** The caller calls the tools, in any order. */
   | { do: "call"; turn: number; calls: readonly ModelCall[]; msLeft: number }
-  /** Validates the result. */
+  /** The caller validates the result. */
   | { do: "check"; value: Json }
   | { do: "finish"; text: string; result: Json };
 
 export interface Conversation {
   /** Throws `Permanent` if a limit is reached, or the agent has failed. */
   next(elapsedMs: number): AgentStep;
-  /** Continues after such a failure: asks the model again. The limits start anew. */
+  /** Continues after `next` has thrown: the next step asks the model again, and the limits are reset. */
   resume(elapsedMs: number): void;
-  answered(answer: ModelAnswer): void;
-  /** The results of the step `call`. */
-  called(results: readonly ModelToolResult[]): void;
-  /** `problem` describes why the result of the step `check` is invalid. */
-  checked(problem: string | undefined): void;
+  /** Adds the outcome of the step `ask`. */
+  addAnswer(answer: ModelAnswer): void;
+  /** Adds the outcome of the step `call`. */
+  addResults(results: readonly ModelToolResult[]): void;
+  /** Adds the outcome of the step `check`: why the result is invalid, or undefined. */
+  addCheck(problem: string | undefined): void;
   usage(): ModelUsage;
   turns(): number;
 }
@@ -50,7 +51,7 @@ export interface ConversationOptions {
   hasResult: boolean;
 }
 
-/** How often a model may correct an invalid result. */
+/** How many times a model may correct an invalid result. */
 const MAX_REPAIRS = 1;
 
 export function createConversation(options: ConversationOptions): Conversation {
@@ -63,20 +64,20 @@ export function createConversation(options: ConversationOptions): Conversation {
   let turns = 0;
   let repairs = 0;
   let text = "";
-  /** Whether the last answer was cut off, so that the next one continues its text. */
+  /** Whether the last answer was cut off, so that the next answer continues its text. */
   let isCutOff = false;
   let results: ModelToolResult[] = [];
   let submitted: { value: Json; call: ModelCall | undefined } | undefined;
   let step: "ask" | "call" | "check" | "finish" = "ask";
   let calls: readonly ModelCall[] = [];
   let failure: Permanent | undefined;
-  /** Set if the conversation failed because of an invalid result: `resume` then asks for another. */
+  /** Set if the conversation failed because of an invalid result: `resume` then asks for a valid one. */
   let repairAgain: (() => void) | undefined;
   /** The usage before the last `resume`, which does not count towards the limits. */
-  let before = { turns: 0, tokens: 0, ms: 0 };
+  let earlier = { turns: 0, tokens: 0, ms: 0 };
 
   const usedTokens = () => usage.input_tokens + usage.output_tokens;
-  const failed = (code: string, message: string) => {
+  const fail = (code: string, message: string) => {
     failure = new Permanent(message, { code });
   };
   const resultOf = (call: ModelCall, message: string, isError: boolean): ModelToolResult => ({
@@ -91,12 +92,12 @@ export function createConversation(options: ConversationOptions): Conversation {
     results = [];
     step = "ask";
   };
-  /** Without a call, the problem is reported in a user message. */
+  /** Reports the problem in the result of the call or, without a call, in a user message. */
   const repair = (problem: string, call: ModelCall | undefined) => {
     repairs += 1;
     if (repairs > MAX_REPAIRS) {
       repairAgain = () => repair(problem, call);
-      return failed("agent_invalid_result", `The agent's result is invalid. ${problem}`);
+      return fail("agent_invalid_result", `The agent's result is invalid. ${problem}`);
     }
     if (call) results.push(resultOf(call, submitMessage(problem), true));
     else messages.push({ role: "user", text: submitMessage(problem) });
@@ -107,8 +108,7 @@ export function createConversation(options: ConversationOptions): Conversation {
     else askAgain();
   };
 
-  /** An answer without calls. */
-  const ended = (answer: ModelAnswer) => {
+  const handleAnswerWithoutCalls = (answer: ModelAnswer) => {
     if (answer.finish === "length") {
       messages.push({ role: "user", text: CONTINUE_MESSAGE });
       isCutOff = true;
@@ -125,20 +125,21 @@ export function createConversation(options: ConversationOptions): Conversation {
     step = "check";
   };
 
+  /** Returns the number of tokens that the agent may still use. */
   const checkLimits = (elapsedMs: number) => {
-    const used = usedTokens() - before.tokens;
-    if (turns - before.turns >= limits.turns)
-      failed(
+    const used = usedTokens() - earlier.tokens;
+    if (turns - earlier.turns >= limits.turns)
+      fail(
         "agent_turn_limit",
         `The agent has no final answer after ${limits.turns} turns. Raise limits.turns, or give it a smaller task.`,
       );
     else if (used >= limits.tokens)
-      failed(
+      fail(
         "agent_token_limit",
         `The agent has used ${used} tokens, and the limit is ${limits.tokens}. Raise limits.tokens, or give it less data.`,
       );
-    else if (elapsedMs - before.ms >= limits.seconds * 1000)
-      failed(
+    else if (elapsedMs - earlier.ms >= limits.seconds * 1000)
+      fail(
         "agent_time_limit",
         `The agent has no final answer after ${limits.seconds} s. Raise limits.seconds, or use a faster model.`,
       );
@@ -149,7 +150,7 @@ export function createConversation(options: ConversationOptions): Conversation {
     next(elapsedMs) {
       const tokensLeft = step === "ask" && !failure ? checkLimits(elapsedMs) : 0;
       if (failure) throw failure;
-      const msLeft = Math.max(1, limits.seconds * 1000 + before.ms - elapsedMs);
+      const msLeft = Math.max(1, limits.seconds * 1000 + earlier.ms - elapsedMs);
       if (step === "call") return { do: "call", turn: turns, calls, msLeft };
       if (step === "check") return { do: "check", value: submitted?.value ?? null };
       if (step === "finish") return { do: "finish", text, result: submitted?.value ?? null };
@@ -164,43 +165,43 @@ export function createConversation(options: ConversationOptions): Conversation {
     resume(elapsedMs) {
       failure = undefined;
       repairs = 0;
-      before = { turns, tokens: usedTokens(), ms: elapsedMs };
+      earlier = { turns, tokens: usedTokens(), ms: elapsedMs };
       repairAgain?.();
       [repairs, repairAgain] = [0, undefined];
     },
-    answered(answer) {
+    addAnswer(answer) {
       turns += 1;
       usage.input_tokens += answer.usage.input_tokens;
       usage.output_tokens += answer.usage.output_tokens;
       text = isCutOff ? text + answer.text : answer.text;
       isCutOff = false;
       if (answer.finish === "refused")
-        return failed("agent_refused", "The model's provider refused to answer this conversation.");
-      const { calls: made, reasoning } = answer;
+        return fail("agent_refused", "The model's provider refused to answer this conversation.");
+      const { calls: answerCalls, reasoning } = answer;
       messages.push({
         role: "assistant",
         text: answer.text,
-        calls: made,
+        calls: answerCalls,
         ...(reasoning && { reasoning }),
       });
-      if (made.length === 0) return ended(answer);
+      if (answerCalls.length === 0) return handleAnswerWithoutCalls(answer);
       if (answer.finish === "length") {
-        results = made.map((call) => resultOf(call, CALL_CUT_OFF, true));
+        results = answerCalls.map((call) => resultOf(call, CALL_CUT_OFF, true));
         return askAgain();
       }
-      const submits = hasResult ? made.filter(({ tool }) => tool === SUBMIT_TOOL) : [];
-      const [first, ...more] = submits;
+      const submitCalls = hasResult ? answerCalls.filter(({ tool }) => tool === SUBMIT_TOOL) : [];
+      const [first, ...others] = submitCalls;
       submitted = first && { value: first.problem ? null : first.arguments, call: first };
-      results = more.map((call) => resultOf(call, "A result is already submitted.", true));
-      calls = made.filter((call) => !submits.includes(call));
+      results = others.map((call) => resultOf(call, "A result is already submitted.", true));
+      calls = answerCalls.filter((call) => !submitCalls.includes(call));
       if (calls.length > 0) step = "call";
       else afterCalls();
     },
-    called(done) {
-      results.push(...done);
+    addResults(callResults) {
+      results.push(...callResults);
       afterCalls();
     },
-    checked(problem) {
+    addCheck(problem) {
       if (problem === undefined) {
         step = "finish";
         return;
@@ -214,7 +215,7 @@ export function createConversation(options: ConversationOptions): Conversation {
   };
 }
 
-/** Models without tools often put JSON into a code block. */
+/** Accepts JSON in a code block too: a model that does not use the tool often writes it there. */
 function parseJson(text: string): Json | undefined {
   const body = /^\s*```(?:json)?\s*\n(.*)\n```\s*$/s.exec(text)?.[1] ?? text;
   try {

@@ -12,7 +12,7 @@ export interface UntrustedText {
   nonce: string;
 }
 
-/** A string is used as it is; other values as JSON. */
+/** A string is used unchanged; other values are serialized as JSON. */
 export function toUntrustedText(
   data: MixedJson,
   maxCharacters: number,
@@ -35,7 +35,7 @@ export function fence({ text, cut, nonce }: UntrustedText): string {
   return `<${tag}>\n${text}\n</${tag}>${notice}`;
 }
 
-/** Without half of a surrogate pair at the end. */
+/** Does not split a surrogate pair. */
 function truncate(text: string, length: number): string {
   if (text.length <= length) return text;
   const last = text.charCodeAt(length - 1);

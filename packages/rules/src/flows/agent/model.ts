@@ -1,4 +1,4 @@
-/** The conversation of an `Agent` node with a model, independent of the provider. */
+/** Types of the conversation of an `Agent` node with a model, independent of the provider. */
 import type { JsonObject, JsonSchema } from "../../json.ts";
 
 export const MODEL_PROVIDERS = ["anthropic", "openai"] as const;

@@ -1,6 +1,6 @@
 /**
- * The first two messages of an agent. The system message contains only the words of the flow's author;
- * data of events is in the user message, inside a fence.
+ * The hub's messages to a model. The system message contains only the author's instructions and rules of
+ * the hub. The data of events is in the user message, inside a fence.
  */
 import { fence, type UntrustedText } from "./fence.ts";
 

@@ -35,12 +35,13 @@ export interface AgentConfig {
 const MAX_DATA_CHARACTERS = 60_000;
 const MAX_RESULT_CHARACTERS = 30_000;
 
-/** The parts of the step, as they are recorded. */
+/** The recorded output of the part `prompt`. */
 interface PromptPart {
   system: string;
   user: string;
   tools: AgentTool[];
 }
+/** The recorded output of a part such as `tool-1-1`. */
 interface ToolPart {
   result: UntrustedText;
   is_error: boolean;
@@ -54,7 +55,7 @@ export async function runAgent(context: NodeContext<AgentConfig>): Promise<JsonO
   let recordedMs = 0;
   const elapsed = () => recordedMs + now() - startedAt;
 
-  /** Performs a part, or returns its record. `ms` is the time that it took. */
+  /** Performs a part, or returns its recorded output. `ms` is the time that the part took. */
   const perform = async <Part extends object>(
     name: string,
     input: JsonObject,
@@ -63,13 +64,13 @@ export async function runAgent(context: NodeContext<AgentConfig>): Promise<JsonO
     let isRecorded = true;
     const part = await context.record(name, input, async () => {
       isRecorded = false;
-      const from = now();
-      const done = await work();
-      return { ...done, ms: now() - from } as unknown as Json;
+      const partStartedAt = now();
+      const output = await work();
+      return { ...output, ms: now() - partStartedAt } as unknown as Json;
     });
-    const done = part as unknown as Part & { ms: number };
-    if (isRecorded) recordedMs += done.ms;
-    return done;
+    const output = part as unknown as Part & { ms: number };
+    if (isRecorded) recordedMs += output.ms;
+    return output;
   };
 
   const prompt = await perform<PromptPart>("prompt", {}, () => createPrompt(context));
@@ -88,32 +89,32 @@ export async function runAgent(context: NodeContext<AgentConfig>): Promise<JsonO
         ),
       );
     } catch (error) {
-      // If the time is over, this is the reason for the error.
-      const isOver = error instanceof NodeError && error.code === MODEL_TIMEOUT;
-      conversation.next(isOver ? Number.POSITIVE_INFINITY : elapsed());
+      // If the agent's time limit is reached, `next` throws a better error: that of the limit.
+      const isTimeout = error instanceof NodeError && error.code === MODEL_TIMEOUT;
+      conversation.next(isTimeout ? Number.POSITIVE_INFINITY : elapsed());
       throw error;
     }
   };
-  const call = async (
+  const performCall = async (
     { turn, msLeft }: AgentStep & { do: "call" },
-    made: ModelCall,
-    at: number,
+    call: ModelCall,
+    index: number,
   ): Promise<ModelToolResult> => {
-    const tool = prompt.tools.find(({ name }) => name === made.tool);
-    const part = `tool-${turn}-${at + 1}`;
+    const tool = prompt.tools.find(({ name }) => name === call.tool);
+    const part = `tool-${turn}-${index + 1}`;
     const { result, is_error } = await perform<ToolPart>(
       part,
-      { tool: made.tool, arguments: made.arguments },
-      () => callTool(context, tool, made, { id: part, timeoutMs: msLeft }),
+      { tool: call.tool, arguments: call.arguments },
+      () => callTool(context, tool, call, { id: part, timeoutMs: msLeft }),
     );
-    // Not every provider has a mark for errors.
+    // Some providers have no field that marks a result as an error.
     const text = is_error ? `The call failed:\n${fence(result)}` : fence(result);
-    return { id: made.id, tool: made.tool, text, isError: is_error };
+    return { id: call.id, tool: call.tool, text, isError: is_error };
   };
 
   /**
-   * If an earlier attempt has ended here, the run was retried: the recorded answers would only lead to
-   * the same end, so the model is asked again.
+   * Records the failure of the conversation. If this failure is recorded already, the run was retried
+   * after it. The recorded answers would lead to the same failure, so the model is asked again.
    */
   const nextStep = async (): Promise<AgentStep> => {
     try {
@@ -134,11 +135,13 @@ export async function runAgent(context: NodeContext<AgentConfig>): Promise<JsonO
 
   for (;;) {
     const step = await nextStep();
-    if (step.do === "ask") conversation.answered(await ask(step));
+    if (step.do === "ask") conversation.addAnswer(await ask(step));
     else if (step.do === "call")
-      conversation.called(await Promise.all(step.calls.map((made, at) => call(step, made, at))));
+      conversation.addResults(
+        await Promise.all(step.calls.map((call, index) => performCall(step, call, index))),
+      );
     else if (step.do === "check")
-      conversation.checked(await findProblem(context, outputSchema ?? {}, step.value));
+      conversation.addCheck(await findProblem(context, outputSchema ?? {}, step.value));
     else {
       const { text, result } = step;
       return { text, result, turns: conversation.turns(), usage: { ...conversation.usage() } };
@@ -170,22 +173,22 @@ async function callTool(
   call: ModelCall,
   options: { id: string; timeoutMs: number },
 ): Promise<ToolPart> {
-  const answer = (data: Json, is_error: boolean) => ({
+  const toPart = (data: Json, is_error: boolean): ToolPart => ({
     result: toUntrustedText(data, MAX_RESULT_CHARACTERS, context.newNonce),
     is_error,
   });
-  if (!tool) return answer(`There is no tool ${call.tool}.`, true);
-  if (call.problem !== undefined) return answer(call.problem, true);
+  if (!tool) return toPart(`There is no tool ${call.tool}.`, true);
+  if (call.problem !== undefined) return toPart(call.problem, true);
   const { connection, tool: name } = tool;
   try {
     const result =
       connection === undefined
         ? await context.inbox.callTool({ tool: name, arguments: call.arguments })
         : await context.callTool({ connection, tool: name, arguments: call.arguments, ...options });
-    return answer(contentOf(result), result.isError);
+    return toPart(contentOf(result), result.isError);
   } catch (error) {
     if (context.signal.aborted) throw error;
-    return answer(error instanceof Error ? error.message : String(error), true);
+    return toPart(error instanceof Error ? error.message : String(error), true);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Runs an agent against a scripted model. Recorded parts are kept, as the hub keeps them. */
+/** Runs an agent with a scripted model. Like the hub, it records parts, and does not repeat them. */
 import type { Json, JsonObject } from "../../json.ts";
 import type { NodeContext, ToolResult } from "../node-type.ts";
 import { agent } from "../nodes/agent.ts";
@@ -6,12 +6,12 @@ import { testContext } from "../test-context.ts";
 import { validateInProcess } from "../validate-schema.ts";
 import type { ModelAnswer, ModelRequest } from "./model.ts";
 
-export const answer = (given: Partial<ModelAnswer> = {}): ModelAnswer => ({
+export const answer = (fields: Partial<ModelAnswer> = {}): ModelAnswer => ({
   text: "",
   calls: [],
   finish: "stop",
   usage: { input_tokens: 10, output_tokens: 5 },
-  ...given,
+  ...fields,
 });
 
 export const call = (tool: string, args: JsonObject = {}, id = tool) => ({
@@ -20,25 +20,26 @@ export const call = (tool: string, args: JsonObject = {}, id = tool) => ({
   arguments: args,
 });
 
-export const toolResult = (text: string, given: Partial<ToolResult> = {}): ToolResult => ({
+export const toolResult = (text: string, fields: Partial<ToolResult> = {}): ToolResult => ({
   isError: false,
   content: [{ type: "text", text }],
   structured: null,
   text,
-  ...given,
+  ...fields,
 });
 
 const model = { provider: "anthropic", name: "fake", apiKey: "key" };
 
 export interface TestAgentOptions extends Partial<NodeContext<JsonObject>> {
+  /** The outputs of recorded parts, by name. */
   parts?: Map<string, Json>;
 }
 
-/** `script` is the answers, or a function of the request and its number. */
+/** `script` contains the answers of the model, or returns the answer to the request with this number. */
 export function createTestAgent(
   config: JsonObject,
-  script: ModelAnswer[] | ((request: ModelRequest, nth: number) => ModelAnswer),
-  { parts = new Map(), ...given }: TestAgentOptions = {},
+  script: ModelAnswer[] | ((request: ModelRequest, number: number) => ModelAnswer),
+  { parts = new Map(), ...overrides }: TestAgentOptions = {},
 ) {
   const requests: ModelRequest[] = [];
   let nonces = 0;
@@ -62,7 +63,7 @@ export function createTestAgent(
       if (!next) throw new Error("no more answers");
       return next;
     },
-    ...given,
+    ...overrides,
   });
   return {
     requests,

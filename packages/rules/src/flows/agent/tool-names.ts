@@ -1,36 +1,37 @@
-/** The names under which a model sees the tools of connections: `connection__tool`, unique and short. */
+/** Names the tools of connections for a model: `connection__tool`, unique and not too long. */
 import { Permanent } from "../errors.ts";
 import type { ConnectionTool } from "../node-type.ts";
 import { MAX_NAME_LENGTH, uniqueName } from "../tool-name.ts";
 import type { ModelTool } from "./model.ts";
 
-/** A tool as the model sees it, and what it stands for. */
+/** A tool as the model sees it, with the tool of a connection or of the inbox that it calls. */
 export interface AgentTool extends ModelTool {
   /** Undefined for a tool of the hub's inbox. */
   connection?: string;
-  /** The name on its server. */
+  /** The name of the tool on its server. */
   tool: string;
 }
 
-/** The limit of OpenAI; models choose badly among more tools. */
+/** OpenAI accepts no more tools, and models choose badly among many. */
 const MAX_TOOLS = 128;
 const MAX_DESCRIPTION = 4_000;
-/** Tools with which the hub subscribes to events. They are offered only by name. */
-const RESERVED = new Set(["TRIGGER_LIST", "TRIGGER_CONFIGURE"]);
+/** Tools with which the hub subscribes to events. An agent gets them only if its config names them. */
+const SUBSCRIPTION_TOOLS = new Set(["TRIGGER_LIST", "TRIGGER_CONFIGURE"]);
 
 export interface ToolSource {
   /** Undefined for the hub's inbox. */
   connection?: string;
   tools: readonly ConnectionTool[];
-  /** Only these tools; if omitted, all. */
+  /** The names of the tools to offer; if omitted, all except `SUBSCRIPTION_TOOLS`. */
   names?: readonly string[] | undefined;
 }
 
 export function agentTools(sources: readonly ToolSource[]): AgentTool[] {
   const taken = new Set<string>();
   const offered = sources.flatMap(({ connection, tools, names }) =>
-    chosen(connection, tools, names).map(({ name, description, inputSchema }): AgentTool => {
-      const modelName = uniqueName(joinNames(connection ?? "inbox", name), (one) => taken.has(one));
+    selectTools(connection, tools, names).map(({ name, description, inputSchema }): AgentTool => {
+      const joined = joinNames(connection ?? "inbox", name);
+      const modelName = uniqueName(joined, (candidate) => taken.has(candidate));
       taken.add(modelName);
       return {
         name: modelName,
@@ -49,26 +50,26 @@ export function agentTools(sources: readonly ToolSource[]): AgentTool[] {
   return offered;
 }
 
-function chosen(
+function selectTools(
   connection: string | undefined,
   tools: readonly ConnectionTool[],
   names: readonly string[] | undefined,
 ): readonly ConnectionTool[] {
-  if (names === undefined) return tools.filter(({ name }) => !RESERVED.has(name));
+  if (names === undefined) return tools.filter(({ name }) => !SUBSCRIPTION_TOOLS.has(name));
   return [...new Set(names)].map((name) => {
-    const found = tools.find((tool) => tool.name === name);
-    if (found) return found;
-    const known = tools.map((tool) => tool.name).slice(0, 20);
+    const tool = tools.find((tool) => tool.name === name);
+    if (tool) return tool;
+    const existing = tools.map((tool) => tool.name).slice(0, 20);
     throw new Permanent(
-      `tools: the connection ${connection} has no tool ${name}${known.length > 0 ? `; it has ${known.join(", ")}` : ""}.`,
+      `tools: the connection ${connection} has no tool ${name}${existing.length > 0 ? `; it has ${existing.join(", ")}` : ""}.`,
       { code: "unknown_tool" },
     );
   });
 }
 
-/** If both do not fit, the connection's id is shortened first. */
+/** If the name is too long, the connection's id is shortened first, to at least 8 characters. */
 function joinNames(connection: string, tool: string): string {
-  const safe = (name: string) => name.replaceAll(/[^A-Za-z0-9_-]/g, "_");
-  const room = Math.max(8, MAX_NAME_LENGTH - 2 - tool.length);
-  return `${safe(connection).slice(0, room)}__${safe(tool)}`.slice(0, MAX_NAME_LENGTH);
+  const sanitize = (name: string) => name.replaceAll(/[^A-Za-z0-9_-]/g, "_");
+  const idLength = Math.max(8, MAX_NAME_LENGTH - 2 - tool.length);
+  return `${sanitize(connection).slice(0, idLength)}__${sanitize(tool)}`.slice(0, MAX_NAME_LENGTH);
 }

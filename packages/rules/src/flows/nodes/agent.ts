@@ -11,7 +11,7 @@ import { textSchema } from "../text-schema.ts";
 
 const MAX_TEXT = 50_000;
 
-/** Text of the author for the model. A template would mix data of events with it. */
+/** The author's text for the model. Templates are rejected, because they would insert data of events. */
 const authorText = (message: string) =>
   textSchema(message)
     .max(MAX_TEXT)
@@ -127,10 +127,13 @@ export const agent = defineNode({
   hasOwnDeadline: true,
   retries: { attempts: 8, backoffMs: 2000 },
   usesTools: ({ tools }) =>
-    tools.flatMap(({ connection, tools: names }, nth) => {
-      const use = { connection, at: ["tools", nth, "connection"] };
+    tools.flatMap(({ connection, tools: names }, index) => {
+      const use = { connection, at: ["tools", index, "connection"] };
       if (!names) return [use];
-      return names.map((name, at) => ({ ...use, tool: { name, at: ["tools", nth, "tools", at] } }));
+      return names.map((name, nameIndex) => ({
+        ...use,
+        tool: { name, at: ["tools", index, "tools", nameIndex] },
+      }));
     }),
   outputSchema: ({ outputSchema }) => ({
     type: "object",

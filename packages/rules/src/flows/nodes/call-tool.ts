@@ -26,7 +26,7 @@ const config = z.strictObject({
   arguments: jsonObject().default({}).describe("The arguments of the tool, by name."),
 });
 
-/** The result of a tool that failed can contain images and files. */
+/** Error details are stored only up to this length: the result of a failed tool can contain files. */
 const MAX_DETAILS = 100_000;
 
 export const callTool = defineNode({
@@ -37,12 +37,12 @@ export const callTool = defineNode({
   kind: "action",
   config,
   ports: { in: ["in"], out: ["out"] },
-  usesTools: ({ connection, tool, arguments: given }) => [
+  usesTools: ({ connection, tool, arguments: args }) => [
     {
       connection,
       at: ["connection"],
       tool: { name: tool, at: ["tool"] },
-      arguments: { value: given, at: ["arguments"] },
+      arguments: { value: args, at: ["arguments"] },
     },
   ],
   outputSchema: (_config, { tool }): JsonSchema => ({
@@ -63,19 +63,19 @@ export const callTool = defineNode({
     },
   },
   async run(context) {
-    const { connection, tool: name, arguments: given } = context.config;
-    const tool = (await context.listTools(connection)).find((one) => one.name === name);
+    const { connection, tool: name, arguments: args } = context.config;
+    const tool = (await context.listTools(connection)).find((tool) => tool.name === name);
     if (!tool)
       throw new NodeError(
         `The connection ${connection} has no tool ${name}. Choose another tool, or check the connection.`,
         { code: "no_such_tool" },
       );
-    const problem = await problemOf(context, "arguments", tool.inputSchema, given);
+    const problem = await findProblem(context, "arguments", tool.inputSchema, args);
     if (problem)
       throw new Permanent(`Invalid arguments of ${name}: ${problem}`, {
         code: "invalid_arguments",
       });
-    const result = await context.callTool({ connection, tool: name, arguments: given });
+    const result = await context.callTool({ connection, tool: name, arguments: args });
     if (result.isError) throw toolError(name, result);
     await assertStructured(context, tool, result);
     const { content, structured } = result;
@@ -83,14 +83,14 @@ export const callTool = defineNode({
   },
 });
 
-type Validating = Pick<NodeContext<never>, "evaluate" | "log">;
+type ValidationServices = Pick<NodeContext<never>, "evaluate" | "log">;
 
 /**
- * Undefined also if the schema cannot be used, or exceeds the time limit: then only the server
- * validates the value, and the log of the step says why.
+ * Returns undefined also if the value cannot be validated, because the schema is invalid or a limit is
+ * exceeded. Then only the server validates the value, and the log of the step contains the reason.
  */
-async function problemOf(
-  { evaluate, log }: Validating,
+async function findProblem(
+  { evaluate, log }: ValidationServices,
   field: string,
   schema: JsonSchema,
   value: Json,
@@ -114,9 +114,9 @@ function toolError(name: string, { text, content, structured }: ToolResult): Nod
   });
 }
 
-/** The effect of the call has happened, so a wrong result is not a reason to repeat it. */
+/** Throws a permanent error if the result is invalid: the call has had its effects already. */
 async function assertStructured(
-  context: Validating,
+  context: ValidationServices,
   { name, outputSchema }: ConnectionTool,
   { structured }: ToolResult,
 ): Promise<void> {
@@ -124,7 +124,7 @@ async function assertStructured(
   const problem =
     structured === null
       ? "structured: is missing, although the tool has an outputSchema"
-      : await problemOf(context, "structured", outputSchema, structured);
+      : await findProblem(context, "structured", outputSchema, structured);
   if (problem)
     throw new Permanent(`Invalid result of ${name}: ${problem}`, { code: "invalid_result" });
 }

@@ -17,10 +17,10 @@ const config = z.strictObject({
         })
         .refine(({ op, right }) => op !== "glob" || String(right).length <= MAX_GLOB_LENGTH, {
           path: ["right"],
-          message: `must have at most ${MAX_GLOB_LENGTH} characters for glob`,
+          message: `must have at most ${MAX_GLOB_LENGTH} characters if op is glob`,
         }),
     )
-    .min(1, "must have at least one")
+    .min(1, "must have at least one condition")
     .max(50)
     .describe("The conditions."),
   combine: z

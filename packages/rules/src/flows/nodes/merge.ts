@@ -8,7 +8,7 @@ const config = z.strictObject({
     .enum(["object", "list", "first"])
     .default("object")
     .describe(
-      "`object`: the outputs by slug; `list`: the outputs in the order of the edges; `first`: the first of that list.",
+      "`object`: the outputs by slug; `list`: the outputs in the order of the edges; `first`: the first output in this order.",
     ),
 });
 

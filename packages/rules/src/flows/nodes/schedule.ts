@@ -1,4 +1,4 @@
-/** Starts a run at the times of a cron expression; ../schedule.ts decides what a tick does. */
+/** Starts a run at the times of a cron expression; ../schedule.ts plans the runs. */
 import { z } from "zod";
 import { concurrencySchema } from "../concurrency.ts";
 import { cronProblem, isTimeZone, MAX_CRON_LENGTH } from "../cron.ts";

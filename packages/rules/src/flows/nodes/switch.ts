@@ -25,15 +25,15 @@ const config = z.strictObject({
         value: mixedValue().describe("The value to compare with."),
       }),
     )
-    .min(1, "must have at least one")
+    .min(1, "must have at least one case")
     .max(50)
     .superRefine((cases, context) => {
       const names = cases.map(({ name }) => name);
-      for (const [at, name] of names.entries())
-        if (names.indexOf(name) !== at)
+      for (const [index, name] of names.entries())
+        if (names.indexOf(name) !== index)
           context.addIssue({
             code: "custom",
-            path: [at, "name"],
+            path: [index, "name"],
             message: `duplicate name ${name}`,
           });
     })
