@@ -160,7 +160,7 @@ it("keeps credentials when the path changes, and wants them again for another or
   const elsewhere = await call("PATCH", `/${id}`, { url });
   expect([elsewhere.status, elsewhere.json.errors]).toEqual([
     400,
-    [{ path: "auth", message: "must be given again, or null: the URL has another origin" }],
+    [{ path: "auth", message: "must be set again, or be null: the new URL has another origin" }],
   ]);
   expect((await call("PATCH", `/${id}`, { url, auth })).json).toMatchObject({ url });
   expect((await call("PATCH", `/${id}`, { url: BODY.url, auth: null })).json).toMatchObject({
@@ -183,7 +183,7 @@ it("names the field and the fix of invalid requests", async () => {
     [{ ...BODY, auth: { type: "bearer" } }, 400, "auth.token", /^is missing$/],
     [{ ...BODY, name: " " }, 400, "name", /empty/],
     [{ ...BODY, name: "a\nb" }, 400, "name", /control/],
-    [{ name: "x" }, 400, "url", /URL of the MCP server, or a command/],
+    [{ name: "x" }, 400, "url", /URL of the MCP server, or set command/],
     [{ name: "x", url: "weather" }, 400, "url", /http\(s\) URL/],
     [{ name: "x", url: "ftp://example.com" }, 400, "url", /http\(s\) URL/],
     [{ name: "x", url: "https://me:pw@example.com" }, 400, "url", /use auth or headers/],

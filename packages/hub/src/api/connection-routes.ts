@@ -210,7 +210,7 @@ function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes)
       method: "patch",
       path: "/api/connections/:connection",
       summary:
-        "Change a connection. Credentials that are not given stay; for a URL of another origin they must be given again",
+        "Change a connection. Credentials that the request omits stay. If the new URL has another origin, they must be set again",
       tag,
       scope,
       body: changedConnectionFields,

@@ -1,16 +1,16 @@
 /**
- * When to check a connection whose server announces that its tools have changed. A server that keeps
- * announcing, for example whenever its tools are listed, is checked less and less often.
+ * Decides when to check a connection whose server announces that its tools have changed. If the server
+ * keeps announcing, for example whenever its tools are listed, the pause between checks doubles.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
 
 export interface AnnouncementsOptions {
   now: () => number;
   /** Makes the connection due for a check at `at`. */
-  touch(connection: Announcing, at: number): void;
+  touch(connection: ConnectionKey, at: number): void;
 }
 
-interface Announcing {
+interface ConnectionKey {
   tenant: string;
   id: string;
 }
@@ -20,16 +20,16 @@ const FIRST_PAUSE_MS = 5_000;
 const MAX_PAUSE_MS = 5 * 60_000;
 const MAX_CONNECTIONS = 10_000;
 
-/** Called for each announcement. */
+/** Returns the function to call for each announcement. */
 export function createAnnouncements({
   now,
   touch,
-}: AnnouncementsOptions): (connection: Announcing) => void {
+}: AnnouncementsOptions): (connection: ConnectionKey) => void {
   const checks = new BoundedMap<string, { at: number; pauseMs: number }>(MAX_CONNECTIONS);
   return (connection) => {
     const { id } = connection;
     const last = checks.get(id);
-    if (last && now() < last.at) return; // the next check is still to come
+    if (last && now() < last.at) return; // a check is already scheduled
     const isQuiet = !last || now() >= last.at + 2 * last.pauseMs;
     const next = isQuiet
       ? { at: now(), pauseMs: FIRST_PAUSE_MS }

@@ -1,4 +1,4 @@
-/** The codes of JSON-RPC errors by which the hub replaces the answer of a server. */
+/** The codes of the JSON-RPC errors with which the hub replaces a missing or invalid answer. */
 
 /** The response ended without an answer. */
 export const NO_ANSWER = -32_098;

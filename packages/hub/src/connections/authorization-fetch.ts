@@ -6,7 +6,7 @@ import { limitBody } from "./limit-body.ts";
 const MAX_RESPONSE_BYTES = 64 * 1024;
 export const AUTHORIZATION_TIMEOUT_MS = 10_000;
 
-/** Calls `work` with a `fetch` for an authorization server: all requests share one time limit. */
+/** Calls `work` with a `fetch` for an authorization server. All its requests share one time limit. */
 export async function withAuthorizationFetch<Result>(
   { fetch, timers }: { fetch: WebFetch; timers: Pick<Timers, "after"> },
   work: (fetch: WebFetch) => Promise<Result>,

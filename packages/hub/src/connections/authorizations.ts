@@ -32,14 +32,14 @@ export function createAuthorizations(options: AuthorizationsOptions) {
   const { now } = timers;
 
   return {
-    /** `by` is the session that must complete it; `hubUrl` is the hub's URL for the browser. */
+    /** `by` is the session that must complete the authorization; `hubUrl` is the hub's URL for the browser. */
     async begin(
       connection: Connection,
       { by, hubUrl }: { by: string; hubUrl: string },
     ): Promise<{ url: string; expires_at: number }> {
       const { id, tenant } = connection;
-      const { server, auth } = await signInAt(connection, seal);
-      // The page finds the connection by the first part.
+      const { server, auth } = await readSignIn(connection, seal);
+      // The page of the web UI reads the connection's id from `state`.
       const state = `${id}.${randomSecret("")}`;
       const { startFlow } = await import("./oauth-flow.ts");
       const { url, pending } = await withAuthorizationFetch(options, (fetch) =>
@@ -56,8 +56,8 @@ export function createAuthorizations(options: AuthorizationsOptions) {
       );
       const expires_at = now() + PENDING_MS;
       const sealed = await seal.seal(JSON.stringify(pending));
-      const begun = { state: await sha256Hex(state), by, sealed, expires_at };
-      if (!(await store.beginAuthorization(tenant, id, begun)))
+      const authorization = { state: await sha256Hex(state), by, sealed, expires_at };
+      if (!(await store.beginAuthorization(tenant, id, authorization)))
         throw new RequestError("not_found", "connection", "The connection was deleted meanwhile.");
       return { url, expires_at };
     },
@@ -67,7 +67,7 @@ export function createAuthorizations(options: AuthorizationsOptions) {
       { by, ...response }: AuthorizationResponse & { by: string; state: string },
     ): Promise<void> {
       const { id, tenant } = connection;
-      const { server, auth } = await signInAt(connection, seal);
+      const { server, auth } = await readSignIn(connection, seal);
       const state = await sha256Hex(response.state);
       const sealed = await store.takeAuthorization(tenant, id, { state, by, now: now() });
       if (sealed === undefined)
@@ -91,18 +91,18 @@ export function createAuthorizations(options: AuthorizationsOptions) {
       await store.saveGrant(tenant, id, { sealed: granted, error: null }, now());
     },
 
-    /** Deletes the tokens, then revokes them, as far as the authorization server can be reached. */
+    /** Deletes the tokens, then tries to revoke them at the authorization server. */
     async signOut(connection: Connection): Promise<void> {
       const { id, tenant } = connection;
-      await signInAt(connection, seal);
-      const found = await store.getGrant(tenant, id);
+      await readSignIn(connection, seal); // throws if the connection has no OAuth sign-in
+      const grant = await store.getGrant(tenant, id);
       await store.saveGrant(tenant, id, { sealed: null, error: null }, now());
-      if (found?.sealed != null) await revokeTokens(options, connection, found.sealed);
+      if (grant?.sealed != null) await revokeTokens(options, connection, grant.sealed);
     },
   };
 }
 
-async function signInAt(
+async function readSignIn(
   { target, sealed }: Connection,
   seal: Seal,
 ): Promise<{ server: string; auth: OAuthSignIn }> {

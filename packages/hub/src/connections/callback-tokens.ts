@@ -1,7 +1,7 @@
 /**
- * The tokens that one pass sends to a server. A token is valid before the server gets it. When the
- * server has confirmed it, those that it replaces expire after a grace period. If it is unknown whether
- * the server has it, all of them stay valid.
+ * Creates the callback tokens that one pass sends to a server. A new token is valid before the server
+ * gets it. When the server has confirmed it, the tokens that it replaces expire after a grace period. If
+ * it is unknown whether the server has received it, the former tokens stay valid too.
  */
 import { sha256Hex } from "../lib/hmac.ts";
 import type { Connection, ConnectionStore } from "../store/connection-store.ts";
@@ -26,7 +26,7 @@ export function createTokenRotation(options: CallbackTokensOptions) {
   const staged = new Map<string, { token: string; hash: string }>();
 
   return {
-    /** The token of the call's owner. When this resolves, the hub accepts it. */
+    /** Returns the token of the owner, which is created once. When this resolves, the hub accepts it. */
     async stage(owner: string): Promise<string> {
       const existing = staged.get(owner);
       if (existing) return existing.token;
@@ -45,6 +45,7 @@ export function createTokenRotation(options: CallbackTokensOptions) {
       staged.set(owner, { token, hash });
       return token;
     },
+    /** Records whether the server has confirmed or rejected the token of the call. */
     async record(
       { owner, type }: ConfigureCall,
       outcome: ConfigureOutcome["outcome"],

@@ -7,7 +7,7 @@ import { ConnectionError, type ConnectionErrorCode } from "./connection-error.ts
 import type { EchoMask } from "./echo-mask.ts";
 
 export function toConnectionError(error: unknown, quote: EchoMask["quote"]): ConnectionError {
-  const known = causes(error).find(
+  const known = causeChain(error).find(
     (cause) => cause instanceof ConnectionError || cause instanceof OutboundError,
   );
   if (known instanceof ConnectionError) return known;
@@ -18,9 +18,10 @@ export function toConnectionError(error: unknown, quote: EchoMask["quote"]): Con
   if (SdkHttpError.isInstance(error)) return httpError(error, quote);
   if (ProtocolError.isInstance(error)) return protocolError(error, quote);
   if (SdkError.isInstance(error)) return sdkError(error, quote);
-  if (error instanceof SyntaxError) return invalid("The server's answer is not valid JSON.", error);
+  if (error instanceof SyntaxError)
+    return invalidResponse("The server's answer is not valid JSON.", error);
   if (error instanceof Error && error.name === "ZodError")
-    return invalid("The server's answer is JSON, but not a JSON-RPC message.", error);
+    return invalidResponse("The server's answer is JSON, but not a JSON-RPC message.", error);
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (String(syscall).startsWith("spawn"))
     return new ConnectionError(
@@ -35,9 +36,9 @@ export function toConnectionError(error: unknown, quote: EchoMask["quote"]): Con
   );
 }
 
-/** Whether the server does not know the session of the client any more, for example after a restart. */
+/** Whether the server no longer knows the session of the client, for example after a restart. */
 export const isSessionLost = (error: unknown): boolean =>
-  causes(error).some(
+  causeChain(error).some(
     (cause) => SdkHttpError.isInstance(cause) && (cause.status === 404 || cause.status === 400),
   );
 
@@ -51,13 +52,15 @@ const OUTBOUND_CODES: Partial<Record<OutboundErrorCode, ConnectionErrorCode>> = 
   too_many_redirects: "invalid_target",
 };
 
-function causes(error: unknown): unknown[] {
-  const found: unknown[] = [];
-  for (let at = error; at instanceof Error && found.length < 8; at = at.cause) found.push(at);
-  return found;
+/** The error and its causes. The limit protects against cyclic causes. */
+function causeChain(error: unknown): unknown[] {
+  const chain: unknown[] = [];
+  for (let cause = error; cause instanceof Error && chain.length < 8; cause = cause.cause)
+    chain.push(cause);
+  return chain;
 }
 
-const invalid = (message: string, cause: unknown) =>
+const invalidResponse = (message: string, cause: unknown) =>
   new ConnectionError(
     "invalid_response",
     `${message} Check that the URL is that of an MCP server.`,
@@ -65,7 +68,7 @@ const invalid = (message: string, cause: unknown) =>
   );
 
 function protocolError(error: ProtocolError, quote: EchoMask["quote"]): ConnectionError {
-  if (error.code === NO_ANSWER) return invalid(error.message, error);
+  if (error.code === NO_ANSWER) return invalidResponse(error.message, error);
   const code = error.code === OVER_LIMIT ? "too_large" : "rejected";
   return new ConnectionError(code, quote(error.message), { cause: error });
 }
@@ -73,8 +76,8 @@ function protocolError(error: ProtocolError, quote: EchoMask["quote"]): Connecti
 function httpError(error: SdkHttpError, quote: EchoMask["quote"]): ConnectionError {
   const { status } = error;
   if (status >= 300 && status < 400) {
-    const to = /Redirect to (\S+)|try (\S+) as/.exec(error.message);
-    const target = to?.[1] ?? to?.[2];
+    const match = /Redirect to (\S+)|try (\S+) as/.exec(error.message);
+    const target = match?.[1] ?? match?.[2];
     const where = target ? ` to ${quote(target)}` : "";
     return new ConnectionError(
       "invalid_target",
@@ -82,15 +85,15 @@ function httpError(error: SdkHttpError, quote: EchoMask["quote"]): ConnectionErr
       { cause: error },
     );
   }
-  const words = errorText(error, quote);
-  const said = words === undefined ? "" : `: ${words}`;
+  const text = errorText(error, quote);
+  const detail = text === undefined ? "" : `: ${text}`;
   if (status === 401 || status === 403)
     return new ConnectionError(
       "unauthorized",
-      `The server answered HTTP ${status}${said}. Check the credentials of the connection.`,
+      `The server answered HTTP ${status}${detail}. Check the credentials of the connection.`,
       { cause: error },
     );
-  return new ConnectionError("rejected", `The server answered HTTP ${status}${said}.`, {
+  return new ConnectionError("rejected", `The server answered HTTP ${status}${detail}.`, {
     cause: error,
   });
 }
@@ -123,7 +126,7 @@ function sdkError(error: SdkError, quote: EchoMask["quote"]): ConnectionError {
         cause: error,
       });
     case SdkErrorCode.ClientHttpUnexpectedContent:
-      return invalid(
+      return invalidResponse(
         `The server's answer has the content type ${quote(contentType(error))} instead of application/json or text/event-stream.`,
         error,
       );
@@ -131,7 +134,7 @@ function sdkError(error: SdkError, quote: EchoMask["quote"]): ConnectionError {
       const cause = error.cause;
       return cause instanceof Error
         ? toConnectionError(cause, quote)
-        : invalid(
+        : invalidResponse(
             `The server's answer is not valid MCP: ${withoutDot(quote(error.message))}.`,
             error,
           );

@@ -1,4 +1,4 @@
-/** What the hub tells as an OAuth client, in its metadata document or when it registers. */
+/** The metadata of the hub as an OAuth client, for its metadata document and for its registration. */
 export const clientMetadata = (redirectUri: string) => ({
   client_name: "Signalbox",
   redirect_uris: [redirectUri],

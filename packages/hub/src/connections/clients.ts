@@ -1,7 +1,7 @@
 /**
- * The open clients. A client is opened by the first call, shared by concurrent calls, and closed when
- * it was idle for a while. After a failure to open, the next attempt waits (backoff): until then,
- * calls fail immediately with the last error.
+ * Opens, shares and closes clients. A client is opened by the first call, shared by concurrent calls,
+ * and closed after it has been idle for a while. If a client cannot be opened, the next attempt is
+ * delayed (backoff): until then, calls fail immediately with the last error.
  */
 import { backoffMs } from "../lib/backoff.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
@@ -18,6 +18,7 @@ export interface ClientsOptions {
   random: () => number;
 }
 
+/** The last failure to open a client. */
 interface Failure {
   revision: number;
   error: unknown;
@@ -28,10 +29,11 @@ interface Failure {
 
 export interface UseOptions {
   signal: AbortSignal;
-  /** Whether to try immediately, even if the last attempt has just failed. */
+  /** A check ignores the backoff: it opens the client even if the last attempt has just failed. */
   isCheck: boolean;
 }
 
+/** The number of connections whose last failure is cached. */
 const MAX_FAILURES = 10_000;
 
 interface Entry {
@@ -39,9 +41,9 @@ interface Entry {
   client: Promise<McpClient>;
   opened: McpClient | undefined;
   users: number;
-  /** Whether it was used for more than checks. */
+  /** Whether the client was used for other calls than checks. */
   hasCalls: boolean;
-  /** Retired entries are closed after their last use. */
+  /** A retired entry gets no new users, and is closed after its last use. */
   isRetired: boolean;
   stop: AbortController;
   cancelIdle(): void;
@@ -81,11 +83,11 @@ export function createClients({ open, timers, random }: ClientsOptions) {
         entry.opened = opened;
         failures.delete(id);
         opened.onClosed(() => retire(id, entry));
-        if (entry.users === 0) whenIdle(id, entry);
+        if (entry.users === 0) onIdle(id, entry);
       },
       (error) => {
-        const known = failures.get(id);
-        const count = (known?.revision === revision ? known.count : 0) + 1;
+        const last = failures.get(id);
+        const count = (last?.revision === revision ? last.count : 0) + 1;
         const delayMs = backoffMs(count, { firstMs: RETRY_FIRST_MS, maxMs: RETRY_MAX_MS, random });
         if (!entry.isRetired)
           failures.set(id, { error, count, at: instant(timers), delayMs, revision });
@@ -95,15 +97,15 @@ export function createClients({ open, timers, random }: ClientsOptions) {
     return entry;
   }
 
-  function find(connection: Connection, isCheck: boolean): Entry {
+  function findOrOpen(connection: Connection, isCheck: boolean): Entry {
     const { id, revision } = connection;
     const entry = entries.get(id);
     if (entry?.revision === revision) return entry;
     if (entry) retire(id, entry);
     const failure = failures.get(id);
-    const isWaiting =
+    const isDelayed =
       failure?.revision === revision && elapsedSince(timers, failure.at) < failure.delayMs;
-    if (isWaiting && !isCheck) throw failure.error;
+    if (isDelayed && !isCheck) throw failure.error;
     return openEntry(connection);
   }
 
@@ -121,11 +123,12 @@ export function createClients({ open, timers, random }: ClientsOptions) {
     await client?.close();
   }
 
-  function whenIdle(id: string, entry: Entry): void {
+  function onIdle(id: string, entry: Entry): void {
     if (entry.isRetired) closeEntry(entry);
     else {
-      const isHeld = entry.hasCalls || entry.opened?.capabilities.listChanged === true;
-      const idleMs = isHeld ? IDLE_MS : CHECKED_IDLE_MS;
+      // An open client receives the announcements of a server that declares `listChanged`.
+      const isUseful = entry.hasCalls || entry.opened?.capabilities.listChanged === true;
+      const idleMs = isUseful ? IDLE_MS : CHECKED_IDLE_MS;
       entry.cancelIdle = timers.after(idleMs, () => retire(id, entry));
     }
   }
@@ -135,13 +138,13 @@ export function createClients({ open, timers, random }: ClientsOptions) {
     { signal, isCheck }: UseOptions,
     work: (client: McpClient) => Promise<Result>,
   ) {
-    const entry = find(connection, isCheck);
+    const entry = findOrOpen(connection, isCheck);
     entry.cancelIdle();
     entry.users += 1;
     entry.hasCalls ||= !isCheck;
     const wasOpen = entry.opened !== undefined;
     try {
-      const client = entry.opened ?? (await unlessAborted(signal, entry.client));
+      const client = entry.opened ?? (await rejectOnAbort(signal, entry.client));
       try {
         return { result: await work(client) };
       } catch (error) {
@@ -151,7 +154,7 @@ export function createClients({ open, timers, random }: ClientsOptions) {
       }
     } finally {
       entry.users -= 1;
-      if (entry.users === 0) whenIdle(connection.id, entry);
+      if (entry.users === 0) onIdle(connection.id, entry);
     }
   }
 
@@ -165,7 +168,7 @@ export function createClients({ open, timers, random }: ClientsOptions) {
       if (isClosed) throw new ConnectionError("cancelled", "The hub is stopping.");
       const first = await useOnce(connection, options, work);
       if (!("error" in first)) return first.result;
-      // The server rejected the session before it executed anything.
+      // The server has rejected the session, so it has not executed the call, which can be repeated.
       const second = first.isRetryable ? await useOnce(connection, options, work) : first;
       if ("error" in second) throw second.error;
       return second.result;
@@ -193,7 +196,7 @@ export function createClients({ open, timers, random }: ClientsOptions) {
   };
 }
 
-function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+function rejectOnAbort<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });

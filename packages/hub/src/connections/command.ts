@@ -3,14 +3,14 @@ import type { Transport } from "@modelcontextprotocol/client";
 interface Command {
   command: string;
   args: readonly string[];
-  /** The whole environment, except for PATH and HOME. */
+  /** The environment of the process. The host adds PATH and HOME. */
   env: Readonly<Record<string, string>>;
 }
 
 export interface OpenedCommand {
   /** Starts the process when the client connects, and ends it on `close`. */
   transport: Transport;
-  /** The end of what the process has written to its error output. */
+  /** The last part of what the process has written to stderr. */
   stderrTail(): string;
 }
 

@@ -1,4 +1,4 @@
-/** What a response of `TRIGGER_CONFIGURE` means. */
+/** Interprets the response to a call of `TRIGGER_CONFIGURE`. */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { truncate } from "../lib/truncate.ts";
 import { ConnectionError } from "./connection-error.ts";
@@ -6,9 +6,9 @@ import type { ToolAnswer } from "./connections.ts";
 
 export type ConfigureOutcome =
   | { outcome: "done" }
-  /** The server has refused the call, in its own words. */
+  /** The server has refused the call. `error` is its own message. */
   | { outcome: "rejected"; error: string }
-  /** The server may have executed the call, for example before a time-out. */
+  /** The server may have executed the call, for example before a timeout. */
   | { outcome: "unknown"; error: string; isUnreachable?: boolean };
 
 const MAX_ERROR_LENGTH = 1_000;
@@ -33,7 +33,7 @@ export function readConfigureAnswer({
   };
 }
 
-/** Errors that occur before anything is sent are unknown too: the call is repeated in any case. */
+/** The outcome is also `unknown` if nothing was sent, because the call is repeated in either case. */
 export function readConfigureError(error: unknown): ConfigureOutcome {
   const code = error instanceof ConnectionError ? error.code : undefined;
   const message = messageOfError(error);

@@ -1,8 +1,10 @@
 /**
- * `rejected`: the server has answered with an error, so the call had no effect that it reports.
- * `needs_authorization`: a person must authorize the hub (again).
- * `invalid_response`: the answer is not MCP, or its types are wrong. After `timeout`, `cancelled`,
- * `unreachable`, `too_large` and `invalid_response`, the server may have executed the call.
+ * `rejected`: the server has answered with an error.
+ * `needs_authorization`: a person must authorize the hub, for the first time or again.
+ * `invalid_response`: the answer is not valid MCP.
+ *
+ * After `timeout`, `cancelled`, `unreachable`, `too_large` and `invalid_response`, the server may have
+ * executed the call.
  */
 export type ConnectionErrorCode =
   | "rejected"
@@ -18,7 +20,7 @@ export type ConnectionErrorCode =
   | "busy"
   | "not_allowed";
 
-/** Why a call through a connection failed, in the server's words if it said any. */
+/** A failed call through a connection. The message quotes the server's own error, if there is one. */
 export class ConnectionError extends Error {
   readonly code: ConnectionErrorCode;
 

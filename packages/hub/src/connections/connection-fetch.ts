@@ -16,23 +16,24 @@ export interface ConnectionFetchOptions {
   fetch: WebFetch;
   exchanges: Pick<Exchanges, "take">;
   credentials: Credentials;
-  /** Gets every token that is sent. */
+  /** Every token that is sent is added to this mask. */
   echoes: Pick<EchoMask, "add">;
-  /** Only for OAuth. */
+  /** Undefined if the connection does not use OAuth. */
   tokens: OAuthTokens | undefined;
   identity: () => Promise<string>;
-  /** Whether the stream of notifications is worth a connection. */
-  holdsStream: () => boolean;
+  /** Whether to open a stream for notifications, which occupies an HTTP connection. */
+  usesNotifications: () => boolean;
 }
 
 export function createConnectionFetch(options: ConnectionFetchOptions): WebFetch {
-  const { fetch, exchanges, credentials, echoes, tokens, identity, holdsStream } = options;
+  const { fetch, exchanges, credentials, echoes, tokens, identity, usesNotifications } = options;
 
   return async (url, init = {}) => {
     const headers = new Headers(init.headers);
     const exchange = exchanges.take(headers);
-    const isStream = init.method === "GET" && !headers.has("last-event-id");
-    if (isStream && !holdsStream()) return new Response(null, { status: 405 });
+    const isNotificationStream = init.method === "GET" && !headers.has("last-event-id");
+    // For the SDK, 405 means that the server has no such stream.
+    if (isNotificationStream && !usesNotifications()) return new Response(null, { status: 405 });
 
     for (const [name, value] of Object.entries(credentials.headers ?? {})) headers.set(name, value);
     const jwt = await identity();
@@ -48,21 +49,23 @@ export function createConnectionFetch(options: ConnectionFetchOptions): WebFetch
       }
       return fetch(url, { ...init, headers, beforeSend: exchange?.beforeSend });
     };
-    const token = await tokens?.token();
+    const token = await tokens?.getToken();
     let response = await send(token);
     if (response.status === 401 && tokens && token !== undefined) {
       await response.body?.cancel();
       tokens.reject(token);
-      response = await send(await tokens.token());
+      response = await send(await tokens.getToken());
     }
     if (exchange) exchange.isStream = isEventStream(response);
-    return limited(keepMethod(response), exchange, isStream ? MAX_ANSWER_BYTES : MAX_OTHER_BYTES);
+    const defaultLimit = isNotificationStream ? MAX_ANSWER_BYTES : MAX_OTHER_BYTES;
+    return limitResponse(keepMethod(response), exchange, defaultLimit);
   };
 }
 
 /**
  * The SDK follows redirects within the origin, but not 301 and 302, because `fetch` would repeat POST
- * as GET. A server that moved its endpoint, such as from `/mcp` to `/mcp/`, wants POST there.
+ * as GET. A server that moved its endpoint, such as from `/mcp` to `/mcp/`, expects POST there. So 301
+ * and 302 become 308, which keeps the method.
  */
 function keepMethod(response: Response): Response {
   const { status, headers, body } = response;
@@ -71,17 +74,21 @@ function keepMethod(response: Response): Response {
   return new Response(null, { status: 308, headers });
 }
 
-/** Too few bytes for more than `MAX_ANSWER_VALUES`, so that they need not be read one by one. */
+/** A body of this size cannot contain more than `MAX_ANSWER_VALUES` values, so they are not counted. */
 const SMALL_BYTES = MAX_ANSWER_VALUES;
 
 const isEventStream = ({ headers }: Response): boolean =>
   /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
 
-function limited(response: Response, exchange: Exchange | undefined, otherwise: number): Response {
-  const limit = exchange?.maxBytes ?? otherwise;
+function limitResponse(
+  response: Response,
+  exchange: Exchange | undefined,
+  defaultLimit: number,
+): Response {
+  const limit = exchange?.remainingBytes ?? defaultLimit;
   const length = Number(response.headers.get("content-length") ?? Number.NaN);
   if (length <= Math.min(limit, SMALL_BYTES)) {
-    if (exchange) exchange.bytes += length;
+    if (exchange) exchange.receivedBytes += length;
     return response;
   }
   const countValues = createValueCounter();
@@ -91,9 +98,9 @@ function limited(response: Response, exchange: Exchange | undefined, otherwise: 
   };
   return limitBody(response, limit, {
     onChunk(chunk) {
-      if (exchange) exchange.bytes += chunk.byteLength;
+      if (exchange) exchange.receivedBytes += chunk.byteLength;
       return countValues(chunk) > MAX_ANSWER_VALUES ? stop(tooManyValues()) : undefined;
     },
-    tooLarge: () => stop(answerTooLarge(exchange?.limit ?? limit)),
+    tooLarge: () => stop(answerTooLarge(exchange?.limitBytes ?? limit)),
   });
 }

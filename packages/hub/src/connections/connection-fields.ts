@@ -1,4 +1,4 @@
-/** The fields of a connection in requests, and the rules that they follow together. */
+/** The fields of a connection in requests, and the rules for their combinations. */
 import { z } from "zod";
 import { type RequestError, validationError } from "../lib/request-error.ts";
 import type { ConnectionTarget } from "../store/connection-store.ts";
@@ -7,13 +7,13 @@ import { string, text, trimmedText } from "./text-field.ts";
 
 const name = trimmedText(200).regex(/^\P{Cc}*$/u, "must not contain control characters");
 
-const url = text(2_000).superRefine((given, context) => {
-  const problem = urlProblem(given);
+const url = text(2_000).superRefine((value, context) => {
+  const problem = urlProblem(value);
   if (problem) context.addIssue({ code: "custom", message: problem });
 });
 
-function urlProblem(given: string): string | undefined {
-  const parsed = URL.parse(given);
+function urlProblem(value: string): string | undefined {
+  const parsed = URL.parse(value);
   if (!parsed || !/^https?:$/.test(parsed.protocol))
     return "must be the http(s) URL of an MCP server, such as https://example.com/mcp";
   if (parsed.username || parsed.password)
@@ -48,7 +48,7 @@ export type ChangedConnectionFields = z.output<typeof changedConnectionFields>;
 type Fields = Omit<ChangedConnectionFields, "name">;
 type Field = keyof Fields;
 
-/** The fields that belong to each kind of target. */
+/** The fields that are only allowed with each kind of target. */
 const ONLY_WITH: Record<"url" | "command", readonly Field[]> = {
   url: ["headers", "auth"],
   command: ["args", "env"],
@@ -58,25 +58,25 @@ export function targetOf(fields: NewConnectionFields): ConnectionTarget {
   const { url, command, args = [] } = fields;
   if (url !== undefined && command !== undefined)
     throw invalid("command", "must not be combined with url: a connection has one of them");
-  if (url !== undefined) return only("url", fields, { url });
-  if (command !== undefined) return only("command", fields, { command, args });
-  throw invalid("url", "is missing: give the URL of the MCP server, or a command");
+  if (url !== undefined) return checkFields("url", fields, { url });
+  if (command !== undefined) return checkFields("command", fields, { command, args });
+  throw invalid("url", "is missing: set url to the URL of the MCP server, or set command");
 }
 
 /** The target of an existing connection after a change. */
 export function changedTarget(target: ConnectionTarget, fields: Fields): ConnectionTarget {
   if ("url" in target) {
-    if (fields.command !== undefined) throw otherKind("command", "URL");
-    return only("url", fields, { url: fields.url ?? target.url });
+    if (fields.command !== undefined) throw wrongKind("command", "URL");
+    return checkFields("url", fields, { url: fields.url ?? target.url });
   }
-  if (fields.url !== undefined) throw otherKind("url", "command");
+  if (fields.url !== undefined) throw wrongKind("url", "command");
   const { command = target.command, args = target.args } = fields;
-  return only("command", fields, { command, args });
+  return checkFields("command", fields, { command, args });
 }
 
 /**
- * The credentials after a change. They are kept if they are not given, but never for another origin:
- * a client that changes the URL could otherwise read them there.
+ * The credentials after a change. Fields that the request omits are kept, but only for the same origin:
+ * otherwise a client could change the URL to its own server, and read them there.
  */
 export function changedCredentials(
   { from, to }: { from: ConnectionTarget; to: ConnectionTarget },
@@ -84,27 +84,28 @@ export function changedCredentials(
   fields: Fields,
 ): Credentials {
   const merged = { ...stored, ...fields };
-  const kept = isSameOrigin(from, to)
+  const missing = isSameOrigin(from, to)
     ? []
     : (["headers", "auth"] as const).filter(
         (field) => fields[field] === undefined && stored[field],
       );
-  if (kept.length > 0)
+  if (missing.length > 0)
     throw validationError(
-      kept.map((path) => ({
+      missing.map((path) => ({
         path,
-        message: "must be given again, or null: the URL has another origin",
+        message: "must be set again, or be null: the new URL has another origin",
       })),
     );
   const { headers, auth, env } = merged;
   return { ...(headers && { headers }), ...(auth && { auth }), ...(env && { env }) };
 }
 
-/** A command has no origin. */
+/** Also true for commands, which have no origin. */
 export const isSameOrigin = (a: ConnectionTarget, b: ConnectionTarget): boolean =>
   !("url" in a && "url" in b) || new URL(a.url).origin === new URL(b.url).origin;
 
-function only<Target extends ConnectionTarget>(
+/** Returns the target. Throws if there are fields of the other kind of target. */
+function checkFields<Target extends ConnectionTarget>(
   kind: "url" | "command",
   fields: Fields,
   target: Target,
@@ -118,7 +119,7 @@ function only<Target extends ConnectionTarget>(
   return target;
 }
 
-const otherKind = (field: string, kind: string): RequestError =>
+const wrongKind = (field: string, kind: string): RequestError =>
   invalid(field, `cannot be set: this connection has a ${kind}; create another connection`);
 
 const invalid = (path: string, message: string): RequestError =>

@@ -1,6 +1,6 @@
 /**
- * The id of a connection: its name, and six random characters. Readable in flows, and never reused, so
- * that a flow cannot receive events of another connection.
+ * The id of a connection consists of its name, so that flows are readable, and six random characters. An
+ * id is never reused, so that a flow cannot receive events of a later connection with the same name.
  */
 import { snakeCase } from "@signalbox/rules/flows/tool-name.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Adds, changes and checks connections. The rows are stored at once; a keeper, on any replica, then
- * checks the server, and the caller gets its result if it comes within `waitMs`.
+ * Adds, changes and checks connections. A row is stored immediately; a keeper, in any process, then
+ * checks the server. The caller gets the result of the check if it is recorded within `waitMs`.
  */
 import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
@@ -27,7 +27,7 @@ export interface ConnectionRegistryOptions {
   timers: Pick<Timers, "now" | "after">;
   /** Whether the operator allows programs on the hub's machine (SIGNALBOX_ALLOW_COMMANDS). */
   allowCommands: boolean;
-  /** How long to wait for the result of a check; 0 if no keeper runs. */
+  /** The maximum time to wait for the result of a check; 0 if no keeper runs. */
   waitMs: number;
 }
 
@@ -37,7 +37,7 @@ export type ConnectionRegistry = ReturnType<typeof createConnectionRegistry>;
 export const CHECK_WAIT_MS = 25_000;
 const POLL_MS = 50;
 
-/** Credentials are for the URL that the connection had when they were given. */
+/** New credentials are meant for the URL that the client saw, not for one that another client has set since. */
 function assertSameOrigin(
   { target: before }: Connection,
   { target: after }: Connection,
@@ -47,7 +47,7 @@ function assertSameOrigin(
   throw new RequestError(
     "changed",
     "url",
-    "The URL of the connection has been changed meanwhile: give the credentials for the new one.",
+    "The URL of the connection was changed by another request: send the credentials for the new URL.",
   );
 }
 
@@ -60,55 +60,57 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
       throw new RequestError(
         "forbidden",
         "command",
-        "This hub runs no commands: give a url, or start the hub with SIGNALBOX_ALLOW_COMMANDS=on.",
+        "This hub runs no commands: set url instead, or start the hub with SIGNALBOX_ALLOW_COMMANDS=on.",
       );
   };
 
   const sleep = (): Promise<void> =>
     new Promise((resolve) => void timers.after(POLL_MS, () => resolve()));
 
-  /** Waits until another check than the one at `former` is recorded. */
-  async function checked(
+  /** Makes the connection due, and waits until a check after `lastCheckedAt` is recorded. */
+  async function waitForCheck(
     { tenant, id }: Pick<Connection, "tenant" | "id">,
-    former: number | null,
+    lastCheckedAt: number | null,
     signal?: AbortSignal,
   ): Promise<Connection> {
-    const end = now() + waitMs;
+    const deadline = now() + waitMs;
     for (;;) {
-      const found = await find(tenant, id);
-      const isChecked = found.status !== "unknown" && found.checked_at !== former;
-      if (isChecked || now() >= end || signal?.aborted) return found;
-      // A visit for a due subscription may skip the check.
-      if (found.next_at > now()) await store.touchConnection(tenant, id, now());
+      const connection = await find(tenant, id);
+      const isChecked = connection.status !== "unknown" && connection.checked_at !== lastCheckedAt;
+      if (isChecked || now() >= deadline || signal?.aborted) return connection;
+      // Repeated, because a visit for a due subscription may skip the check.
+      if (connection.next_at > now()) await store.touchConnection(tenant, id, now());
       await sleep();
     }
   }
 
   async function find(tenant: string, id: string): Promise<Connection> {
-    const found = await store.getConnection(tenant, id);
-    if (!found)
+    const connection = await store.getConnection(tenant, id);
+    if (!connection)
       throw new RequestError(
         "not_found",
         "connection",
         `There is no connection ${id.slice(0, 100)}.`,
       );
-    return found;
+    return connection;
   }
 
-  /** The columns that change. Credentials are merged with those of `found`. */
+  /** Returns the columns that change. Credentials in the request are merged with the stored ones. */
   async function merge(
-    found: Connection,
-    { name, ...rest }: ChangedConnectionFields,
+    connection: Connection,
+    { name, ...fields }: ChangedConnectionFields,
   ): Promise<Parameters<Store["updateConnection"]>[2] & { endsGrant?: boolean }> {
-    const target = changedTarget(found.target, rest);
-    const isSame = JSON.stringify(target) === JSON.stringify(found.target);
-    if (!isSame) assertAllowed(target);
-    const hasCredentials = [rest.headers, rest.auth, rest.env].some((one) => one !== undefined);
+    const target = changedTarget(connection.target, fields);
+    const isSameTarget = JSON.stringify(target) === JSON.stringify(connection.target);
+    if (!isSameTarget) assertAllowed(target);
+    const hasCredentials = [fields.headers, fields.auth, fields.env].some(
+      (field) => field !== undefined,
+    );
     const renamed = name === undefined ? {} : { name };
-    if (isSame && !hasCredentials) return renamed;
-    const stored = await unsealCredentials(found.sealed, seal);
-    const credentials = changedCredentials({ from: found.target, to: target }, stored, rest);
-    // Tokens that a person has granted are for these credentials only.
+    if (isSameTarget && !hasCredentials) return renamed;
+    const stored = await unsealCredentials(connection.sealed, seal);
+    const credentials = changedCredentials({ from: connection.target, to: target }, stored, fields);
+    // Tokens that a person has granted are only valid for the OAuth settings of that time.
     const endsGrant =
       signInOf(stored) !== undefined &&
       JSON.stringify(signInOf(stored)) !== JSON.stringify(signInOf(credentials));
@@ -134,7 +136,7 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
       for (;;) {
         const connection = { id: connectionId(name), tenant, name, target, ...sealed };
         if (await store.createConnection(connection, now()))
-          return checked(connection, null, signal);
+          return waitForCheck(connection, null, signal);
       }
     },
 
@@ -146,28 +148,28 @@ export function createConnectionRegistry(options: ConnectionRegistryOptions) {
       signal?: AbortSignal,
     ): Promise<Connection> {
       const first = await find(tenant, id);
-      for (let found = first; ; found = await find(tenant, id)) {
-        assertSameOrigin(first, found, fields);
-        const { endsGrant, ...change } = await merge(found, fields);
-        const ifRevision = found.revision;
-        const changed = await store.updateConnection(tenant, id, { ...change, ifRevision }, now());
-        if (changed === "changed") continue; // by a concurrent request
+      for (let current = first; ; current = await find(tenant, id)) {
+        assertSameOrigin(first, current, fields);
+        const { endsGrant, ...change } = await merge(current, fields);
+        const ifRevision = current.revision;
+        const updated = await store.updateConnection(tenant, id, { ...change, ifRevision }, now());
+        if (updated === "changed") continue; // by a concurrent request
         if (endsGrant) await store.saveGrant(tenant, id, { sealed: null, error: null }, now());
-        if (changed?.revision === found.revision) return changed;
-        return checked(found, found.checked_at, signal);
+        if (updated?.revision === current.revision) return updated;
+        return waitForCheck(current, current.checked_at, signal);
       }
     },
 
     /** Checks the server now. */
     async check(tenant: string, id: string, signal?: AbortSignal): Promise<Connection> {
-      const found = await find(tenant, id);
+      const connection = await find(tenant, id);
       if (waitMs === 0)
         throw new RequestError(
           "conflict",
           "connection",
           "No hub is running that could check the connection: start it with `npx signalbox serve`.",
         );
-      return checked(found, found.checked_at, signal);
+      return waitForCheck(connection, connection.checked_at, signal);
     },
   };
 }

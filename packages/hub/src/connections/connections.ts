@@ -1,4 +1,4 @@
-/** Calls of MCP servers through their connections. */
+/** The interface through which the hub calls MCP servers. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { Connection, Offers } from "../store/connection-store.ts";
 
@@ -20,7 +20,7 @@ export interface CallOptions {
     | undefined;
 }
 
-/** The result of a tool, as the server returned it. */
+/** The result of a tool call. Credentials that the server has echoed are masked. */
 export interface ToolAnswer {
   isError: boolean;
   content: readonly JsonObject[];
@@ -28,17 +28,17 @@ export interface ToolAnswer {
 }
 
 /**
- * Every method opens the connection if necessary, limits its concurrency, and rejects with a
- * `ConnectionError` whose message tells what to do.
+ * `callTool`, `loadOffers` and `request` open the connection if necessary, limit its concurrency, and
+ * reject with a `ConnectionError`.
  */
 export interface Connections {
   callTool(connection: Connection, call: ToolCall, options: CallOptions): Promise<ToolAnswer>;
-  /** Lists what the server offers now. */
+  /** Requests the tools and triggers that the server offers now. */
   loadOffers(
     connection: Connection,
     options: Pick<CallOptions, "signal" | "timeoutMs">,
   ): Promise<Offers>;
-  /** Sends any other request of the MCP Events draft, such as `events/poll`. */
+  /** Sends a request with any other method, such as `events/poll` of the MCP Events draft. */
   request(
     connection: Connection,
     method: string,

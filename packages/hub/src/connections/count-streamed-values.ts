@@ -16,7 +16,8 @@ export function createValueCounter(): (bytes: Uint8Array) => number {
   return (bytes) => {
     for (let at = 0; at < bytes.length; at += 1) {
       const byte = bytes[at] as number;
-      // JSON has no line break in a string. So a quote in another line of an event stream ends there.
+      // JSON strings contain no line breaks. So a quote in an event-stream line that is not JSON has
+      // no effect on the lines after it.
       if (byte <= LAST_CONTROL) isString = isEscaped = false;
       else if (isEscaped) isEscaped = false;
       else if (byte === QUOTE) isString = !isString;

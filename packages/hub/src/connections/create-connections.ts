@@ -1,4 +1,4 @@
-/** Calls of MCP servers: limits the time, the concurrency and the size of each. */
+/** Calls MCP servers, and limits the duration, the concurrency and the response size of the calls. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { createSemaphore, QueueFull } from "../lib/semaphore.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -22,7 +22,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The field of `_meta` by which a server can recognize a repeated call. */
 const IDEMPOTENCY_KEY = "signalbox/idempotency-key";
 
-/** The cause may contain what the server echoed of the credentials; the message does not. */
+/** Drops the cause, because it may contain credentials that the server has echoed. The message masks them. */
 const withoutCause = (error: unknown) =>
   new ConnectionError(
     error instanceof ConnectionError ? error.code : "unreachable",
@@ -35,7 +35,10 @@ export function createConnections({ open, timers, random }: ConnectionsOptions):
   const clients = createClients({ open, timers, random });
   const semaphore = createSemaphore({ perKey: MAX_CALLS, maxQueued: MAX_QUEUED });
 
-  /** `lane`: calls of flows must not delay checks and the handshake of triggers. */
+  /**
+   * The two lanes have separate concurrency limits, so that tool calls of flows do not delay checks
+   * and the configuration of triggers.
+   */
   async function run<Result>(
     connection: Connection,
     { signal, timeoutMs }: Limits,
@@ -62,8 +65,8 @@ export function createConnections({ open, timers, random }: ConnectionsOptions):
         semaphore.tryAcquire(key) ?? (await semaphore.acquire(key, { signal: stop.signal }));
       try {
         stop.signal.throwIfAborted();
-        const use = { signal: stop.signal, isCheck };
-        return await clients.use(connection, use, (client) => work(client, stop));
+        const useOptions = { signal: stop.signal, isCheck };
+        return await clients.use(connection, useOptions, (client) => work(client, stop));
       } finally {
         release();
       }
@@ -83,8 +86,8 @@ export function createConnections({ open, timers, random }: ConnectionsOptions):
   return {
     callTool(connection, call, options) {
       const { idempotencyKey, onProgress, beforeSend } = options;
-      const isTrigger = TRIGGER_TOOLS.has(call.tool);
-      const lane = isTrigger ? "control" : "calls";
+      const isTriggerTool = TRIGGER_TOOLS.has(call.tool);
+      const lane = isTriggerTool ? "control" : "calls";
       return run(connection, options, { lane, isCheck: false }, (client, stop) =>
         client.callTool(
           call,

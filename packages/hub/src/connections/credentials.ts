@@ -1,7 +1,7 @@
 /**
  * The credentials of a connection: headers, a bearer token or OAuth for servers by URL, and the
  * environment of commands. They are stored sealed, as one JSON document, and never returned. Tokens that
- * a person grants are stored apart; see grant.ts.
+ * a person grants are stored separately; see grant.ts.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
@@ -9,7 +9,7 @@ import type { Seal } from "../lib/seal.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { string, text } from "./text-field.ts";
 
-/** Set by the hub or by HTTP itself. */
+/** The headers that the hub or the HTTP client sets. */
 const RESERVED_HEADERS = new Set([
   "accept",
   "connection",
@@ -32,7 +32,7 @@ const httpUrl = z
   .url({ protocol: /^https?$/, error: "must be an http(s) URL" })
   .max(2_000, "must have at most 2000 characters");
 
-/** The message for an invalid name is that of the rule it violates. */
+/** For an invalid name, the message of the rule that it violates. Otherwise the value is no object. */
 const recordError =
   (notAnObject: string): z.core.$ZodErrorMap =>
   (issue) =>
@@ -73,19 +73,19 @@ const oauth = z
     scope: text(2_000).optional(),
     audience: text(2_000).optional(),
   })
-  .superRefine((given, context) => {
-    const problem = (path: keyof OAuth, message: string) =>
+  .superRefine((fields, context) => {
+    const addProblem = (path: keyof OAuth, message: string) =>
       context.addIssue({ code: "custom", path: [path], message });
-    const isClient = grantTypeOf(given) === "client_credentials";
+    const isClientGrant = grantTypeOf(fields) === "client_credentials";
     for (const field of ["client_id", "client_secret"] as const)
       if (
-        given[field] === undefined &&
-        (isClient || (field === "client_id" && given.client_secret))
+        fields[field] === undefined &&
+        (isClientGrant || (field === "client_id" && fields.client_secret))
       )
-        problem(field, "is missing");
+        addProblem(field, "is missing");
     for (const field of ["token_url", "audience"] as const)
-      if (given[field] !== undefined && !isClient)
-        problem(field, "is only possible with the grant client_credentials");
+      if (fields[field] !== undefined && !isClientGrant)
+        addProblem(field, "is only possible with the grant client_credentials");
   });
 
 const auth = z.discriminatedUnion(
@@ -126,7 +126,7 @@ export const clientOf = ({ auth }: Credentials): OAuthClient | undefined =>
 export const signInOf = ({ auth }: Credentials): OAuthSignIn | undefined =>
   auth?.type === "oauth" && grantTypeOf(auth) === "authorization_code" ? auth : undefined;
 
-/** The columns `sealed` and `credentials` of a connection. */
+/** Returns the columns `sealed` and `credentials` of a connection. */
 export async function sealCredentials(
   credentials: Credentials,
   { seal }: Pick<Seal, "seal">,
@@ -148,15 +148,15 @@ export async function unsealCredentials(
   }
 }
 
-/** What may be shown: the kind of the credentials, and names without values. */
+/** Describes the credentials without secrets. Of headers and variables, only the names are shown. */
 function describeCredentials({ headers = {}, auth, env = {} }: Credentials): JsonObject {
   const shown: JsonObject = {};
   if (Object.keys(headers).length > 0) shown.headers = Object.keys(headers).sort();
   if (auth?.type === "bearer") shown.auth = { type: "bearer" };
   if (auth?.type === "oauth") {
-    const { client_secret: _, ...rest } = auth;
+    const { client_secret: _, ...publicFields } = auth;
     shown.auth = {
-      ...rest,
+      ...publicFields,
       ...(signInOf({ auth }) && { grant: "authorization_code" }),
     } as JsonObject;
   }

@@ -1,6 +1,6 @@
 /**
- * Masks what a server echoes of the credentials that it received: those of its connection, and the
- * tokens that the hub has sent. Nothing that a server returns is stored, shown or logged unmasked.
+ * Masks the credentials that a server echoes: those of its connection, and the tokens that the hub has
+ * sent to it. Nothing that a server returns is stored, shown or logged unmasked.
  */
 import { createMask, type Mask } from "../lib/mask.ts";
 import { CALLBACK_TOKEN_PREFIX } from "./callback-tokens.ts";
@@ -9,20 +9,20 @@ import type { Credentials } from "./credentials.ts";
 import { quote } from "./quote.ts";
 
 export interface EchoMask extends Pick<Mask, "text" | "json"> {
-  /** A server's words for an error message. Half a secret would not be found: masks, then truncates. */
+  /** Masks a server's text, then shortens it for an error message. Half a secret would not be found. */
   quote(text: string): string;
   error(error: ConnectionError): ConnectionError;
-  /** Masks this token from now on. */
+  /** Masks this token from now on, until `MAX_TOKENS` newer ones are added. */
   add(token: string): void;
 }
 
-/** Shorter values of headers and variables are often ordinary words. */
-const MIN_VALUE = 8;
-/** The last tokens that were sent: current ones are sent, and so added, again and again. */
+/** Shorter values of headers and variables are not masked, because they are often ordinary words. */
+const MIN_VALUE_LENGTH = 8;
+/** How many of the last sent tokens are masked. Each use of a token adds it again. */
 const MAX_TOKENS = 8;
 
-/** Names, in lower case, of headers and variables whose values are no secrets. */
-const PUBLIC = new Set([
+/** Headers and variables, in lower case, whose values are not secret. */
+const PUBLIC_NAMES = new Set([
   "accept-language",
   "home",
   "lang",
@@ -37,12 +37,12 @@ const PUBLIC = new Set([
 ]);
 
 export function createEchoMask(credentials: Credentials): EchoMask {
-  const known = secretsOf(credentials);
+  const secrets = secretsOf(credentials);
   const tokens = new Set<string>();
   let built: Mask | undefined;
   const mask = () => {
-    // Of callback tokens, the hub keeps only the hash: a former one is recognized by its prefix.
-    built ??= createMask([...known, ...tokens], CALLBACK_TOKEN_PREFIX);
+    // The hub stores only the hashes of callback tokens, so former ones are recognized by their prefix.
+    built ??= createMask([...secrets, ...tokens], CALLBACK_TOKEN_PREFIX);
     return built;
   };
   return {
@@ -62,17 +62,17 @@ export function createEchoMask(credentials: Credentials): EchoMask {
 
 function secretsOf({ auth, headers = {}, env = {} }: Credentials): string[] {
   const values = [...Object.entries(headers), ...Object.entries(env)]
-    .filter(([name]) => !PUBLIC.has(name.toLowerCase()))
+    .filter(([name]) => !PUBLIC_NAMES.has(name.toLowerCase()))
     .flatMap(([, value]) => [value, ...partsOf(value)])
-    .filter((value) => value.trim().length >= MIN_VALUE);
+    .filter((value) => value.trim().length >= MIN_VALUE_LENGTH);
   if (auth?.type === "bearer") return [auth.token, ...values];
   if (auth?.type === "oauth" && auth.client_secret !== undefined)
-    // HTTP Basic sends the encoded secret, in Base64.
+    // For HTTP Basic, the secret is URL-encoded before it is encoded in Base64.
     return [auth.client_secret, encodeURIComponent(auth.client_secret), ...values];
   return values;
 }
 
-/** The credential of `Token abc`, the value of the cookie `session=abc; …`. */
+/** The secret parts of a value: `abc` in `Token abc`, and in the cookie `session=abc; …`. */
 const partsOf = (value: string): string[] =>
   /^[\w-]+ +\S+$/.test(value)
     ? value.split(/ +/).slice(1)

@@ -1,33 +1,34 @@
 import { ConnectionError } from "./connection-error.ts";
 import { MAX_ANSWER_VALUES } from "./limits.ts";
 
-/** One request to a server: its limits, and why it was stopped. */
+/** The limits and the state of one operation: a request to a server, or the requests for all pages of a list. */
 export interface Exchange {
-  /** The limit of all answers of the operation, and what is left of it. */
-  limit: number;
-  maxBytes: number;
+  /** The limit for all responses of the operation together. */
+  limitBytes: number;
+  /** The limit for the next response: `limitBytes` without the pages that were read before. */
+  remainingBytes: number;
   /** Called right before the request is sent. If it throws, the request is not sent. */
   beforeSend?: (() => void) | undefined;
-  /** Ends the request. The reason is the error of the call. */
+  /** Aborting it ends the request. The abort reason is the error of the call. */
   stop: AbortController;
-  /** The bytes received so far. */
-  bytes: number;
-  /** Whether the response is an event stream, which may answer later. */
+  /** The bytes of the current response that have been received. */
+  receivedBytes: number;
+  /** Whether the response is an event stream: then the answer may arrive after the headers. */
   isStream: boolean;
 }
 
-export const newExchange = (maxBytes: number, stop: AbortController): Exchange => ({
-  limit: maxBytes,
-  maxBytes,
+export const newExchange = (limitBytes: number, stop: AbortController): Exchange => ({
+  limitBytes,
+  remainingBytes: limitBytes,
   stop,
-  bytes: 0,
+  receivedBytes: 0,
   isStream: false,
 });
 
-export const answerTooLarge = (limit: number): ConnectionError =>
+export const answerTooLarge = (limitBytes: number): ConnectionError =>
   new ConnectionError(
     "too_large",
-    `The server's answer exceeds the limit of ${limit / 1024 / 1024} MiB.`,
+    `The server's answer exceeds the limit of ${limitBytes / 1024 / 1024} MiB.`,
   );
 
 export const tooManyValues = (): ConnectionError =>
@@ -37,22 +38,22 @@ export const tooManyValues = (): ConnectionError =>
   );
 
 /**
- * The SDK's `fetch` does not know for which request it is called, but request options may contain
- * headers. So each request has the key of its exchange in this header, which is never sent.
+ * The SDK does not tell `fetch` for which request it is called, but passes the headers of the request
+ * options. So each request has the key of its exchange in this header, which is never sent.
  */
 const HEADER = "x-signalbox-exchange";
 
 export function createExchanges() {
   const open = new Map<string, Exchange>();
-  let next = 0;
+  let lastKey = 0;
   return {
-    /** Calls `work` with the headers that mark its request. */
+    /** Calls `work` with the header that assigns its requests to the exchange. */
     async run<Result>(
       exchange: Exchange,
       work: (headers: Record<string, string>) => Promise<Result>,
     ): Promise<Result> {
-      next += 1;
-      const key = String(next);
+      lastKey += 1;
+      const key = String(lastKey);
       open.set(key, exchange);
       try {
         return await work({ [HEADER]: key });
@@ -62,7 +63,7 @@ export function createExchanges() {
     },
     find: (headers: Readonly<Record<string, string>> | undefined): Exchange | undefined =>
       open.get(headers?.[HEADER] ?? ""),
-    /** Removes the mark from the headers. */
+    /** Finds the exchange, and removes its key from the headers. */
     take(headers: Headers): Exchange | undefined {
       const exchange = open.get(headers.get(HEADER) ?? "");
       headers.delete(HEADER);

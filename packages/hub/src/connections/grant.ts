@@ -1,6 +1,6 @@
 /**
- * What a person has granted a connection: tokens, and how to refresh them. It is sealed as one JSON
- * document, and is only valid for the server and the credentials for which the person gave it.
+ * The grant of a person to a connection: the tokens, and the data to refresh them. It is sealed as one
+ * JSON document, and is only valid for the server and the OAuth settings to which the person consented.
  */
 import type {
   AuthorizationServerMetadata,
@@ -10,7 +10,7 @@ import type { Seal } from "../lib/seal.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { OAuthSignIn } from "./credentials.ts";
 
-/** Where the hub is a client, and as which. */
+/** The MCP server, its authorization server, and the hub's client there. */
 export interface OAuthFlow {
   /** The URL of the MCP server. */
   server: string;
@@ -23,7 +23,7 @@ export interface OAuthFlow {
   resource?: string | undefined;
 }
 
-/** A flow that waits for the person. */
+/** A flow that waits for the person's consent. */
 export interface PendingFlow extends OAuthFlow {
   verifier: string;
   redirectUri: string;
@@ -36,7 +36,7 @@ export interface Grant extends OAuthFlow {
 export interface GrantedTokens {
   access: string;
   refresh?: string | undefined;
-  /** When the access token must be refreshed; null if the server does not tell. */
+  /** When the access token must be refreshed; null if the server returned no lifetime. */
   refreshAt: number | null;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Access tokens that a person has granted. The store holds them for all replicas; each use reads the
- * row, so that signing out takes effect at once. Authorization servers accept a refresh token only once,
- * so one process refreshes at a time: the others wait for its result.
+ * Access tokens that a person has granted. All processes share them through the store. Each use reads
+ * the row, so that signing out takes effect immediately. Authorization servers may accept a refresh token
+ * only once, so one process leases the grant and refreshes it, and the others wait for its result.
  */
 import type { Seal } from "../lib/seal.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -27,7 +27,7 @@ export interface GrantedTokensOptions {
 const LEASE_MS = 2 * AUTHORIZATION_TIMEOUT_MS;
 const POLL_MS = 100;
 
-interface Read {
+interface StoredGrant {
   version: number;
   sealed: string;
   grant: Grant;
@@ -37,11 +37,11 @@ export function createGrantedTokens(options: GrantedTokensOptions): OAuthTokens 
   const { connection, server, auth, store, seal, timers } = options;
   const { tenant, id } = connection;
   const by = crypto.randomUUID();
-  let cached: Read | undefined;
+  let cached: StoredGrant | undefined;
   let rejected: string | undefined;
-  let renewing: Promise<string> | undefined;
+  let renewal: Promise<string> | undefined;
 
-  async function read(): Promise<Read> {
+  async function read(): Promise<StoredGrant> {
     const row = await store.getGrant(tenant, id);
     if (!row || row.sealed === null)
       throw needsAuthorization(row?.error ?? "The hub is not authorized at this server yet.");
@@ -58,24 +58,27 @@ export function createGrantedTokens(options: GrantedTokensOptions): OAuthTokens 
 
   async function renew(): Promise<string> {
     for (;;) {
-      const found = await read();
-      const { refresh, access } = found.grant.tokens;
-      if (isUsable(found.grant)) return access;
+      const stored = await read();
+      const { refresh, access } = stored.grant.tokens;
+      if (isUsable(stored.grant)) return access;
       if (refresh === undefined) {
-        rejected = undefined; // the next call asks the server again
+        rejected = undefined; // the next call sends the token to the server again
         throw needsAuthorization("The access token is no longer valid, and cannot be refreshed.");
       }
-      const lease = { by, version: found.version, now: timers.now() };
+      const lease = { by, version: stored.version, now: timers.now() };
       if (await store.leaseGrant(tenant, id, { ...lease, until: lease.now + LEASE_MS }))
-        await refreshLeased(found, refresh);
+        await refreshLeased(stored, refresh);
       else await new Promise<void>((resolve) => void timers.after(POLL_MS, resolve));
     }
   }
 
   /** Stores the new tokens, unless the person has authorized again or signed out meanwhile. */
-  async function refreshLeased({ grant, version, sealed }: Read, refresh: string): Promise<void> {
-    const save = (next: string | null, error: string | null) =>
-      store.saveGrant(tenant, id, { sealed: next, error, ifVersion: version }, timers.now());
+  async function refreshLeased(
+    { grant, version, sealed }: StoredGrant,
+    refresh: string,
+  ): Promise<void> {
+    const save = (newSealed: string | null, error: string | null) =>
+      store.saveGrant(tenant, id, { sealed: newSealed, error, ifVersion: version }, timers.now());
     const granted = { ...grant, tokens: { ...grant.tokens, refresh } };
     try {
       const refreshed = await withAuthorizationFetch(options, (fetch) =>
@@ -84,19 +87,19 @@ export function createGrantedTokens(options: GrantedTokensOptions): OAuthTokens 
       if ("ended" in refreshed) await save(null, `${refreshed.ended} Authorize the hub again.`);
       else await save(await seal.seal(JSON.stringify(refreshed)), null);
     } catch (error) {
-      await save(sealed, null); // ends the lease
+      await save(sealed, null); // releases the lease
       throw error;
     }
   }
 
   return {
-    async token() {
+    async getToken() {
       const { grant } = await read();
       if (isUsable(grant)) return grant.tokens.access;
-      renewing ??= renew().finally(() => {
-        renewing = undefined;
+      renewal ??= renew().finally(() => {
+        renewal = undefined;
       });
-      return renewing;
+      return renewal;
     },
     reject(token) {
       rejected = token;

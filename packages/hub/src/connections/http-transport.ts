@@ -22,8 +22,9 @@ export interface HttpTransportOptions {
 type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
 
 /**
- * The SDK's transport waits for its time limit if a response contains no answer for its request, and
- * does not end the HTTP request of a cancelled call in the era of `initialize`. This one does both.
+ * Differs from the SDK's transport in two ways. If a response ends without an answer to its request, the
+ * request fails immediately; the SDK waits for the timeout. If a call is cancelled, its HTTP request is
+ * aborted; the SDK does not abort it in the legacy protocol (with `initialize`).
  */
 export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #exchanges: HttpTransportOptions["exchanges"];
@@ -51,14 +52,14 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       return super.send(message, options);
     const exchange = this.#exchanges.find(options?.headers);
     if (exchange) return this.#request(message, exchange, options);
-    // The handshake
+    // Only requests of the handshake have no exchange yet.
     const stop = new AbortController();
-    const other = newExchange(MAX_OTHER_BYTES, stop);
+    const handshake = newExchange(MAX_OTHER_BYTES, stop);
     stop.signal.addEventListener("abort", () =>
       this.#endUnanswered(message.id, OVER_LIMIT, stop.signal.reason.message),
     );
-    return this.#exchanges.run(other, (headers) =>
-      this.#request(message, other, { ...options, headers }),
+    return this.#exchanges.run(handshake, (headers) =>
+      this.#request(message, handshake, { ...options, headers }),
     );
   }
 

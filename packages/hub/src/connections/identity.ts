@@ -1,5 +1,5 @@
 /**
- * The hub's identity in calls: a short-lived JWT in the header `x-mesh-token`. Servers of
+ * Creates the hub's identity in calls: a short-lived JWT in the header `x-mesh-token`. Servers that use
  * `@decocms/runtime` read the connection from its claim `connectionId`.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
@@ -8,7 +8,7 @@ import { utf8 } from "../lib/hmac.ts";
 export const IDENTITY_HEADER = "x-mesh-token";
 
 const LIFETIME_S = 300;
-/** A token is replaced before it expires, so that a slow request does not carry an expired one. */
+/** A token is replaced this long before it expires, so that it stays valid during slow requests. */
 const REPLACE_S = 60;
 const MAX_CACHED = 2_000;
 
@@ -45,9 +45,9 @@ export function createIdentity({ sealKey, issuer, now }: IdentityOptions): Ident
 
   return (connection) => {
     const at = Math.floor(now() / 1000);
-    const known = cached.get(connection);
+    const entry = cached.get(connection);
     const iss = issuer();
-    if (known && at < known.until && known.issuer === iss) return known.token;
+    if (entry && at < entry.until && entry.issuer === iss) return entry.token;
     const token = sign(connection, iss, at);
     cached.set(connection, { token, issuer: iss, until: at + LIFETIME_S - REPLACE_S });
     token.catch(() => cached.delete(connection));

@@ -16,16 +16,16 @@ const MINUTE = 60_000;
 const LEASE_MS = 30_000;
 const STEP_MS = 250;
 
-/** A keeper with connections of these ids. `check` is the response of each server to a check. */
-const open = (ids: string[], check: Check, given: Partial<KeeperOptions> = {}) =>
-  openWith(ids, check, () => given);
+/** Creates connections with these ids, and a keeper. `check` is called for each check of a server. */
+const open = (ids: string[], check: Check, options: Partial<KeeperOptions> = {}) =>
+  openWith(ids, check, () => options);
 
 type Check = (id: string, signal: AbortSignal) => Promise<void>;
 
 async function openWith(
   ids: string[],
   check: Check,
-  given: (store: Store) => Partial<KeeperOptions>,
+  optionsFor: (store: Store) => Partial<KeeperOptions>,
 ) {
   const store = openSqlite(":memory:");
   const timers = createTestTimers(START);
@@ -54,7 +54,7 @@ async function openWith(
         return sampleOffers();
       },
     },
-    ...given(store),
+    ...optionsFor(store),
   });
   /** Runs deferred work until none is left. */
   const settle = async () => {
@@ -63,7 +63,7 @@ async function openWith(
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  /** Moves the clock in small steps, so that the work of each timer ends before the next. */
+  /** Moves the clock in small steps, so that the work of each timer ends before the next timer fires. */
   const advance = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += STEP_MS) {
       timers.advance(STEP_MS);
@@ -90,7 +90,7 @@ test("checks a connection when it is created, and again after some minutes", asy
   await keeper.close();
 });
 
-test("pauses between checks, also if the connection is touched during each of them", async () => {
+test("pauses between checks, even if the connection is touched during each check", async () => {
   let touch = async () => {};
   const { store, timers, keeper, checks, advance } = await open(["a"], () => touch());
   await advance(1_000);
@@ -123,7 +123,7 @@ test("retries a failed check with exponential backoff, and records the error", a
   await keeper.close();
 });
 
-test("checks other connections while one does not answer", async () => {
+test("checks other connections while one server does not answer", async () => {
   const { store, keeper, advance } = await open(["a", "b", "c"], async (id, signal) => {
     if (id === "a") await hang(signal);
   });
@@ -136,7 +136,7 @@ test("checks other connections while one does not answer", async () => {
   await keeper.close();
 });
 
-test("works on a limited number of connections concurrently", async () => {
+test("visits a limited number of connections concurrently", async () => {
   const waiting: (() => void)[] = [];
   const ids = ["a", "b", "c", "d", "e"];
   const { keeper, checks, settle } = await open(
@@ -156,7 +156,7 @@ test("works on a limited number of connections concurrently", async () => {
   await keeper.close();
 });
 
-test("renews its leases, so that no other process takes the connection while it works", async () => {
+test("renews its leases, so that no other process leases a connection during a visit", async () => {
   const { store, timers, keeper, advance } = await open(["a"], (_, signal) => hang(signal));
   const lease = () => ({ by: "other", now: timers.now(), until: timers.now() + 1, limit: 1 });
   for (let n = 0; n < 10; n += 1) {
@@ -167,7 +167,7 @@ test("renews its leases, so that no other process takes the connection while it 
   expect(await store.leaseConnections(lease())).toHaveLength(1);
 });
 
-test("aborts its calls when it has lost the lease", async () => {
+test("aborts a visit when it has lost the lease", async () => {
   let isAborted = false;
   const { store, timers, keeper, errors, advance, settle } = await open(["a"], (_, signal) => {
     signal.addEventListener("abort", () => {
@@ -186,34 +186,34 @@ test("aborts its calls when it has lost the lease", async () => {
   await keeper.close();
 });
 
-test("never works twice on one connection, also when its own lease has expired", async () => {
+test("never visits a connection twice at the same time, even if its own lease has expired", async () => {
   let isOutage = true;
-  let open = 0;
-  let most = 0;
+  let running = 0;
+  let maxRunning = 0;
   const renewConnections =
     (store: Store): Store["renewConnections"] =>
     (...args) =>
       isOutage ? Promise.reject(new Error("outage")) : store.renewConnections(...args);
-  const released: (() => void)[] = [];
+  const releases: (() => void)[] = [];
   const { keeper, checks, advance } = await openWith(
     ["a"],
-    // A call that ends some time after it was aborted.
+    // A check that ends some time after it was aborted.
     async (_, signal) => {
-      open += 1;
-      most = Math.max(most, open);
+      running += 1;
+      maxRunning = Math.max(maxRunning, running);
       await hang(signal).catch(() => {});
-      await new Promise<void>((resolve) => released.push(resolve));
-      open -= 1;
+      await new Promise<void>((resolve) => releases.push(resolve));
+      running -= 1;
     },
     (store) => ({ store: { ...store, renewConnections: renewConnections(store) } }),
   );
   await advance(2 * LEASE_MS + 5_000);
   expect(checks).toHaveLength(1);
-  released.shift()?.();
+  releases.shift()?.();
   await advance(5_000);
-  // The next visit has read the rows again.
+  // The connection was leased again, and the second visit has begun.
   expect(checks).toHaveLength(2);
-  expect(most).toBe(1);
+  expect(maxRunning).toBe(1);
   isOutage = false;
   await advance(LEASE_MS + 5_000);
   let isClosed = false;
@@ -221,13 +221,13 @@ test("never works twice on one connection, also when its own lease has expired",
     isClosed = true;
   });
   await advance(1_000);
-  expect({ isClosed, open }).toEqual({ isClosed: false, open: 1 });
-  for (const release of released) release();
+  expect({ isClosed, running }).toEqual({ isClosed: false, running: 1 });
+  for (const release of releases) release();
   await closed;
-  expect({ open, most }).toEqual({ open: 0, most: 1 });
+  expect({ running, maxRunning }).toEqual({ running: 0, maxRunning: 1 });
 });
 
-test("retries with backoff whatever has failed, and records it", async () => {
+test("records an unexpected error of a visit, and retries with backoff", async () => {
   let isBroken = true;
   const finishConnection =
     (store: Store): Store["finishConnection"] =>
@@ -248,7 +248,7 @@ test("retries with backoff whatever has failed, and records it", async () => {
   expect(await store.getConnection("acme", "a")).toMatchObject({
     status: "failed",
     error:
-      "The hub could not finish the check: Maximum call stack size exceeded. Its log has the details.",
+      "The hub could not finish the check: Maximum call stack size exceeded. The hub's log has the details.",
     attempt: checks.length,
   });
   expect(errors).toHaveLength(checks.length);
@@ -261,8 +261,8 @@ test("retries with backoff whatever has failed, and records it", async () => {
 });
 
 test("leases a few connections per transaction, and visits all that are due", async () => {
-  const ids = Array.from({ length: 20 }, (_, nth) => `c${nth}`);
-  const leased: number[] = [];
+  const ids = Array.from({ length: 20 }, (_, index) => `c${index}`);
+  const batchSizes: number[] = [];
   const { keeper, checks, settle } = await openWith(
     ids,
     (_, signal) => hang(signal),
@@ -270,20 +270,20 @@ test("leases a few connections per transaction, and visits all that are due", as
       store: {
         ...store,
         async leaseConnections(lease) {
-          const found = await store.leaseConnections(lease);
-          leased.push(found.length);
-          return found;
+          const leased = await store.leaseConnections(lease);
+          batchSizes.push(leased.length);
+          return leased;
         },
       },
     }),
   );
   await settle();
   expect(checks.map(({ id }) => id).sort()).toEqual(ids.toSorted());
-  expect(Math.max(...leased)).toBe(8);
+  expect(Math.max(...batchSizes)).toBe(8);
   await keeper.close();
 });
 
-test("closes while a server does not answer TRIGGER_CONFIGURE; another process continues", async () => {
+test("closes during an unanswered TRIGGER_CONFIGURE, and lets another process lease the connection", async () => {
   const id = "weather-7kq2xv";
   const tools = [{ name: "TRIGGER_CONFIGURE", description: "", inputSchema: {} }];
   let called = 0;
@@ -304,7 +304,7 @@ test("closes while a server does not answer TRIGGER_CONFIGURE; another process c
   );
   await publishTriggers(store, [{}]);
   await advance(2_000);
-  // The hash of the token is made outside of the clock.
+  // The token is hashed asynchronously, independently of the test clock.
   await expect.poll(() => called).toBe(1);
   await keeper.close();
   expect(errors).toEqual([]);

@@ -2,8 +2,8 @@
  * Keeps connections and their subscriptions in the wanted state. It checks each connection from time
  * to time, and reconciles and polls its subscriptions when they are due.
  *
- * The rows are the queue: several processes share the connections by leases, and when one of them ends,
- * another continues when the lease has expired. Connections are worked on concurrently.
+ * The connections in the store are the queue. Each process leases those that are due, and visits them
+ * concurrently. If a process crashes, its leases expire, and other processes lease its connections.
  */
 import { createClaimLoop } from "../lib/claim-loop.ts";
 import { createHeartbeat } from "../lib/heartbeat.ts";
@@ -18,81 +18,84 @@ export interface KeeperOptions extends Omit<VisitOptions, "context" | "by"> {
   /** The holder of the leases: a new id for each start of the process. */
   by: string;
   timers: Timers;
-  /** Where servers send their events. */
+  /** The URL to which servers send callbacks. */
   callbackUrl: string;
   random?: () => number;
   log: Log;
   leaseMs?: number;
-  /** The maximum number of connections that are worked on concurrently. */
+  /** The maximum number of concurrent visits. */
   concurrency?: number;
   onError(error: unknown): void;
 }
 
 export interface Keeper {
-  /** Aborts the calls in progress, and returns the connections to the other processes. */
+  /** Aborts the visits in progress, and releases the leases. */
   close(): Promise<void>;
 }
 
-interface Working {
+interface RunningVisit {
   abort: AbortController;
-  /** When this and all former visits of the connection have ended. */
+  /** Resolves when this visit and all previous visits of the connection have ended. */
   ended: Promise<void>;
 }
 
-/** The number of connections that one transaction leases, since it reads their offers, up to 4 MiB each. */
+/** One transaction leases at most this many connections, because it also reads their offers: some MiB each. */
 const LEASE_BATCH = 8;
 
 export function createKeeper(options: KeeperOptions): Keeper {
   const { store, by, timers, random = Math.random, callbackUrl, onError } = options;
   const { leaseMs = 30_000, concurrency = 128 } = options;
   const visit = createVisit({ ...options, context: { now: timers.now, random, callbackUrl } });
-  const working = new Map<string, Working>();
+  const visits = new Map<string, RunningVisit>();
 
   const begin = (leased: LeasedConnection): Promise<void> => {
     const { id } = leased.connection;
-    const former = working.get(id);
+    const previous = visits.get(id);
     const abort = new AbortController();
-    const ended = (former ? leaseAgain(leased, former, abort.signal) : visit(leased, abort.signal))
+    const ended = (
+      previous ? endPrevious(leased, previous, abort.signal) : visit(leased, abort.signal)
+    )
       .catch((error: unknown) => {
         // An aborted visit has lost its lease, or the process is closing.
         if (!abort.signal.aborted) onError(error);
       })
       .finally(() => {
-        if (working.get(id)?.abort === abort) working.delete(id);
+        if (visits.get(id)?.abort === abort) visits.delete(id);
       });
-    working.set(id, { abort, ended });
+    visits.set(id, { abort, ended });
     heartbeat.start();
     return ended;
   };
   /**
-   * The lease has expired during a visit, for example after a suspension of the machine, and this
-   * process has leased the connection again. The rows may change until the visit has ended, so they
-   * are read again then.
+   * Called if this process has leased a connection again while its previous visit still runs. The lease
+   * has expired during that visit, for example because the machine was suspended. The previous visit
+   * can change rows until it ends, so the leased rows are not used: the connection becomes due again,
+   * and the next lease reads them again.
    */
-  const leaseAgain = async (
+  const endPrevious = async (
     { connection: { id, revision } }: LeasedConnection,
-    former: Working,
+    previous: RunningVisit,
     signal: AbortSignal,
   ): Promise<void> => {
-    former.abort.abort();
-    await former.ended;
+    previous.abort.abort();
+    await previous.ended;
     const now = timers.now();
     if (!signal.aborted) await store.finishConnection(by, { id, revision, next_at: now }, [], now);
   };
   const heartbeat = createHeartbeat({
     leaseMs,
     timers,
-    heldIds: () => [...working.keys()],
+    heldIds: () => [...visits.keys()],
     async renew(ids, lease) {
-      const renewed = new Map(working);
-      const held = new Set(await store.renewConnections({ by, ...lease }, ids));
-      for (const id of ids) if (!held.has(id)) renewed.get(id)?.abort.abort();
+      const visitsBefore = new Map(visits);
+      const stillHeld = new Set(await store.renewConnections({ by, ...lease }, ids));
+      for (const id of ids) if (!stillHeld.has(id)) visitsBefore.get(id)?.abort.abort();
     },
     onError,
   });
   const loop = createClaimLoop<LeasedConnection>({
     timers,
-    freeCapacity: () => Math.min(LEASE_BATCH, concurrency - working.size),
+    freeCapacity: () => Math.min(LEASE_BATCH, concurrency - visits.size),
     claim(limit) {
       const now = timers.now();
       return store.leaseConnections({ by, now, until: now + leaseMs, limit });
@@ -112,8 +115,8 @@ export function createKeeper(options: KeeperOptions): Keeper {
       unsubscribe();
       await loop.close();
       heartbeat.stop();
-      for (const { abort } of working.values()) abort.abort();
-      await Promise.all([...working.values()].map(({ ended }) => ended));
+      for (const { abort } of visits.values()) abort.abort();
+      await Promise.all([...visits.values()].map(({ ended }) => ended));
       await store.releaseConnections(by);
     },
   };

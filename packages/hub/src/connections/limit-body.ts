@@ -1,7 +1,7 @@
 /**
- * Limits the size of a response body while it streams. `onChunk` is called with each chunk, and returns
- * the error of the stream if the chunk exceeds another limit. `tooLarge` makes the error of the stream,
- * and runs once.
+ * Limits the size of a response body while it streams. If the body is too large, the stream fails with
+ * the error that `tooLarge` returns. `onChunk` is called with each chunk; if it returns an error, the
+ * stream fails with that error.
  */
 export function limitBody(
   response: Response,
@@ -12,16 +12,16 @@ export function limitBody(
   if (!body) return response;
   const length = Number(headers.get("content-length") ?? Number.NaN);
   const limited =
-    length > limit ? failed(body, tooLarge()) : counted(body, limit, onChunk, tooLarge);
+    length > limit ? failingStream(body, tooLarge()) : limitStream(body, limit, onChunk, tooLarge);
   return new Response(limited, { status, statusText, headers });
 }
 
-function failed(body: ReadableStream<Uint8Array>, error: Error): ReadableStream<Uint8Array> {
+function failingStream(body: ReadableStream<Uint8Array>, error: Error): ReadableStream<Uint8Array> {
   body.cancel(error).catch(() => {});
   return new ReadableStream({ start: (controller) => controller.error(error) });
 }
 
-function counted(
+function limitStream(
   body: ReadableStream<Uint8Array>,
   limit: number,
   onChunk: (chunk: Uint8Array) => Error | undefined,

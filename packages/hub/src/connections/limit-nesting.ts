@@ -4,8 +4,8 @@ import { OVER_LIMIT } from "./answer-codes.ts";
 import { MAX_DEPTH } from "./limits.ts";
 
 /**
- * Code that recurses over the JSON of servers relies on this limit. An answer above it becomes an
- * error; other messages are dropped.
+ * Replaces an answer that is nested too deeply by an error, and drops other such messages. Recursive
+ * functions rely on this limit.
  */
 export function limitNesting(message: JSONRPCMessage): JSONRPCMessage | undefined {
   if (!isDeeperThan(MAX_DEPTH, message)) return message;

@@ -3,14 +3,15 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 type Handler = NonNullable<Transport["onmessage"]>;
 
 /**
- * Calls `map` with each message that the transport receives. Its handler gets the result; undefined
- * drops the message.
+ * Calls `map` with each message that the transport receives, and passes the result to the transport's
+ * `onmessage` handler. If the result is undefined, the message is dropped.
  */
 export function mapMessages(
   transport: Transport,
   map: (message: JSONRPCMessage) => JSONRPCMessage | undefined,
 ): void {
-  const outer = Object.getOwnPropertyDescriptor(transport, "onmessage");
+  /** Has accessors if `mapMessages` was called before for this transport. */
+  const previous = Object.getOwnPropertyDescriptor(transport, "onmessage");
   let handler: Handler | undefined;
   /** The SDK saves and restores the handler; it must not be wrapped twice. */
   const wrappers = new WeakSet<Handler>();
@@ -31,9 +32,9 @@ export function mapMessages(
     get: () => handler,
     set(next: Handler | undefined) {
       handler = next && wrap(next);
-      outer?.set?.call(transport, handler);
-      // Another mapper has wrapped the handler again.
-      if (outer?.get) handler = outer.get.call(transport);
+      previous?.set?.call(transport, handler);
+      // The previous setter has wrapped the handler again.
+      if (previous?.get) handler = previous.get.call(transport);
       if (handler) wrappers.add(handler);
     },
   });

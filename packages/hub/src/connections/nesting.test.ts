@@ -1,4 +1,4 @@
-/** Servers whose JSON is nested deeper than code that recurses over it can bear. */
+/** JSON of servers that is nested too deeply for recursive functions is rejected. */
 import { describe, expect, it } from "vitest";
 import { serveRaw } from "../../../../test/support/mcp-servers.ts";
 import {
@@ -15,7 +15,7 @@ const tooDeep = { code: "too_large", message: MESSAGE };
 
 const arrays = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
 
-/** `result` is JSON text: `JSON.stringify` cannot write it. */
+/** `result` returns JSON text, because `JSON.stringify` fails for values that are nested this deeply. */
 const serve = (result: (method: string) => string, type: "json" | "sse") =>
   serveRaw(({ id, method }, response) => {
     const message = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result(method)}}`;
@@ -48,7 +48,7 @@ describe.each(["json", "sse"] as const)("an answer as %s", (type) => {
   });
 });
 
-it("fails a poll of events", async () => {
+it("rejects the answer to events/poll if it is nested too deeply", async () => {
   const { url } = await serve(
     () => `{"events":[{"eventId":"1","name":"a","data":{"a":${arrays(3_000)}}}]}`,
     "json",
@@ -57,7 +57,7 @@ it("fails a poll of events", async () => {
   expect(await failure(polled)).toMatchObject(tooDeep);
 });
 
-it("accepts the levels of ordinary answers", async () => {
+it("accepts an answer below the limit", async () => {
   const levels = MAX_DEPTH - 10;
   const { url } = await serve(
     () => `{"content":[],"structuredContent":{"a":${arrays(levels)}}}`,
@@ -68,7 +68,7 @@ it("accepts the levels of ordinary answers", async () => {
   expect(answer.structuredContent).toEqual({ a: JSON.parse(arrays(levels)) });
 });
 
-it("ignores a notification that is nested too deep", async () => {
+it("ignores a notification that is nested too deeply", async () => {
   const { url } = await serveRaw(({ id, params }, response) => {
     const { progressToken } = params._meta as { progressToken: unknown };
     const progress = `{"progressToken":${JSON.stringify(progressToken)},"progress":1,"x":${arrays(3_000)}}`;
@@ -78,11 +78,11 @@ it("ignores a notification that is nested too deep", async () => {
       .write(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":${progress}}\n\n`);
     response.end(`data: ${JSON.stringify(answer)}\n\n`);
   });
-  const seen: unknown[] = [];
-  const options = patient({ onProgress: (progress) => seen.push(progress) });
+  const received: unknown[] = [];
+  const options = patient({ onProgress: (progress) => received.push(progress) });
   const call = { tool: "echo", arguments: {} };
   await openConnections().callTool(await newConnection(url), call, options);
-  expect(seen).toEqual([]);
+  expect(received).toEqual([]);
 });
 
 it("limits the nesting of the triggers that a server lists as text", async () => {
@@ -97,6 +97,6 @@ it("limits the nesting of the triggers that a server lists as text", async () =>
   const connection = await newConnection(url);
   expect(await failure(openConnections().loadOffers(connection, patient()))).toMatchObject({
     code: "invalid_response",
-    message: `The answer of TRIGGER_LIST is wrong: it is nested deeper than ${MAX_DEPTH} levels.`,
+    message: `The answer of TRIGGER_LIST is invalid: it is nested deeper than ${MAX_DEPTH} levels.`,
   });
 });

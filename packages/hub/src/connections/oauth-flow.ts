@@ -1,4 +1,4 @@
-/** The OAuth authorization code flow with the MCP SDK. This module is loaded with the first flow. */
+/** The OAuth authorization code flow, with the MCP SDK. */
 import {
   auth as authorize,
   exchangeAuthorization,
@@ -29,7 +29,7 @@ export interface StartOptions {
   fetch: WebFetch;
 }
 
-/** Discovers the authorization server, and registers the hub there unless it is known. */
+/** Discovers the authorization server. Registers the hub there, unless it already has a client id. */
 export async function startFlow(
   options: StartOptions,
 ): Promise<{ url: string; pending: PendingFlow }> {
@@ -49,39 +49,44 @@ export async function startFlow(
         ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
         clientMetadata: { ...clientMetadata(redirectUri), ...(scope && { scope }) },
         state: () => state,
-        // The operator's client is used wherever the server sends the hub; a registered one is not.
-        clientInformation: (at) =>
-          client && (client_id === undefined || !at ? client : { ...client, issuer: at.issuer }),
+        // The SDK uses a client only at the authorization server with the same `issuer`. A configured
+        // client is used at every authorization server that the MCP server names.
+        clientInformation: (authorizationServer) =>
+          client &&
+          (client_id === undefined || !authorizationServer
+            ? client
+            : { ...client, issuer: authorizationServer.issuer }),
         saveClientInformation: (information) => {
           client = information;
         },
         tokens: () => undefined,
         saveTokens() {},
-        redirectToAuthorization: (to) => {
-          url = to;
+        redirectToAuthorization: (authorizationUrl) => {
+          url = authorizationUrl;
         },
-        saveCodeVerifier: (created) => {
-          verifier = created;
+        saveCodeVerifier: (codeVerifier) => {
+          verifier = codeVerifier;
         },
         codeVerifier: () => verifier,
-        saveDiscoveryState: (found) => {
+        saveDiscoveryState: (state) => {
           discovered = {
-            authorizationServer: found.authorizationServerUrl,
-            metadata: found.authorizationServerMetadata,
+            authorizationServer: state.authorizationServerUrl,
+            metadata: state.authorizationServerMetadata,
           };
         },
-        saveResourceUrl: (found) => {
-          resource = found;
+        saveResourceUrl: (resourceUrl) => {
+          resource = resourceUrl;
         },
       },
       { ...challenge, serverUrl: server, fetchFn: fetch, ...(scope && { scope }) },
     );
   } catch (error) {
-    const failed = flowError(error, auth, []);
-    if (!/regist/i.test(failed.message)) throw failed;
+    const flowFailure = toFlowError(error, auth, []);
+    // The SDK's error has no code for a failed registration of the hub.
+    if (!/regist/i.test(flowFailure.message)) throw flowFailure;
     throw new ConnectionError(
       "unauthorized",
-      `${failed.message} Register the hub there with the redirect URL ${redirectUri}, and set client_id.`,
+      `${flowFailure.message} Register the hub there with the redirect URL ${redirectUri}, and set client_id.`,
     );
   }
   if (!url || !client || !discovered || !/^https?:$/.test(url.protocol))
@@ -93,7 +98,7 @@ export async function startFlow(
   return { url: url.href, pending: flow };
 }
 
-/** The metadata and the scope that the server names in its 401, which discovery cannot guess. */
+/** Reads the metadata URL and the scope from the server's 401 response. Discovery alone cannot find them. */
 async function challengeOf(server: string, fetch: WebFetch) {
   const response = await fetch(server, {
     method: "POST",
@@ -105,7 +110,7 @@ async function challengeOf(server: string, fetch: WebFetch) {
   return { ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope && { scope }) };
 }
 
-/** The parameters with which the authorization server redirects back. */
+/** The parameters that the authorization server adds to the redirect URL. */
 export interface AuthorizationResponse {
   code?: string | undefined;
   iss?: string | undefined;
@@ -113,7 +118,7 @@ export interface AuthorizationResponse {
   error_description?: string | undefined;
 }
 
-/** Exchanges the code for tokens. The issuer of the response is checked before anything is used. */
+/** Exchanges the code for tokens. Verifies the issuer of the response first. */
 export async function redeemCode(
   pending: PendingFlow,
   { code, iss, error, error_description }: AuthorizationResponse,
@@ -139,11 +144,11 @@ export async function redeemCode(
     });
     return { ...flow, tokens: toGranted(tokens, now()) };
   } catch (failure) {
-    throw flowError(failure, flow.auth, [code, verifier, flow.client.client_secret]);
+    throw toFlowError(failure, flow.auth, [code, verifier, flow.client.client_secret]);
   }
 }
 
-/** The new tokens, or why the authorization server will never give any for this refresh token. */
+/** Returns `ended`, with the reason, if the authorization server will never accept the refresh token. */
 export async function refreshGrant(
   grant: Grant & { tokens: { refresh: string } },
   fetch: WebFetch,
@@ -157,10 +162,10 @@ export async function refreshGrant(
     });
     return { ...grant, tokens: toGranted(tokens, now()) };
   } catch (error) {
-    const failed = flowError(error, grant.auth, [refresh, grant.client.client_secret]);
+    const flowFailure = toFlowError(error, grant.auth, [refresh, grant.client.client_secret]);
     if (error instanceof OAuthError && PERMANENT_ERRORS.has(error.code))
-      return { ended: failed.message };
-    throw failed;
+      return { ended: flowFailure.message };
+    throw flowFailure;
   }
 }
 
@@ -170,7 +175,7 @@ const PERMANENT_ERRORS: ReadonlySet<string> = new Set([
   OAuthErrorCode.UnauthorizedClient,
 ]);
 
-/** Tells the authorization server to end the grant (RFC 7009), if it offers that. */
+/** Revokes the tokens at the authorization server (RFC 7009), if it has a revocation endpoint. */
 export async function revokeGrant(grant: Grant, fetch: WebFetch): Promise<void> {
   const { tokens, metadata, client } = grant;
   const endpoint = metadata && "revocation_endpoint" in metadata && metadata.revocation_endpoint;
@@ -193,7 +198,7 @@ export async function revokeGrant(grant: Grant, fetch: WebFetch): Promise<void> 
     await response.body?.cancel();
     if (!response.ok) throw new Error(`The authorization server answered ${response.status}`);
   } catch (error) {
-    throw flowError(error, grant.auth, [tokens.access, refresh, client.client_secret]);
+    throw toFlowError(error, grant.auth, [tokens.access, refresh, client.client_secret]);
   }
 }
 
@@ -204,7 +209,7 @@ const paramsOf = ({ metadata, client, resource }: OAuthFlow, fetch: WebFetch) =>
   fetchFn: fetch,
 });
 
-/** A token is refreshed this long before it expires, but is used at least half its time. */
+/** A token is refreshed this long before it expires, but not before half of its lifetime. */
 const EARLY_S = 30;
 
 function toGranted(tokens: OAuthTokens, now: number): GrantedTokens {
@@ -219,12 +224,12 @@ function toGranted(tokens: OAuthTokens, now: number): GrantedTokens {
   };
 }
 
-/** The SDK's errors for a server that does not follow the specification. */
-const isPlain = (error: unknown): error is Error =>
+/** The SDK throws plain errors if a server does not follow the specification. */
+const isPlainError = (error: unknown): error is Error =>
   error instanceof Error && error.constructor === Error && error.cause === undefined;
 
-/** The words of an authorization server may echo what was sent to it. */
-function flowError(
+/** Masks the secrets, because the authorization server may echo what was sent to it. */
+function toFlowError(
   error: unknown,
   auth: OAuthSignIn,
   secrets: readonly (string | undefined)[],
@@ -232,10 +237,10 @@ function flowError(
   const echoes = createEchoMask({ auth });
   for (const secret of secrets) if (secret !== undefined) echoes.add(secret);
   if (error instanceof OAuthError) {
-    const words = `${echoes.quote(error.code)}: ${echoes.quote(error.message)}`;
-    return new ConnectionError("unauthorized", `The authorization server answered ${words}.`);
+    const answer = `${echoes.quote(error.code)}: ${echoes.quote(error.message)}`;
+    return new ConnectionError("unauthorized", `The authorization server answered ${answer}.`);
   }
-  if (error instanceof OAuthClientFlowError || isPlain(error))
+  if (error instanceof OAuthClientFlowError || isPlainError(error))
     return new ConnectionError(
       "unauthorized",
       `${echoes.quote(error.message).replace(/\.$/, "")}.`,

@@ -1,4 +1,4 @@
-/** Access tokens by the OAuth grant `client_credentials`, cached until they expire. */
+/** Fetches access tokens with the OAuth grant `client_credentials`, and caches them until they expire. */
 import { z } from "zod";
 import { elapsedSince, instant } from "../lib/elapsed.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -9,18 +9,18 @@ import type { OAuthClient } from "./credentials.ts";
 import { createEchoMask } from "./echo-mask.ts";
 
 export interface OAuthTokens {
-  token(): Promise<string>;
-  /** After the server has rejected `token`: the next call of `token` fetches another one. */
+  getToken(): Promise<string>;
+  /** Call this when the server has rejected the token. The next `getToken` fetches a new one. */
   reject(token: string): void;
 }
 
 interface TokenEndpoint {
   url: string;
-  /** Whether the endpoint only accepts the client's secret in the form. */
+  /** Whether the client's secret must be sent in the form, instead of the header `authorization`. */
   isSecretInForm: boolean;
 }
 
-/** Finds the token endpoint by the metadata of the server (RFC 9728, RFC 8414). */
+/** Finds the token endpoint in the metadata of the server (RFC 9728, RFC 8414). */
 type DiscoverTokenEndpoint = (fetch: WebFetch) => Promise<TokenEndpoint>;
 
 export interface OAuthTokenOptions {
@@ -34,7 +34,7 @@ export interface OAuthTokenOptions {
 
 /** The lifetime of a token without `expires_in`. */
 const DEFAULT_LIFETIME_S = 300;
-/** A token is replaced this long before it expires, but lives at least half its time. */
+/** A token is replaced this long before it expires, but not before half of its lifetime. */
 const EARLY_S = 30;
 
 const answerSchema = z.object({
@@ -48,7 +48,7 @@ export function createOAuthTokens(options: OAuthTokenOptions): OAuthTokens {
   let current: { token: Promise<string>; value?: string; hasExpired(): boolean } | undefined;
 
   return {
-    token() {
+    getToken() {
       if (current && !current.hasExpired()) return current.token;
       const since = instant(timers);
       const fetching = withAuthorizationFetch(options, (fetch) =>

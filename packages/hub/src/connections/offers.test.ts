@@ -1,4 +1,4 @@
-/** What servers offer, and servers that answer rubbish. */
+/** Lists what servers offer. Some servers return invalid answers. */
 import type { ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
@@ -16,12 +16,12 @@ const load = async (url: string) =>
   openConnections().loadOffers(await newConnection(url), patient());
 const loadFailure = async (url: string) => failure(load(url));
 
-/** A server whose `tools/list` answers as given. */
+/** A server whose answers `respond` writes, after a valid handshake. */
 const serveList = (respond: (response: ServerResponse) => unknown) =>
   serveRaw((_, response) => respond(response));
 
 describe("the list of tools", () => {
-  it("has all pages, with schemas, titles and annotations", async () => {
+  it("contains the tools of all pages, with schemas, titles and annotations", async () => {
     const { url, requests } = await serveRaw(({ params: { cursor } }) =>
       cursor === "2"
         ? { tools: [tool("c", { description: null })], nextCursor: null }
@@ -66,16 +66,16 @@ describe("the list of tools", () => {
     [{ tools: [tool("a"), { name: "b" }] }, "tools[1].inputSchema must be an object"],
     [{ tools: [tool("")] }, "tools[0].name must not be empty"],
     [{ tools: [tool("a", { description: 1 })] }, "tools[0].description must be a string"],
-  ])("is rejected if its types are wrong: %j", async (result, message) => {
+  ])("is rejected if it is invalid: %j", async (result, message) => {
     const { url } = await serveRaw(() => result);
     expect(await loadFailure(url)).toMatchObject({
       code: "invalid_response",
-      message: `The server's answer to tools/list is wrong: ${message}.`,
+      message: `The server's answer to tools/list is invalid: ${message}.`,
     });
   });
 
   it("is rejected above 1,000 tools, and if its pages do not end", async () => {
-    const tools = Array.from({ length: 501 }, (_, at) => tool(`t${at}`));
+    const tools = Array.from({ length: 501 }, (_, index) => tool(`t${index}`));
     const large = await serveRaw(({ params: { cursor } }) => ({
       tools,
       ...(cursor ? {} : { nextCursor: "2" }),
@@ -92,21 +92,21 @@ describe("the list of tools", () => {
   });
 
   it.each([
-    ["application/json", "", "in one page"],
-    ["text/event-stream", "data: ", "as an event"],
-  ])("of 50 MB in %s is rejected while it streams", async (type, prefix) => {
+    ["application/json", ""],
+    ["text/event-stream", "data: "],
+  ])("is rejected while it streams if it has 50 MB as %s", async (type, prefix) => {
     let sent = 0;
     const { url } = await serveList((response) => {
       response.writeHead(200, { "content-type": type });
       response.write(`${prefix}{"jsonrpc":"2.0","id":1,"result":{"tools":[`);
       const chunk = `${JSON.stringify(tool("x".repeat(1000)))},`.repeat(1_000);
-      const more = () => {
+      const writeMore = () => {
         while (sent < 50 && !response.destroyed) {
           sent += 1;
-          if (!response.write(chunk)) return void response.once("drain", more);
+          if (!response.write(chunk)) return void response.once("drain", writeMore);
         }
       };
-      more();
+      writeMore();
     });
     expect(await loadFailure(url)).toMatchObject({
       code: "too_large",
@@ -115,7 +115,7 @@ describe("the list of tools", () => {
     expect(sent).toBeLessThan(30);
   });
 
-  it("may not exceed 4 MiB on all pages together", async () => {
+  it("is rejected if all its pages together exceed 4 MiB", async () => {
     const description = "x".repeat(1024 * 1024);
     let page = 0;
     const { url } = await serveRaw(() => {
@@ -131,7 +131,7 @@ describe("the list of tools", () => {
 });
 
 describe("triggers", () => {
-  it("are detected by both tools, and listed", async () => {
+  it("are listed if the server has the tools TRIGGER_LIST and TRIGGER_CONFIGURE", async () => {
     const { url } = await serveSdk2(
       {
         TRIGGER_LIST: () => ({ triggers: [{ type: "rain", description: "It rains" }] }),
@@ -152,7 +152,7 @@ describe("triggers", () => {
     });
   });
 
-  it("are the events of a server that declares the draft, and not those by push only", async () => {
+  it("include the event types of the MCP Events draft, except those that are only pushed", async () => {
     const inputSchema = { type: "object", properties: { city: { type: "string" } } };
     const { url } = await serveRaw(
       ({ method, params: { cursor } }) =>
@@ -179,7 +179,7 @@ describe("triggers", () => {
     ]);
   });
 
-  it("use the draft's other requests as well", async () => {
+  it("can be polled with events/poll", async () => {
     const { url } = await serveRaw(({ method, params }) => ({ method, params }), {
       capabilities: { events: {} },
     });
@@ -190,7 +190,7 @@ describe("triggers", () => {
   });
 });
 
-describe("a server that answers rubbish", () => {
+describe("an invalid answer", () => {
   it.each<[string, (response: ServerResponse) => unknown, string, RegExp]>([
     [
       "a web page",
@@ -232,7 +232,7 @@ describe("a server that answers rubbish", () => {
       /ended without an answer/,
     ],
     [
-      "an event stream of rubbish",
+      "an event stream with broken JSON",
       (response) =>
         response.writeHead(200, { "content-type": "text/event-stream" }).end("data: {oops\n\n"),
       "invalid_response",
@@ -240,7 +240,7 @@ describe("a server that answers rubbish", () => {
     ],
     ["202 Accepted", (response) => response.writeHead(202).end(), "invalid_response", /without an/],
     [
-      "an error of its own",
+      "an error in a format of its own",
       (response) =>
         response
           .writeHead(403, { "content-type": "application/json" })
@@ -254,7 +254,7 @@ describe("a server that answers rubbish", () => {
       "invalid_target",
       /^The server redirects to http:\/\/10\.0\.0\.1\/admin\. Only .* same origin .*use its URL\.$/,
     ],
-  ])("fails with what was wrong: %s", async (_, respond, code, message) => {
+  ])("causes an error that describes it: %s", async (_, respond, code, message) => {
     const afterHandshake = await loadFailure((await serveList(respond)).url);
     expect(afterHandshake).toMatchObject({ code, message: expect.stringMatching(message) });
     const { url } = await listen((_request, response) => respond(response));
@@ -263,9 +263,9 @@ describe("a server that answers rubbish", () => {
 });
 
 it.each([301, 302, 307, 308])(
-  "follows a redirect %i within the origin, as POST",
+  "follows a redirect with status %i within the origin, as POST",
   async (status) => {
-    const { url } = await serveSdk2({ echo: (given) => given });
+    const { url } = await serveSdk2({ echo: (args) => args });
     const redirects = await listen(async (request, response) => {
       if (request.url === "/mcp")
         return void response.writeHead(status, { location: "/mcp/" }).end();
@@ -291,7 +291,7 @@ it.each([301, 302, 307, 308])(
 );
 
 it.each([301, 302, 303, 307, 308])(
-  "does not follow a redirect %i to another origin",
+  "does not follow a redirect with status %i to another origin",
   async (status) => {
     const requests: unknown[] = [];
     const other = await listen((request, response) => {
@@ -310,35 +310,35 @@ it.each([301, 302, 303, 307, 308])(
   },
 );
 
-it("keeps its pace with one server while others hang or send rubbish", async () => {
-  const good = await serveSdk2({ echo: (given) => given });
+it("calls one server without delay while others hang or send invalid answers", async () => {
+  const good = await serveSdk2({ echo: (args) => args });
   const hangs = await listen(() => {});
   const stalls = await serveList((response) => response.writeHead(200).flushHeaders());
-  const rubbish = await listen((_, response) => response.end("<html>"));
+  const invalid = await listen((_, response) => response.end("<html>"));
   const floods = await serveList((response) => {
     response.writeHead(200, { "content-type": "application/json" });
-    const more = () => {
+    const writeMore = () => {
       while (!response.destroyed)
-        if (!response.write(" ".repeat(65_536))) return void response.once("drain", more);
+        if (!response.write(" ".repeat(65_536))) return void response.once("drain", writeMore);
     };
-    more();
+    writeMore();
   });
   const redirects = await listen((_, response) =>
     response.writeHead(307, { location: "http://169.254.169.254/" }).end(),
   );
   const connections = openConnections();
   const stop = new AbortController();
-  const bad = [];
-  for (const { url } of [hangs, stalls, rubbish, floods, redirects]) {
+  const failures = [];
+  for (const { url } of [hangs, stalls, invalid, floods, redirects]) {
     const connection = await newConnection(url);
-    for (let at = 0; at < 20; at += 1)
-      bad.push(failure(connections.loadOffers(connection, patient({ signal: stop.signal }))));
+    for (let count = 0; count < 20; count += 1)
+      failures.push(failure(connections.loadOffers(connection, patient({ signal: stop.signal }))));
   }
   const connection = await newConnection(good.url);
   const call = { tool: "echo", arguments: {} };
-  for (let at = 0; at < 50; at += 1)
+  for (let count = 0; count < 50; count += 1)
     await connections.callTool(connection, call, patient({ timeoutMs: 5_000 }));
   stop.abort();
-  const codes = new Set((await Promise.all(bad)).map(({ code }) => code));
+  const codes = new Set((await Promise.all(failures)).map(({ code }) => code));
   expect(codes).toEqual(new Set(["cancelled", "invalid_response", "too_large", "invalid_target"]));
 });

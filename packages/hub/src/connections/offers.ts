@@ -1,4 +1,4 @@
-/** Lists what a server offers: its tools on all pages, its triggers, and the events of the draft. */
+/** Lists what a server offers: its tools, its triggers, and its event types of the MCP Events draft. */
 import { isObject, type JsonObject, type JsonSchema } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { METHODS } from "../deliver/events-draft.ts";
@@ -8,9 +8,9 @@ import type { Exchange } from "./exchange.ts";
 import { MAX_TOOLS, MAX_TRIGGERS } from "./limits.ts";
 import type { McpClient } from "./mcp-client.ts";
 import {
-  fromSchema,
   hasTriggers,
   isPerSubscription,
+  paramsFromSchema,
   readTriggers,
   TRIGGER_LIST,
 } from "./trigger-list.ts";
@@ -52,20 +52,20 @@ const eventPage = z.object({
   nextCursor: cursor,
 });
 
-/** `openExchange` limits the size of one list. */
+/** `openExchange` is called for each list, because each has its own size limit. */
 export async function loadOffers(client: McpClient, openExchange: () => Exchange): Promise<Offers> {
   const { server, capabilities } = client;
   const tools = capabilities.tools ? await listTools(client, openExchange()) : [];
   const triggers: OfferedTrigger[] = hasTriggers(tools)
     ? readTriggers(await client.callTool({ tool: TRIGGER_LIST, arguments: {} }, openExchange()))
     : [];
-  const known = new Set(triggers.map(({ type }) => type));
+  const triggerTypes = new Set(triggers.map(({ type }) => type));
   const events = capabilities.events ? await listEvents(client, openExchange()) : [];
   return {
     server,
     perSubscription: isPerSubscription(tools),
     tools,
-    triggers: [...triggers, ...events.filter(({ type }) => !known.has(type))],
+    triggers: [...triggers, ...events.filter(({ type }) => !triggerTypes.has(type))],
   };
 }
 
@@ -90,22 +90,22 @@ async function listTools(client: McpClient, exchange: Exchange): Promise<Offered
   return tools;
 }
 
-const EMPTY: JsonSchema = { type: "object", properties: {} };
+const EMPTY_SCHEMA: JsonSchema = { type: "object", properties: {} };
 
 async function listEvents(client: McpClient, exchange: Exchange): Promise<OfferedTrigger[]> {
   const triggers: OfferedTrigger[] = [];
   for await (const page of pages(client, METHODS.list, eventPage, exchange)) {
     for (const event of page.events) {
-      // The hub polls events, so it cannot use those that are only pushed.
+      // The hub polls events, so it cannot use types that the server only pushes.
       if (event.delivery && !event.delivery.includes("poll")) continue;
-      const inputSchema = event.inputSchema ?? EMPTY;
+      const inputSchema = event.inputSchema ?? EMPTY_SCHEMA;
       triggers.push({
         type: event.name,
         ...(event.title ? { title: event.title } : {}),
         description: event.description ?? "",
         binding: "events",
         inputSchema,
-        paramsSchema: fromSchema(inputSchema),
+        paramsSchema: paramsFromSchema(inputSchema),
         ...(event.payloadSchema ? { payloadSchema: event.payloadSchema } : {}),
       });
     }
@@ -124,7 +124,7 @@ async function* pages<Page extends { nextCursor?: string | null | undefined }>(
   schema: z.ZodType<Page>,
   exchange: Exchange,
 ): AsyncGenerator<Page> {
-  const seen = new Set<string>();
+  const seenCursors = new Set<string>();
   let next: string | undefined;
   do {
     const result = await client.request(
@@ -136,25 +136,25 @@ async function* pages<Page extends { nextCursor?: string | null | undefined }>(
     if (!page.success)
       throw new ConnectionError(
         "invalid_response",
-        `The server's answer to ${method} is wrong: ${problemOf(page.error)}.`,
+        `The server's answer to ${method} is invalid: ${problemOf(page.error)}.`,
       );
     yield page.data;
-    exchange.maxBytes -= exchange.bytes;
-    exchange.bytes = 0;
+    exchange.remainingBytes -= exchange.receivedBytes;
+    exchange.receivedBytes = 0;
     next = page.data.nextCursor || undefined;
-    if (next !== undefined && (seen.has(next) || seen.size >= MAX_PAGES))
+    if (next !== undefined && (seenCursors.has(next) || seenCursors.size >= MAX_PAGES))
       throw new ConnectionError(
         "invalid_response",
         `The pages of ${method} do not end: the server repeats its cursor, or has more than ${MAX_PAGES} pages.`,
       );
-    if (next !== undefined) seen.add(next);
+    if (next !== undefined) seenCursors.add(next);
   } while (next !== undefined);
 }
 
 function problemOf({ issues: [issue] }: z.ZodError): string {
   const path = (issue?.path ?? [])
-    .map((part, at) =>
-      typeof part === "number" ? `[${part}]` : `${at > 0 ? "." : ""}${String(part)}`,
+    .map((segment, index) =>
+      typeof segment === "number" ? `[${segment}]` : `${index > 0 ? "." : ""}${String(segment)}`,
     )
     .join("");
   return `${path === "" ? "the result" : path} ${issue?.message ?? "is invalid"}`;

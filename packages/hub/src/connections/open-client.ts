@@ -1,4 +1,4 @@
-/** Opens clients with the MCP SDK. This module is loaded with the first connection. */
+/** Opens clients with the MCP SDK. This module is imported when the first client is opened. */
 import {
   Client,
   type JSONRPCMessage,
@@ -38,18 +38,18 @@ export interface OpenClientOptions extends OpenOAuthOptions {
   version: string;
   timers: Timers;
   random: () => number;
-  /** Ends the handshake. */
+  /** Aborts the handshake. */
   signal: AbortSignal;
   onListChanged(): void;
 }
 
 /** How long a command may take to answer the probe for the stateless protocol. */
 const COMMAND_PROBE_MS = 3_000;
-/** The longest delay of Node's timers. Calls have time limits of their own. */
+/** The longest delay of Node's timers. The SDK requires a timeout, but the hub has its own. */
 const NO_TIMEOUT = 2 ** 31 - 1;
-const RELISTEN = { firstMs: 1_000, maxMs: 30_000 };
+const RELISTEN_BACKOFF = { firstMs: 1_000, maxMs: 30_000 };
 
-/** The hub checks outputs itself, in the sandbox: schemas of servers may be expensive. */
+/** The hub validates outputs itself, in the sandbox, because schemas of servers may be expensive. */
 const acceptAll = {
   getValidator:
     <Value>(): JsonSchemaValidator<Value> =>
@@ -61,9 +61,9 @@ export async function openClient(options: OpenClientOptions): Promise<McpClient>
   return "url" in target ? openHttp(target.url, options) : openStdio(target, options);
 }
 
-async function openHttp(text: string, options: OpenClientOptions): Promise<McpClient> {
+async function openHttp(serverUrl: string, options: OpenClientOptions): Promise<McpClient> {
   const { connection, credentials, fetch, identity, timers } = options;
-  const url = new URL(text);
+  const url = new URL(serverUrl);
   const exchanges = createExchanges();
   const echoes = createEchoMask(credentials);
   const tokens = openOAuthTokens(connection, credentials, url, options);
@@ -79,7 +79,7 @@ async function openHttp(text: string, options: OpenClientOptions): Promise<McpCl
         echoes,
         tokens,
         identity: () => identity(connection.id),
-        holdsStream: session.holdsStream,
+        usesNotifications: session.usesNotifications,
       }),
     });
     return session.connect(transport, {
@@ -92,7 +92,7 @@ async function openHttp(text: string, options: OpenClientOptions): Promise<McpCl
   try {
     return await open(false);
   } catch (error) {
-    // Some servers of the older era answer an unknown method with 5xx.
+    // Some legacy servers answer the unknown method of the probe with 5xx.
     if (isServerError(error) && !options.signal.aborted) return await open(true);
     throw error;
   }
@@ -125,13 +125,14 @@ async function openStdio(
   });
 }
 
-interface SessionParts {
+interface ConnectOptions {
   echoes: EchoMask;
   exchanges: ReturnType<typeof createExchanges>;
+  /** Whether the server has assigned a session id. */
   hasSession(): boolean;
-  /** Tells the server that the session ends. */
+  /** Notifies the server that the session ends. */
   end(): Promise<void>;
-  /** Only if the transport does not limit the size of answers itself. */
+  /** Set if the transport does not count the bytes of answers itself. */
   countBytes?(result: unknown): number;
   stderrTail?: OpenedCommand["stderrTail"];
 }
@@ -151,28 +152,28 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
   let cancelListen = () => {};
   const listChanged = () => client.getServerCapabilities()?.tools?.listChanged === true;
 
-  client.onerror = () => {}; // errors of calls reject them; others end with the stream
+  client.onerror = () => {}; // errors of calls reject the calls; no other error needs handling
   client.fallbackNotificationHandler = async ({ method }) => {
     if (method === "notifications/tools/list_changed" || method === NOTIFICATIONS.listChanged)
       onListChanged();
   };
 
-  /** In the stateless era, notifications need a request of their own. */
+  /** In the stateless protocol, the client must send a request to receive notifications. */
   async function listen(failures = 0): Promise<void> {
     try {
       const subscription = await client.listen({ toolsListChanged: true }, { timeout: OPEN_MS });
       failures = 0;
       if ((await subscription.closed) === "local") return;
     } catch {
-      // The next check lists the tools anyway.
+      // Without notifications, the next check finds changed tools.
     }
     if (isClosing) return;
-    const delay = backoffMs(failures + 1, { ...RELISTEN, random: options.random });
+    const delay = backoffMs(failures + 1, { ...RELISTEN_BACKOFF, random: options.random });
     cancelListen = timers.after(delay, () => listen(failures + 1));
   }
 
-  async function connect(transport: Transport, parts: SessionParts): Promise<McpClient> {
-    const toError = (error: unknown) => explain(error, parts);
+  async function connect(transport: Transport, connectOptions: ConnectOptions): Promise<McpClient> {
+    const toError = (error: unknown) => toErrorWithStderr(error, connectOptions);
     mapMessages(transport, (message) => {
       if (declaresEvents(message)) hasEvents = true;
       return limitNesting(message);
@@ -198,27 +199,28 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
       cancelListen();
     };
     if (listChanged() && client.getProtocolEra() === "modern") listen();
-    return toMcpClient(parts, toError);
+    return toMcpClient(connectOptions, toError);
   }
 
   function toMcpClient(
-    { echoes, exchanges, hasSession, end, countBytes }: SessionParts,
+    { echoes, exchanges, hasSession, end, countBytes }: ConnectOptions,
     toError: (error: unknown) => ConnectionError,
   ): McpClient {
     const server = client.getServerVersion();
-    const yieldToOthers = () => new Promise<void>((resolve) => timers.defer(resolve));
+    const yieldToEventLoop = () => new Promise<void>((resolve) => timers.defer(resolve));
     const run = async <Result>(
       exchange: Parameters<typeof exchanges.run>[0],
       work: (headers: Record<string, string>) => Promise<Result>,
     ): Promise<Result> => {
       try {
         const result = await exchanges.run(exchange, work);
-        if (countBytes) exchange.bytes += countBytes(result);
-        if (exchange.bytes > exchange.maxBytes) throw answerTooLarge(exchange.limit);
-        // A large answer was parsed in this task, and is masked and used in others.
-        if (exchange.bytes > LARGE_BYTES) await yieldToOthers();
+        if (countBytes) exchange.receivedBytes += countBytes(result);
+        if (exchange.receivedBytes > exchange.remainingBytes)
+          throw answerTooLarge(exchange.limitBytes);
+        // Parsing, masking and using a large answer take long, so each gets its own time slice.
+        if (exchange.receivedBytes > LARGE_BYTES) await yieldToEventLoop();
         const masked = echoes.json(result as Json) as Result;
-        if (exchange.bytes > LARGE_BYTES) await yieldToOthers();
+        if (exchange.receivedBytes > LARGE_BYTES) await yieldToEventLoop();
         return masked;
       } catch (error) {
         throw exchange.stop.signal.aborted ? exchange.stop.signal.reason : toError(error);
@@ -233,13 +235,14 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
         listChanged: listChanged(),
         events: hasEvents,
       },
-      callTool: ({ tool, arguments: given }, exchange, { meta, onProgress } = {}) => {
-        if (tool === TRIGGER_CONFIGURE && typeof given.callbackToken === "string")
-          echoes.add(given.callbackToken);
+      callTool: ({ tool, arguments: args }, exchange, { meta, onProgress } = {}) => {
+        if (tool === TRIGGER_CONFIGURE && typeof args.callbackToken === "string")
+          echoes.add(args.callbackToken);
         return run(exchange, async (headers) => {
-          exchange.beforeSend?.(); // for a command: its pipe is open
+          // For commands, whose pipe is open. Over HTTP, `fetch` calls it again when the socket is open.
+          exchange.beforeSend?.();
           const { isError, content, structuredContent } = await client.callTool(
-            { name: tool, arguments: given, ...(meta ? { _meta: meta } : {}) },
+            { name: tool, arguments: args, ...(meta ? { _meta: meta } : {}) },
             {
               headers,
               signal: exchange.stop.signal,
@@ -281,35 +284,35 @@ function createSession(options: OpenClientOptions, probeMs: number, isLegacy: bo
       async close() {
         isClosing = true;
         cancelListen();
-        let cancel = () => {};
-        const late = new Promise<void>((resolve) => {
-          cancel = timers.after(CLOSE_MS, resolve);
+        let cancelTimeout = () => {};
+        const timeout = new Promise<void>((resolve) => {
+          cancelTimeout = timers.after(CLOSE_MS, resolve);
         });
-        await Promise.race([end().catch(() => {}), late]);
-        cancel();
+        await Promise.race([end().catch(() => {}), timeout]);
+        cancelTimeout();
         await client.close().catch(() => {});
       },
     };
   }
 
-  return { connect, holdsStream: listChanged };
+  return { connect, usesNotifications: listChanged };
 }
 
-/** The SDK drops capabilities that it does not know, so they are read from the message. */
+/** The SDK drops capabilities that it does not know, so `events` is read from the message. */
 const declaresEvents = (message: JSONRPCMessage): boolean =>
   "result" in message &&
   isObject(message.result) &&
   isObject(message.result.capabilities) &&
   isObject(message.result.capabilities.events);
 
-/** Adds what a command wrote to its error output before it failed. */
-function explain(
+/** The message of the error contains what a command wrote to stderr before it failed. */
+function toErrorWithStderr(
   thrown: unknown,
-  { echoes, stderrTail }: Pick<SessionParts, "echoes" | "stderrTail">,
+  { echoes, stderrTail }: Pick<ConnectOptions, "echoes" | "stderrTail">,
 ): ConnectionError {
   const error = echoes.error(toConnectionError(thrown, echoes.quote));
-  const words = stderrTail?.() ?? "";
-  if (words === "" || error.code === "rejected") return error;
-  const message = `${error.message} It wrote: ${echoes.quote(words)}`;
+  const stderr = stderrTail?.() ?? "";
+  if (stderr === "" || error.code === "rejected") return error;
+  const message = `${error.message} It wrote: ${echoes.quote(stderr)}`;
   return new ConnectionError(error.code, message, { cause: error });
 }

@@ -14,7 +14,7 @@ export interface OpenOAuthOptions {
   timers: Pick<Timers, "now" | "monotonic" | "after">;
   /** OAuth tokens by connection and revision. They outlive clients, which are closed when idle. */
   tokens: BoundedMap<string, OAuthTokens>;
-  /** Where the tokens that people have granted are stored; undefined: no connection has any. */
+  /** The stored tokens that people have granted. Without it, `authorization_code` is not supported. */
   grants?: { store: GrantedTokensOptions["store"]; seal: Seal } | undefined;
 }
 

@@ -53,10 +53,11 @@ const confirmed = (id: string, given: Partial<TriggerSubscription> = {}) =>
     next_at: 1,
     ...given,
   });
-const due = (given: TriggerSubscription) => ({ ...given, next_at: 0 });
+const due = (subscription: TriggerSubscription) => ({ ...subscription, next_at: 0 });
 
+/** `affected` lists, for each subscription, the indexes of its calls. */
 const plan = (perSubscription: boolean, ...subscriptions: TriggerSubscription[]) => {
-  const { calls, settles } = planConfigure(
+  const { calls, affected } = planConfigure(
     offers(perSubscription),
     subscriptions,
     ({ next_at }) => next_at === 0,
@@ -68,14 +69,17 @@ const plan = (perSubscription: boolean, ...subscriptions: TriggerSubscription[])
       ...(subscriptionId !== undefined && { id: subscriptionId }),
       ...(Object.keys(params).length > 0 && { params: params as JsonObject }),
     })),
-    settles: Object.fromEntries(
-      settles.map((one) => [one.subscription.id, one.calls.map((call) => calls.indexOf(call))]),
+    affected: Object.fromEntries(
+      affected.map(({ subscription, calls: own }) => [
+        subscription.id,
+        own.map((call) => calls.indexOf(call)),
+      ]),
     ),
   };
 };
 
-describe("for a server with one credential per connection", () => {
-  it("enables each wanted type once, with the params on which its subscriptions agree", () => {
+describe("the plan for a server with one credential per connection", () => {
+  it("enables each wanted type once, with the params that are equal in all its subscriptions", () => {
     const params = { city: "Rome", other: "x" };
     expect(
       plan(
@@ -89,22 +93,22 @@ describe("for a server with one credential per connection", () => {
         { on: "rain", owner: "a", params: { city: "Rome" } },
         { on: "storm", owner: "c", params: { city: "Oslo" } },
       ],
-      settles: { a: [0], b: [0], c: [1] },
+      affected: { a: [0], b: [0], c: [1] },
     });
   });
 
-  it("calls nothing if nothing is due", () => {
-    expect(plan(false, confirmed("a"), confirmed("b"))).toEqual({ calls: [], settles: {} });
+  it("makes no calls if no subscription is due", () => {
+    expect(plan(false, confirmed("a"), confirmed("b"))).toEqual({ calls: [], affected: {} });
   });
 
   it("does not disable the type of a paused subscription while another one wants it", () => {
     expect(plan(false, due(confirmed("a", { wanted: "paused" })), confirmed("b"))).toEqual({
       calls: [{ on: "rain", owner: "b" }],
-      settles: { a: [], b: [0] },
+      affected: { a: [], b: [0] },
     });
   });
 
-  it("disables a type that is not wanted any more, and then enables all others again", () => {
+  it("disables a type that is no longer wanted, then enables all wanted types again", () => {
     expect(
       plan(
         false,
@@ -114,37 +118,37 @@ describe("for a server with one credential per connection", () => {
       ),
     ).toEqual({
       calls: [{ off: "rain" }, { on: "storm", owner: "b" }, { on: "snow", owner: "c" }],
-      settles: { a: [0], b: [1], c: [2] },
+      affected: { a: [0], b: [1], c: [2] },
     });
   });
 
-  it("removes a subscription after the server has got a token of another one", () => {
+  it("removes a subscription only after the server has received the token of another one", () => {
     expect(plan(false, due(confirmed("a", { wanted: "removed" })), confirmed("b"))).toEqual({
       calls: [{ on: "rain", owner: "b" }],
-      settles: { a: [0], b: [0] },
+      affected: { a: [0], b: [0] },
     });
     expect(
       plan(false, due(confirmed("a", { wanted: "removed" })), confirmed("b", { type: "storm" })),
     ).toEqual({
       calls: [{ off: "rain" }, { on: "storm", owner: "b" }],
-      settles: { a: [0, 1], b: [1] },
+      affected: { a: [0, 1], b: [1] },
     });
   });
 
-  it("removes and pauses without a call what the server has never got", () => {
+  it("makes no call to remove or pause a subscription that was never configured", () => {
     expect(
       plan(
         false,
         subscription("a", { wanted: "removed" }),
         subscription("b", { wanted: "paused" }),
       ),
-    ).toEqual({ calls: [], settles: { a: [], b: [] } });
+    ).toEqual({ calls: [], affected: { a: [], b: [] } });
   });
 
-  it("disables the former type of an edited subscription first", () => {
+  it("disables the former type of a changed subscription before it enables the new one", () => {
     expect(plan(false, due(confirmed("a", { type: "storm", configured_type: "rain" })))).toEqual({
       calls: [{ off: "rain" }, { on: "storm", owner: "a" }],
-      settles: { a: [1] },
+      affected: { a: [1] },
     });
   });
 
@@ -155,13 +159,13 @@ describe("for a server with one credential per connection", () => {
         { on: "storm", owner: "a" },
         { on: "snow", owner: "a" },
       ],
-      settles: { a: [0, 1, 2], b: [0] },
+      affected: { a: [0, 1, 2], b: [0] },
     });
   });
 });
 
-describe("for a server with a credential per subscription", () => {
-  it("calls for each due subscription only", () => {
+describe("the plan for a server with one credential per subscription", () => {
+  it("makes calls for due subscriptions only", () => {
     expect(
       plan(
         true,
@@ -177,12 +181,12 @@ describe("for a server with a credential per subscription", () => {
         { on: "rain", id: "a", owner: "a", params: { city: "Rome" } },
         { on: "storm", id: "d", owner: "d" },
       ],
-      settles: { a: [2], c: [0], d: [3] },
+      affected: { a: [2], c: [0], d: [3] },
     });
   });
 });
 
-it("disables former callbacks of a subscription that is polled now", () => {
+it("disables the former callbacks of a subscription that is now polled", () => {
   const polled = due(confirmed("a", { poll: { tool: "list" } }));
   expect(plan(false, polled).calls).toEqual([{ off: "rain" }]);
   const { calls } = planConfigure(
@@ -201,34 +205,35 @@ const anySubscription = fc.record({
   next_at: fc.constantFrom(0, 1),
 });
 
-it("keeps these rules for any subscriptions", () => {
+it("follows the rules below for any subscriptions", () => {
+  const anySubscriptions = fc.array(anySubscription, { maxLength: 6 });
   fc.assert(
-    fc.property(fc.boolean(), fc.array(anySubscription, { maxLength: 6 }), (per, given) => {
-      const all = given.map((one, n) => subscription(`s${n}`, one));
-      const { calls, settles, scope } = planConfigure(
-        offers(per),
+    fc.property(fc.boolean(), anySubscriptions, (perSubscription, records) => {
+      const all = records.map((record, index) => subscription(`s${index}`, record));
+      const { calls, affected, scope } = planConfigure(
+        offers(perSubscription),
         all,
         ({ next_at }) => next_at === 0,
       );
-      const wants = (type: string) =>
-        all.filter((one) => one.wanted === "active" && (one.type === type || one.type === ""));
-      expect(scope).toBe(per ? "subscription" : "connection");
-      // Every due subscription is driven to its state.
-      const settled = new Set(settles.map((one) => one.subscription.id));
-      for (const one of all) if (one.next_at === 0) expect(settled).toContain(one.id);
+      const wantedBy = (wanted: string) =>
+        all.filter(({ wanted: state, type }) => state === "active" && (type === wanted || !type));
+      expect(scope).toBe(perSubscription ? "subscription" : "connection");
+      // Every due subscription is affected.
+      const affectedIds = new Set(affected.map(({ subscription: { id } }) => id));
+      for (const { id, next_at } of all) if (next_at === 0) expect(affectedIds).toContain(id);
       // Calls that disable come first.
       const firstOn = calls.findIndex(({ enabled }) => enabled);
       if (firstOn >= 0) expect(calls.slice(firstOn).every(({ enabled }) => enabled)).toBe(true);
       for (const { type, enabled, owner, params } of calls) {
-        if (enabled) expect(wants(type).map(({ id }) => id)).toContain(owner);
-        // A type that a subscription wants is never disabled for all.
-        else if (!per) expect(wants(type)).toEqual([]);
+        if (enabled) expect(wantedBy(type).map(({ id }) => id)).toContain(owner);
+        // A type that a subscription wants is never disabled for the whole connection.
+        else if (!perSubscription) expect(wantedBy(type)).toEqual([]);
         expect(Object.values(params).every((value) => typeof value === "string")).toBe(true);
         // No param excludes an event that a subscription wants.
-        if (enabled && !per)
-          for (const one of wants(type))
+        if (enabled && !perSubscription)
+          for (const { params: own } of wantedBy(type))
             for (const [name, value] of Object.entries(params))
-              expect(String(one.params[name])).toBe(value);
+              expect(String(own[name])).toBe(value);
       }
       // One call per type, or per subscription and type.
       const keys = calls.map((call) => JSON.stringify([call.type, call.subscriptionId]));

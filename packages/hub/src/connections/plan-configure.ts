@@ -2,10 +2,10 @@
  * Plans the calls of `TRIGGER_CONFIGURE` that lead from the last confirmed state to the wanted one.
  *
  * A server that accepts `subscriptionId` keeps a credential per subscription, and gets calls for each
- * subscription. Other servers keep one credential per connection, or one per type, and some forget
- * everything when one type is disabled. They get calls for each type: a type is disabled only if no
- * subscription wants it; after that, all wanted types are enabled again. A credential that belongs to
- * a removed subscription is replaced by that of another one first.
+ * subscription. Other servers keep one credential per connection, or one per type, and some lose all
+ * types when one type is disabled. They get calls for each type: a type is disabled only if no
+ * subscription wants it; after that, all wanted types are enabled again. Before a subscription is
+ * removed, the server gets the credential of another subscription instead of the removed one's.
  */
 import type {
   Binding,
@@ -24,19 +24,27 @@ export interface ConfigureCall {
   owner?: string;
 }
 
+/** It reaches its wanted state when all of its calls have succeeded. */
+export interface AffectedSubscription {
+  subscription: TriggerSubscription;
+  calls: ConfigureCall[];
+}
+
 export interface ConfigurePlan {
   scope: CallbackScope;
-  /** In their order. Calls with `enabled: false` come first. */
+  /** In the order in which they are sent. Calls with `enabled: false` come first. */
   calls: ConfigureCall[];
-  /** The types that a server without `subscriptionId` must send. */
+  /** All types that subscriptions want; empty if the server accepts `subscriptionId`. */
   wantedTypes: string[];
-  /** The subscriptions that reach their wanted state when all of these calls have succeeded. */
-  settles: { subscription: TriggerSubscription; calls: ConfigureCall[] }[];
+  affected: AffectedSubscription[];
 }
 
 export type PlanOffers = Pick<Offers, "perSubscription" | "triggers">;
 
-/** `isDue` selects the subscriptions that are driven to their wanted state; the others only count. */
+/**
+ * `isDue` selects the subscriptions that must reach their wanted state. The types that the other
+ * subscriptions want stay enabled.
+ */
 export function planConfigure(
   offers: PlanOffers,
   subscriptions: readonly TriggerSubscription[],
@@ -55,7 +63,7 @@ export const wantsCallbacks = (offers: PlanOffers, subscription: TriggerSubscrip
 export const isPolled = (offers: PlanOffers, subscription: TriggerSubscription): boolean =>
   subscription.wanted === "active" && !wantsCallbacks(offers, subscription);
 
-/** A type that the server does not offer is configured by callback; its response decides. */
+/** For a type that the server does not offer, the hub requests callbacks; the server may reject it. */
 function bindingOf({ triggers }: PlanOffers, { poll, type }: TriggerSubscription): Binding {
   if (poll) return "poll";
   if (type !== "") return triggers.find((trigger) => trigger.type === type)?.binding ?? "callback";
@@ -66,7 +74,7 @@ function bindingOf({ triggers }: PlanOffers, { poll, type }: TriggerSubscription
 /** A subscription to every type, "", is configured for each type that the server offers. */
 const expandType = (offers: PlanOffers, type: string): string[] =>
   type === ""
-    ? offers.triggers.filter(({ binding }) => binding === "callback").map((one) => one.type)
+    ? offers.triggers.filter(({ binding }) => binding === "callback").map(({ type }) => type)
     : [type];
 
 /** Whether there is a type to configure; a server may offer none. */
@@ -92,10 +100,10 @@ function planBySubscription(
 ): ConfigurePlan {
   const disables: ConfigureCall[] = [];
   const enables: ConfigureCall[] = [];
-  const settles: ConfigurePlan["settles"] = [];
+  const affected: AffectedSubscription[] = [];
   for (const subscription of due) {
     const { id, type: subscribed, configured_type } = subscription;
-    const on = wantedTypes(offers, subscription).map(
+    const enableCalls = wantedTypes(offers, subscription).map(
       (type): ConfigureCall => ({
         type,
         params: commonParams([subscription.params], triggerOf(offers, type)),
@@ -104,24 +112,24 @@ function planBySubscription(
         owner: id,
       }),
     );
-    const former = configured_type === null ? [] : expandType(offers, configured_type);
-    const off = former
+    const configuredTypes = configured_type === null ? [] : expandType(offers, configured_type);
+    const disableCalls = configuredTypes
       .map((type) => ({ type, subscriptionId: serverIdOf(id, configured_type ?? "", type) }))
-      .filter((one) => !on.some((call) => isSameAtServer(call, one)))
-      .map((one): ConfigureCall => ({ ...one, params: {}, enabled: false }));
-    disables.push(...off);
-    enables.push(...on);
-    settles.push({ subscription, calls: on.length > 0 ? on : off });
+      .filter((key) => !enableCalls.some((call) => hasSameKey(call, key)))
+      .map((key): ConfigureCall => ({ ...key, params: {}, enabled: false }));
+    disables.push(...disableCalls);
+    enables.push(...enableCalls);
+    affected.push({ subscription, calls: enableCalls.length > 0 ? enableCalls : disableCalls });
   }
-  return { scope: "subscription", calls: [...disables, ...enables], wantedTypes: [], settles };
+  return { scope: "subscription", calls: [...disables, ...enables], wantedTypes: [], affected };
 }
 
-/** A server may keep one type per id, so that each type of a subscription to all types has its own. */
+/** The `subscriptionId` for a type. A server may keep only one type per id, so each type has its own. */
 const serverIdOf = (id: string, subscribed: string, type: string): string =>
   subscribed === "" ? `${id}/${type}` : id;
 
-type AtServer = Pick<ConfigureCall, "type" | "subscriptionId">;
-const isSameAtServer = (a: AtServer, b: AtServer): boolean =>
+type CallKey = Pick<ConfigureCall, "type" | "subscriptionId">;
+const hasSameKey = (a: CallKey, b: CallKey): boolean =>
   a.type === b.type && a.subscriptionId === b.subscriptionId;
 
 function planByType(
@@ -130,82 +138,84 @@ function planByType(
   isDue: (subscription: TriggerSubscription) => boolean,
 ): ConfigurePlan {
   const due = subscriptions.filter(isDue);
-  const wanted = groupByType(offers, subscriptions);
+  const byType = groupByType(offers, subscriptions);
   const disables = new Map<string, ConfigureCall>();
-  const enabled = new Set<string>();
+  const typesToEnable = new Set<string>();
   for (const subscription of due) {
-    for (const type of wantedTypes(offers, subscription)) enabled.add(type);
+    for (const type of wantedTypes(offers, subscription)) typesToEnable.add(type);
     for (const type of unwantedTypes(offers, subscription))
-      if (!wanted.has(type)) disables.set(type, { type, params: {}, enabled: false });
-    for (const type of replacedTypes(offers, subscription, wanted)) enabled.add(type);
+      if (!byType.has(type)) disables.set(type, { type, params: {}, enabled: false });
+    for (const type of replacedTypes(offers, subscription, byType)) typesToEnable.add(type);
   }
-  if (disables.size > 0) for (const type of wanted.keys()) enabled.add(type);
-  // A confirmed token replaces the former ones of its owner, so all types of an owner get it.
-  const owners = new Set([...enabled].map((type) => wanted.get(type)?.[0]?.id));
-  for (const [type, [owner]] of wanted) if (owners.has(owner?.id)) enabled.add(type);
+  if (disables.size > 0) for (const type of byType.keys()) typesToEnable.add(type);
+  // A confirmed token replaces the former tokens of its owner, so it is sent for all types of the owner.
+  const owners = new Set([...typesToEnable].map((type) => byType.get(type)?.[0]?.id));
+  for (const [type, [owner]] of byType) if (owners.has(owner?.id)) typesToEnable.add(type);
 
   const enables = new Map<string, ConfigureCall>();
-  for (const type of enabled) {
-    const wanting = wanted.get(type) ?? [];
+  for (const type of typesToEnable) {
+    const wantedBy = byType.get(type) ?? [];
     enables.set(type, {
       type,
       params: commonParams(
-        wanting.map(({ params }) => params),
+        wantedBy.map(({ params }) => params),
         triggerOf(offers, type),
       ),
       enabled: true,
-      owner: wanting[0]?.id as string,
+      owner: wantedBy[0]?.id as string, // every type to enable is wanted by a subscription
     });
   }
-  // Others whose types are all enabled again stay due until the server has confirmed that.
-  const isEnabledAgain = (types: readonly string[]) =>
-    types.length > 0 && types.every((type) => enabled.has(type));
+  // A subscription that is not due is affected too if all of its types are enabled again.
+  const areEnabledAgain = (types: readonly string[]) =>
+    types.length > 0 && types.every((type) => typesToEnable.has(type));
   const affected = subscriptions.filter(
-    (one) => isDue(one) || isEnabledAgain(wantedTypes(offers, one)),
+    (subscription) => isDue(subscription) || areEnabledAgain(wantedTypes(offers, subscription)),
   );
   const pick = (calls: ReadonlyMap<string, ConfigureCall>, types: readonly string[]) =>
     types.flatMap((type) => calls.get(type) ?? []);
   return {
     scope: "connection",
     calls: [...disables.values(), ...enables.values()],
-    wantedTypes: [...wanted.keys()],
-    settles: affected.map((subscription) => {
-      const on = pick(enables, wantedTypes(offers, subscription));
-      const off = pick(disables, unwantedTypes(offers, subscription));
-      const replaced = pick(enables, replacedTypes(offers, subscription, wanted));
-      if (on.length > 0) return { subscription, calls: on };
+    wantedTypes: [...byType.keys()],
+    affected: affected.map((subscription) => {
+      const enableCalls = pick(enables, wantedTypes(offers, subscription));
+      const disableCalls = pick(disables, unwantedTypes(offers, subscription));
+      const replaceCalls = pick(enables, replacedTypes(offers, subscription, byType));
+      if (enableCalls.length > 0) return { subscription, calls: enableCalls };
+      // The removal waits for only one of the calls that replace its credential.
       return subscription.wanted === "removed"
-        ? { subscription, calls: [...off, ...replaced.slice(0, 1)] }
-        : { subscription, calls: off };
+        ? { subscription, calls: [...disableCalls, ...replaceCalls.slice(0, 1)] }
+        : { subscription, calls: disableCalls };
     }),
   };
 }
 
-/** The subscriptions that want each type. The first one owns the token that the server gets. */
+/** Maps each wanted type to its subscriptions. The first one owns the token that the server gets. */
 function groupByType(offers: PlanOffers, subscriptions: readonly TriggerSubscription[]) {
-  const wanted = new Map<string, TriggerSubscription[]>();
-  // Those to one type come first, so that a token is sent for as few types as possible.
+  const byType = new Map<string, TriggerSubscription[]>();
+  // Subscriptions to one type come first, so that a token is sent for as few types as possible.
   const ordered = subscriptions.toSorted(
     (a, b) => Number(a.type === "") - Number(b.type === "") || (a.id < b.id ? -1 : 1),
   );
   for (const subscription of ordered)
     for (const type of wantedTypes(offers, subscription))
-      wanted.set(type, [...(wanted.get(type) ?? []), subscription]);
-  return wanted;
+      byType.set(type, [...(byType.get(type) ?? []), subscription]);
+  return byType;
 }
 
 /**
- * The wanted types that the server may serve with a token of this subscription, although the
- * subscription is removed or has changed its type. After its removal, these tokens are invalid.
+ * The types that other subscriptions want, and for which the server may use a token of this
+ * subscription, although it is removed or has changed its type. Its tokens are invalid after its
+ * removal, so the server must get the token of another subscription.
  */
 function replacedTypes(
   offers: PlanOffers,
   subscription: TriggerSubscription,
-  wanted: ReadonlyMap<string, unknown>,
+  byType: ReadonlyMap<string, unknown>,
 ): string[] {
   if (subscription.wanted !== "removed")
-    return unwantedTypes(offers, subscription).filter((type) => wanted.has(type));
-  const own = expandType(offers, subscription.configured_type ?? subscription.type);
-  const types = own.filter((type) => wanted.has(type));
-  return types.length > 0 ? types : [...wanted.keys()];
+    return unwantedTypes(offers, subscription).filter((type) => byType.has(type));
+  const ownTypes = expandType(offers, subscription.configured_type ?? subscription.type);
+  const types = ownTypes.filter((type) => byType.has(type));
+  return types.length > 0 ? types : [...byType.keys()];
 }

@@ -1,4 +1,4 @@
-/** Plans one pass over the subscriptions of a connection: which are due, and which are impossible. */
+/** Plans one pass: the calls that drive the due subscriptions of a connection to their wanted states. */
 import type { Connection, Offers, TriggerSubscription } from "../store/connection-store.ts";
 import {
   type ConfigurePlan,
@@ -7,33 +7,37 @@ import {
   planConfigure,
   wantsCallbacks,
 } from "./plan-configure.ts";
-import type { SettleContext } from "./settle.ts";
+import type { ReconcileContext } from "./subscription-results.ts";
 import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
 export interface PassRequest {
   connection: Connection;
   offers: Offers;
   subscriptions: readonly TriggerSubscription[];
-  /** Configures all subscriptions again, because the server may have lost them. */
-  reassert: boolean;
+  /** Whether to configure subscriptions that are not due again, because the server may have lost them. */
+  shouldReconfigure: boolean;
 }
 
 export interface PassPlan extends ConfigurePlan {
-  /** The subscriptions that the server cannot have. */
+  /** The due subscriptions that the server cannot serve, and why. */
   impossible: { subscription: TriggerSubscription; error: string }[];
 }
 
 export function planPass(
-  { connection, offers, subscriptions, reassert }: PassRequest,
-  { now, callbackUrl }: Pick<SettleContext, "now" | "callbackUrl">,
+  { connection, offers, subscriptions, shouldReconfigure }: PassRequest,
+  { now, callbackUrl }: Pick<ReconcileContext, "now" | "callbackUrl">,
 ): PassPlan {
-  const isDue = (one: TriggerSubscription) =>
-    one.next_at <= now() ||
-    (reassert && (one.wanted !== "paused" || one.configured_type !== null)) ||
-    // The hub has another address than before.
-    (wantsCallbacks(offers, one) &&
-      one.state === "active" &&
-      one.position?.callbackUrl !== callbackUrl);
+  const isDue = (subscription: TriggerSubscription) => {
+    const { next_at, wanted, configured_type, state, position } = subscription;
+    return (
+      next_at <= now() ||
+      (shouldReconfigure && (wanted !== "paused" || configured_type !== null)) ||
+      // The hub's URL has changed since the server was configured.
+      (wantsCallbacks(offers, subscription) &&
+        state === "active" &&
+        position?.callbackUrl !== callbackUrl)
+    );
+  };
   const hasTool = offers.tools.some(({ name }) => name === TRIGGER_CONFIGURE);
   const problemOf = (subscription: TriggerSubscription): string | undefined => {
     if (!wantsCallbacks(offers, subscription)) return undefined;
@@ -41,19 +45,21 @@ export function planPass(
       return `${connection.name} offers no triggers: it has no tool ${TRIGGER_CONFIGURE}. Poll one of its tools instead.`;
     return hasTypes(offers, subscription)
       ? undefined
-      : `${connection.name} lists no trigger types.`;
+      : `${connection.name} lists no trigger types. Poll one of its tools instead.`;
   };
   const impossible = subscriptions.flatMap((subscription) => {
     const error = isDue(subscription) ? problemOf(subscription) : undefined;
     return error === undefined ? [] : [{ subscription, error }];
   });
-  const possible = subscriptions.filter((one) => problemOf(one) === undefined);
-  // Without the tool there is nothing to disable.
-  const known = hasTool ? possible : possible.map((one) => ({ ...one, configured_type: null }));
-  const plan = planConfigure(offers, known, isDue);
-  // What is polled needs no call, except to disable former callbacks.
-  const settles = plan.settles.filter(
+  const possible = subscriptions.filter((subscription) => problemOf(subscription) === undefined);
+  // Without the tool, the hub cannot disable anything: `configured_type: null` prevents such calls.
+  const configurable = hasTool
+    ? possible
+    : possible.map((subscription) => ({ ...subscription, configured_type: null }));
+  const plan = planConfigure(offers, configurable, isDue);
+  // A polled subscription is affected only if a call disables its former callbacks.
+  const affected = plan.affected.filter(
     ({ subscription, calls }) => calls.length > 0 || !isPolled(offers, subscription),
   );
-  return { ...plan, settles, impossible };
+  return { ...plan, affected, impossible };
 }

@@ -1,7 +1,7 @@
 /**
- * Polls the subscriptions of one connection that are due. The number of polls is limited, so that a
- * server that does not respond occupies neither the slots of the connection nor the visit for long. The
- * rest stays due.
+ * Polls the due subscriptions of one connection. Their number and concurrency are limited, so that a
+ * server that does not respond does not block the visit, or the calls of flows, for long. Subscriptions
+ * above the limit stay due.
  */
 import type {
   ConnectionStore,
@@ -12,9 +12,9 @@ import { messageOfError } from "./configure-outcome.ts";
 import { isPolled } from "./plan-configure.ts";
 import { type PollOptions, pollSubscription } from "./poll-subscription.ts";
 import { LeaseLost, type ReconcileRequest } from "./reconcile.ts";
-import { type SettleContext, unsettled } from "./settle.ts";
+import { failedResult, type ReconcileContext } from "./subscription-results.ts";
 
-/** Less than the calls that a connection allows, so that flows can call it meanwhile. */
+/** Lower than `MAX_CALLS`, so that flows can call the server during polls. */
 const CONCURRENCY = 4;
 const MAX_POLLS = 16;
 
@@ -22,13 +22,13 @@ export interface PollDueOptions extends Omit<PollOptions, "now"> {
   store: Pick<ConnectionStore, "saveSubscriptions">;
   /** The holder of the lease. */
   by: string;
-  context: SettleContext;
+  context: ReconcileContext;
 }
 
 /** Returns when each polled subscription is due next. Throws `LeaseLost`, or the reason of `signal`. */
 export async function pollDue(
   { store, by, context, connections, append, newId }: PollDueOptions,
-  { connection, offers, subscriptions, signal }: Omit<ReconcileRequest, "reassert">,
+  { connection, offers, subscriptions, signal }: Omit<ReconcileRequest, "shouldReconfigure">,
 ): Promise<Map<string, number>> {
   const nextAt = new Map<string, number>();
   const save = async (result: SubscriptionResult): Promise<void> => {
@@ -47,11 +47,13 @@ export async function pollDue(
       signal.throwIfAborted();
       if (error instanceof LeaseLost) throw error;
       const failure = { error: messageOfError(error), isRejected: true };
-      await save(unsettled(subscription, failure, context));
+      await save(failedResult(subscription, failure, context));
     }
   };
   const due = subscriptions
-    .filter((one) => isPolled(offers, one) && one.next_at <= context.now())
+    .filter(
+      (subscription) => isPolled(offers, subscription) && subscription.next_at <= context.now(),
+    )
     .toSorted((a, b) => a.next_at - b.next_at)
     .slice(0, MAX_POLLS);
   const pollNext = async (): Promise<void> => {

@@ -10,18 +10,18 @@ import { ConnectionError } from "./connection-error.ts";
 import type { Poll } from "./poll-subscription.ts";
 import { appendPolled, type PolledEvent } from "./polled-events.ts";
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 /** The maximum number of pages per type and poll. The next poll continues. */
 const MAX_PAGES = 20;
 const TIMEOUT_MS = 30_000;
-/** How long a gap is reported. */
+/** How long the subscription shows a gap in its events. */
 const GAP_SHOWN_MS = 24 * 60 * 60_000;
 const NEXT_MS = { min: 5_000, normal: 30_000, max: 60 * 60_000 };
 
 interface Position {
-  /** By type. */
+  /** The cursor of each event type. */
   cursors: Record<string, string>;
-  /** When the server last reported that it no longer had some events. */
+  /** When events were last missing, because the server no longer had them or rejected its cursor. */
   gapAt?: string;
 }
 
@@ -40,7 +40,7 @@ export const pollEvents: Poll = async (options, { connection, offers }, subscrip
         name: type,
         arguments: argumentsOf(offers, type, subscription.params),
         cursor,
-        maxEvents: PAGE,
+        maxEvents: PAGE_SIZE,
       };
       let result: Json;
       try {
@@ -59,16 +59,17 @@ export const pollEvents: Poll = async (options, { connection, offers }, subscrip
       notice ??= (await appendPolled(options, subscription, events)) ?? skipped;
       if (parsed.truncated) position.gapAt = new Date(now()).toISOString();
       if (parsed.cursor) position.cursors[type] = parsed.cursor;
+      // If the cursor does not change, the next page would be the same.
       hasMore = parsed.hasMore === true && position.cursors[type] !== cursor;
       pageMs = parsed.nextPollMs ?? NEXT_MS.normal;
       await run.save({ ...position });
     }
-    nextMs = Math.min(nextMs, hasMore ? 0 : within(pageMs));
+    nextMs = Math.min(nextMs, hasMore ? 0 : clampDelay(pageMs));
   }
   return { position: { ...position }, nextMs, notice: notice ?? gapNotice(position, now()) };
 };
 
-const within = (ms: number): number =>
+const clampDelay = (ms: number): number =>
   Number.isFinite(ms) ? Math.min(NEXT_MS.max, Math.max(NEXT_MS.min, ms)) : NEXT_MS.normal;
 
 const gapNotice = ({ gapAt }: Position, now: number): string | undefined =>
@@ -88,22 +89,22 @@ function readPosition(position: JsonObject | null): Position {
 const eventTriggers = (offers: Offers) =>
   offers.triggers.filter(({ binding }) => binding === "events");
 
-/** A trigger without a type wants every type that the server offers. */
+/** A subscription to the type "" polls every event type that the server offers. */
 const typesOf = (offers: Offers, { type }: TriggerSubscription): string[] =>
   type === "" ? eventTriggers(offers).map((trigger) => trigger.type) : [type];
 
-/** The params that the type declares, if they are plain values. The hub matches all params itself. */
+/** The params that the type declares, if they are scalars. The hub matches all params itself. */
 function argumentsOf(offers: Offers, type: string, params: JsonObject): JsonObject {
   const schema = eventTriggers(offers).find((trigger) => trigger.type === type)?.inputSchema;
   const properties = (schema as JsonObject | undefined)?.properties;
   if (!isObject(properties)) return {};
-  const given: JsonObject = {};
+  const declared: JsonObject = {};
   for (const [name, value] of Object.entries(params)) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    const plain = isObject(property) ? convert(value, property.type) : undefined;
-    if (plain !== undefined) given[name] = plain;
+    const scalar = isObject(property) ? convert(value, property.type) : undefined;
+    if (scalar !== undefined) declared[name] = scalar;
   }
-  return given;
+  return declared;
 }
 
 function convert(value: Json, type: Json | undefined): Json | undefined {
@@ -117,11 +118,14 @@ function convert(value: Json, type: Json | undefined): Json | undefined {
   return value;
 }
 
-/** The server does not accept its own cursor any more, for example after it has lost its data. */
+/** Whether the server no longer accepts its own cursor, for example because it has lost its data. */
 const isCursorError = (error: unknown): boolean =>
   error instanceof ConnectionError && error.code === "rejected" && CURSOR_ERROR.test(error.message);
 
-/** The draft has no code for it, so the message is matched, narrowly: other errors may mention the cursor. */
+/**
+ * The draft defines no error code for an invalid cursor, so the message is matched. The pattern is narrow,
+ * because messages of other errors may mention the cursor.
+ */
 const CURSOR_ERROR =
   /\b(invalid|unknown|expired|stale|malformed)\b[^.]{0,20}\bcursor\b|\bcursor\b[^.]{0,40}\b(not|invalid|unknown|expired|stale|malformed|too old)\b/i;
 
@@ -135,11 +139,11 @@ function parseResult(result: Json) {
   );
 }
 
-function readEvents(found: readonly unknown[]): { events: PolledEvent[]; skipped?: string } {
+function readEvents(items: readonly unknown[]): { events: PolledEvent[]; skipped?: string } {
   const events: PolledEvent[] = [];
   let skipped = 0;
-  for (const one of found) {
-    const { data: occurrence } = polledOccurrence.safeParse(one);
+  for (const item of items) {
+    const { data: occurrence } = polledOccurrence.safeParse(item);
     if (!occurrence) {
       skipped += 1;
       continue;

@@ -44,7 +44,7 @@ export type Poll = (
 
 export interface PollSubscriptionOptions {
   signal: AbortSignal;
-  /** Records a part of the result. Throws if the lease was lost. */
+  /** Records an intermediate result. Throws if the lease was lost. */
   save(result: SubscriptionResult): Promise<void>;
 }
 

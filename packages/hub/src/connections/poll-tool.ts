@@ -1,9 +1,8 @@
 /**
- * Polls a tool that returns a list. Each item with a new key is an event; the first call only records
- * the keys. The keys are saved after the events are stored, so that after a crash some items are found
- * again, and recognized by their ids.
+ * Polls a tool that returns a list. Each item with a new key is an event; the first poll only records
+ * the keys. The keys are saved after the events are stored. After a crash, some items may therefore be
+ * found again; their events are detected as duplicates by their ids.
  */
-
 import { type Poll as PollSetting, pollSchema } from "@signalbox/rules/flows/poll.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
@@ -27,37 +26,38 @@ export const pollTool: Poll = async (options, { connection }, subscription, { si
   });
   if (answer.isError) throw new ConnectionError("rejected", errorOf(tool, answer));
   const list = itemsOf(answer, setting.items);
-  const { items, notice } = await keyed(list.slice(0, MAX_KEYS), setting.key);
+  const { items, notice } = await readItems(list.slice(0, MAX_KEYS), setting.key);
 
   const seen = subscription.position?.seen;
-  const isFirst = typeof seen !== "string";
-  const known = isFirst ? new Set<string>() : readKeys(seen);
-  const series = await seriesOf(setting);
-  const found = new Set<string>();
+  const isFirstPoll = typeof seen !== "string";
+  const seenHashes = isFirstPoll ? new Set<string>() : readKeys(seen);
+  const listId = await listIdOf(setting);
+  const newHashes = new Set<string>();
   const events: PolledEvent[] = [];
   for (const { key, hash, item } of items) {
-    if (isFirst || known.has(hash) || found.has(hash)) continue;
-    found.add(hash);
-    events.push({ id: `${series}:${key}`, type: subscription.type || tool, data: item });
+    if (isFirstPoll || seenHashes.has(hash) || newHashes.has(hash)) continue;
+    newHashes.add(hash);
+    events.push({ id: `${listId}:${key}`, type: subscription.type || tool, data: item });
   }
   const skipped = await appendPolled(options, subscription, events);
   const hashes = items.map(({ hash }) => hash);
   return {
-    position: { seen: writeKeys(known, hashes) },
+    position: { seen: writeKeys(seenHashes, hashes) },
     nextMs: everySeconds * 1000,
-    notice: notice ?? skipped ?? tooLong(list),
+    notice: notice ?? skipped ?? tooLongNotice(list),
   };
 };
 
-interface Item {
+interface KeyedItem {
   key: string;
   hash: string;
   item: Json;
 }
 
-async function keyed(list: readonly Json[], path: string) {
+/** Skips items without a key. `path` is the path of the key in an item. */
+async function readItems(list: readonly Json[], path: string) {
   const parsed = parsePath(path) ?? [];
-  const items: Item[] = [];
+  const items: KeyedItem[] = [];
   for (const item of list) {
     const [value] = valuesAt(item, parsed);
     if (value === undefined || value === null) continue;
@@ -72,14 +72,11 @@ async function keyed(list: readonly Json[], path: string) {
   return { items, notice };
 }
 
-/**
- * Identifies a list, so that the same keys in the lists of other tools, or of other arguments, are other
- * events.
- */
-const seriesOf = async ({ tool, arguments: given, items, key }: PollSetting): Promise<string> =>
-  (await sha256Hex(JSON.stringify([tool, given, items ?? null, key]))).slice(0, 12);
+/** Identifies a list, so that equal keys of other tools or other arguments result in different events. */
+const listIdOf = async ({ tool, arguments: args, items, key }: PollSetting): Promise<string> =>
+  (await sha256Hex(JSON.stringify([tool, args, items ?? null, key]))).slice(0, 12);
 
-const tooLong = ({ length }: readonly Json[]): string | undefined =>
+const tooLongNotice = ({ length }: readonly Json[]): string | undefined =>
   length > MAX_KEYS
     ? `The list has ${length} items, and only the first ${MAX_KEYS} are read. Use arguments that return fewer.`
     : undefined;

@@ -1,4 +1,4 @@
-/** A store with a connection and polled subscriptions, and a server whose responses a test decides. */
+/** Polls subscriptions in tests: with a real store, and a server whose responses the test defines. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
@@ -45,7 +45,7 @@ export function setUpPoll({ quota = null as number | null } = {}) {
     isLeased: true,
     saved: [] as JsonObject[],
   };
-  const ask = async (method: string, params: JsonObject): Promise<Json> => {
+  const send = async (method: string, params: JsonObject): Promise<Json> => {
     const request = { method, params };
     requests.push(request);
     return state.respond(request);
@@ -63,9 +63,9 @@ export function setUpPoll({ quota = null as number | null } = {}) {
           commit,
         }),
         connections: {
-          callTool: async (_, { tool, arguments: given }) =>
-            (await ask(tool, given)) as unknown as ToolAnswer,
-          request: (_, method, params) => ask(method, params),
+          callTool: async (_, { tool, arguments: args }) =>
+            (await send(tool, args)) as unknown as ToolAnswer,
+          request: (_, method, params) => send(method, params),
         },
         store: {
           async saveSubscriptions(_, __, results) {

@@ -1,4 +1,4 @@
-/** Stores the events that a poll has found, and matches them like events of callbacks. */
+/** Appends the events that a poll has found. They are matched like events of callbacks. */
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { toEvent } from "../ingest/callback/callback-event.ts";
 import { MAX_ID, MAX_TYPE, textProblem } from "../ingest/check-text.ts";
@@ -27,8 +27,9 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_TIMESTAMP = 100;
 
 /**
- * Returns why some events cannot be stored; undefined if all were stored. Such events are skipped:
- * otherwise the poll would never proceed. Throws if the quota is exceeded.
+ * Skips events that cannot be stored, because they would block all later ones. Returns why the first
+ * of them was skipped; undefined if all events were stored. Throws if the quota is exceeded or the
+ * tenant is deleted.
  */
 export async function appendPolled(
   { append, newId, now }: AppendPolledOptions,
@@ -36,25 +37,26 @@ export async function appendPolled(
   polled: readonly PolledEvent[],
 ): Promise<string | undefined> {
   let skipped: string | undefined;
-  for (let at = 0; at < polled.length; at += BATCH) {
+  for (let start = 0; start < polled.length; start += BATCH) {
     const events: NewEvent[] = [];
     const data: Json[] = [];
-    for (const one of polled.slice(at, at + BATCH)) {
-      const object = isObject(one.data) ? one.data : { value: one.data };
+    for (const event of polled.slice(start, start + BATCH)) {
+      const object = isObject(event.data) ? event.data : { value: event.data };
       const text = JSON.stringify(object);
-      const problem = problemOf(one, text);
+      const problem = problemOf(event, text);
       if (problem !== undefined) {
         skipped ??= problem;
         continue;
       }
-      const timestamp = one.timestamp?.slice(0, MAX_TIMESTAMP);
-      const callback = { type: one.type, data: object, body: utf8(text), id: one.id, timestamp };
+      const { type, id } = event;
+      const timestamp = event.timestamp?.slice(0, MAX_TIMESTAMP);
+      const callback = { type, data: object, body: utf8(text), id, timestamp };
       data.push(object);
       events.push(
         toEvent(
           callback,
           { connection, subscription },
-          { id: newId(), external_id: await storableId(one.id), received_at: now() },
+          { id: newId(), external_id: await storableId(id), received_at: now() },
         ),
       );
     }
@@ -77,5 +79,6 @@ function problemOf({ type }: PolledEvent, text: string): string | undefined {
   return isRejection(decoded) ? decoded.detail.replace("The body", "An event") : undefined;
 }
 
+/** The hash of the id, if the id itself is too long or contains characters that cannot be stored. */
 const storableId = async (id: string): Promise<string> =>
   textProblem(id, MAX_ID) === undefined ? id : sha256Hex(id);

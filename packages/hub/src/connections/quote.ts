@@ -2,10 +2,10 @@ import { truncate } from "../lib/truncate.ts";
 
 const MAX_QUOTE = 300;
 
-/** A server's own words for an error message: one line, at most 300 characters, no markup. */
+/** Shortens a server's text for an error message: one line, at most 300 characters, no markup. */
 export function quote(text: string): string {
   const plain = /^\s*<(!doctype|html|\?xml)/i.test(text) ? describePage(text) : text;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be shown
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it removes control characters
   const line = plain.replace(/[\s\u0000-\u001f\u007f]+/g, " ").trim();
   return line === "" ? "(an empty answer)" : truncate(line, MAX_QUOTE);
 }

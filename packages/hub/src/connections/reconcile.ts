@@ -19,13 +19,13 @@ import {
 } from "./configure-outcome.ts";
 import type { Connections } from "./connections.ts";
 import {
+  type AffectedSubscription,
   type ConfigureCall,
-  type ConfigurePlan,
   isPolled,
   wantsCallbacks,
 } from "./plan-configure.ts";
 import { type PassRequest, planPass } from "./plan-pass.ts";
-import { type SettleContext, settled, unsettled } from "./settle.ts";
+import { confirmedResult, failedResult, type ReconcileContext } from "./subscription-results.ts";
 import { TRIGGER_CONFIGURE } from "./trigger-list.ts";
 
 const CONFIGURE_TIMEOUT_MS = 20_000;
@@ -36,7 +36,7 @@ export interface ReconcileOptions {
   connections: Pick<Connections, "callTool">;
   /** The holder of the lease. */
   by: string;
-  context: SettleContext;
+  context: ReconcileContext;
 }
 
 export interface ReconcileRequest extends PassRequest {
@@ -48,10 +48,10 @@ export class LeaseLost extends Error {
   readonly code = "lease_lost";
 }
 
-export interface Reconciled {
+export interface ReconcileResult {
   /** When each subscription is due next. */
   nextAt: Map<string, number>;
-  /** Set if the server became unreachable: it may have restarted, and lost everything. */
+  /** The error, if the server became unreachable. It may have restarted and lost its subscriptions. */
   unreachable?: string;
 }
 
@@ -59,7 +59,7 @@ export interface Reconciled {
 export async function reconcile(
   options: ReconcileOptions,
   request: ReconcileRequest,
-): Promise<Reconciled> {
+): Promise<ReconcileResult> {
   const { store, by, context } = options;
   const { connection, offers, subscriptions, signal } = request;
   const nextAt = new Map(subscriptions.map(({ id, next_at }) => [id, next_at]));
@@ -77,30 +77,35 @@ export async function reconcile(
   const { impossible, ...plan } = planPass(request, context);
   await save(
     impossible.map(({ subscription, error }) =>
-      unsettled(subscription, { error, isRejected: true }, context),
+      failedResult(subscription, { error, isRejected: true }, context),
     ),
   );
   const tokens = createTokenRotation({ ...plan, store, connection, now: context.now });
-  const open = new Set(plan.settles);
-  const done = new Set<ConfigureCall>();
-  const settle = async () => {
-    const ready = [...open].filter(({ calls }) => calls.every((call) => done.has(call)));
-    for (const one of ready) open.delete(one);
-    await save(ready.map(({ subscription }) => settledResult(offers, subscription, context)));
+  const unfinished = new Set(plan.affected);
+  const succeeded = new Set<ConfigureCall>();
+  /** Records the subscriptions whose calls have all succeeded. */
+  const saveConfirmed = async () => {
+    const confirmed = [...unfinished].filter(({ calls }) =>
+      calls.every((call) => succeeded.has(call)),
+    );
+    for (const affected of confirmed) unfinished.delete(affected);
+    await save(confirmed.map(({ subscription }) => resultOf(offers, subscription, context)));
   };
-  const fail = async (call: ConfigureCall, error: string, isRejected: boolean) => {
-    const failed = [...open].filter(({ calls }) => calls.includes(call));
-    for (const one of failed) open.delete(one);
+  /** Records the failure of the subscriptions that need the call. */
+  const saveFailed = async (call: ConfigureCall, error: string, isRejected: boolean) => {
+    const failed = [...unfinished].filter(({ calls }) => calls.includes(call));
+    for (const affected of failed) unfinished.delete(affected);
     await save(
-      failed.map(({ subscription }) => unsettled(subscription, { error, isRejected }, context)),
+      failed.map(({ subscription }) => failedResult(subscription, { error, isRejected }, context)),
     );
   };
 
-  await settle();
-  await save(stillDue(open, context.now()));
+  await saveConfirmed();
+  await save(dueNow(unfinished, context.now()));
   let isEnabling = false;
   for (const call of plan.calls) {
-    if (call.enabled && !isEnabling) await save(enabledTypes(offers, plan.settles));
+    // Calls that disable come first.
+    if (call.enabled && !isEnabling) await save(typesToEnable(offers, plan.affected));
     isEnabling = call.enabled;
     const token = call.owner === undefined ? undefined : await tokens.stage(call.owner);
     const result = await configure(options, request, call, {
@@ -110,41 +115,48 @@ export async function reconcile(
     signal.throwIfAborted();
     await tokens.record(call, result.outcome);
     if (result.outcome === "done") {
-      done.add(call);
-      await settle();
+      succeeded.add(call);
+      await saveConfirmed();
     } else {
-      await fail(call, result.error, result.outcome === "rejected");
+      await saveFailed(call, result.error, result.outcome === "rejected");
       if (result.outcome === "rejected") continue;
-      // The next visit checks the server first, and continues with the rest.
+      // The server may not be working. The next visit checks it, then makes the remaining calls.
       return result.isUnreachable ? { nextAt, unreachable: result.error } : { nextAt };
     }
   }
   return { nextAt };
 }
 
-/** A polled subscription whose callbacks are disabled stays due: it is polled. */
-const settledResult = (
+/** After the callbacks of a polled subscription are disabled, `next_at` stays, so that it is polled. */
+const resultOf = (
   offers: Offers,
   subscription: TriggerSubscription,
-  context: SettleContext,
+  context: ReconcileContext,
 ): SubscriptionResult =>
   isPolled(offers, subscription)
     ? { id: subscription.id, revision: subscription.revision, configured_type: null }
-    : settled(subscription, context);
+    : confirmedResult(subscription, context);
 
-/** Siblings that are configured again are due until the server has confirmed them. */
-const stillDue = (settles: Iterable<Settle>, now: number): SubscriptionResult[] =>
-  [...settles]
+/**
+ * Makes affected subscriptions due that are not. They stay due until the server has confirmed them, even
+ * if this process ends.
+ */
+const dueNow = (affected: Iterable<AffectedSubscription>, now: number): SubscriptionResult[] =>
+  [...affected]
     .filter(({ subscription }) => subscription.next_at > now)
     .map(({ subscription: { id, revision } }) => ({ id, revision, next_at: now }));
 
-const enabledTypes = (offers: Offers, settles: readonly Settle[]): SubscriptionResult[] =>
-  settles
+const typesToEnable = (
+  offers: Offers,
+  affected: readonly AffectedSubscription[],
+): SubscriptionResult[] =>
+  affected
     .map(({ subscription }) => subscription)
-    .filter((one) => wantsCallbacks(offers, one) && one.configured_type !== one.type)
+    .filter(
+      (subscription) =>
+        wantsCallbacks(offers, subscription) && subscription.configured_type !== subscription.type,
+    )
     .map(({ id, revision, type }) => ({ id, revision, configured_type: type }));
-
-type Settle = ConfigurePlan["settles"][number];
 
 export async function configure(
   { connections, context: { callbackUrl } }: ReconcileOptions,

@@ -1,6 +1,6 @@
 /**
- * Revokes the tokens of a deleted connection at its authorization server (RFC 7009). A deleted connection
- * that has subscriptions is removed by a later visit, which needs the tokens until then.
+ * Revokes the tokens of a removed connection at its authorization server (RFC 7009). A deleted connection
+ * with subscriptions keeps its row and its tokens until a visit has removed them from the server.
  */
 import type { Log } from "../lib/log.ts";
 import type { Seal } from "../lib/seal.ts";
@@ -22,7 +22,7 @@ interface ConnectionKey {
   tenant: string;
 }
 
-/** Calls `remove`, and revokes the tokens of the connection if it has no row after that. */
+/** Calls `remove`. If the connection has no row after that, revokes its tokens. */
 export type RevokeRemoved = <Result>(
   connection: ConnectionKey,
   remove: () => Promise<Result>,
@@ -35,13 +35,13 @@ export const createRevokeRemoved =
     const before = await options.store.getGrant(tenant, id);
     const result = await remove();
     if (before?.sealed == null) return result;
-    // If the database fails now, the deletion is stored nevertheless.
+    // `remove` has succeeded, so an error here must not reach the caller. Then nothing is revoked.
     const after = await options.store.getGrant(tenant, id).catch(() => before);
     if (!after) await revokeTokens(options, connection, before.sealed);
     return result;
   };
 
-/** Does not throw: the hub has deleted the tokens, and they expire at the authorization server. */
+/** Logs errors instead of throwing: the hub has deleted the tokens, which is what matters to the caller. */
 export async function revokeTokens(
   options: RevocationOptions,
   { id, tenant }: ConnectionKey,

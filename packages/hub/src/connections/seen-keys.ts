@@ -1,23 +1,24 @@
-/** The keys of items that a poll has seen: short hashes, oldest first, of bounded number. */
+/** The item keys that a poll has seen: a limited number of short hashes, oldest first. */
 import { sha256Hex } from "../lib/hmac.ts";
 
 export const MAX_KEYS = 10_000;
 /** 64 bits in hexadecimal. */
-const LENGTH = 16;
+const HASH_LENGTH = 16;
 
 export const hashKey = async (key: string): Promise<string> =>
-  (await sha256Hex(key)).slice(0, LENGTH);
+  (await sha256Hex(key)).slice(0, HASH_LENGTH);
 
-/** The hashes are stored as one text. */
+/** Splits the stored text, which is all hashes without a separator. */
 export function readKeys(text: string): Set<string> {
-  const keys = new Set<string>();
-  for (let at = 0; at < text.length; at += LENGTH) keys.add(text.slice(at, at + LENGTH));
-  return keys;
+  const hashes = new Set<string>();
+  for (let start = 0; start < text.length; start += HASH_LENGTH)
+    hashes.add(text.slice(start, start + HASH_LENGTH));
+  return hashes;
 }
 
-/** Adds the keys of the current list. They count as new, so that the others are dropped first. */
-export function writeKeys(known: ReadonlySet<string>, current: readonly string[]): string {
-  const isCurrent = new Set(current);
-  const kept = [...known].filter((key) => !isCurrent.has(key));
-  return [...kept, ...isCurrent].slice(-MAX_KEYS).join("");
+/** Moves the hashes of the current list to the end, because the first ones are dropped above the limit. */
+export function writeKeys(seen: ReadonlySet<string>, current: readonly string[]): string {
+  const currentHashes = new Set(current);
+  const others = [...seen].filter((hash) => !currentHashes.has(hash));
+  return [...others, ...currentHashes].slice(-MAX_KEYS).join("");
 }

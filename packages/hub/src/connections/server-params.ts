@@ -1,20 +1,20 @@
 /**
- * The params that a server gets. Servers accept only strings, so that conditions with operators, lists
- * and blank params are omitted. This is safe: the hub matches every event itself.
+ * Selects the params that are sent to a server. Servers accept only strings, so conditions with
+ * operators, lists and blank params are omitted. This is safe: the hub matches every event itself.
  */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import type { OfferedTrigger } from "../store/connection-store.ts";
 
 export type ServerParams = Record<string, string>;
 
-/** The params that are equal in all subscriptions; the server gets one set of params for all of them. */
+/** The params that are equal in all subscriptions. The server gets one set of params for all of them. */
 export function commonParams(
   params: readonly JsonObject[],
   trigger: OfferedTrigger | undefined,
 ): ServerParams {
-  const [first = {}, ...others] = params.map((one) => serverParams(one, trigger));
+  const [first = {}, ...others] = params.map((record) => serverParams(record, trigger));
   return Object.fromEntries(
-    Object.entries(first).filter(([name, value]) => others.every((one) => one[name] === value)),
+    Object.entries(first).filter(([name, value]) => others.every((other) => other[name] === value)),
   );
 }
 

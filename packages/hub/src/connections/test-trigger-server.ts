@@ -1,17 +1,18 @@
-/** Models of MCP servers with triggers, which differ in what they keep. For tests. */
+/** Fake MCP servers with triggers, for tests. The models differ in how they store credentials. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Offers } from "../store/connection-store.ts";
 import type { ToolAnswer } from "./connections.ts";
 
 /**
- * `connection`: one credential per connection, which a new one replaces (the published package).
- * `type`: one credential per type, with the params of the last call; events are filtered by them.
- * `fragile`: like `connection`, but each disabled type deletes everything.
+ * `connection`: one credential per connection; the last one replaces the others. The published package
+ * of trigger servers works like this.
+ * `type`: one credential per type, with the params of the last call, which filter the events.
+ * `fragile`: like `connection`, but disabling one type deletes all types.
  * `subscription`: one credential per `subscriptionId`.
  */
 export type ServerModel = "connection" | "type" | "fragile" | "subscription";
 
-interface Sent {
+interface SentCallback {
   token: string;
   type: string;
 }
@@ -25,8 +26,8 @@ interface Configured {
 export interface TestTriggerServer {
   offers: Offers;
   configure(args: JsonObject): ToolAnswer;
-  /** The callbacks that an event causes. */
-  notify(type: string, data: JsonObject): Sent[];
+  /** Returns the callbacks that the server sends for an event. */
+  notify(type: string, data: JsonObject): SentCallback[];
   /** Deletes everything, like a restart without a database. */
   reset(): void;
 }

@@ -1,4 +1,4 @@
-/** Fields of requests that are texts. */
+/** Zod schemas for text fields of requests. */
 import { z } from "zod";
 
 export const string = () =>
@@ -8,7 +8,7 @@ export const string = () =>
 
 export const text = (max: number) => limitText(string(), max);
 
-/** Without spaces at both ends. */
+/** Removes spaces at both ends. */
 export const trimmedText = (max: number) => limitText(string().trim(), max);
 
 const limitText = (schema: z.ZodString, max: number) =>

@@ -11,11 +11,11 @@ export function itemsOf(answer: ToolAnswer, path: string | undefined): readonly 
   if (isDeeperThan(MAX_DEPTH, result))
     throw new Error(`The result of the tool is nested deeper than ${MAX_DEPTH} levels.`);
   const parsed = path === undefined ? undefined : parsePath(path);
-  const found = parsed ? valuesAt(result, parsed) : [result];
-  const [first] = found;
-  if (found.length === 1 && Array.isArray(first)) return first;
-  // `pages[].items` selects the values of several lists, and `ids[]` the items themselves.
-  if (path?.includes("[]")) return found.flat();
+  const values = parsed ? valuesAt(result, parsed) : [result];
+  const [first] = values;
+  if (values.length === 1 && Array.isArray(first)) return first;
+  // `pages[].items` selects several lists, and `ids[]` selects the items themselves.
+  if (path?.includes("[]")) return values.flat();
   throw new Error(
     path === undefined
       ? "The result of the tool is not a list. Set poll.items to the path of the list in it."
@@ -23,7 +23,7 @@ export function itemsOf(answer: ToolAnswer, path: string | undefined): readonly 
   );
 }
 
-/** The structured content, or the JSON of the text. Some servers return one text for each item. */
+/** The structured content, or the parsed text. Some servers return one text block for each item. */
 function resultOf({ structuredContent, content }: ToolAnswer): Json {
   if (structuredContent !== undefined) return structuredContent;
   const texts = content.flatMap(({ type, text }) =>

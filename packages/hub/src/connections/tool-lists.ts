@@ -16,7 +16,7 @@ export interface ToolLists {
   find(tenant: string, id: string): Promise<ListedConnection | undefined>;
 }
 
-/** Parsing a list of 1,000 tools takes longer than a call. */
+/** Lists are cached because parsing one with 1,000 tools takes longer than a tool call. */
 const CACHED_LISTS = 100;
 
 export function createToolLists(
@@ -27,7 +27,7 @@ export function createToolLists(
     async find(tenant, id) {
       const connection = await store.getConnection(tenant, id);
       if (!connection) return undefined;
-      // Each successful check stores a new list.
+      // A check may store new lists. It changes `checked_at`, and so the key.
       const { revision, checked_at, attempt } = connection;
       const key = JSON.stringify([id, revision, checked_at, attempt]);
       const cached = cache.get(key);
@@ -41,7 +41,7 @@ export function createToolLists(
   };
 }
 
-/** By name. */
+/** The tools by name. */
 export const toolsOf = ({ tools }: Offers): ReadonlyMap<string, ConnectionTool> =>
   new Map(
     tools.map(({ name, title, description, inputSchema, outputSchema }) => [
@@ -56,7 +56,7 @@ export const toolsOf = ({ tools }: Offers): ReadonlyMap<string, ConnectionTool> 
     ]),
   );
 
-/** By type. */
+/** The triggers by type. */
 const triggersOf = ({ triggers }: Offers): ReadonlyMap<string, ConnectionTrigger> =>
   new Map(
     triggers.map(({ type, inputSchema, paramsSchema, payloadSchema }) => [

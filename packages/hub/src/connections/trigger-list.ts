@@ -1,6 +1,6 @@
 /**
- * Reads the triggers that a server offers, from the answer of its tool `TRIGGER_LIST`. Servers in the
- * field describe params in several ways; all of them become a record of JSON Schemas.
+ * Reads the triggers that a server offers, from the answer of its tool `TRIGGER_LIST`. Servers describe
+ * params in several formats; all are converted to a record of JSON Schemas.
  */
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import { isObject, type JsonObject, type JsonSchema, setOwn } from "@signalbox/rules/json.ts";
@@ -24,74 +24,71 @@ export function isPerSubscription(tools: readonly OfferedTool[]): boolean {
   return isObject(properties) && Object.hasOwn(properties, "subscriptionId");
 }
 
-const invalid = (problem: string) =>
-  new ConnectionError("invalid_response", `The answer of ${TRIGGER_LIST} is wrong: ${problem}.`);
+const invalidAnswer = (problem: string) =>
+  new ConnectionError("invalid_response", `The answer of ${TRIGGER_LIST} is invalid: ${problem}.`);
 
 export function readTriggers(answer: ToolAnswer): OfferedTrigger[] {
   if (answer.isError)
     throw new ConnectionError("rejected", `${TRIGGER_LIST} failed: ${quote(textOf(answer))}`);
   const value = readValue(answer);
-  if (isDeeperThan(MAX_DEPTH, value)) throw invalid(`it is nested deeper than ${MAX_DEPTH} levels`);
+  if (isDeeperThan(MAX_DEPTH, value))
+    throw invalidAnswer(`it is nested deeper than ${MAX_DEPTH} levels`);
   const list = isObject(value) ? value.triggers : value;
-  if (!Array.isArray(list)) throw invalid("triggers must be an array");
-  if (list.length > MAX_TRIGGERS) throw invalid(`it has more than ${MAX_TRIGGERS} triggers`);
+  if (!Array.isArray(list)) throw invalidAnswer("triggers must be an array");
+  if (list.length > MAX_TRIGGERS) throw invalidAnswer(`it has more than ${MAX_TRIGGERS} triggers`);
   const triggers = new Map<string, OfferedTrigger>();
-  for (const [at, given] of list.entries()) {
-    const trigger = readTrigger(given, `triggers[${at}]`);
+  for (const [index, item] of list.entries()) {
+    const trigger = readTrigger(item, `triggers[${index}]`);
     if (!triggers.has(trigger.type)) triggers.set(trigger.type, trigger);
   }
   return [...triggers.values()];
 }
 
-function readTrigger(given: unknown, path: string): OfferedTrigger {
-  if (!isObject(given)) throw invalid(`${path} must be an object`);
-  const { type, title, description, payloadSchema, sample } = given;
+function readTrigger(item: unknown, path: string): OfferedTrigger {
+  if (!isObject(item)) throw invalidAnswer(`${path} must be an object`);
+  const { type, title, description, payloadSchema, sample } = item;
   if (typeof type !== "string" || type === "")
-    throw invalid(`${path}.type must be a non-empty string`);
-  const paramsSchema = readParams(given.paramsSchema ?? given.params, `${path}.paramsSchema`);
+    throw invalidAnswer(`${path}.type must be a non-empty string`);
+  const paramsSchema = readParams(item.paramsSchema ?? item.params, `${path}.paramsSchema`);
   return {
     type,
     ...(typeof title === "string" ? { title } : {}),
     description: typeof description === "string" ? description : "",
     binding: "callback",
-    inputSchema: isObject(given.inputSchema) ? given.inputSchema : schemaOf(paramsSchema),
+    inputSchema: isObject(item.inputSchema) ? item.inputSchema : schemaFromParams(paramsSchema),
     paramsSchema,
     ...(isObject(payloadSchema) ? { payloadSchema } : {}),
     ...(isObject(sample) ? { sample } : {}),
   };
 }
 
-/** A record of params, an array of `{ name, … }`, or a JSON Schema of an object. */
-function readParams(given: unknown, path: string): JsonObject {
+/** Accepts a record of params, an array of `{ name, … }`, or a JSON Schema of an object. */
+function readParams(description: unknown, path: string): JsonObject {
   const params: JsonObject = {};
-  const add = (name: string, value: unknown, at: string) => {
-    if (!isObject(value)) throw invalid(`${at} must be an object`);
+  const add = (name: string, value: unknown, valuePath: string) => {
+    if (!isObject(value)) throw invalidAnswer(`${valuePath} must be an object`);
     const { name: _, ...schema } = value;
     setOwn(params, name, { type: "string", ...schema });
   };
-  if (given === undefined || given === null) return params;
-  if (Array.isArray(given)) {
-    for (const [at, value] of given.entries()) {
+  if (description === undefined || description === null) return params;
+  if (Array.isArray(description)) {
+    for (const [index, value] of description.entries()) {
       const name = isObject(value) ? value.name : undefined;
       if (typeof name !== "string" || name === "")
-        throw invalid(`${path}[${at}].name must be a non-empty string`);
-      add(name, value, `${path}[${at}]`);
+        throw invalidAnswer(`${path}[${index}].name must be a non-empty string`);
+      add(name, value, `${path}[${index}]`);
     }
     return params;
   }
-  if (!isObject(given)) throw invalid(`${path} must be an object`);
-  return given.type === "object" && isObject(given.properties)
-    ? fromSchema(given)
-    : fromRecord(given);
-
-  function fromRecord(record: JsonObject): JsonObject {
-    for (const [name, value] of Object.entries(record)) add(name, value, `${path}.${name}`);
-    return params;
-  }
+  if (!isObject(description)) throw invalidAnswer(`${path} must be an object`);
+  if (description.type === "object" && isObject(description.properties))
+    return paramsFromSchema(description);
+  for (const [name, value] of Object.entries(description)) add(name, value, `${path}.${name}`);
+  return params;
 }
 
-/** The params of a JSON Schema, with `required` as a field of each. */
-export function fromSchema(schema: JsonSchema): JsonObject {
+/** The properties of the schema. Each required one has the field `required: true`. */
+export function paramsFromSchema(schema: JsonSchema): JsonObject {
   const params: JsonObject = {};
   const required = Array.isArray(schema.required) ? schema.required : [];
   for (const [name, value] of Object.entries(isObject(schema.properties) ? schema.properties : {}))
@@ -100,8 +97,8 @@ export function fromSchema(schema: JsonSchema): JsonObject {
   return params;
 }
 
-/** The JSON Schema of params. `required` is a field of the param in `paramsSchema`. */
-function schemaOf(params: JsonObject): JsonSchema {
+/** The opposite of `paramsFromSchema`. */
+function schemaFromParams(params: JsonObject): JsonSchema {
   const properties: JsonObject = {};
   const required: string[] = [];
   for (const [name, param] of Object.entries(params)) {
@@ -119,7 +116,7 @@ function readValue(answer: ToolAnswer): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw invalid(`it contains no JSON, but ${quote(text)}`);
+    throw invalidAnswer(`it contains no JSON, but ${quote(text)}`);
   }
 }
 

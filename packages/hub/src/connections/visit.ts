@@ -14,8 +14,8 @@ import type { Connections } from "./connections.ts";
 import { type PollDueOptions, pollDue } from "./poll-due.ts";
 import { LeaseLost, type ReconcileOptions, reconcile } from "./reconcile.ts";
 import type { RevokeRemoved } from "./revoke-removed.ts";
-import { retryMs, unsettled } from "./settle.ts";
-import { stopFormer } from "./stop-former.ts";
+import { stopFormerServers } from "./stop-former-servers.ts";
+import { addJitter, failedResult, retryMs } from "./subscription-results.ts";
 
 export interface VisitOptions
   extends Omit<ReconcileOptions, "store" | "connections">,
@@ -26,7 +26,7 @@ export interface VisitOptions
   log: Log;
 }
 
-/** Throws if it has lost the lease. Any other error is thrown after the failure is recorded. */
+/** Rejects if the lease is lost or `signal` is aborted. Any other error is recorded before it is thrown. */
 export type Visit = (leased: LeasedConnection, signal: AbortSignal) => Promise<void>;
 
 const CHECK_EVERY_MS = 5 * 60_000;
@@ -50,7 +50,7 @@ export function createVisit(options: VisitOptions): Visit {
     await (connection.deleted ? options.revokeRemoved(connection, save) : save());
   };
 
-  /** Retries with backoff. After the recovery, all subscriptions are configured again. */
+  /** Records the failure, and schedules the next visit with backoff. */
   const fail = async (
     leased: LeasedConnection,
     error: unknown,
@@ -60,12 +60,12 @@ export function createVisit(options: VisitOptions): Visit {
     const { id, tenant, status } = connection;
     const attempt = connection.attempt + 1;
     const message = messageOfError(error);
-    const failed = statusOf(error);
-    if (status !== failed) log.warn({ connection: id, tenant }, `connection failed: ${message}`);
+    const newStatus = statusOf(error);
+    if (status !== newStatus) log.warn({ connection: id, tenant }, `connection failed: ${message}`);
     await finish(
       leased,
       {
-        status: failed,
+        status: newStatus,
         error: message,
         checked_at: context.now(),
         attempt,
@@ -74,13 +74,15 @@ export function createVisit(options: VisitOptions): Visit {
       },
       subscriptions
         .filter(isUnconfirmed)
-        .map((one) => unsettled(one, { error: message, isRejected: false }, context)),
+        .map((subscription) =>
+          failedResult(subscription, { error: message, isRejected: false }, context),
+        ),
     );
   };
 
   const work: Visit = async (leased, signal) => {
     const { connection, subscriptions } = leased;
-    await stopFormer(options, leased, signal);
+    await stopFormerServers(options, leased, signal);
     const now = context.now();
     let { offers } = leased;
     const isChecked = needsCheck(leased, now);
@@ -92,29 +94,29 @@ export function createVisit(options: VisitOptions): Visit {
         return fail(leased, error, subscriptions);
       }
     signal.throwIfAborted();
-    const reconciled = { connection, offers: offers ?? NO_OFFERS, subscriptions, signal };
-    const { nextAt, unreachable } = await reconcile(options, {
-      ...reconciled,
-      // After a failure or a change of the target, the server may not know the subscriptions.
-      reassert: isChecked && (connection.status !== "ok" || hasChanged(leased.offers, offers)),
-    });
+    const request = { connection, offers: offers ?? NO_OFFERS, subscriptions, signal };
+    // After a failure or a change of the target, the server may not know the subscriptions. After a
+    // change of its types, subscriptions to every type must be configured for the new ones.
+    const shouldReconfigure =
+      isChecked && (connection.status !== "ok" || haveTypesChanged(leased.offers, offers));
+    const { nextAt, unreachable } = await reconcile(options, { ...request, shouldReconfigure });
     if (unreachable !== undefined) return fail(leased, new Error(unreachable), []);
-    for (const [id, next] of await pollDue(options, reconciled)) nextAt.set(id, next);
+    for (const [id, next] of await pollDue(options, request)) nextAt.set(id, next);
     const checkAt = isChecked
-      ? now + CHECK_EVERY_MS * (0.75 + context.random() / 2)
+      ? now + addJitter(CHECK_EVERY_MS, context.random)
       : (connection.checked_at ?? now) + CHECK_EVERY_MS;
     const next_at = Math.max(now + PAUSE_MS, Math.min(checkAt, ...nextAt.values()));
-    const checked = isChecked &&
+    const checkResult = isChecked &&
       offers && {
         status: "ok" as const,
         error: null,
         checked_at: now,
         attempt: 0,
-        // They may be large, and rarely change.
+        // Offers may be large and rarely change, so they are stored only if they differ.
         ...(JSON.stringify(offers) !== JSON.stringify(leased.offers) && { offers }),
       };
     const pause_until = context.now() + PAUSE_MS;
-    await finish(leased, { ...checked, next_at: Math.round(next_at), pause_until });
+    await finish(leased, { ...checkResult, next_at: Math.round(next_at), pause_until });
     if (connection.attempt > 0 && isChecked)
       log.info({ connection: connection.id, tenant: connection.tenant }, "connection recovered");
     if (connection.deleted) connections.disconnect(connection.id);
@@ -125,7 +127,7 @@ export function createVisit(options: VisitOptions): Visit {
       await work(leased, signal);
     } catch (error) {
       if (signal.aborted || error instanceof LeaseLost) throw error;
-      const message = `The hub could not finish the check: ${messageOfError(error)}. Its log has the details.`;
+      const message = `The hub could not finish the check: ${messageOfError(error)}. The hub's log has the details.`;
       await fail(leased, new Error(message), []);
       throw error;
     }
@@ -153,9 +155,8 @@ const hasFailed = ({ attempt }: TriggerSubscription): boolean => attempt > 0;
 const isUnconfirmed = ({ configured, revision }: TriggerSubscription): boolean =>
   configured < revision;
 
-/** A new type must be configured for subscriptions to every type. */
-function hasChanged(before: Offers | null, after: Offers | null): boolean {
-  const describe = (offers: Offers | null) =>
+function haveTypesChanged(before: Offers | null, after: Offers | null): boolean {
+  const serialize = (offers: Offers | null) =>
     JSON.stringify([offers?.perSubscription, offers?.triggers.map(({ type }) => type).toSorted()]);
-  return describe(before) !== describe(after);
+  return serialize(before) !== serialize(after);
 }

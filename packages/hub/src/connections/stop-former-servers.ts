@@ -1,16 +1,16 @@
 /**
- * Asks the former servers of a connection to stop sending events. There is one attempt, with a
- * timeout, because an unreachable server must not delay its replacement. It precedes the configuration
- * of the new server, since both URLs may lead to the same server.
+ * Asks the former servers of a connection to stop sending events. Each server gets one attempt, with a
+ * timeout, because an unreachable server must not delay its replacement. This must happen before the
+ * new server is configured, because both URLs may lead to the same server.
  */
 import type { LeasedConnection } from "../store/connection-store.ts";
 import { planConfigure } from "./plan-configure.ts";
 import { configure, LeaseLost, type ReconcileOptions } from "./reconcile.ts";
 
 const CALL_TIMEOUT_MS = 5_000;
-const TIMEOUT_MS = 10_000;
+const SERVER_TIMEOUT_MS = 10_000;
 
-export async function stopFormer(
+export async function stopFormerServers(
   options: ReconcileOptions,
   { connection, offers, subscriptions, former }: LeasedConnection,
   signal: AbortSignal,
@@ -18,13 +18,16 @@ export async function stopFormer(
   const newest = former.at(-1);
   if (!newest) return;
   const { store, by, context } = options;
-  const removed = subscriptions.map((one) => ({ ...one, wanted: "removed" as const }));
+  const removed = subscriptions.map((subscription) => ({
+    ...subscription,
+    wanted: "removed" as const,
+  }));
   const calls = offers ? planConfigure(offers, removed, () => true).calls : [];
   for (const server of former) {
-    const end = context.now() + TIMEOUT_MS;
+    const deadline = context.now() + SERVER_TIMEOUT_MS;
     const request = { connection: { ...connection, ...server }, signal };
     for (const call of calls) {
-      const timeoutMs = Math.min(CALL_TIMEOUT_MS, end - context.now());
+      const timeoutMs = Math.min(CALL_TIMEOUT_MS, deadline - context.now());
       if (timeoutMs <= 0) break;
       const { outcome } = await configure(options, request, call, { timeoutMs });
       signal.throwIfAborted();

@@ -1,33 +1,36 @@
-/** What is recorded about a subscription after an attempt to reach its wanted state. */
+/** Computes what is recorded about a subscription after an attempt to reach its wanted state. */
 import { backoffMs } from "../lib/backoff.ts";
 import type { SubscriptionResult, TriggerSubscription } from "../store/connection-store.ts";
 
 /**
- * A server may forget its subscriptions without notice, so that active ones are configured again from
- * time to time, with a fresh token.
+ * A server may lose its subscriptions without notice, so active ones are configured again after about
+ * this time, with a new token.
  */
 const RECONFIGURE_MS = 60 * 60_000;
-/** How long the hub tries to remove a subscription from its server before it only removes the row. */
+/** After this time, the hub deletes a removed subscription even if its server has not confirmed that. */
 const GIVE_UP_REMOVAL_MS = 24 * 60 * 60_000;
 /** For subscriptions that need no work until they change. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 const RETRY = { firstMs: 1_000, maxMs: 5 * 60_000 };
 
-export interface SettleContext {
+export interface ReconcileContext {
   now(): number;
   random(): number;
-  /** Where servers send their events. */
+  /** The URL to which servers send callbacks. */
   callbackUrl: string;
 }
 
-/** The delay before the next attempt, after so many failures. */
+/** Adds up to ±25 %, so that work that was due at the same time spreads. */
+export const addJitter = (ms: number, random: () => number): number => ms * (0.75 + random() / 2);
+
+/** The delay before the next attempt. */
 export const retryMs = (failures: number, random: () => number): number =>
   backoffMs(failures, { ...RETRY, random });
 
 /** The server has confirmed the wanted state. */
-export function settled(
+export function confirmedResult(
   { id, revision, wanted, type }: TriggerSubscription,
-  { now, random, callbackUrl }: SettleContext,
+  { now, random, callbackUrl }: ReconcileContext,
 ): SubscriptionResult {
   const result = { id, revision, error: null, configured: revision, attempt: 0 };
   switch (wanted) {
@@ -36,18 +39,18 @@ export function settled(
     case "paused":
       return { ...result, state: "paused", configured_type: null, next_at: NEVER };
     case "active": {
-      const next_at = Math.round(now() + RECONFIGURE_MS * (0.75 + random() / 2));
+      const next_at = Math.round(now() + addJitter(RECONFIGURE_MS, random));
       const position = { callbackUrl };
       return { ...result, state: "active", configured_type: type, position, next_at };
     }
   }
 }
 
-/** `state` does not change if it is unknown whether the server has executed the call. */
-export function unsettled(
+/** Without `isRejected`, `state` does not change, because the server may have executed the call. */
+export function failedResult(
   { id, revision, wanted, attempt, updated_at }: TriggerSubscription,
   { error, isRejected }: { error: string; isRejected: boolean },
-  { now, random }: SettleContext,
+  { now, random }: ReconcileContext,
 ): SubscriptionResult {
   if (wanted === "removed" && now() - updated_at >= GIVE_UP_REMOVAL_MS)
     return { id, revision, isRemoved: true };
