@@ -24,25 +24,25 @@ test("the first announcement makes a connection due immediately", () => {
   ]);
 });
 
-test("a flood makes it due once more, after a pause", () => {
+test("many announcements make the connection due once more, after a pause", () => {
   const { clock, touched, announce } = open();
   for (; clock.now < SECOND; clock.now += 1) announce();
   expect(touched.map(({ at }) => at)).toEqual([0, 5 * SECOND]);
 });
 
-test("a server that announces at every check is checked less and less often", () => {
+test("the pause between checks doubles, up to five minutes, if a server announces at every check", () => {
   const { clock, touched, announce } = open();
   announce();
   while (clock.now < 60 * MINUTE) {
     announce(); // during the check
     clock.now = touched.at(-1)?.at ?? 0;
   }
-  const gaps = touched.slice(1).map(({ at }, n) => at - (touched[n]?.at ?? 0));
+  const gaps = touched.slice(1).map(({ at }, index) => at - (touched[index]?.at ?? 0));
   expect(gaps.slice(0, 4).map((ms) => ms / SECOND)).toEqual([5, 10, 20, 40]);
   expect(gaps.at(-1)).toBe(5 * MINUTE);
 });
 
-test("after a quiet time, an announcement makes it due immediately again", () => {
+test("after a time without announcements, the next one makes the connection due immediately", () => {
   const { clock, touched, announce } = open();
   announce();
   announce();

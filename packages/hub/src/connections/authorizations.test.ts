@@ -1,4 +1,4 @@
-/** A person authorizes the hub: against a real authorization server, on a real store. */
+/** Lets a person authorize the hub, with a local authorization server and a real store. */
 import { expect, it, onTestFinished } from "vitest";
 import { serveOAuthMcp } from "../../../../test/support/oauth-server.ts";
 import {
@@ -23,10 +23,10 @@ const HUB = "http://127.0.0.1:4747";
 const by = "session";
 
 async function open(
-  given: Parameters<typeof serveOAuthMcp>[0] = {},
+  serverOptions: Parameters<typeof serveOAuthMcp>[0] = {},
   auth: Credentials["auth"] = { type: "oauth", scope: "read" },
 ) {
-  const server = await serveOAuthMcp(given);
+  const server = await serveOAuthMcp(serverOptions);
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const timers = createTestTimers(Date.now());
@@ -37,7 +37,7 @@ async function open(
   const authorizations = createAuthorizations(options);
   const connection = await newConnection(server.url, { auth });
   await store.createConnection(connection, timers.now());
-  /** One replica of the hub. */
+  /** The connections of one process of the hub. */
   const replica = () => openConnections({ timers, store });
   const callTool = (connections = replica()) => connections.callTool(connection, call, patient());
   const consent = async () => {
@@ -66,7 +66,7 @@ async function open(
   };
 }
 
-it("calls the server for the person, and refreshes the token before it expires", async () => {
+it("calls the server with the person's token, and refreshes the token before it expires", async () => {
   const { server, timers, callTool, authorize, grant, connection } = await open();
   expect(await failure(callTool())).toMatchObject({
     code: "needs_authorization",
@@ -92,25 +92,25 @@ it("calls the server for the person, and refreshes the token before it expires",
   ]);
 });
 
-it("refreshes once for all replicas, also after 401", async () => {
+it("refreshes a token once for all processes after the server has answered 401", async () => {
   const { server, timers, callTool, replica, authorize } = await open();
   await authorize();
   const replicas = [replica(), replica()];
-  for (const one of replicas) await callTool(one);
+  for (const connections of replicas) await callTool(connections);
   server.accessTokens.clear();
-  let isFree = () => {};
+  let releaseToken = () => {};
   server.control.beforeToken = () =>
     new Promise((resolve) => {
-      isFree = resolve;
+      releaseToken = resolve;
     });
   const calling = Promise.all([...replicas, ...replicas].map(callTool));
   await expect.poll(() => server.grants.length).toBe(2);
-  isFree();
+  releaseToken();
   let isDone = false;
   void calling.finally(() => {
     isDone = true;
   });
-  // The other replica waits for the result.
+  // The other process waits for the result, and polls the store for it.
   await expect
     .poll(() => {
       timers.advance(100);
@@ -121,7 +121,7 @@ it("refreshes once for all replicas, also after 401", async () => {
   expect(server.grants).toHaveLength(2);
 });
 
-it("asks the person again when a refresh fails for good, and echoes no token", async () => {
+it("needs a new authorization when a refresh fails permanently, and masks the token in the error", async () => {
   const { server, timers, callTool, authorize, grant, store } = await open();
   await authorize();
   await callTool();
@@ -144,10 +144,10 @@ it("asks the person again when a refresh fails for good, and echoes no token", a
   expect(await callTool()).toMatchObject({ isError: false });
 });
 
-it("accepts a response once, from the session that began it, and of the right issuer", async () => {
+it("accepts a response only once, only in the session that began it, and only of the right issuer", async () => {
   const { server, authorizations, connection, callTool, consent, authorize, timers } = await open();
-  const complete = (given: object, params = {}) =>
-    failure(authorizations.complete(connection, { by, state: "", ...params, ...given }));
+  const complete = (changed: object, params = {}) =>
+    failure(authorizations.complete(connection, { by, state: "", ...params, ...changed }));
   const params = await consent();
   expect(await complete({ by: "another" }, params)).toMatchObject({ code: "conflict" });
   expect(await complete({ state: `${connection.id}.guess` }, params)).toMatchObject({
@@ -158,7 +158,7 @@ it("accepts a response once, from the session that began it, and of the right is
     message: expect.stringMatching(/issuer/i),
   });
   expect(server.grants).toEqual([]);
-  expect(await complete({}, params)).toMatchObject({ code: "conflict" }); // taken by the last one
+  expect(await complete({}, params)).toMatchObject({ code: "conflict" }); // used by the previous attempt
   const late = await consent();
   timers.advance(10 * 60_000);
   expect(await complete({}, late)).toMatchObject({ code: "conflict" });
@@ -172,7 +172,7 @@ it("accepts a response once, from the session that began it, and of the right is
   expect(await callTool()).toMatchObject({ isError: false });
 });
 
-it("signs out: the tokens are deleted and revoked", async () => {
+it("deletes and revokes the tokens when the person signs out", async () => {
   const { server, authorizations, connection, callTool, replica, authorize, grant } = await open();
   await authorize();
   const other = replica();
@@ -203,6 +203,7 @@ it("keeps the tokens of a deleted connection until its subscriptions are removed
   expect(await grant()).toMatchObject({ sealed: expect.any(String) });
 });
 
+/** By a part of the expected warning. Each function makes the revocation fail. */
 const failures: Record<string, (opened: Awaited<ReturnType<typeof open>>) => Promise<void>> = {
   async "answered 503"({ server }) {
     server.control.revocationStatus = 503;
@@ -214,31 +215,34 @@ const failures: Record<string, (opened: Awaited<ReturnType<typeof open>>) => Pro
     };
   },
   async "private address"({ store, grant, connection }) {
-    const found = JSON.parse(await seal.unseal((await grant())?.sealed ?? ""));
-    found.metadata.revocation_endpoint = "http://10.0.0.1/revoke";
-    const sealed = await seal.seal(JSON.stringify(found));
+    const stored = JSON.parse(await seal.unseal((await grant())?.sealed ?? ""));
+    stored.metadata.revocation_endpoint = "http://10.0.0.1/revoke";
+    const sealed = await seal.seal(JSON.stringify(stored));
     await store.saveGrant("local", connection.id, { sealed, error: null }, 0);
   },
 };
 
-it.each(Object.keys(failures))("removes a connection if the revocation fails: %s", async (why) => {
-  const opened = await open();
-  await opened.authorize();
-  await failures[why]?.(opened);
-  expect(await opened.remove()).toBe(true);
-  expect(await opened.grant()).toBeUndefined();
-  expect(opened.server.revoked).toEqual([]);
-  expect(opened.warnings).toEqual([
-    [
-      { connection: opened.connection.id, tenant: "local" },
-      expect.stringMatching(`^the tokens were not revoked: .*${why}`),
-    ],
-  ]);
-  for (const secret of opened.server.issued)
-    expect(JSON.stringify(opened.warnings)).not.toContain(secret);
-});
+it.each(Object.keys(failures))(
+  "removes a connection even if the revocation fails: %s",
+  async (why) => {
+    const opened = await open();
+    await opened.authorize();
+    await failures[why]?.(opened);
+    expect(await opened.remove()).toBe(true);
+    expect(await opened.grant()).toBeUndefined();
+    expect(opened.server.revoked).toEqual([]);
+    expect(opened.warnings).toEqual([
+      [
+        { connection: opened.connection.id, tenant: "local" },
+        expect.stringMatching(`^the tokens were not revoked: .*${why}`),
+      ],
+    ]);
+    for (const secret of opened.server.issued)
+      expect(JSON.stringify(opened.warnings)).not.toContain(secret);
+  },
+);
 
-it("uses no token for another URL or client", async () => {
+it("does not use a token for another URL than that for which it was granted", async () => {
   const { connection, replica, authorize } = await open();
   await authorize();
   const moved = { ...connection, revision: 2, target: { url: `${HUB}/mcp` } };
@@ -248,7 +252,7 @@ it("uses no token for another URL or client", async () => {
   });
 });
 
-it("is known by its metadata document where it has a public URL", async () => {
+it("uses the URL of its metadata document as client_id if the hub has a public URL", async () => {
   const { authorizations, connection, server } = await open({ cimd: true });
   const begun = await authorizations.begin(connection, { by, hubUrl: "https://hub.example" });
   const { searchParams } = new URL(begun.url);
@@ -257,7 +261,7 @@ it("is known by its metadata document where it has a public URL", async () => {
   expect(server.clients.size).toBe(0);
 });
 
-it("uses a client of the operator where the server registers none", async () => {
+it("uses the configured client if the authorization server does not register clients", async () => {
   const none = await open({ registers: false });
   expect(await failure(none.authorize())).toMatchObject({
     code: "unauthorized",

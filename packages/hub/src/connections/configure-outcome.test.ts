@@ -2,11 +2,11 @@ import { expect, it, test } from "vitest";
 import { readConfigureAnswer, readConfigureError } from "./configure-outcome.ts";
 import { ConnectionError } from "./connection-error.ts";
 
-const text = (given: string) => [{ type: "text", text: given }];
+const textContent = (text: string) => [{ type: "text", text }];
 
 it.each([
   ["structured content", { isError: false, content: [], structuredContent: { success: true } }],
-  ["JSON in a text", { isError: false, content: text('{ "success": true }') }],
+  ["JSON in a text", { isError: false, content: textContent('{ "success": true }') }],
 ])("reads success from %s", (_, answer) => {
   expect(readConfigureAnswer(answer)).toEqual({ outcome: "done" });
 });
@@ -14,7 +14,7 @@ it.each([
 it.each([
   [
     "{ success: false }",
-    { isError: false, content: text('{"success":false}') },
+    { isError: false, content: textContent('{"success":false}') },
     "TRIGGER_CONFIGURE returned { success: false }.",
   ],
   [
@@ -24,7 +24,7 @@ it.each([
   ],
   [
     "a tool error",
-    { isError: true, content: text("Connection ID not available") },
+    { isError: true, content: textContent("Connection ID not available") },
     "Connection ID not available",
   ],
   [
@@ -36,13 +36,16 @@ it.each([
   expect(readConfigureAnswer(answer)).toEqual({ outcome: "rejected", error });
 });
 
-it.each(["", "ok", "[]", "{}", '{"success":"yes"}'])("does not know what %j means", (given) => {
-  expect(readConfigureAnswer({ isError: false, content: text(given) })).toMatchObject({
-    outcome: "unknown",
-  });
-});
+it.each(["", "ok", "[]", "{}", '{"success":"yes"}'])(
+  "reads the outcome unknown from the text %j",
+  (text) => {
+    expect(readConfigureAnswer({ isError: false, content: textContent(text) })).toMatchObject({
+      outcome: "unknown",
+    });
+  },
+);
 
-test("a call is rejected only if the server has rejected it", () => {
+test("an error means rejected only if the server has answered with it", () => {
   const rejected = new ConnectionError("rejected", "no such tool");
   expect(readConfigureError(rejected)).toEqual({ outcome: "rejected", error: "no such tool" });
   const timeout = new ConnectionError("timeout", "no answer within 20 s");
@@ -55,7 +58,7 @@ test("a call is rejected only if the server has rejected it", () => {
   expect(readConfigureError(refused)).toMatchObject({ outcome: "unknown", isUnreachable: true });
 });
 
-it("limits the length of the server's words", () => {
-  const answer = readConfigureAnswer({ isError: true, content: text("x".repeat(5_000)) });
+it("limits the length of the server's error", () => {
+  const answer = readConfigureAnswer({ isError: true, content: textContent("x".repeat(5_000)) });
   expect(answer).toEqual({ outcome: "rejected", error: `${"x".repeat(999)}…` });
 });

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { connectionId } from "./connection-id.ts";
 
-const random = (bytes: Uint8Array<ArrayBuffer>) => bytes.map((_, at) => at * 40);
+const random = (bytes: Uint8Array<ArrayBuffer>) => bytes.map((_, index) => index * 40);
 
-it("is readable, and ends with six random characters", () => {
+it("creates a readable id that ends with six random characters", () => {
   expect(connectionId("Weather", random)).toBe("weather-ais2ai");
   expect(connectionId("Grüße an  Æsop!", random)).toBe("grusse-an-aesop-ais2ai");
   expect(connectionId("天気", random)).toBe("connection-ais2ai");
@@ -12,7 +12,7 @@ it("is readable, and ends with six random characters", () => {
   expect(connectionId(`${"x".repeat(39)} y`, random)).toBe(`${"x".repeat(39)}-ais2ai`);
 });
 
-it("differs for the same name", () => {
+it("creates different ids for the same name", () => {
   const ids = new Set(Array.from({ length: 200 }, () => connectionId("Weather")));
   expect(ids.size).toBe(200);
   for (const id of ids) expect(id).toMatch(/^weather-[a-km-np-z2-9]{6}$/);

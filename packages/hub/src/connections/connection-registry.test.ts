@@ -7,13 +7,13 @@ import { createConnectionRegistry } from "./connection-registry.ts";
 
 const bearer = (token: string) => ({ auth: { type: "bearer" as const, token } });
 
-/** A connection to old.example with a header. `race` runs before the first write of `change`. */
+/** Creates a connection to old.example with a header. `change` applies `race` before its own first write. */
 async function open() {
   const store = openSqlite(":memory:");
   onTestFinished(() => store.close());
-  const registryOf = (given: Store) =>
+  const registryOf = (registryStore: Store) =>
     createConnectionRegistry({
-      store: given,
+      store: registryStore,
       seal: { seal: async (text) => text, unseal: async (text) => text },
       timers: { now: () => START, after: () => () => {} },
       allowCommands: false,
@@ -39,18 +39,18 @@ async function open() {
     };
     await registryOf(racing).change("acme", id, fields);
   };
-  const found = async () => {
+  const readConnection = async () => {
     const connection = await store.getConnection("acme", id);
     return { ...connection, sealed: JSON.parse(connection?.sealed ?? "{}") };
   };
-  return { store, registry, id, change, found };
+  return { store, registry, id, change, readConnection };
 }
 
 test("a rename does not undo a concurrent change of the URL", async () => {
-  const { change, found } = await open();
+  const { change, readConnection } = await open();
   const url = "https://new.example/mcp";
   await change({ name: "Wind" }, { url, headers: null, ...bearer("new") });
-  expect(await found()).toMatchObject({
+  expect(await readConnection()).toMatchObject({
     name: "Wind",
     target: { url },
     sealed: bearer("new"),
@@ -59,30 +59,33 @@ test("a rename does not undo a concurrent change of the URL", async () => {
 });
 
 test("concurrent changes of different credentials are merged", async () => {
-  const { change, found } = await open();
+  const { change, readConnection } = await open();
   await change({ headers: { "x-key": "new" } }, bearer("new"));
-  expect((await found()).sealed).toEqual({ headers: { "x-key": "new" }, ...bearer("new") });
+  expect((await readConnection()).sealed).toEqual({
+    headers: { "x-key": "new" },
+    ...bearer("new"),
+  });
 });
 
-test("a URL whose credentials have changed meanwhile needs them again", async () => {
-  const { change, found } = await open();
+test("a change of the URL is rejected if a concurrent change has set other credentials", async () => {
+  const { change, readConnection } = await open();
   await expect(
     change({ url: "https://new.example/mcp", headers: null }, bearer("of the old origin")),
   ).rejects.toMatchObject({ errors: [{ path: "auth" }] });
-  expect(await found()).toMatchObject({ target: { url: "https://old.example/mcp" } });
+  expect(await readConnection()).toMatchObject({ target: { url: "https://old.example/mcp" } });
 });
 
-test("credentials for the former URL are not sent to the new one", async () => {
-  const { change, found } = await open();
+test("new credentials are rejected if a concurrent change has set another URL", async () => {
+  const { change, readConnection } = await open();
   const url = "https://new.example/mcp";
   await expect(change(bearer("of the old origin"), { url, headers: null })).rejects.toMatchObject({
     code: "changed",
     field: "url",
   });
-  expect(await found()).toMatchObject({ target: { url }, sealed: {} });
+  expect(await readConnection()).toMatchObject({ target: { url }, sealed: {} });
 });
 
-test("other OAuth credentials delete the tokens that a person has granted, the same ones keep them", async () => {
+test("a change of the OAuth settings deletes the tokens that a person has granted", async () => {
   const { store, registry, id } = await open();
   const oauth = (scope: string) => ({ auth: { type: "oauth" as const, scope } });
   await registry.change("acme", id, oauth("read"));

@@ -1,8 +1,8 @@
 /**
- * Random histories of changed triggers, failed calls and crashes, on a real database, against servers
- * that differ in what they keep. At every moment: a token that the server uses is known, and what was
- * confirmed is served. When calls succeed again, every subscription reaches its wanted state, and the
- * tokens of before become invalid.
+ * Plays random sequences of changed triggers, failed calls and crashes, with a real database and with
+ * servers that store credentials differently. After each operation, the hub accepts the tokens that the
+ * server uses, and the server sends the events of all confirmed subscriptions. When calls succeed
+ * again, every subscription reaches its wanted state, and the former tokens become invalid.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
@@ -33,7 +33,7 @@ const trigger = fc.record({
   city: fc.constantFrom(...CITIES, undefined),
   active: fc.boolean(),
 });
-/** `lost` calls get no answer. The server executes a call before or after the failure, or never. */
+/** `lost`: the call gets no answer. `stored`: the server executes the call before it fails. */
 const fault = fc.constantFrom(
   "none",
   "none",
@@ -42,7 +42,7 @@ const fault = fc.constantFrom(
   "lost",
   "stored, lost",
 );
-/** A crash before or after an operation of the store or a call, counted from the start of the visit. */
+/** The process crashes before or after operation number `at` of a visit: a call, or a write to the store. */
 const crash = fc.record({ at: fc.nat({ max: 25 }), isAfter: fc.boolean() });
 const step = fc.oneof(
   fc.record({
@@ -56,7 +56,7 @@ const step = fc.oneof(
     faults: fc.array(fault, { maxLength: 3 }),
   }),
   fc.record({ kind: fc.constant("unreachable" as const) }),
-  fc.record({ kind: fc.constant("forget" as const) }),
+  fc.record({ kind: fc.constant("reset" as const) }),
   fc.record({ kind: fc.constant("move" as const) }),
   fc.record({ kind: fc.constant("rotate" as const), index: fc.nat({ max: 3 }) }),
 );
@@ -66,7 +66,7 @@ type Fault = typeof fault extends fc.Arbitrary<infer Value> ? Value : never;
 class Crash extends Error {}
 
 async function openHistory(store: Store, model: ServerModel) {
-  /** The last one is the current one. */
+  /** The last server is the current one; the others are former servers. */
   const servers = [createTestTriggerServer(model, TYPES)];
   const server = () => servers.at(-1) as TestTriggerServer;
   const urlOf = (index: number) => `https://server-${index}.example/mcp`;
@@ -77,31 +77,32 @@ async function openHistory(store: Store, model: ServerModel) {
     now: START,
     faults: [] as Fault[],
     isReachable: true,
-    hasForgotten: false,
+    hasLostState: false,
     crash: undefined as { at: number; isAfter: boolean } | undefined,
     operations: 0,
     isDead: false,
-    /** The hashes of all tokens. */
-    staged: [] as string[],
+    /** The hashes of all tokens that were created. */
+    tokenHashes: [] as string[],
   };
   await store.createConnection(
     sampleConnection({ id: ID, tenant: "acme", target: { url: urlOf(0) } }),
     state.now,
   );
 
+  /** Whether the server sends the events of the subscription, with a token that the hub accepts. */
   const isServed = async ({ type, params }: TriggerSubscription): Promise<boolean> => {
     const cities = typeof params.city === "string" ? [params.city] : CITIES;
-    for (const one of type === "" ? TYPES : [type])
+    for (const eventType of type === "" ? TYPES : [type])
       for (const city of cities) {
-        const tokens = await Promise.all(
+        const hashes = await Promise.all(
           server()
-            .notify(one, { city })
+            .notify(eventType, { city })
             .map(async ({ token }) => sha256Hex(token)),
         );
-        const found = await Promise.all(
-          tokens.map((hash) => store.findCallbackToken(hash, state.now)),
+        const tokens = await Promise.all(
+          hashes.map((hash) => store.findCallbackToken(hash, state.now)),
         );
-        if (!found.some((token) => token && !token.isGone)) return false;
+        if (!tokens.some((token) => token && !token.isGone)) return false;
       }
     return true;
   };
@@ -111,14 +112,16 @@ async function openHistory(store: Store, model: ServerModel) {
       for (const city of CITIES)
         for (const { token } of server().notify(type, { city }))
           expect(await store.findCallbackToken(await sha256Hex(token), state.now)).toBeDefined();
-    // Between a disabled type and the next call, a fragile server sends nothing.
-    if (model === "fragile" || state.hasForgotten) return;
-    for (const one of await subscriptions())
-      if (one.state === "active" && one.wanted === "active")
-        expect({ ...one, isServed: await isServed(one) }).toMatchObject({ isServed: true });
+    // After a type was disabled, a fragile server sends nothing until the other types are enabled again.
+    if (model === "fragile" || state.hasLostState) return;
+    for (const subscription of await subscriptions())
+      if (subscription.state === "active" && subscription.wanted === "active")
+        expect({ ...subscription, isServed: await isServed(subscription) }).toMatchObject({
+          isServed: true,
+        });
   };
 
-  /** Every operation may be the last one of the process. */
+  /** Runs one operation. The process crashes before or after it, if `state.crash` says so. */
   const operate = async <Result>(work: () => Result | Promise<Result>): Promise<Result> => {
     if (state.isDead) throw new Crash();
     const isLast = state.crash?.at === state.operations;
@@ -155,7 +158,7 @@ async function openHistory(store: Store, model: ServerModel) {
     store: {
       stageCallbackToken: (token) =>
         operate(() => {
-          state.staged.push(token.hash);
+          state.tokenHashes.push(token.hash);
           return store.stageCallbackToken(token);
         }),
       confirmCallbackToken: (...args) => operate(() => store.confirmCallbackToken(...args)),
@@ -179,7 +182,7 @@ async function openHistory(store: Store, model: ServerModel) {
   };
   const visit = createVisit(options);
 
-  /** Visits the connection if it is due. A visit that crashes keeps its lease until that expires. */
+  /** Visits the connection if it is due. After a crash, the clock moves until the lease has expired. */
   const visitDue = async (): Promise<boolean> => {
     const lease = { by: "keeper", now: state.now, until: state.now + LEASE_MS, limit: 1 };
     const [leased] = await store.leaseConnections(lease);
@@ -215,14 +218,14 @@ async function openHistory(store: Store, model: ServerModel) {
           state.now += 1;
           await publish(store, flow, {
             at: state.now,
-            triggers: step.triggers.flatMap((given, index) =>
-              given
+            triggers: step.triggers.flatMap((trigger, index) =>
+              trigger
                 ? eventTrigger({
                     node_id: `t${index}`,
                     source: ID,
-                    type: given.type,
-                    active: given.active,
-                    config: { params: given.city === undefined ? {} : { city: given.city } },
+                    type: trigger.type,
+                    active: trigger.active,
+                    config: { params: trigger.city === undefined ? {} : { city: trigger.city } },
                   })
                 : [],
             ),
@@ -234,22 +237,22 @@ async function openHistory(store: Store, model: ServerModel) {
           await visitDue();
           state.isReachable = true;
           return;
-        case "forget":
+        case "reset":
           server().reset();
-          state.hasForgotten = true;
+          state.hasLostState = true;
           return;
         case "move": {
           state.now += 1;
           servers.push(createTestTriggerServer(model, TYPES));
-          state.hasForgotten = true;
+          state.hasLostState = true;
           const target = { url: urlOf(servers.length - 1) };
           await store.updateConnection("acme", ID, { target }, state.now);
           return;
         }
         case "rotate": {
           const all = await subscriptions();
-          const one = all[step.index % Math.max(1, all.length)];
-          if (one) await store.reconfigureSubscription("acme", ID, one.id, state.now);
+          const chosen = all[step.index % Math.max(1, all.length)];
+          if (chosen) await store.reconfigureSubscription("acme", ID, chosen.id, state.now);
           return;
         }
         case "crash":
@@ -261,8 +264,8 @@ async function openHistory(store: Store, model: ServerModel) {
           return advanceAndVisit();
       }
     },
-    /** Visits for `ms`, without disturbance. */
-    async calm(ms: number): Promise<void> {
+    /** Makes all visits of the next `ms`, without faults. */
+    async visitWithoutFaults(ms: number): Promise<void> {
       state.faults = [];
       const end = state.now + ms;
       for (let visits = 0; ; visits += 1) {
@@ -272,7 +275,7 @@ async function openHistory(store: Store, model: ServerModel) {
         await advanceAndVisit();
       }
       state.now = end;
-      state.hasForgotten = false;
+      state.hasLostState = false;
     },
   };
 }
@@ -280,12 +283,12 @@ async function openHistory(store: Store, model: ServerModel) {
 const RUNS = Number(process.env.CONVERGENCE_RUNS ?? 60);
 
 it.each<[ServerModel, string]>([
-  ["connection", "one credential per connection"],
-  ["type", "one credential per type"],
-  ["fragile", "nothing after a type is disabled"],
-  ["subscription", "one credential per subscription"],
+  ["connection", "keeps one credential per connection"],
+  ["type", "keeps one credential per type"],
+  ["fragile", "loses all types when one is disabled"],
+  ["subscription", "keeps one credential per subscription"],
 ])(
-  "leads a server that keeps (%s) %s to the wanted state, whatever failed before",
+  "subscriptions reach their wanted states after any failures, at a server (%s) that %s",
   async (model) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
@@ -296,17 +299,23 @@ it.each<[ServerModel, string]>([
             await history.play(step);
             await history.expectServed();
           }
-          const former = [...history.state.staged];
-          // Longer than the interval after which a server gets its subscriptions again.
-          await history.calm(1.5 * HOUR_MS);
+          const formerHashes = [...history.state.tokenHashes];
+          // Longer than the interval after which subscriptions are configured again.
+          await history.visitWithoutFaults(1.5 * HOUR_MS);
           const subscriptions = await history.subscriptions();
-          for (const one of subscriptions) {
-            expect(one).toMatchObject({ state: one.wanted, error: null, configured: one.revision });
-            if (one.wanted === "active") expect(await history.isServed(one)).toBe(true);
+          for (const subscription of subscriptions) {
+            const { wanted, revision } = subscription;
+            expect(subscription).toMatchObject({
+              state: wanted,
+              error: null,
+              configured: revision,
+            });
+            if (wanted === "active") expect(await history.isServed(subscription)).toBe(true);
           }
           if (!subscriptions.some(({ wanted }) => wanted === "active")) {
             const sent = TYPES.flatMap((type) => history.server().notify(type, { city: "Oslo" }));
-            // A server that has refused to disable a changed type may still send it: it gets 410 or 401.
+            // A server that has refused to disable a type may still send its events. The hub rejects
+            // them with 410 or 401.
             if (!JSON.stringify(steps).includes('"rejected"')) expect(sent).toEqual([]);
             for (const { token } of sent) {
               const hash = await sha256Hex(token);
@@ -317,7 +326,7 @@ it.each<[ServerModel, string]>([
           // Former tokens expire; the current ones do not.
           history.state.now += 48 * HOUR_MS;
           await history.expectServed();
-          for (const hash of former) {
+          for (const hash of formerHashes) {
             const found = await store.findCallbackToken(hash, history.state.now);
             expect(found?.isGone ?? true).toBe(true);
           }

@@ -1,4 +1,4 @@
-/** Calls of real MCP servers on the loopback address. */
+/** Calls real MCP servers on the loopback address. */
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { describe, expect, it, vi } from "vitest";
 import {
@@ -18,18 +18,18 @@ import { WAIT } from "../../../../test/support/timeouts.ts";
 import { createTestTimers } from "../lib/test-timers.ts";
 import { CHECKED_IDLE_MS, IDLE_MS, MAX_CALLS, MAX_QUEUED, OPEN_MS } from "./limits.ts";
 
-const echo: Tools = { echo: (given) => given };
+const echo: Tools = { echo: (args) => args };
 const call = { tool: "echo", arguments: { a: 1 } };
 
-/** The wire of the published package: see `serveRaw`. */
+/** A server that responds like the published package of trigger servers. */
 const servePublished = (tools: Tools) =>
   serveRaw(async ({ method, params }) => {
     if (method === "tools/list")
       return { tools: Object.keys(tools).map((name) => ({ name, inputSchema: {} })) };
-    const given = (params.arguments ?? {}) as Record<string, unknown>;
+    const args = (params.arguments ?? {}) as Record<string, unknown>;
     const meta = (params._meta ?? {}) as Record<string, unknown>;
     const { signal } = new AbortController();
-    const value = await tools[params.name as string]?.(given, {
+    const value = await tools[params.name as string]?.(args, {
       meta,
       signal,
       progress: async () => {},
@@ -41,8 +41,8 @@ describe.each([
   ["version 2 of the SDK", serveSdk2],
   ["version 1 of the SDK, with sessions", serveSdk1],
   ["the published package of triggers", servePublished],
-])("a server of %s", (_, serve) => {
-  it("is called and lists its tools, with one client and one request per call", async () => {
+])("a server that uses %s", (_, serve) => {
+  it("can be called and lists its tools, with one client and one request per call", async () => {
     const { url, requests } = await serve(echo);
     const connections = openConnections();
     const connection = await newConnection(url);
@@ -68,13 +68,13 @@ describe.each([
     const connection = await newConnection(url);
     const steps: string[] = [];
     const beforeSend = () => {
-      steps.push("checked");
+      steps.push("before send");
       if (steps.length > 2) throw new Error("the lease has expired");
     };
-    const called = patient({ beforeSend });
-    await connections.callTool(connection, call, called);
+    const options = patient({ beforeSend });
+    await connections.callTool(connection, call, options);
     expect(steps.length).toBe(2); // when the client is open, and when its request is sent
-    expect((await failure(connections.callTool(connection, call, called))).message).toContain(
+    expect((await failure(connections.callTool(connection, call, options))).message).toContain(
       "the lease has expired",
     );
     await connections.callTool(connection, call, patient());
@@ -84,9 +84,9 @@ describe.each([
   it("receives the idempotency key in _meta", async () => {
     const metas: object[] = [];
     const { url } = await serve({
-      echo: (given, { meta }) => {
+      echo: (args, { meta }) => {
         metas.push(meta);
-        return given;
+        return args;
       },
     });
     const connection = await newConnection(url);
@@ -105,32 +105,32 @@ describe.each([
 describe.each([
   ["version 2 of the SDK", serveSdk2],
   ["version 1 of the SDK", serveSdk1],
-])("a call of a server of %s", (_, serve) => {
-  it("passes progress on", async () => {
+])("a call to a server that uses %s", (_, serve) => {
+  it("reports the progress that the server sends", async () => {
     const { url } = await serve({
-      echo: async (given, { progress }) => {
+      echo: async (args, { progress }) => {
         await progress(1);
         await progress(2);
-        return given;
+        return args;
       },
     });
-    const seen: object[] = [];
+    const received: object[] = [];
     await openConnections().callTool(
       await newConnection(url),
       call,
-      patient({ onProgress: (progress) => seen.push(progress) }),
+      patient({ onProgress: (progress) => received.push(progress) }),
     );
-    expect(seen).toEqual([
+    expect(received).toEqual([
       { progress: 1, total: 2, message: "step 1" },
       { progress: 2, total: 2, message: "step 2" },
     ]);
   });
 
-  it("passes cancellation on", async () => {
+  it("is cancelled at the server when its signal is aborted", async () => {
     const started = Promise.withResolvers<void>();
     const cancelled = Promise.withResolvers<void>();
     const { url } = await serve({
-      echo: async (_given, { signal }) => {
+      echo: async (_args, { signal }) => {
         signal.addEventListener("abort", () => cancelled.resolve());
         started.resolve();
         await cancelled.promise;
@@ -153,7 +153,7 @@ describe.each([
     await cancelled.promise;
   });
 
-  it("refreshes the list of tools on list_changed, while the client is in use", async () => {
+  it("opens a client that receives list_changed notifications", async () => {
     const connections = openConnections();
     if (serve === serveSdk2) {
       const capabilities = { tools: { listChanged: true } };
@@ -178,7 +178,7 @@ describe.each([
   });
 });
 
-it("holds no stream of notifications of a server that sends none", async () => {
+it("opens no stream of notifications if the server sends none", async () => {
   const { url, requests } = await serveSdk1(echo);
   const connection = await newConnection(url);
   await openConnections().callTool(connection, call, patient());
@@ -186,7 +186,7 @@ it("holds no stream of notifications of a server that sends none", async () => {
 });
 
 describe("every request", () => {
-  it("carries a short-lived JWT that names the connection, beside the credentials", async () => {
+  it("contains a short-lived JWT that names the connection, and the credentials", async () => {
     const { url, requests } = await serveSdk1(echo, { listChanged: true });
     const connection = await newConnection(url, {
       headers: { "X-Api-Key": "k" },
@@ -208,7 +208,7 @@ describe("every request", () => {
 });
 
 describe("a session", () => {
-  it("that the server has lost is opened again, and the call repeated once", async () => {
+  it("that the server has lost is opened again, and the call is repeated", async () => {
     const { url, sessions } = await serveSdk1(echo);
     const connections = openConnections();
     const connection = await newConnection(url);
@@ -218,7 +218,7 @@ describe("a session", () => {
     expect([sessions.size, connections.opened()]).toEqual([1, 2]);
   });
 
-  it("ends when it was idle, and not while it is used", async () => {
+  it("ends after it has been idle for `IDLE_MS`, but not while it is used", async () => {
     const { url, sessions } = await serveSdk1(echo);
     const timers = createTestTimers(Date.now());
     const connections = openConnections({ timers });
@@ -234,7 +234,7 @@ describe("a session", () => {
     expect(connections.opened()).toBe(2);
   });
 
-  it("ends soon after a check, unless the server sends notifications", async () => {
+  it("ends `CHECKED_IDLE_MS` after a check, unless the server sends notifications", async () => {
     const timers = createTestTimers(Date.now());
     const connections = openConnections({ timers });
     const plain = await serveSdk1(echo);
@@ -246,7 +246,7 @@ describe("a session", () => {
     expect(notifying.sessions.size).toBe(1);
   });
 
-  it("is replaced when target or credentials have changed; running calls finish", async () => {
+  it("is replaced when the target or the credentials have changed; running calls finish", async () => {
     const finish = Promise.withResolvers<void>();
     const started = Promise.withResolvers<void>();
     const { url, requests } = await serveSdk2({
@@ -269,18 +269,18 @@ describe("a session", () => {
   });
 });
 
-describe("limits", () => {
-  it("run eight calls of a connection concurrently, and reject calls above the queue", async () => {
+describe("the limits", () => {
+  it("allow eight concurrent calls of a connection, and reject calls if the queue is full", async () => {
     let running = 0;
-    let most = 0;
+    let maxRunning = 0;
     const gate = Promise.withResolvers<void>();
     const { url } = await serveSdk2({
-      echo: async (given) => {
+      echo: async (args) => {
         running += 1;
-        most = Math.max(most, running);
+        maxRunning = Math.max(maxRunning, running);
         await gate.promise;
         running -= 1;
-        return given;
+        return args;
       },
     });
     const connections = openConnections();
@@ -295,7 +295,7 @@ describe("limits", () => {
     expect((await connections.loadOffers(connection, patient())).tools).toHaveLength(1);
     gate.resolve();
     await Promise.all(calls);
-    expect(most).toBe(MAX_CALLS);
+    expect(maxRunning).toBe(MAX_CALLS);
   });
 
   it("end a call that a server does not answer, and its HTTP request", async () => {
@@ -332,11 +332,11 @@ describe("limits", () => {
     async (type) => {
       const { url } = await listen((_, response) => {
         response.writeHead(200, { "content-type": type });
-        const more = () => {
+        const writeMore = () => {
           while (!response.destroyed) if (!response.write(" ".repeat(65_536))) break;
-          response.once("drain", more);
+          response.once("drain", writeMore);
         };
-        more();
+        writeMore();
       });
       const connections = openConnections({ timers: createTestTimers() });
       expect(
@@ -354,13 +354,13 @@ describe("limits", () => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write('data: {"jsonrpc":"2.0","id":');
       const chunk = " ".repeat(1024 * 1024);
-      const more = () => {
+      const writeMore = () => {
         while (sent < 64 && !response.destroyed) {
           sent += 1;
-          if (!response.write(chunk)) return void response.once("drain", more);
+          if (!response.write(chunk)) return void response.once("drain", writeMore);
         }
       };
-      more();
+      writeMore();
     });
     const error = await failure(
       openConnections().callTool(await newConnection(url), call, patient()),
@@ -409,7 +409,7 @@ describe("after a failure to connect", () => {
     expect(connections.opened()).toBe(3);
   });
 
-  it("the error tells what is wrong with the address", async () => {
+  it("the error describes the problem with the address", async () => {
     const { url, close } = await listen(() => {});
     await close();
     const connections = openConnections();
@@ -437,7 +437,7 @@ it("does not run commands that the host does not allow", async () => {
   });
 });
 
-it("rejects calls after close, and running ones", async () => {
+it("rejects running calls when it closes, and all calls after that", async () => {
   const started = Promise.withResolvers<void>();
   const { url } = await serveSdk2({
     echo: () => {

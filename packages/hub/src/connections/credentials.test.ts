@@ -1,4 +1,4 @@
-/** The credentials of connections: how they are stored, and what servers receive. */
+/** Tests how the credentials of connections are stored, and what servers receive. */
 import { text } from "node:stream/consumers";
 import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
@@ -25,24 +25,24 @@ const call = { tool: "echo", arguments: {} };
 const oauth = { type: "oauth", client_id: "id", client_secret: "s:e c" } as const;
 
 describe("stored credentials", () => {
-  it("are sealed, and only their names are shown", async () => {
-    const given: Credentials = {
+  it("are sealed, and described without secrets", async () => {
+    const original: Credentials = {
       headers: { "x-key": "hunter2" },
       auth: { ...oauth, client_secret: "hunter2", scope: "read" },
       env: { TOKEN: "hunter2" },
     };
-    const { sealed, credentials } = await sealCredentials(given, seal);
+    const { sealed, credentials } = await sealCredentials(original, seal);
     expect(JSON.stringify([sealed, credentials])).not.toContain("hunter2");
     expect(credentials).toEqual({
       headers: ["x-key"],
       auth: { type: "oauth", client_id: "id", scope: "read" },
       env: ["TOKEN"],
     });
-    expect(await unsealCredentials(sealed, seal)).toEqual(given);
+    expect(await unsealCredentials(sealed, seal)).toEqual(original);
     expect(await sealCredentials({}, seal)).toEqual({ sealed: null, credentials: {} });
   });
 
-  it("of another key are an error that tells what to do", async () => {
+  it("that were sealed with another key cause an error that names SIGNALBOX_KEY", async () => {
     const { sealed } = await sealCredentials({ env: { A: "b" } }, seal);
     const other = createSeal(new Uint8Array(32).fill(1));
     expect(await failure(unsealCredentials(sealed, other))).toMatchObject({
@@ -64,8 +64,8 @@ describe("stored credentials", () => {
     [{ auth: { type: "oauth", audience: "a" } }, "only possible with the grant client_credentials"],
     [{ auth: { ...oauth, token_url: "ftp://x" } }, "must be an http(s) URL"],
     [{ env: { "A-B": "x" } }, "must be the name of an environment variable"],
-  ])("are checked: %j", (given, message) => {
-    const { error } = z.object(credentialFields).safeParse(given);
+  ])("are rejected if they are invalid: %j", (fields, message) => {
+    const { error } = z.object(credentialFields).safeParse(fields);
     expect(JSON.stringify(error?.issues)).toContain(JSON.stringify(message).slice(1, -1));
   });
 });
@@ -149,13 +149,13 @@ describe("an OAuth client", () => {
     timers.advance(IDLE_MS); // closes the client, but keeps the token
     await connections.callTool(connection, call, patient());
     expect([grants.length, connections.opened()]).toEqual([1, 2]);
-    timers.stepClock(-24 * 3_600_000); // must not extend its lifetime
+    timers.stepClock(-24 * 3_600_000); // must not extend the token's lifetime
     timers.advance(3_600_000);
     await connections.callTool(connection, call, patient());
     expect(grants).toHaveLength(2);
   });
 
-  it("discovers the token endpoint by the metadata of both servers", async () => {
+  it("discovers the token endpoint in the metadata of the MCP server and the authorization server", async () => {
     const { url, grants } = await serveOAuth({ methods: ["client_secret_post"] });
     const connection = await newConnection(url, { auth: oauth });
     await openConnections().callTool(connection, call, patient());
@@ -166,7 +166,7 @@ describe("an OAuth client", () => {
     });
   });
 
-  it("gets another token after 401, once", async () => {
+  it("fetches one new token after the server has answered 401", async () => {
     const { url, tokenUrl, grants, accepted } = await serveOAuth();
     const connections = openConnections();
     const auth = { ...oauth, token_url: tokenUrl };
@@ -175,7 +175,7 @@ describe("an OAuth client", () => {
     accepted.clear();
     await connections.callTool(connection, call, patient());
     expect(grants).toHaveLength(2);
-    accepted.add = () => accepted; // accepts no token any more
+    accepted.add = () => accepted; // from now on, no token is accepted
     accepted.clear();
     expect(await failure(connections.callTool(connection, call, patient()))).toMatchObject({
       code: "unauthorized",
@@ -184,7 +184,7 @@ describe("an OAuth client", () => {
     expect(grants).toHaveLength(3);
   });
 
-  it("fails with the words of the token endpoint, and without metadata with the fix", async () => {
+  it("reports the error of the token endpoint, and asks for token_url if there is no metadata", async () => {
     const server = await serveOAuth();
     server.break();
     const auth = { ...oauth, token_url: server.tokenUrl };
@@ -205,7 +205,7 @@ describe("an OAuth client", () => {
   });
 });
 
-it("does not wait for a token endpoint that hangs", async () => {
+it("fails after 10 s if the token endpoint does not answer", async () => {
   const hangs = await listen(() => {});
   const { url } = await serveOAuth();
   const timers = createTestTimers();
@@ -219,7 +219,7 @@ it("does not wait for a token endpoint that hangs", async () => {
   }
 });
 
-it("reports a wrong bearer token in the server's words", async () => {
+it("quotes the server's error if the bearer token is wrong", async () => {
   const { url } = await listen((_, response) =>
     response
       .writeHead(401, { "content-type": "application/json" })

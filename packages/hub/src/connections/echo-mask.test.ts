@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ConnectionError } from "./connection-error.ts";
 import { createEchoMask } from "./echo-mask.ts";
 
-describe("the values that are masked", () => {
+describe("createEchoMask", () => {
   it.each([
     [{ auth: { type: "bearer", token: "hunter2" } }, "wrong token hunter2", "wrong token •••"],
     [{ headers: { "x-key": "key-of-mine" } }, "key-of-mine", "•••"],
@@ -14,7 +14,7 @@ describe("the values that are masked", () => {
     [{ env: { TZ: "Europe/Rome", LEVEL: "debug" } }, "Europe/Rome debug", "Europe/Rome debug"],
     [{}, "a sbcb_0123456789_0123456789-x b", "a ••• b"],
     [{}, "sbcb_ tokens", "sbcb_ tokens"],
-  ] as const)("%j: %s", (credentials, text, masked) => {
+  ] as const)("with %j, masks the text '%s' as '%s'", (credentials, text, masked) => {
     const mask = createEchoMask(credentials);
     expect(mask.text(text)).toBe(masked);
     expect(mask.json({ a: [text] })).toEqual({ a: [masked] });
@@ -22,7 +22,7 @@ describe("the values that are masked", () => {
     expect([code, message]).toEqual(["rejected", masked]);
   });
 
-  it("include the secret of an OAuth client, as HTTP Basic sends it", () => {
+  it("masks the secret of an OAuth client, also as HTTP Basic encodes it", () => {
     const client_secret = "s:e c/r=e t";
     const mask = createEchoMask({ auth: { type: "oauth", client_id: "id", client_secret } });
     const basic = btoa(`id:${encodeURIComponent(client_secret)}`);
@@ -31,18 +31,18 @@ describe("the values that are masked", () => {
   });
 });
 
-it("masks the last tokens, and those that are sent again", () => {
+it("masks the tokens that were added last, also if one is added repeatedly", () => {
   const mask = createEchoMask({});
-  for (let at = 0; at < 20; at += 1) {
+  for (let count = 0; count < 20; count += 1) {
     mask.add("the-identity-of-the-hub");
-    mask.add(`access-token-${at}.`);
+    mask.add(`access-token-${count}.`);
   }
   expect(mask.text("the-identity-of-the-hub access-token-19. access-token-15.")).toBe(
     "••• ••• •••",
   );
 });
 
-it("returns values without an echo as they are", () => {
+it("returns the same object if there is nothing to mask", () => {
   const value = { a: ["b", 1, null], c: { d: true } };
   expect(createEchoMask({ env: { KEY: "key-of-mine" } }).json(value)).toBe(value);
 });

@@ -1,4 +1,4 @@
-/** Servers that echo everything they get: headers, arguments, environment. */
+/** Credentials are masked even if a server echoes everything that it receives. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -26,7 +26,7 @@ const credentials: Credentials = {
 const call = { tool: "echo", arguments: {} };
 const configure = { tool: "TRIGGER_CONFIGURE", arguments: { callbackToken: CALLBACK } };
 
-/** Every place of `value` that contains a secret, or a JWT. */
+/** The secrets, and the start of a JWT, that `value` contains. */
 const leaks = (value: unknown): string[] =>
   [BEARER, "key of", CALLBACK, ACCESS, "of the client", "eyJhbGciOiJIUzI1", "hidden-in-env"].filter(
     (secret) =>
@@ -38,13 +38,13 @@ const leaks = (value: unknown): string[] =>
 const serveEchoes = () =>
   serveRaw(({ method, params, http }) => {
     const headers = { ...http.headers };
-    const said = JSON.stringify({ headers, params });
+    const echo = JSON.stringify({ headers, params });
     if (method === "tools/list")
       return {
         tools: ["echo", "TRIGGER_LIST", "TRIGGER_CONFIGURE"].map((name) => ({
           name,
-          title: said,
-          description: `You are ${said}`,
+          title: echo,
+          description: `You are ${echo}`,
           inputSchema: { type: "object", properties: { [BEARER]: { default: KEY } } },
           annotations: headers,
         })),
@@ -52,19 +52,19 @@ const serveEchoes = () =>
     if (params.name === "TRIGGER_LIST")
       return {
         content: [],
-        structuredContent: { triggers: [{ type: "rain", description: said, sample: headers }] },
+        structuredContent: { triggers: [{ type: "rain", description: echo, sample: headers }] },
       };
     return {
       isError: params.name === "TRIGGER_CONFIGURE",
       content: [
-        { type: "text", text: said },
-        { type: "image", mimeType: "image/png", data: btoa(said) },
+        { type: "text", text: echo },
+        { type: "image", mimeType: "image/png", data: btoa(echo) },
       ],
       structuredContent: { headers, params },
     };
   });
 
-it("masks results, errors of tools, and offers", async () => {
+it("masks credentials in results, in errors of tools, and in offers", async () => {
   const { url } = await serveEchoes();
   const connections = openConnections();
   const connection = await newConnection(url, credentials);
@@ -85,19 +85,19 @@ it("masks results, errors of tools, and offers", async () => {
 
 describe("errors", () => {
   it.each([250, 270, 275, 280, 285])(
-    "of HTTP are masked before they are truncated: %i",
+    "of HTTP are masked before they are truncated, after %i other characters",
     async (length) => {
       const { url } = await listen((request, response) =>
         response
           .writeHead(401)
           .end(`${"x".repeat(length)} ${JSON.stringify(request.headers)} ${BEARER}`),
       );
-      const short = await listen((request, response) =>
+      const withHeaderOnly = await listen((request, response) =>
         response.writeHead(401).end("x".repeat(length) + request.headers.authorization),
       );
       const connections = openConnections();
-      for (const one of [url, short.url]) {
-        const connection = await newConnection(one, credentials);
+      for (const serverUrl of [url, withHeaderOnly.url]) {
+        const connection = await newConnection(serverUrl, credentials);
         const error = await failure(connections.callTool(connection, call, patient()));
         expect(error.code).toBe("unauthorized");
         expect(leaks(error)).toEqual([]);
@@ -132,16 +132,16 @@ describe("errors", () => {
   });
 });
 
-it("masks the client's secret and the access token of OAuth", async () => {
+it("masks the OAuth client's secret and the access token", async () => {
   let isBroken = false;
   const auth = await listen(async (request, response) => {
-    const said = `${request.headers.authorization} ${await text(request)} ${SECRET}`;
+    const echo = `${request.headers.authorization} ${await text(request)} ${SECRET}`;
     response
       .writeHead(isBroken ? 400 : 200, { "content-type": "application/json" })
       .end(
         JSON.stringify(
           isBroken
-            ? { error: `invalid ${SECRET}`, error_description: said }
+            ? { error: `invalid ${SECRET}`, error_description: echo }
             : { access_token: ACCESS, token_type: "bearer" },
         ),
       );
@@ -166,7 +166,7 @@ it("masks the client's secret and the access token of OAuth", async () => {
   expect(error.message).toContain("answered invalid •••");
 });
 
-it("masks the environment of a command in results, and in its last words", async () => {
+it("masks the environment of a command in results, and in what it wrote to stderr", async () => {
   const file = join(tempFolder(), "server.mjs");
   writeFileSync(
     file,
@@ -191,8 +191,8 @@ it("masks the environment of a command in results, and in its last words", async
   const connection = await newConnection(target, { env: { KEY: "hidden-in-env" } });
   const { structuredContent } = await connections.callTool(connection, call, patient());
   expect(structuredContent).toMatchObject({ KEY: "•••", PATH: process.env.PATH });
-  const ended = { tool: "end", arguments: {} };
-  const error = await failure(connections.callTool(connection, ended, patient()));
+  const endCall = { tool: "end", arguments: {} };
+  const error = await failure(connections.callTool(connection, endCall, patient()));
   expect(error.message).toMatch(/It wrote: x+•••$/);
   expect(leaks(error)).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { decodeJwt, decodeProtectedHeader } from "jose";
 import { expect, it } from "vitest";
 import { createIdentity } from "./identity.ts";
 
-it("is signed once per connection, and again before it expires or if the issuer changes", async () => {
+it("signs a token once per connection, and again before it expires or if the issuer changes", async () => {
   let time = 1_000_000;
   let issuer = "";
   const identity = createIdentity({
@@ -27,7 +27,7 @@ it("is signed once per connection, and again before it expires or if the issuer 
   expect(decodeJwt(await identity("weather-aaaaaa")).exp).toBe(1_540);
 });
 
-it("has a key of its own, derived from the seal key", async () => {
+it("signs with a key that is derived from the seal key", async () => {
   const sign = (fill: number) =>
     createIdentity({
       sealKey: new Uint8Array(32).fill(fill),

@@ -10,21 +10,21 @@ const occurrence = (id: number) => ({
   data: { number: id },
 });
 
-/** A server with a log: the cursor is a position in it. */
-const logOf =
-  (log: Json[], { page = 100, ...rest }: Record<string, Json> & { page?: number } = {}) =>
+/** The responses of a server whose cursor is a position in `log`. `fields` are added to each response. */
+const respondFrom =
+  (log: Json[], { pageSize = 100, ...fields }: Record<string, Json> & { pageSize?: number } = {}) =>
   ({ params: { cursor } }: { params: Record<string, Json> }): Json => {
     const from = cursor === null ? log.length : Number(cursor);
-    const events = log.slice(from, from + page);
-    const reached = from + events.length;
-    return { events, cursor: String(reached), hasMore: reached < log.length, ...rest };
+    const events = log.slice(from, from + pageSize);
+    const end = from + events.length;
+    return { events, cursor: String(end), hasMore: end < log.length, ...fields };
   };
 
-it("starts with new events, then stores each event once", async () => {
+it("ignores events before the first poll, then stores each event once", async () => {
   const { poll, stored, requests, state } = setUpPoll();
   const subscription = subscriptionOf({});
   const log = [occurrence(1)];
-  state.respond = logOf(log);
+  state.respond = respondFrom(log);
   await poll(offering({}), subscription);
   expect(await stored()).toEqual([]);
   expect(subscription).toMatchObject({ state: "active", configured: 1, error: null });
@@ -43,10 +43,10 @@ it("starts with new events, then stores each event once", async () => {
   expect(subscription.position).toEqual({ cursors: { issue: "3" } });
 });
 
-it("reads the events again if it ended before the cursor was saved, and stores them once", async () => {
+it("stores an event once, even if the process ended before the cursor was saved", async () => {
   const { poll, stored, state } = setUpPoll();
   const subscription = subscriptionOf({ position: { cursors: { issue: "0" } } });
-  state.respond = logOf([occurrence(1)]);
+  state.respond = respondFrom([occurrence(1)]);
   state.isLeased = false;
   await expect(poll(offering({}), subscription)).rejects.toMatchObject({ code: "lease_lost" });
   expect(subscription.position).toEqual({ cursors: { issue: "0" } });
@@ -55,12 +55,12 @@ it("reads the events again if it ended before the cursor was saved, and stores t
   expect(await stored()).toHaveLength(1);
 });
 
-it("continues while there are more pages, and saves each", async () => {
+it("continues while there are more pages, and saves the cursor after each page", async () => {
   const { poll, stored, state } = setUpPoll();
   const subscription = subscriptionOf({ position: { cursors: { issue: "0" } } });
-  state.respond = logOf(
+  state.respond = respondFrom(
     Array.from({ length: 25 }, (_, at) => occurrence(at)),
-    { page: 10 },
+    { pageSize: 10 },
   );
   await poll(offering({}), subscription);
   expect(await stored()).toHaveLength(25);
@@ -69,12 +69,12 @@ it("continues while there are more pages, and saves each", async () => {
   );
 });
 
-it("ends after a number of pages, and is due immediately", async () => {
+it("ends a poll after 20 pages, and makes the next poll due immediately", async () => {
   const { poll, stored, requests, state } = setUpPoll();
   const subscription = subscriptionOf({ position: { cursors: { issue: "0" } } });
-  state.respond = logOf(
+  state.respond = respondFrom(
     Array.from({ length: 30 }, (_, at) => occurrence(at)),
-    { page: 1 },
+    { pageSize: 1 },
   );
   await poll(offering({}), subscription);
   expect([requests.length, subscription.next_at]).toEqual([20, NOW]);
@@ -95,7 +95,7 @@ it.each([
   [0, 5_000],
   [7_000, 7_000],
   [10 ** 9, 3_600_000],
-])("polls again after nextPollMs %s: %s", async (nextPollMs, expected) => {
+])("with nextPollMs %s, polls again after %s ms", async (nextPollMs, expected) => {
   const { poll, state } = setUpPoll();
   const subscription = subscriptionOf({});
   state.respond = () => ({
@@ -107,7 +107,7 @@ it.each([
   expect(nextAt.get(subscription.id)).toBe(NOW + expected);
 });
 
-it("sends the declared params as arguments of their type, and omits conditions", async () => {
+it("converts declared params to arguments of their type, and omits other params and conditions", async () => {
   const { poll, requests, state } = setUpPoll();
   const params = {
     repo: "octo/town",
@@ -124,27 +124,27 @@ it("sends the declared params as arguments of their type, and omits conditions",
     label: { type: "string" },
     sender: { type: "string" },
   };
-  state.respond = logOf([]);
+  state.respond = respondFrom([]);
   await poll(offering({ inputSchema: { properties } }), subscriptionOf({ params }));
   expect(requests[0]?.params.arguments).toEqual({ repo: "octo/town", number: 7, draft: true });
 });
 
-it("polls every offered type for a trigger without a type", async () => {
+it("polls every offered type if the trigger has no type", async () => {
   const { poll, requests, state } = setUpPoll();
   const subscription = subscriptionOf({ type: "" });
-  state.respond = logOf([]);
+  state.respond = respondFrom([]);
   await poll(offering({ type: "a" }, { type: "b" }), subscription);
   expect(requests.map(({ params }) => params.name)).toEqual(["a", "b"]);
   expect(subscription.position).toEqual({ cursors: { a: "0", b: "0" } });
 });
 
-describe("problems", () => {
-  it("reports a gap for a day", async () => {
+describe("a problem", () => {
+  it("is reported for a day if the server no longer has some events", async () => {
     const { poll, state } = setUpPoll();
     const subscription = subscriptionOf({ position: { cursors: { issue: "0" } } });
-    state.respond = logOf([], { truncated: true });
+    state.respond = respondFrom([], { truncated: true });
     await poll(offering({}), subscription);
-    state.respond = logOf([]);
+    state.respond = respondFrom([]);
     state.now = subscription.next_at;
     await poll(offering({}), subscription);
     expect(subscription).toMatchObject({
@@ -157,7 +157,7 @@ describe("problems", () => {
     expect(subscription.error).toBeNull();
   });
 
-  it("starts again if the server does not know its cursor, and reports the gap", async () => {
+  it("is reported if the server rejects its cursor; the poll starts again without a cursor", async () => {
     const { poll, state } = setUpPoll();
     const subscription = subscriptionOf({ position: { cursors: { issue: "lost" } } });
     state.respond = (request) => {
@@ -173,7 +173,7 @@ describe("problems", () => {
     });
   });
 
-  it("keeps its cursor if the server rejects the poll for another reason", async () => {
+  it("does not change the cursor if the server rejects the poll for another reason", async () => {
     const { poll, state } = setUpPoll();
     const subscription = subscriptionOf({ position: { cursors: { issue: "7" } } });
     state.respond = (request) => {
@@ -186,11 +186,11 @@ describe("problems", () => {
     expect(subscription.error).toContain("Too many polls");
   });
 
-  it("skips events that cannot be stored, and reports them", async () => {
+  it("is reported if events cannot be stored; these events are skipped", async () => {
     const { poll, stored, state } = setUpPoll();
     const subscription = subscriptionOf({ position: { cursors: { issue: "0" } } });
     const log = [{ name: "issue" }, { ...occurrence(1), data: [] }, occurrence(2)];
-    state.respond = logOf(log as Json[]);
+    state.respond = respondFrom(log as Json[]);
     await poll(offering({}), subscription);
     expect(await stored()).toMatchObject([{ external_id: "event-2" }]);
     expect(subscription.error).toContain("sent 2 events without eventId, name or valid data");
@@ -203,7 +203,7 @@ describe("problems", () => {
       () => ({ events: {} }),
       "The response to events/poll is invalid: events",
     ],
-    ["no object", () => [], "The response to events/poll is invalid"],
+    ["a response that is no object", () => [], "The response to events/poll is invalid"],
     [
       "an error of the server",
       () => {
@@ -211,7 +211,7 @@ describe("problems", () => {
       },
       "no such event",
     ],
-  ])("fails with %s, and tries again later", async (_, respond, error) => {
+  ])("makes the poll fail and be retried: %s", async (_, respond, error) => {
     const { poll, state } = setUpPoll();
     const subscription = subscriptionOf({ position: { cursors: { issue: "0" } } });
     state.respond = respond as () => Json;
@@ -225,10 +225,10 @@ describe("problems", () => {
     });
   });
 
-  it("keeps the cursor if the quota is exceeded", async () => {
+  it("does not change the cursor if the quota is exceeded", async () => {
     const { poll, state } = setUpPoll({ quota: 1 });
     const subscription = subscriptionOf({ position: { cursors: { issue: "0" } } });
-    state.respond = logOf([occurrence(1), occurrence(2)]);
+    state.respond = respondFrom([occurrence(1), occurrence(2)]);
     await poll(offering({}), subscription);
     expect(subscription).toMatchObject({
       state: "failed",

@@ -2,8 +2,8 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
 import { CONNECTION, NOW, offering, setUpPoll, subscriptionOf } from "./poll.test-support.ts";
 
-const polling = (poll: JsonObject = {}, given = {}) =>
-  subscriptionOf({ poll: { tool: "list_issues", items: "issues", key: "id", ...poll }, ...given });
+const polledSubscription = (poll: JsonObject = {}, fields = {}) =>
+  subscriptionOf({ poll: { tool: "list_issues", items: "issues", key: "id", ...poll }, ...fields });
 
 const structured = (structuredContent: Json): Json => ({
   isError: false,
@@ -17,9 +17,9 @@ const text = (...texts: string[]): Json => ({
 const issues = (...ids: (number | string)[]): Json =>
   structured({ issues: ids.map((id) => ({ id, title: `Issue ${id}` })) });
 
-it("only records the items of the first list; then each new item is an event", async () => {
+it("records the items of the first list, then stores an event for each new item", async () => {
   const { poll, stored, requests, state } = setUpPoll();
-  const subscription = polling({ arguments: { repo: "octo/town" }, everySeconds: 10 });
+  const subscription = polledSubscription({ arguments: { repo: "octo/town" }, everySeconds: 10 });
   state.respond = () => issues(1, 2);
   await poll(offering(), subscription);
   expect(subscription).toMatchObject({
@@ -44,9 +44,9 @@ it("only records the items of the first list; then each new item is an event", a
   expect(requests).toEqual(Array(2).fill({ method: "list_issues", params: { repo: "octo/town" } }));
 });
 
-it("does not repeat an item that was missing in one list", async () => {
+it("stores no event for a known item that was missing in one list", async () => {
   const { poll, stored, state } = setUpPoll();
-  const subscription = polling();
+  const subscription = polledSubscription();
   for (const list of [issues(1), issues(), issues(1)]) {
     state.respond = () => list;
     state.now = subscription.next_at;
@@ -55,9 +55,9 @@ it("does not repeat an item that was missing in one list", async () => {
   expect(await stored()).toEqual([]);
 });
 
-it("finds the items again if it ended before they were recorded, and stores them once", async () => {
+it("stores an event once, even if the process ended before the item's key was saved", async () => {
   const { poll, stored, state } = setUpPoll();
-  const subscription = polling();
+  const subscription = polledSubscription();
   state.respond = () => issues();
   await poll(offering(), subscription);
   state.now = subscription.next_at;
@@ -69,10 +69,10 @@ it("finds the items again if it ended before they were recorded, and stores them
   expect(await stored()).toHaveLength(1);
 });
 
-it("distinguishes equal keys in the lists of different arguments", async () => {
+it("distinguishes equal keys in lists that were requested with different arguments", async () => {
   const { poll, stored, state } = setUpPoll();
-  const a = polling({ arguments: { repo: "a" } });
-  const b = polling({ arguments: { repo: "b" } }, { id: "subscription-2" });
+  const a = polledSubscription({ arguments: { repo: "a" } });
+  const b = polledSubscription({ arguments: { repo: "b" } }, { id: "subscription-2" });
   state.respond = () => issues();
   await poll(offering(), a, b);
   state.now = a.next_at;
@@ -81,9 +81,9 @@ it("distinguishes equal keys in the lists of different arguments", async () => {
   expect(await stored()).toHaveLength(2);
 });
 
-it("uses the name of the tool as the type of a trigger without one", async () => {
+it("uses the name of the tool as the event type if the trigger has no type", async () => {
   const { poll, stored, state } = setUpPoll();
-  const subscription = polling({}, { type: "", position: { seen: "" } });
+  const subscription = polledSubscription({}, { type: "", position: { seen: "" } });
   state.respond = () => issues(1);
   await poll(offering(), subscription);
   expect(await stored()).toMatchObject([{ type: "list_issues" }]);
@@ -98,12 +98,12 @@ describe("finds the list in", () => {
       structured({ pages: [{ items: [{ id: 1 }] }, { items: [{ id: 2 }] }] }),
       2,
     ],
-    ["the JSON of a text", { items: "issues" }, text('{"issues":[{"id":1}]}'), 1],
+    ["a text that contains JSON", { items: "issues" }, text('{"issues":[{"id":1}]}'), 1],
     ["a text that is the list", { items: undefined }, text('[{"id":1},{"id":2}]'), 2],
     ["one text for each item", { items: undefined }, text('{"id":1}', '{"id":2}'), 2],
   ])("%s", async (_, setting, answer, expected) => {
     const { poll, stored, state } = setUpPoll();
-    const subscription = polling(setting as JsonObject, { position: { seen: "" } });
+    const subscription = polledSubscription(setting as JsonObject, { position: { seen: "" } });
     state.respond = () => answer;
     await poll(offering(), subscription);
     expect(subscription.error).toBeNull();
@@ -111,7 +111,7 @@ describe("finds the list in", () => {
   });
 });
 
-describe("problems", () => {
+describe("a problem", () => {
   it.each([
     [
       "no list at the path",
@@ -120,7 +120,7 @@ describe("problems", () => {
     ],
     ["a text that is not JSON", text("none"), "returned text that is not JSON"],
     [
-      "a text that is nested too deep",
+      "a text that is nested too deeply",
       text(`${"[".repeat(9_000)}${"]".repeat(9_000)}`),
       "is nested deeper than 200 levels",
     ],
@@ -129,9 +129,9 @@ describe("problems", () => {
       { isError: true, content: [{ type: "text", text: "no access" }] },
       "no access",
     ],
-  ])("%s: it fails, and is tried again", async (_, answer, error) => {
+  ])("makes the poll fail and be retried: %s", async (_, answer, error) => {
     const { poll, state } = setUpPoll();
-    const subscription = polling({}, { position: { seen: "" } });
+    const subscription = polledSubscription({}, { position: { seen: "" } });
     state.respond = () => answer as Json;
     await poll(offering(), subscription);
     expect(subscription).toMatchObject({
@@ -143,9 +143,9 @@ describe("problems", () => {
     });
   });
 
-  it("skips items without a key, and reports them", async () => {
+  it("in single items without a key is reported, and the items are skipped", async () => {
     const { poll, stored, state } = setUpPoll();
-    const subscription = polling({}, { position: { seen: "" } });
+    const subscription = polledSubscription({}, { position: { seen: "" } });
     state.respond = () => structured({ issues: [{ id: 1 }, { id: null }, "x"] });
     await poll(offering(), subscription);
     expect(await stored()).toHaveLength(1);
@@ -154,10 +154,10 @@ describe("problems", () => {
     );
   });
 
-  it("does not prevent the poll of a sibling", async () => {
+  it("does not prevent the polls of other subscriptions", async () => {
     const { poll, stored, state } = setUpPoll();
-    const failing = polling({ tool: "fails" });
-    const sibling = polling({}, { id: "subscription-2", position: { seen: "" } });
+    const failing = polledSubscription({ tool: "fails" });
+    const sibling = polledSubscription({}, { id: "subscription-2", position: { seen: "" } });
     state.respond = ({ method }) => {
       if (method === "fails") throw new Error("unreachable");
       return issues(1);
@@ -167,10 +167,10 @@ describe("problems", () => {
     expect(await stored()).toHaveLength(1);
   });
 
-  it("reads a bounded number of items and keys", async () => {
+  it("is reported if the list has more than 10,000 items; the others are not read", async () => {
     const { poll, stored, state } = setUpPoll();
-    const subscription = polling();
-    const ids = Array.from({ length: 10_001 }, (_, at) => at);
+    const subscription = polledSubscription();
+    const ids = Array.from({ length: 10_001 }, (_, index) => index);
     state.respond = () => issues(...ids);
     await poll(offering(), subscription);
     expect(subscription.error).toContain("only the first 10000 are read");
@@ -190,35 +190,38 @@ describe("problems", () => {
   });
 });
 
-it("polls only what is due and active", async () => {
+it("polls only subscriptions that are due and wanted active", async () => {
   const { poll, requests } = setUpPoll();
   await poll(
     offering(),
-    polling({}, { next_at: NOW + 1 }),
-    polling({}, { wanted: "paused" }),
-    polling({}, { wanted: "removed" }),
+    polledSubscription({}, { next_at: NOW + 1 }),
+    polledSubscription({}, { wanted: "paused" }),
+    polledSubscription({}, { wanted: "removed" }),
   );
   expect(requests).toEqual([]);
 });
 
-it("limits the polls of one visit and their concurrency, and polls the longest due ones first", async () => {
+it("limits the polls of one visit and their concurrency, and polls in the order of the due time", async () => {
   const { poll, requests, state } = setUpPoll();
-  const subscriptions = Array.from({ length: 20 }, (_, at) =>
-    polling({ tool: `tool ${at}` }, { id: `subscription-${at}`, next_at: NOW - at }),
+  const subscriptions = Array.from({ length: 20 }, (_, index) =>
+    polledSubscription(
+      { tool: `tool ${index}` },
+      { id: `subscription-${index}`, next_at: NOW - index },
+    ),
   );
   let running = 0;
-  let most = 0;
+  let maxRunning = 0;
   state.respond = async () => {
     running += 1;
-    most = Math.max(most, running);
+    maxRunning = Math.max(maxRunning, running);
     await new Promise(setImmediate);
     running -= 1;
     return issues(1);
   };
   await poll(offering(), ...subscriptions);
-  expect(most).toBe(4);
+  expect(maxRunning).toBe(4);
   expect(requests.map(({ method }) => method)).toEqual(
-    Array.from({ length: 16 }, (_, nth) => `tool ${19 - nth}`),
+    Array.from({ length: 16 }, (_, index) => `tool ${19 - index}`),
   );
   await poll(offering(), ...subscriptions);
   expect(requests).toHaveLength(20);

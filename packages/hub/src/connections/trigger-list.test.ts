@@ -13,8 +13,8 @@ const tool = (name: string, properties = {}) => ({
   inputSchema: { type: "object", properties },
 });
 
-describe("a trigger", () => {
-  it("has its params as a record, and a JSON Schema of them", () => {
+describe("readTriggers", () => {
+  it("returns the params of a trigger as a record, and as a JSON Schema", () => {
     const repo = { type: "string", description: "owner/name" };
     const action = { type: "string", enum: ["opened", "closed"], required: true };
     const [trigger] = read({
@@ -51,8 +51,8 @@ describe("a trigger", () => {
         },
       },
     ],
-  ])("may have %s", (_, given) => {
-    expect(read({ type: "issue", ...given })[0]).toMatchObject({
+  ])("accepts %s", (_, fields) => {
+    expect(read({ type: "issue", ...fields })[0]).toMatchObject({
       description: "",
       paramsSchema: { repo: { type: "string", description: "d", required: true } },
       inputSchema: {
@@ -62,7 +62,7 @@ describe("a trigger", () => {
     });
   });
 
-  it("may have a param with the name type, properties or __proto__", () => {
+  it("accepts params with the names type, properties and __proto__", () => {
     const paramsSchema = JSON.parse(
       '{"type":{"type":"string"},"properties":{"type":"string"},"__proto__":{"type":"string"}}',
     );
@@ -75,19 +75,17 @@ describe("a trigger", () => {
     ]);
   });
 
-  it("passes on inputSchema, payloadSchema, sample and title", () => {
-    const given = {
+  it("returns inputSchema, payloadSchema, sample and title unchanged", () => {
+    const fields = {
       title: "Issue",
       inputSchema: { type: "object", properties: { n: { type: "integer" } } },
       payloadSchema: { type: "object" },
       sample: { number: 1 },
     };
-    expect(read({ type: "issue", ...given })[0]).toMatchObject({ ...given, paramsSchema: {} });
+    expect(read({ type: "issue", ...fields })[0]).toMatchObject({ ...fields, paramsSchema: {} });
   });
-});
 
-describe("the answer", () => {
-  it("may be structured, text in several blocks, or only the array", () => {
+  it("accepts structured content, text in several blocks, and an array without an object", () => {
     const triggers = [{ type: "issue" }];
     const structured = { isError: false, content: [], structuredContent: { triggers } };
     expect(readTriggers(structured)).toHaveLength(1);
@@ -97,7 +95,7 @@ describe("the answer", () => {
     expect(readTriggers({ isError: false, content })).toHaveLength(1);
   });
 
-  it("lists a type once", () => {
+  it("returns a repeated type once", () => {
     expect(read({ type: "a", description: "first" }, { type: "a" })).toMatchObject([
       { type: "a", description: "first" },
     ]);
@@ -117,11 +115,11 @@ describe("the answer", () => {
       "triggers[0].paramsSchema.b must be an object",
     ],
     [{ triggers: Array.from({ length: 1_001 }, () => ({ type: "a" })) }, "more than 1000 triggers"],
-  ])("that is wrong is rejected: %j", (value, message) => {
+  ])("rejects the invalid answer %j", (value, message) => {
     expect(() => readTriggers(answer(value))).toThrow(message);
   });
 
-  it("that is no JSON, or an error, is quoted", () => {
+  it("quotes an answer that is an error or not JSON", () => {
     const content = [{ type: "text", text: "Connection ID not available" }];
     expect(() => readTriggers({ isError: true, content })).toThrow(
       "TRIGGER_LIST failed: Connection ID not available",
@@ -130,7 +128,7 @@ describe("the answer", () => {
   });
 });
 
-it("is offered by servers that have both tools", () => {
+it("recognizes servers that offer triggers by both tools, and credentials per subscription", () => {
   const list = tool("TRIGGER_LIST");
   const configure = tool("TRIGGER_CONFIGURE", { type: {} });
   expect([[list], [configure], [list, configure]].map(hasTriggers)).toEqual([false, false, true]);

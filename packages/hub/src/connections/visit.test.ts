@@ -16,24 +16,25 @@ const ID = "weather-7kq2xv";
 const HOUR = 3_600_000;
 const NEW_URL = "https://new.example/mcp";
 
-/** A published trigger for `storm`, and the visits of its connection. */
+/** Publishes a trigger for `storm`. `visit` visits its connection when it is due. */
 async function open() {
   const store = openSqlite(":memory:");
   onTestFinished(() => store.close());
   await store.createConnection(sampleConnection({ id: ID }), START);
   const flow = await publishTriggers(store, [{ node_id: "a" }]);
   const server = createTestTriggerServer("connection", ["storm", "rain"]);
-  const moved = createTestTriggerServer("connection", ["storm", "rain"]);
+  /** The server at `NEW_URL`. */
+  const newServer = createTestTriggerServer("connection", ["storm", "rain"]);
   const calls: unknown[] = [];
   /** For each visit, whether it has written the offers. */
-  const writes: boolean[] = [];
+  const hasWrittenOffers: boolean[] = [];
   const state = {
     now: START,
     isReachable: true,
     offers: server.offers,
     url: "http://hub.example/",
   };
-  const reach = () => {
+  const assertReachable = () => {
     if (!state.isReachable) throw new ConnectionError("unreachable", "connection refused");
   };
   const visit = async () => {
@@ -46,7 +47,7 @@ async function open() {
       store: {
         ...store,
         finishConnection(by, result, ...rest) {
-          writes.push(result.offers !== undefined);
+          hasWrittenOffers.push(result.offers !== undefined);
           return store.finishConnection(by, result, ...rest);
         },
       },
@@ -60,12 +61,12 @@ async function open() {
         disconnect() {},
         request: () => Promise.reject(new Error("nothing is polled")),
         async loadOffers({ target }) {
-          if (!("url" in target && target.url === NEW_URL)) reach();
+          if (!("url" in target && target.url === NEW_URL)) assertReachable();
           return state.offers;
         },
         async callTool({ target, sealed }, { arguments: args }) {
-          if ("url" in target && target.url === NEW_URL) return moved.configure(args);
-          reach();
+          if ("url" in target && target.url === NEW_URL) return newServer.configure(args);
+          assertReachable();
           expect(sealed).toBe("sealed");
           calls.push(args);
           return server.configure(args);
@@ -74,7 +75,17 @@ async function open() {
     })(leased, new AbortController().signal);
   };
   const subscriptions = () => store.listTriggerSubscriptions("acme", ID);
-  return { store, flow, server, moved, state, calls, writes, visit, subscriptions };
+  return {
+    store,
+    flow,
+    server,
+    newServer,
+    state,
+    calls,
+    hasWrittenOffers,
+    visit,
+    subscriptions,
+  };
 }
 
 test("a subscription of an unreachable server shows why it is not configured", async () => {
@@ -90,7 +101,7 @@ test("a subscription of an unreachable server shows why it is not configured", a
   expect(await subscriptions()).toMatchObject([{ state: "active", error: null, attempt: 0 }]);
 });
 
-test("a server without TRIGGER_CONFIGURE cannot have a subscription", async () => {
+test("a subscription to a server without TRIGGER_CONFIGURE fails", async () => {
   const { state, visit, subscriptions } = await open();
   state.offers = { ...state.offers, tools: [], triggers: [] };
   await visit();
@@ -103,7 +114,7 @@ test("a server without TRIGGER_CONFIGURE cannot have a subscription", async () =
   ]);
 });
 
-test("a subscription is configured again with the new URL of the hub, and about every hour", async () => {
+test("a subscription is configured again when the URL of the hub changes, and about every hour", async () => {
   const { state, calls, visit } = await open();
   await visit();
   state.url = "http://hub.example/moved";
@@ -112,13 +123,13 @@ test("a subscription is configured again with the new URL of the hub, and about 
     { callbackUrl: "http://hub.example/" },
     { callbackUrl: "http://hub.example/moved" },
   ]);
-  const moved = state.now;
+  const movedAt = state.now;
   while (calls.length < 3) await visit();
-  expect(state.now - moved).toBeGreaterThan(0.7 * HOUR);
-  expect(state.now - moved).toBeLessThan(1.3 * HOUR);
+  expect(state.now - movedAt).toBeGreaterThan(0.7 * HOUR);
+  expect(state.now - movedAt).toBeLessThan(1.3 * HOUR);
 });
 
-test("a removed subscription is kept until the server has confirmed it, for one day at most", async () => {
+test("a removed subscription is kept until the server has confirmed the removal, for at most one day", async () => {
   const { store, flow, state, calls, visit, server } = await open();
   await visit();
   await republish(store, flow, [], state.now);
@@ -138,20 +149,21 @@ test("a removed subscription is kept until the server has confirmed it, for one 
   expect(server.notify("storm", {})).toHaveLength(1);
 });
 
-test("after a rotation, former tokens are invalid, whichever trigger gave them to the server", async () => {
+test("a new token makes all former tokens of the connection invalid after a day", async () => {
   const { store, flow, state, calls, visit, subscriptions } = await open();
   await visit();
   const [first] = await subscriptions();
-  // One of them owns the credential of the server, since its random id is smaller.
-  const siblings = Array.from({ length: 20 }, (_, n) => ({ node_id: `sibling-${n}` }));
+  // The subscription with the smallest random id owns the credential: most likely one of these.
+  const siblings = Array.from({ length: 20 }, (_, index) => ({ node_id: `sibling-${index}` }));
   await republish(store, flow, [{ node_id: "a" }, ...siblings], state.now);
   await visit();
   const isValid = async (call: unknown, now: number) => {
     const { callbackToken } = call as { callbackToken: string };
     return (await store.findCallbackToken(await sha256Hex(callbackToken), now)) !== undefined;
   };
-  const sent = calls.length;
-  for (const { id } of [first, (await subscriptions()).at(-1)].filter((one) => one !== undefined)) {
+  const sentBefore = calls.length;
+  const last = (await subscriptions()).at(-1);
+  for (const { id } of [first, last].filter((subscription) => subscription !== undefined)) {
     const former = [...calls];
     expect(await store.reconfigureSubscription("acme", ID, id, state.now)).toBe(true);
     await visit();
@@ -159,26 +171,26 @@ test("after a rotation, former tokens are invalid, whichever trigger gave them t
     for (const call of former) expect(await isValid(call, state.now + 24 * HOUR)).toBe(false);
     expect(await isValid(calls.at(-1), state.now + 1_000 * HOUR)).toBe(true);
   }
-  expect(calls.length).toBe(sent + 2);
+  expect(calls.length).toBe(sentBefore + 2);
 });
 
-test("a server that never answers does not collect valid tokens without bound", async () => {
+test("a server that never answers gets a limited number of valid tokens", async () => {
   const { store, server, state, calls, visit } = await open();
   server.configure = () => {
     throw new ConnectionError("timeout", "no answer");
   };
   while (calls.length < 60) await visit();
-  let valid = 0;
+  let validTokens = 0;
   for (const call of calls) {
     const { callbackToken } = call as { callbackToken: string };
     const hash = await sha256Hex(callbackToken);
-    if (await store.findCallbackToken(hash, state.now + 1_000 * HOUR)) valid += 1;
+    if (await store.findCallbackToken(hash, state.now + 1_000 * HOUR)) validTokens += 1;
   }
-  expect(valid).toBe(20);
+  expect(validTokens).toBe(20);
 });
 
 test("the offers of a server are written only when they have changed", async () => {
-  const { store, state, writes, visit } = await open();
+  const { store, state, hasWrittenOffers, visit } = await open();
   await visit();
   state.now += HOUR;
   await visit();
@@ -186,12 +198,12 @@ test("the offers of a server are written only when they have changed", async () 
   state.offers = { ...state.offers, triggers: trigger ? [trigger] : [] };
   state.now += HOUR;
   await visit();
-  expect(writes).toEqual([true, false, true]);
+  expect(hasWrittenOffers).toEqual([true, false, true]);
   expect(await store.getConnection("acme", ID)).toMatchObject({ trigger_count: 1, status: "ok" });
 });
 
-test("the triggers at a replaced server are disabled, and its token expires", async () => {
-  const { store, server, moved, state, calls, visit } = await open();
+test("when the URL changes, the triggers of the former server are disabled, and its token expires", async () => {
+  const { store, server, newServer, state, calls, visit } = await open();
   await visit();
   const [sent] = server.notify("storm", {});
   const find = async (now: number) =>
@@ -203,20 +215,20 @@ test("the triggers at a replaced server are disabled, and its token expires", as
   await visit();
   expect(calls.at(-1)).toMatchObject({ type: "storm", enabled: false });
   expect(server.notify("storm", {})).toEqual([]);
-  expect(moved.notify("storm", {})).toHaveLength(1);
+  expect(newServer.notify("storm", {})).toHaveLength(1);
   expect(await find(state.now)).toBeUndefined();
-  const told = calls.length;
+  const callsBefore = calls.length;
   await visit();
-  expect(calls).toHaveLength(told);
+  expect(calls).toHaveLength(callsBefore);
 });
 
-test("a replaced server that cannot be reached does not delay the new one", async () => {
-  const { store, moved, state, visit, subscriptions } = await open();
+test("a former server that cannot be reached does not delay the new one", async () => {
+  const { store, newServer, state, visit, subscriptions } = await open();
   await visit();
   state.isReachable = false;
   const change = { target: { url: NEW_URL }, sealed: "new" };
   await store.updateConnection("acme", ID, change, state.now);
   await visit();
   expect(await subscriptions()).toMatchObject([{ state: "active" }]);
-  expect(moved.notify("storm", {})).toHaveLength(1);
+  expect(newServer.notify("storm", {})).toHaveLength(1);
 });
