@@ -191,7 +191,7 @@ it("runs the server of the guide, which passes the contract kit and fires", asyn
     // The server fires by itself, so `fire` has nothing to do for an event of its own connection.
     const { checks } = await testTriggers(url, { print: () => {}, fire: () => {} });
     const passed = checks.filter(({ status }) => status === "passed").map(({ name }) => name);
-    expect(passed).toContain("rejects wrong params, and names the field");
+    expect(passed).toContain("rejects invalid params, and names the field");
     expect(passed).toContain("sends an event with token, type, data and id");
   } finally {
     const ended = once(child, "exit");

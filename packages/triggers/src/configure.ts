@@ -1,6 +1,6 @@
-/** TRIGGER_CONFIGURE: brings one subscription to the wanted state, and calls the author's hooks. */
+/** Executes TRIGGER_CONFIGURE: saves or removes one subscription, and calls the author's hooks. */
 import type { Subscription, TriggerDefinition } from "./definition.ts";
-import { same } from "./matches.ts";
+import { looselyEquals } from "./matches.ts";
 import type { Outbox } from "./outbox.ts";
 import { parseParams } from "./parse-params.ts";
 import {
@@ -23,13 +23,13 @@ export interface ConfigureRequest {
 export interface ConfigureContext {
   definitions: ReadonlyMap<string, TriggerDefinition>;
   storage: TriggerStorage;
-  outbox: Pick<Outbox, "forget" | "wake">;
+  outbox: Pick<Outbox, "resolveWaiters" | "wake">;
   now: () => number;
   allowCallback: (url: URL) => boolean | Promise<boolean>;
   onError: (error: unknown) => void;
 }
 
-/** Throws a `TriggerError` for a wrong request, and what `onSubscribe` throws. */
+/** Throws a `TriggerError` if the request is invalid, and the error of `onSubscribe` if it fails. */
 export async function configure(
   connectionId: string,
   request: ConfigureRequest,
@@ -58,27 +58,27 @@ async function enable(
   const credentials = await readCredentials(request, context);
 
   const former = await storage.getSubscription(connectionId, key);
-  const isSame = former?.type === type && same(former.params, params);
+  const isUnchanged = former?.type === type && looselyEquals(former.params, params);
   const subscription = {
     connectionId,
     key,
     subscriptionId: request.subscriptionId ?? null,
     type,
     params,
-    isReady: !definition.onSubscribe || (isSame && former.isReady),
+    isReady: !definition.onSubscribe || (isUnchanged && former.isReady),
   };
   if (!(await storage.saveSubscription(subscription, credentials, context.now())))
     throw new TriggerError(
       "bad_callback",
-      "callbackUrl and callbackToken are missing, and there are no former ones to keep",
+      "callbackUrl and callbackToken are missing, and none are stored for this subscription: send both",
     );
-  if (former && !isSame) await endSubscription(former, context);
-  if (!subscription.isReady) await subscribe(definition, subscription, former, context);
+  if (former && !isUnchanged) await callOnUnsubscribe(former, context);
+  if (!subscription.isReady) await callOnSubscribe(definition, subscription, former, context);
   context.outbox.wake();
 }
 
-/** If the hook fails, the former subscription is restored. The client gets the error and retries. */
-async function subscribe(
+/** Calls `onSubscribe`. If it fails, the former subscription is restored, and the client gets the error. */
+async function callOnSubscribe(
   definition: TriggerDefinition,
   subscription: Omit<StoredSubscription, keyof Credentials>,
   former: StoredSubscription | undefined,
@@ -102,12 +102,12 @@ async function disable(
 ): Promise<void> {
   const removed = await context.storage.removeSubscription(connectionId, key);
   if (!removed) return;
-  context.outbox.forget(removed);
-  await endSubscription(removed, context);
+  context.outbox.resolveWaiters(removed);
+  await callOnUnsubscribe(removed, context);
 }
 
-/** The subscription has ended whatever the hook does, so its error is only reported. */
-export async function endSubscription(
+/** Passes an error of the hook to `onError`, because the subscription has already ended. */
+export async function callOnUnsubscribe(
   subscription: StoredSubscription,
   { definitions, onError }: Pick<ConfigureContext, "definitions" | "onError">,
 ): Promise<void> {
@@ -118,7 +118,7 @@ export async function endSubscription(
   }
 }
 
-/** Without the credentials. */
+/** Returns the subscription as the author's code sees it, without credentials and internal fields. */
 export const publicView = ({
   connectionId,
   subscriptionId,

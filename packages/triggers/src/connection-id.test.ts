@@ -10,19 +10,22 @@ const v2 = (token: string) => ({
 
 it.each([
   ["version 1", v1(jwt({ connectionId: "c-1" })), "c-1"],
-  ["version 1, several headers", v1([jwt({ connectionId: "c-1" })]), "c-1"],
+  ["version 1, the header as a list", v1([jwt({ connectionId: "c-1" })]), "c-1"],
   ["version 2", v2(jwt({ connectionId: "c-1" })), "c-1"],
-  ["metadata", v2(jwt({ metadata: { connectionId: "c-2" } })), "c-2"],
-  ["other characters than ASCII", v2(jwt({ connectionId: "ünï-💡" })), "ünï-💡"],
-  ["another claim", v2(jwt({ sub: "c" })), undefined],
-  ["a number", v2(jwt({ connectionId: 7 })), undefined],
+  ["the id in metadata", v2(jwt({ metadata: { connectionId: "c-2" } })), "c-2"],
+  ["non-ASCII characters", v2(jwt({ connectionId: "ünï-💡" })), "ünï-💡"],
+  ["no claim connectionId", v2(jwt({ sub: "c" })), undefined],
+  ["an id that is a number", v2(jwt({ connectionId: 7 })), undefined],
   ["an empty id", v2(jwt({ connectionId: "" })), undefined],
-  ["no object", v2(jwt("c")), undefined],
-  ["no JWT", v2("hello"), undefined],
-  ["bad base64", v2("a.%%%.c"), undefined],
+  ["claims that are not an object", v2(jwt("c")), undefined],
+  ["a token that is not a JWT", v2("hello"), undefined],
+  ["invalid Base64", v2("a.%%%.c"), undefined],
   ["no header", v1(undefined), undefined],
   ["no request", {}, undefined],
-  ["stdio", undefined, undefined],
-])("the connection of a request: %s", (_, context, expected) => {
-  expect(connectionIdOf(context)).toBe(expected);
-});
+  ["stdio, without a context", undefined, undefined],
+])(
+  "returns the connection id, or undefined if the request has none: %s",
+  (_, context, expected) => {
+    expect(connectionIdOf(context)).toBe(expected);
+  },
+);

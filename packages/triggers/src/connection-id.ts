@@ -1,15 +1,15 @@
 /**
- * The connection that calls a tool: the claim `connectionId` of the JWT in the header `x-mesh-token`.
- * The token is decoded, not verified: authenticate requests before they reach the server, for example
- * in a proxy.
+ * The id of the connection that calls a tool is the claim `connectionId`, or `metadata.connectionId`,
+ * of the JWT in the header `x-mesh-token`. The token is decoded, but not verified: authenticate
+ * requests before they reach the server, for example in a proxy.
  */
 import { isObject } from "./json.ts";
 
 const HEADER = "x-mesh-token";
 
 /**
- * The last argument of a tool's callback. Only the fields that identify the client, in SDK versions 1
- * and 2.
+ * The last argument of a tool's callback. It has only the fields that identify the client, of versions
+ * 1 and 2 of the MCP SDK.
  */
 export interface ToolContext {
   /** Version 2. */
@@ -28,31 +28,34 @@ interface AuthInfo {
 }
 
 export function connectionIdOf(context: unknown): string | undefined {
-  const token = headerOf(context);
-  const claims = token === undefined ? undefined : claimsOf(token);
+  const token = readToken(context);
+  const claims = token === undefined ? undefined : decodeClaims(token);
   if (!claims) return undefined;
   const { connectionId, metadata } = claims;
-  return text(connectionId) ?? (isObject(metadata) ? text(metadata.connectionId) : undefined);
+  return (
+    nonEmptyString(connectionId) ??
+    (isObject(metadata) ? nonEmptyString(metadata.connectionId) : undefined)
+  );
 }
 
-const text = (value: unknown): string | undefined =>
+const nonEmptyString = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
-function headerOf(context: unknown): string | undefined {
+function readToken(context: unknown): string | undefined {
   if (!isObject(context)) return undefined;
   const { http, requestInfo } = context;
-  if (isObject(http) && isObject(http.req)) return read(http.req.headers);
-  return isObject(requestInfo) ? read(requestInfo.headers) : undefined;
+  if (isObject(http) && isObject(http.req)) return readHeader(http.req.headers);
+  return isObject(requestInfo) ? readHeader(requestInfo.headers) : undefined;
 }
 
-function read(headers: unknown): string | undefined {
+function readHeader(headers: unknown): string | undefined {
   if (headers instanceof Headers) return headers.get(HEADER) ?? undefined;
   if (!isObject(headers)) return undefined;
-  const found = headers[HEADER];
-  return text(Array.isArray(found) ? found[0] : found);
+  const value = headers[HEADER];
+  return nonEmptyString(Array.isArray(value) ? value[0] : value);
 }
 
-function claimsOf(token: string): Record<string, unknown> | undefined {
+function decodeClaims(token: string): Record<string, unknown> | undefined {
   const payload = token.split(".")[1];
   if (payload === undefined) return undefined;
   try {

@@ -11,12 +11,12 @@ import {
 } from "./testing/callback-receiver.ts";
 
 let hub: CallbackReceiver;
-const closing: (() => Promise<void>)[] = [];
+const cleanups: (() => Promise<void>)[] = [];
 beforeEach(async () => {
   hub = await openCallbackReceiver();
 });
 afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
+  await Promise.all(cleanups.splice(0).map((close) => close()));
   await hub.close();
 });
 
@@ -32,18 +32,18 @@ const issue = defineTrigger({
 });
 const push = defineTrigger({ type: "push", description: "A push." });
 
-/** A memory storage that `notify` does not wait for, like a durable one. */
-const storedInMemory = (): TriggerStorage => ({ ...memoryStorage(), isDurable: true });
+/** A memory storage that claims to be durable, so that `notify` does not wait for the delivery. */
+const durableMemoryStorage = (): TriggerStorage => ({ ...memoryStorage(), isDurable: true });
 
-function open(options: Partial<TriggersOptions<readonly TriggerDefinition[]>> = {}) {
+function openTriggers(options: Partial<TriggersOptions<readonly TriggerDefinition[]>> = {}) {
   const triggers = createTriggers({
     definitions: [issue, push],
-    storage: storedInMemory(),
+    storage: durableMemoryStorage(),
     onError: (error) => errors.push(error),
     ...quickRetries,
     ...(options as object),
   });
-  closing.push(() => triggers.close());
+  cleanups.push(() => triggers.close());
   return triggers;
 }
 const errors: unknown[] = [];
@@ -52,21 +52,21 @@ afterEach(() => {
 });
 
 const callback = (token: string) => ({ callbackUrl: hub.url, callbackToken: token });
-const sub = (id: string, rest: object = {}) => ({
+const subscriptionArgs = (id: string, changes: object = {}) => ({
   type: "issue",
   subscriptionId: id,
   ...callback(`token-${id}`),
-  ...rest,
+  ...changes,
 });
 const until = (condition: () => void) => vi.waitFor(condition, { timeout: 60_000, interval: 5 });
-const tokens = () => hub.received.map(({ token }) => token);
+const receivedTokens = () => hub.received.map(({ token }) => token);
 const numberIn = (body: Callback["body"]) => (body?.data as { number: number } | undefined)?.number;
-const numbers = () => hub.received.map(({ body }) => numberIn(body));
+const receivedNumbers = () => hub.received.map(({ body }) => numberIn(body));
 
 describe("notify", () => {
-  it("posts type, data, id and time with the token", async () => {
-    const triggers = open({ now: () => Date.parse("2026-11-16T00:00:00Z") });
-    await configure(triggers, sub("a"));
+  it("posts the type, data, id and time of the event, with the token", async () => {
+    const triggers = openTriggers({ now: () => Date.parse("2026-11-16T00:00:00Z") });
+    await configure(triggers, subscriptionArgs("a"));
     expect(await triggers.notify("c", "issue", { repo: "a/b" }, { id: "evt-1" })).toEqual({
       id: "evt-1",
       subscriptions: 1,
@@ -87,62 +87,64 @@ describe("notify", () => {
     ]);
   });
 
-  it("goes only to active subscriptions of that connection and type whose params match", async () => {
-    const triggers = open();
-    await configure(triggers, sub("any"));
-    await configure(triggers, sub("repo", { params: { repo: "a/b" } }));
-    await configure(triggers, sub("number", { params: { number: "7" } }));
-    await configure(triggers, sub("other", { params: { repo: "x/y" } }));
-    await configure(triggers, sub("push", { type: "push" }));
-    await configure(triggers, sub("paused"));
-    await configure(triggers, sub("paused", { enabled: false }));
-    await configure(triggers, sub("foreign"), "another connection");
+  it("sends the event only to active subscriptions of the connection and type whose params match", async () => {
+    const triggers = openTriggers();
+    await configure(triggers, subscriptionArgs("any"));
+    await configure(triggers, subscriptionArgs("repo", { params: { repo: "a/b" } }));
+    await configure(triggers, subscriptionArgs("number", { params: { number: "7" } }));
+    await configure(triggers, subscriptionArgs("other", { params: { repo: "x/y" } }));
+    await configure(triggers, subscriptionArgs("push", { type: "push" }));
+    await configure(triggers, subscriptionArgs("paused"));
+    await configure(triggers, subscriptionArgs("paused", { enabled: false }));
+    await configure(triggers, subscriptionArgs("foreign"), "another connection");
     const { subscriptions } = await triggers.notify("c", "issue", { repo: "a/b", number: 7 });
     await triggers.flush();
     expect(subscriptions).toBe(3);
-    expect(tokens().sort()).toEqual(["token-any", "token-number", "token-repo"]);
+    expect(receivedTokens().sort()).toEqual(["token-any", "token-number", "token-repo"]);
     expect(new Set(hub.received.map(({ body }) => body?.id)).size).toBe(1);
   });
 
-  it("resolves without a subscription", async () => {
-    expect(await open().notify("c", "push", {})).toMatchObject({ subscriptions: 0 });
+  it("resolves if there is no subscription", async () => {
+    expect(await openTriggers().notify("c", "push", {})).toMatchObject({ subscriptions: 0 });
     expect(hub.received).toEqual([]);
   });
 
   it("rejects data that does not match the payload, and types that are not declared", async () => {
-    const triggers = open();
-    await configure(triggers, sub("a"));
-    const bad = (type: string, data: unknown) =>
+    const triggers = openTriggers();
+    await configure(triggers, subscriptionArgs("a"));
+    const notifyWith = (type: string, data: unknown) =>
       triggers.notify("c", type as "push", data as object);
-    await expect(bad("issue", { number: 1 })).rejects.toMatchObject({
+    await expect(notifyWith("issue", { number: 1 })).rejects.toMatchObject({
       code: "bad_data",
       message: expect.stringContaining("data.repo: "),
     });
-    await expect(bad("push", [])).rejects.toThrow('data of "push" must be an object');
-    await expect(bad("push", { big: 1n })).rejects.toThrow('data of "push" cannot be sent as JSON');
-    await expect(bad("nothing", {})).rejects.toMatchObject({ code: "unknown_type" });
+    await expect(notifyWith("push", [])).rejects.toThrow('data of "push" must be an object');
+    await expect(notifyWith("push", { big: 1n })).rejects.toThrow(
+      'data of "push" cannot be sent as JSON',
+    );
+    await expect(notifyWith("nothing", {})).rejects.toMatchObject({ code: "unknown_type" });
     expect(await triggers.flush()).toEqual({ pending: 0, nextAt: undefined });
   });
 
-  it("compares with the matches hook if there is one", async () => {
+  it("uses the function `matches` of the definition instead of comparing params", async () => {
     const definition = defineTrigger({
       ...issue,
       matches: (params, data) => data.number >= (params.number ?? 0),
     });
-    const triggers = open({ definitions: [definition] });
-    await configure(triggers, sub("a", { params: { number: 5 } }));
+    const triggers = openTriggers({ definitions: [definition] });
+    await configure(triggers, subscriptionArgs("a", { params: { number: 5 } }));
     for (const number of [4, 5, 6]) await triggers.notify("c", "issue", { repo: "r", number });
-    await until(() => expect(numbers()).toEqual([5, 6]));
+    await until(() => expect(receivedNumbers()).toEqual([5, 6]));
   });
 
-  it("resolves when the event is delivered, if the storage is not durable", async () => {
+  it("resolves only after the delivery if the storage is not durable", async () => {
     let accept = (_: number) => {};
     hub.answer = () =>
       new Promise((resolve) => {
         accept = resolve;
       });
-    const triggers = open({ storage: memoryStorage() });
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers({ storage: memoryStorage() });
+    await configure(triggers, subscriptionArgs("a"));
     let isDone = false;
     const notified = triggers.notify("c", "issue", { repo: "r" }).then(() => {
       isDone = true;
@@ -155,29 +157,29 @@ describe("notify", () => {
     expect(hub.received).toHaveLength(2);
   });
 
-  it("rejects if a memory storage cannot deliver it, without an unhandled rejection", async () => {
+  it("rejects with a memory storage if the delivery fails, without an unhandled rejection", async () => {
     hub.answer = () => 400;
     const onDropped = vi.fn();
-    const triggers = open({ storage: memoryStorage(), onDropped });
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers({ storage: memoryStorage(), onDropped });
+    await configure(triggers, subscriptionArgs("a"));
     await expect(triggers.notify("c", "issue", { repo: "r" })).rejects.toMatchObject({
       code: "not_delivered",
       message: expect.stringContaining("HTTP 400"),
     });
     void triggers.notify("c", "issue", { repo: "r" });
     await until(() => expect(onDropped).toHaveBeenCalledTimes(2));
-    // The subscription ends while an event waits: no caller waits forever.
+    // When the subscription ends, `notify` no longer waits for the delivery.
     hub.answer = () => 500;
-    const waiting = triggers.notify("c", "issue", { repo: "r" });
+    const notified = triggers.notify("c", "issue", { repo: "r" });
     await until(() => expect(hub.received.length).toBeGreaterThan(2));
-    await configure(triggers, sub("a", { enabled: false }));
-    await waiting;
+    await configure(triggers, subscriptionArgs("a", { enabled: false }));
+    await notified;
   });
 
   it("rejects when the outbox is full", async () => {
     hub.answer = () => 503;
-    const triggers = open({ maxPending: 2 });
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers({ maxPending: 2 });
+    await configure(triggers, subscriptionArgs("a"));
     for (const number of [1, 2]) await triggers.notify("c", "issue", { repo: "r", number });
     await expect(triggers.notify("c", "issue", { repo: "r" })).rejects.toMatchObject({
       code: "outbox_full",
@@ -185,14 +187,14 @@ describe("notify", () => {
   });
 
   it("rejects after close", async () => {
-    const triggers = open();
+    const triggers = openTriggers();
     await triggers.close();
     await expect(triggers.notify("c", "push", {})).rejects.toMatchObject({ code: "closed" });
   });
 });
 
 describe("delivery", () => {
-  it("is repeated with the same id while the hub is down: nothing is lost, each delivered once", async () => {
+  it("is repeated with the same id while the hub is down, until the hub has accepted each event once", async () => {
     const accepted: unknown[] = [];
     let isDown = true;
     hub.answer = ({ body }) => {
@@ -200,15 +202,15 @@ describe("delivery", () => {
       accepted.push(numberIn(body));
       return 202;
     };
-    const triggers = open();
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers();
+    await configure(triggers, subscriptionArgs("a"));
     const { callbackUrl } = callback("");
     for (let number = 1; number <= 20; number++)
       await triggers.notify("c", "issue", { repo: "r", number }, { id: `evt-${number}` });
     await until(() => expect(hub.received.length).toBeGreaterThan(3));
     expect(new Set(hub.received.map(({ body }) => body?.id))).toEqual(new Set(["evt-1"]));
     await hub.close();
-    // Now the port is closed; another hub opens on the same one.
+    // A new receiver opens on the port of the closed one.
     const { answer } = hub;
     hub = await openCallbackReceiver({ port: Number(new URL(callbackUrl).port) });
     hub.answer = answer;
@@ -218,43 +220,43 @@ describe("delivery", () => {
     expect(await triggers.flush()).toEqual({ pending: 0, nextAt: undefined });
   });
 
-  it("keeps the order of a subscription, and does not wait for a slow one", async () => {
+  it("keeps the order within a subscription, and does not wait for a failing subscription", async () => {
     hub.answer = async ({ token, body }) => {
       if (token === "token-stuck") return 500;
       return numberIn(body) === 1 && hub.received.length < 4 ? 500 : 202;
     };
-    const triggers = open();
-    await configure(triggers, sub("stuck"));
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers();
+    await configure(triggers, subscriptionArgs("stuck"));
+    await configure(triggers, subscriptionArgs("a"));
     for (const number of [1, 2, 3]) await triggers.notify("c", "issue", { repo: "r", number });
-    const ofA = () => hub.received.filter(({ token }) => token === "token-a");
-    await until(() => expect(ofA().at(-1)?.body?.data).toMatchObject({ number: 3 }));
-    const order = ofA().map(({ body }) => numberIn(body));
+    const receivedByA = () => hub.received.filter(({ token }) => token === "token-a");
+    await until(() => expect(receivedByA().at(-1)?.body?.data).toMatchObject({ number: 3 }));
+    const order = receivedByA().map(({ body }) => numberIn(body));
     expect(order).toEqual([...order].sort());
   });
 
-  it("has at most the given number of requests in flight", async () => {
+  it("has at most `concurrency` requests in flight", async () => {
     let running = 0;
-    let most = 0;
+    let maxRunning = 0;
     hub.answer = async () => {
-      most = Math.max(most, ++running);
+      maxRunning = Math.max(maxRunning, ++running);
       await new Promise((resolve) => setTimeout(resolve, 5));
       running--;
       return 202;
     };
-    const triggers = open({ concurrency: 3 });
-    for (let n = 0; n < 12; n++) await configure(triggers, sub(`s${n}`));
+    const triggers = openTriggers({ concurrency: 3 });
+    for (let n = 0; n < 12; n++) await configure(triggers, subscriptionArgs(`s${n}`));
     await triggers.notify("c", "issue", { repo: "r" });
     await triggers.flush();
     expect(hub.received).toHaveLength(12);
-    expect(most).toBe(3);
+    expect(maxRunning).toBe(3);
   });
 
-  it("waits as long as Retry-After says", async () => {
+  it("is repeated after the time of Retry-After", async () => {
     let clock = 1_000_000;
     hub.answer = () => ({ status: 429, headers: { "retry-after": "120" } });
-    const triggers = open({ now: () => clock });
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers({ now: () => clock });
+    await configure(triggers, subscriptionArgs("a"));
     await triggers.notify("c", "issue", { repo: "r" });
     expect((await triggers.flush()).nextAt).toEqual(new Date(clock + 120_000));
     hub.answer = () => 202;
@@ -266,7 +268,7 @@ describe("delivery", () => {
     expect(hub.received).toHaveLength(2);
   });
 
-  it("doubles the delay with jitter, up to a limit", async () => {
+  it("is repeated after delays that double up to a limit", async () => {
     let clock = 1_000_000;
     hub.answer = () => 500;
     const delays: number[] = [];
@@ -277,8 +279,8 @@ describe("delivery", () => {
       retry: { firstMs: 1000, maxMs: 5000 },
       onRetry,
     };
-    const triggers = open(options);
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers(options);
+    await configure(triggers, subscriptionArgs("a"));
     await triggers.notify("c", "issue", { repo: "r" });
     for (let n = 0; n < 5; n++) {
       const { nextAt } = await triggers.flush();
@@ -291,32 +293,32 @@ describe("delivery", () => {
     );
   });
 
-  it("does not follow redirects with the token", async () => {
+  it("does not follow redirects, which could pass the token to another server", async () => {
     const other = await openCallbackReceiver();
-    closing.push(() => other.close());
+    cleanups.push(() => other.close());
     hub.answer = () => ({ status: 307, headers: { location: other.url } });
-    const triggers = open();
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers();
+    await configure(triggers, subscriptionArgs("a"));
     await triggers.notify("c", "issue", { repo: "r" });
     await until(() => expect(hub.received.length).toBeGreaterThan(1));
     expect(other.received).toEqual([]);
   });
 
-  it("ends an attempt after the time limit", async () => {
+  it("is repeated if a request exceeds the time limit", async () => {
     let isHanging = true;
     hub.answer = () => (isHanging ? new Promise(() => {}) : 202);
-    const triggers = open({ timeoutMs: 50 });
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers({ timeoutMs: 50 });
+    await configure(triggers, subscriptionArgs("a"));
     await triggers.notify("c", "issue", { repo: "r" });
     await until(() => expect(hub.received.length).toBeGreaterThan(1));
     isHanging = false;
     await until(async () => expect(await triggers.flush()).toMatchObject({ pending: 0 }));
   });
 
-  it("401: the rotated token is reloaded once, and the event delivered with it", async () => {
-    const storage = storedInMemory();
-    const triggers = open({ storage, retry: { firstMs: 1e9, maxMs: 1e9 } });
-    await configure(triggers, sub("a", { callbackToken: "old" }));
+  it("is repeated once after 401 if the stored token has changed meanwhile", async () => {
+    const storage = durableMemoryStorage();
+    const triggers = openTriggers({ storage, retry: { firstMs: 1e9, maxMs: 1e9 } });
+    await configure(triggers, subscriptionArgs("a", { callbackToken: "old" }));
     hub.answer = async ({ token }) => {
       if (token !== "old") return 202;
       // Another process stores the new token while the request is in flight.
@@ -326,62 +328,64 @@ describe("delivery", () => {
     };
     await triggers.notify("c", "issue", { repo: "r" });
     expect(await triggers.flush()).toMatchObject({ pending: 0 });
-    expect(tokens()).toEqual(["old", "new"]);
+    expect(receivedTokens()).toEqual(["old", "new"]);
     expect(new Set(hub.received.map(({ body }) => body?.id)).size).toBe(1);
   });
 
-  it("401: the event is kept until TRIGGER_CONFIGURE brings a valid token", async () => {
+  it("waits after 401 until TRIGGER_CONFIGURE sets a valid token", async () => {
     hub.answer = ({ token }) => (token === "new" ? 202 : 401);
-    const triggers = open({ retry: { firstMs: 1e9, maxMs: 1e9 } });
-    await configure(triggers, sub("a", { callbackToken: "old" }));
+    const triggers = openTriggers({ retry: { firstMs: 1e9, maxMs: 1e9 } });
+    await configure(triggers, subscriptionArgs("a", { callbackToken: "old" }));
     await triggers.notify("c", "issue", { repo: "r" });
     expect(await triggers.flush()).toMatchObject({ pending: 1 });
-    expect(tokens()).toEqual(["old"]);
-    await configure(triggers, sub("a", { callbackToken: "new" }));
-    await until(() => expect(tokens()).toEqual(["old", "new"]));
+    expect(receivedTokens()).toEqual(["old"]);
+    await configure(triggers, subscriptionArgs("a", { callbackToken: "new" }));
+    await until(() => expect(receivedTokens()).toEqual(["old", "new"]));
     expect(await triggers.flush()).toMatchObject({ pending: 0 });
   });
 
-  it("410: the subscription is dropped with its events, and its siblings stay", async () => {
+  it("deletes the subscription and its events after 410, and keeps other subscriptions", async () => {
     hub.answer = ({ token }) => (token === "token-gone" ? 410 : 202);
     const onUnsubscribe = vi.fn();
-    const triggers = open({ definitions: [{ ...issue, onUnsubscribe } as TriggerDefinition] });
-    await configure(triggers, sub("gone"));
-    await configure(triggers, sub("stays"));
+    const triggers = openTriggers({
+      definitions: [{ ...issue, onUnsubscribe } as TriggerDefinition],
+    });
+    await configure(triggers, subscriptionArgs("gone"));
+    await configure(triggers, subscriptionArgs("stays"));
     for (const number of [1, 2]) await triggers.notify("c", "issue", { repo: "r", number });
     expect(await triggers.flush()).toMatchObject({ pending: 0 });
-    expect(tokens().filter((token) => token === "token-gone")).toHaveLength(1);
-    expect(tokens().filter((token) => token === "token-stays")).toHaveLength(2);
+    expect(receivedTokens().filter((token) => token === "token-gone")).toHaveLength(1);
+    expect(receivedTokens().filter((token) => token === "token-stays")).toHaveLength(2);
     expect(await triggers.subscriptions("c")).toMatchObject([{ subscriptionId: "stays" }]);
     expect(onUnsubscribe).toHaveBeenCalledExactlyOnceWith(
       expect.objectContaining({ subscriptionId: "gone" }),
     );
   });
 
-  it("410 for a token that was replaced meanwhile: the subscription stays", async () => {
-    const triggers = open();
-    await configure(triggers, sub("a", { callbackToken: "old" }));
+  it("keeps the subscription after 410 if its token was replaced meanwhile", async () => {
+    const triggers = openTriggers();
+    await configure(triggers, subscriptionArgs("a", { callbackToken: "old" }));
     hub.answer = async ({ token }) => {
       if (token !== "old") return 202;
-      await configure(triggers, sub("a", { callbackToken: "new" }));
+      await configure(triggers, subscriptionArgs("a", { callbackToken: "new" }));
       return 410;
     };
     await triggers.notify("c", "issue", { repo: "r" });
     await triggers.flush();
-    expect(tokens()).toEqual(["old", "new"]);
+    expect(receivedTokens()).toEqual(["old", "new"]);
     expect(await triggers.subscriptions("c")).toHaveLength(1);
   });
 
   it.each([400, 413])(
-    "%i: the event is given up, reported, and the next one sent",
+    "gives the event up after %i, reports it, and sends the next one",
     async (status) => {
       hub.answer = ({ body }) => (numberIn(body) === 1 ? status : 202);
       const onDropped = vi.fn();
-      const triggers = open({ onDropped });
-      await configure(triggers, sub("a"));
+      const triggers = openTriggers({ onDropped });
+      await configure(triggers, subscriptionArgs("a"));
       await triggers.notify("c", "issue", { repo: "r", number: 1 }, { id: "evt-1" });
       await triggers.notify("c", "issue", { repo: "r", number: 2 });
-      await until(() => expect(numbers()).toEqual([1, 2]));
+      await until(() => expect(receivedNumbers()).toEqual([1, 2]));
       expect(onDropped).toHaveBeenCalledExactlyOnceWith({
         connectionId: "c",
         subscriptionId: "a",
@@ -394,12 +398,12 @@ describe("delivery", () => {
     },
   );
 
-  it("is given up after the time that events are kept", async () => {
+  it("is given up after `keepMs`", async () => {
     let clock = 1_000_000;
     hub.answer = () => 500;
     const onDropped = vi.fn();
-    const triggers = open({ now: () => clock, keepMs: 60_000, onDropped });
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers({ now: () => clock, keepMs: 60_000, onDropped });
+    await configure(triggers, subscriptionArgs("a"));
     await triggers.notify("c", "issue", { repo: "r" });
     await triggers.flush();
     clock += 60_000;
@@ -411,7 +415,7 @@ describe("delivery", () => {
   });
 
   it("continues after an error of the storage", async () => {
-    const storage = storedInMemory();
+    const storage = durableMemoryStorage();
     const claimDue = storage.claimDue;
     let isBroken = true;
     storage.claimDue = async (claim) => {
@@ -421,8 +425,8 @@ describe("delivery", () => {
     const onError = vi.fn(() => {
       isBroken = false;
     });
-    const triggers = open({ storage, onError });
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers({ storage, onError });
+    await configure(triggers, subscriptionArgs("a"));
     await triggers.notify("c", "issue", { repo: "r" });
     await until(() => expect(hub.received).toHaveLength(1));
     expect(onError).toHaveBeenCalledWith(new Error("disk full"));
@@ -430,8 +434,8 @@ describe("delivery", () => {
 
   it("is passed to waitUntil", async () => {
     const promises: Promise<unknown>[] = [];
-    const triggers = open({ waitUntil: (promise) => promises.push(promise) });
-    await configure(triggers, sub("a"));
+    const triggers = openTriggers({ waitUntil: (promise) => promises.push(promise) });
+    await configure(triggers, subscriptionArgs("a"));
     await triggers.notify("c", "issue", { repo: "r" });
     await Promise.all(promises);
     expect(hub.received).toHaveLength(1);
@@ -439,9 +443,9 @@ describe("delivery", () => {
 });
 
 describe("TRIGGER_CONFIGURE", () => {
-  it("keeps the former URL and token if it is enabled without", async () => {
-    const triggers = open();
-    await configure(triggers, sub("a"));
+  it("keeps the former URL and token if a request omits them", async () => {
+    const triggers = openTriggers();
+    await configure(triggers, subscriptionArgs("a"));
     expect(
       await configure(triggers, { type: "issue", subscriptionId: "a", params: { repo: "x" } }),
     ).toBe("ok");
@@ -451,9 +455,9 @@ describe("TRIGGER_CONFIGURE", () => {
     expect(hub.received).toMatchObject([{ token: "token-a", body: { data: { repo: "x" } } }]);
   });
 
-  it("removes the credentials with the last trigger", async () => {
-    const storage = storedInMemory();
-    const triggers = open({ storage });
+  it("removes the credentials with the last subscription", async () => {
+    const storage = durableMemoryStorage();
+    const triggers = openTriggers({ storage });
     await configure(triggers, { type: "issue", ...callback("t") });
     await configure(triggers, { type: "push" });
     await configure(triggers, { type: "issue", enabled: false });
@@ -467,13 +471,13 @@ describe("TRIGGER_CONFIGURE", () => {
     expect(hub.received).toEqual([]);
   });
 
-  it("keeps one credential per connection for clients without subscription ids", async () => {
-    const triggers = open();
+  it("uses the latest credentials of a connection for clients without subscription ids", async () => {
+    const triggers = openTriggers();
     await configure(triggers, { type: "issue", ...callback("first") });
     await configure(triggers, { type: "push", ...callback("second") });
     await triggers.notify("c", "issue", { repo: "r" });
     await triggers.flush();
-    expect(tokens()).toEqual(["second"]);
+    expect(receivedTokens()).toEqual(["second"]);
   });
 
   it.each([
@@ -486,100 +490,107 @@ describe("TRIGGER_CONFIGURE", () => {
     [{ callbackToken: undefined }, "callbackToken must be a non-empty string"],
     [{ enabled: "yes" }, "enabled"],
   ])("rejects %j and changes nothing", async (change, message) => {
-    const triggers = open();
-    expect(await configure(triggers, sub("a", change))).toContain(message);
+    const triggers = openTriggers();
+    expect(await configure(triggers, subscriptionArgs("a", change))).toContain(message);
     expect(await triggers.subscriptions()).toEqual([]);
   });
 
-  it("asks allowCallback", async () => {
-    const triggers = open({ allowCallback: ({ hostname }) => hostname === "hub.example.com" });
-    expect(await configure(triggers, sub("a"))).toContain("callbackUrl is not allowed here");
+  it("rejects a callbackUrl for which allowCallback returns false", async () => {
+    const triggers = openTriggers({
+      allowCallback: ({ hostname }) => hostname === "hub.example.com",
+    });
+    expect(await configure(triggers, subscriptionArgs("a"))).toContain(
+      "callbackUrl is not allowed here",
+    );
     const callbackUrl = "https://hub.example.com/cb";
-    expect(await configure(triggers, sub("a", { callbackUrl }))).toBe("ok");
+    expect(await configure(triggers, subscriptionArgs("a", { callbackUrl }))).toBe("ok");
   });
 
-  it("disables a subscription that does not exist", async () => {
-    expect(await configure(open(), sub("a", { enabled: false }))).toBe("ok");
+  it("accepts disabling a subscription that does not exist", async () => {
+    expect(await configure(openTriggers(), subscriptionArgs("a", { enabled: false }))).toBe("ok");
   });
 
-  it("needs a connection id, from the token or from the hook", async () => {
-    const [, tool] = open().tools();
-    const result = await tool?.handler(sub("a", { enabled: true }), {});
+  it("takes the connection id from the token or the option `connectionId`, and rejects calls without", async () => {
+    const [, tool] = openTriggers().tools();
+    const result = await tool?.handler(subscriptionArgs("a", { enabled: true }), {});
     expect(result).toMatchObject({
       isError: true,
       content: [{ text: "Connection ID not available" }],
     });
-    const triggers = open({ connectionId: async () => "from the hook" });
-    await configure(triggers, sub("a"));
-    expect(await triggers.subscriptions()).toMatchObject([{ connectionId: "from the hook" }]);
+    const triggers = openTriggers({ connectionId: async () => "from the option" });
+    await configure(triggers, subscriptionArgs("a"));
+    expect(await triggers.subscriptions()).toMatchObject([{ connectionId: "from the option" }]);
   });
 
-  describe("calls the hooks", () => {
+  describe("hooks", () => {
     const calls: string[] = [];
-    const describeCall = (name: string) => (one: Subscription<object>) =>
-      calls.push(`${name} ${one.subscriptionId} ${JSON.stringify(one.params)}`);
-    const hooked = {
+    /** Records "+" for onSubscribe and "-" for onUnsubscribe. */
+    const recordCall =
+      (sign: string) =>
+      ({ subscriptionId, params }: Subscription<object>) =>
+        calls.push(`${sign} ${subscriptionId} ${JSON.stringify(params)}`);
+    const issueWithHooks = {
       ...issue,
-      onSubscribe: describeCall("+"),
-      onUnsubscribe: describeCall("-"),
+      onSubscribe: recordCall("+"),
+      onUnsubscribe: recordCall("-"),
     } as TriggerDefinition;
     beforeEach(() => {
       calls.length = 0;
     });
 
-    it("once for each subscription, and again when its params change", async () => {
-      const triggers = open({ definitions: [hooked] });
-      await configure(triggers, sub("a"));
-      await configure(triggers, sub("a", { callbackToken: "rotated" }));
-      await configure(triggers, sub("a", { params: { repo: "x" } }));
-      await configure(triggers, sub("a", { enabled: false }));
-      await configure(triggers, sub("a", { enabled: false }));
+    it("are called once for each subscription, and again when its params change", async () => {
+      const triggers = openTriggers({ definitions: [issueWithHooks] });
+      await configure(triggers, subscriptionArgs("a"));
+      await configure(triggers, subscriptionArgs("a", { callbackToken: "rotated" }));
+      await configure(triggers, subscriptionArgs("a", { params: { repo: "x" } }));
+      await configure(triggers, subscriptionArgs("a", { enabled: false }));
+      await configure(triggers, subscriptionArgs("a", { enabled: false }));
       expect(calls).toEqual(["+ a {}", "- a {}", '+ a {"repo":"x"}', '- a {"repo":"x"}']);
     });
 
-    it("and restores the former subscription if onSubscribe fails", async () => {
+    it("restore the former subscription if onSubscribe fails", async () => {
       let isFailing = true;
-      const onSubscribe = (one: Subscription<object>) => {
-        describeCall("+")(one);
+      const onSubscribe = (subscription: Subscription<object>) => {
+        recordCall("+")(subscription);
         if (isFailing) throw new Error("no access to the repository");
       };
-      const triggers = open({ definitions: [{ ...hooked, onSubscribe }] });
-      expect(await configure(triggers, sub("a"))).toBe("no access to the repository");
+      const triggers = openTriggers({ definitions: [{ ...issueWithHooks, onSubscribe }] });
+      expect(await configure(triggers, subscriptionArgs("a"))).toBe("no access to the repository");
       expect(await triggers.subscriptions()).toEqual([]);
       isFailing = false;
-      expect(await configure(triggers, sub("a"))).toBe("ok");
+      expect(await configure(triggers, subscriptionArgs("a"))).toBe("ok");
       isFailing = true;
-      await configure(triggers, sub("a", { params: { repo: "x" } }));
+      await configure(triggers, subscriptionArgs("a", { params: { repo: "x" } }));
       expect(await triggers.subscriptions()).toMatchObject([{ params: {} }]);
       isFailing = false;
-      await configure(triggers, sub("a"));
+      await configure(triggers, subscriptionArgs("a"));
       expect(calls).toEqual(["+ a {}", "+ a {}", "- a {}", '+ a {"repo":"x"}', "+ a {}"]);
     });
 
-    it("so that onSubscribe can send a first event", async () => {
+    it("can send a first event in onSubscribe", async () => {
       const onSubscribe = () => triggers.notify("c", "issue", { repo: "first" });
-      const triggers = open({ definitions: [{ ...hooked, onSubscribe }] });
-      await configure(triggers, sub("a"));
+      const triggers = openTriggers({ definitions: [{ ...issueWithHooks, onSubscribe }] });
+      await configure(triggers, subscriptionArgs("a"));
       await until(() => expect(hub.received).toHaveLength(1));
     });
   });
 });
 
-it("connections lists each connection with subscriptions once", async () => {
-  const triggers = open();
-  await configure(triggers, sub("a"), "c1");
-  await configure(triggers, sub("b"), "c1");
-  await configure(triggers, sub("a", { type: "push" }), "c2");
+it("lists each connection with subscriptions once", async () => {
+  const triggers = openTriggers();
+  await configure(triggers, subscriptionArgs("a"), "c1");
+  await configure(triggers, subscriptionArgs("b"), "c1");
+  await configure(triggers, subscriptionArgs("a", { type: "push" }), "c2");
   expect(await triggers.connections()).toEqual(["c1", "c2"]);
   expect(await triggers.connections("push")).toEqual(["c2"]);
 });
 
 describe("definitions", () => {
   it.each([
-    [[push, push], 'two definitions have the type "push"'],
-    [[{ ...push, type: "" }], "type must be a non-empty string"],
-    [[{ ...issue, sample: { repo: 1 } as never }], "sample.repo: "],
-  ])("are checked", (definitions, message) => {
+    ['two definitions have the type "push"', [push, push]],
+    ["type must be a non-empty string", [{ ...push, type: "" }]],
+    ["sample.repo: ", [{ ...issue, sample: { repo: 1 } as never }]],
+  ])("are rejected if they are invalid: %s", (message, definitions) => {
     expect(() => createTriggers({ definitions })).toThrow(message);
   });
 });

@@ -1,8 +1,9 @@
 /**
- * Triggers of an MCP server. When `notify` has resolved, the event is stored and will be delivered to
- * every subscription that wants it, or (with the memory storage) has been delivered.
+ * The triggers of an MCP server. `notify` sends an event to every subscription that matches it. When
+ * it resolves, the event is stored and will be delivered. With the memory storage, it has already been
+ * delivered.
  */
-import { type ConfigureContext, configure, endSubscription, publicView } from "./configure.ts";
+import { type ConfigureContext, callOnUnsubscribe, configure, publicView } from "./configure.ts";
 import { connectionIdOf, type ToolContext } from "./connection-id.ts";
 import type { DataOf, Subscription, TriggerDefinition } from "./definition.ts";
 import { describeTrigger } from "./describe-trigger.ts";
@@ -11,40 +12,43 @@ import { paramsMatch } from "./matches.ts";
 import { memoryStorage } from "./memory-storage.ts";
 import { createMutex } from "./mutex.ts";
 import { createOutbox, type DroppedEvent, type RetriedEvent } from "./outbox.ts";
-import { issuesText } from "./schema.ts";
+import { formatIssues } from "./schema.ts";
 import type { TriggerStorage } from "./storage.ts";
 import { createTools, type TriggerTool } from "./tools.ts";
 import { messageOf, TriggerError } from "./trigger-error.ts";
 
 export interface TriggersOptions<Definitions extends readonly TriggerDefinition[]> {
   definitions: Definitions;
-  /** Default: memory, which loses pending events when the process ends. */
+  /** Default: `memoryStorage()`, which loses pending events when the process ends. */
   storage?: TriggerStorage;
-  /** On Cloudflare: `waitUntil` of `cloudflare:workers`, or of the request's context. */
+  /**
+   * Keeps a Worker alive until the promise settles. On Cloudflare, pass `waitUntil` of
+   * `cloudflare:workers` or of the request's context.
+   */
   waitUntil?: (promise: Promise<unknown>) => void;
   fetch?: typeof fetch;
   /**
-   * The connection that calls a tool. Default: the claim `connectionId` of the JWT in the header
-   * `x-mesh-token`.
+   * Returns the id of the connection that calls a tool. Default: the claim `connectionId` of the JWT
+   * in the header `x-mesh-token`.
    */
   connectionId?: (context: ToolContext) => string | undefined | Promise<string | undefined>;
-  /** Whether events may be sent to this URL. Default: any http or https URL. */
+  /** Returns whether events may be sent to this URL. Default: any http or https URL is allowed. */
   allowCallback?: (url: URL) => boolean | Promise<boolean>;
-  /** An event was given up. Default: logged. */
+  /** Called when an event is given up. Default: `onError` gets an error. */
   onDropped?: (event: DroppedEvent) => unknown;
-  /** An attempt has failed and will be repeated. */
+  /** Called when an attempt has failed and will be repeated. */
   onRetry?: (event: RetriedEvent) => unknown;
-  /** An error that no caller gets, such as one of the storage. Default: logged. */
+  /** Called with errors that no caller gets, such as errors of the storage. Default: they are logged. */
   onError?: (error: unknown) => void;
-  /** Requests in parallel; default 8. Those of one subscription are sequential. */
+  /** The maximum number of parallel requests; default 8. Requests of one subscription are sequential. */
   concurrency?: number;
   /** The time limit of a request; default 15 s. */
   timeoutMs?: number;
   /** The first and the longest delay between attempts; default 1 s and 5 minutes. */
   retry?: { firstMs: number; maxMs: number };
-  /** How long delivery is attempted; default 7 days. */
+  /** An event is given up if it could not be delivered in this time; default 7 days. */
   keepMs?: number;
-  /** How many events may wait for delivery; default 10,000. Above it, `notify` rejects. */
+  /** How many deliveries may be pending; default 10,000. Above this number, `notify` rejects. */
   maxPending?: number;
   now?: () => number;
   random?: () => number;
@@ -53,7 +57,7 @@ export interface TriggersOptions<Definitions extends readonly TriggerDefinition[
 export interface NotifyResult {
   /** The id of the event. */
   id: string;
-  /** How many subscriptions get it. */
+  /** The number of subscriptions that get the event. */
   subscriptions: number;
 }
 
@@ -61,10 +65,11 @@ export interface Triggers<Definitions extends readonly TriggerDefinition[]> {
   /** `for (const { name, config, handler } of tools()) server.registerTool(name, config, handler)` */
   tools(): TriggerTool[];
   /**
-   * Sends an event to the subscriptions of a connection that want it. Resolves when it is stored; with
-   * the memory storage, when it is delivered.
+   * Sends an event to the subscriptions of a connection whose type and params match. Resolves when the
+   * event is stored; with the memory storage, when it is delivered.
    *
-   * @param options.id If you may notify twice of the same event, its id: receivers then ignore repeats.
+   * @param options.id The id of the event; default: a random UUID. Pass an id if you may call `notify`
+   * twice for the same event, so that receivers can ignore the repeat.
    */
   notify<Type extends Definitions[number]["type"]>(
     connectionId: string,
@@ -72,13 +77,16 @@ export interface Triggers<Definitions extends readonly TriggerDefinition[]> {
     data: DataOf<Extract<Definitions[number], { type: Type }>>,
     options?: { id?: string },
   ): Promise<NotifyResult>;
-  /** The connections that have subscriptions, of one type or of any, for events that concern all. */
+  /**
+   * Returns the connections with subscriptions to a type, or to any type. Use it for events that
+   * concern all connections.
+   */
   connections(type?: Definitions[number]["type"]): Promise<string[]>;
-  /** The subscriptions, for example to resume watching after a restart. */
+  /** Returns the subscriptions of one connection or of all, for example to resume polling after a restart. */
   subscriptions(connectionId?: string): Promise<Subscription[]>;
-  /** Delivers what is due. Returns what waits for a later attempt, and when it is due. */
+  /** Delivers the events that are due. Returns the number of deliveries left, and when the next is due. */
   flush(): Promise<{ pending: number; nextAt: Date | undefined }>;
-  /** Waits for the requests in flight, and stops. Pending events stay in the storage. */
+  /** Stops delivering after the requests in flight. Pending events stay in the storage. */
   close(): Promise<void>;
 }
 
@@ -109,7 +117,7 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
         onError(new Error(`event ${id} (${type}) was given up (${reason}): ${message}`))),
     onRetry: options.onRetry ?? (() => {}),
     onError,
-    onGone: (subscription) => endSubscription(subscription, { definitions, onError }),
+    onGone: (subscription) => callOnUnsubscribe(subscription, { definitions, onError }),
   });
   const context: ConfigureContext = {
     definitions,
@@ -121,10 +129,10 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
   };
   const lock = createMutex();
   const descriptions = [...definitions.values()].map(describeTrigger);
-  // Events that a former process has stored.
+  // Delivers the events that a former process has stored.
   if (storage.isDurable) outbox.wake();
 
-  async function store(connectionId: string, type: string, data: unknown, givenId?: string) {
+  async function store(connectionId: string, type: string, data: unknown, customId?: string) {
     const definition = definitions.get(type);
     if (!definition)
       throw new TriggerError(
@@ -133,16 +141,16 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
       );
     const payload = await parsePayload(definition, data);
     const body = toJson(type, payload);
-    const wanting = (await storage.listSubscriptions(connectionId)).filter(
-      (one) =>
-        one.type === type &&
-        (definition.matches?.(one.params, body) ?? paramsMatch(one.params, body)),
+    const matching = (await storage.listSubscriptions(connectionId)).filter(
+      (subscription) =>
+        subscription.type === type &&
+        (definition.matches?.(subscription.params, body) ?? paramsMatch(subscription.params, body)),
     );
-    const id = givenId ?? crypto.randomUUID();
+    const id = customId ?? crypto.randomUUID();
     const createdAt = now();
     const timestamp = new Date(createdAt).toISOString();
     const { delivered } = await outbox.add(
-      wanting.map(({ key }) => ({
+      matching.map(({ key }) => ({
         connectionId,
         subscription: key,
         id,
@@ -151,7 +159,7 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
         createdAt,
       })),
     );
-    return { delivered, result: { id, subscriptions: wanting.length } };
+    return { delivered, result: { id, subscriptions: matching.length } };
   }
 
   return {
@@ -168,7 +176,8 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
         await delivered;
         return result;
       });
-      // A caller that does not wait for the delivery gets no unhandled rejection when it fails.
+      // If the event is stored but its delivery fails, a caller that ignores the promise gets no
+      // unhandled rejection. `onDropped` reports the failure.
       stored.then(
         () => result.catch(() => {}),
         () => {},
@@ -178,8 +187,10 @@ export function createTriggers<const Definitions extends readonly TriggerDefinit
 
     async connections(type) {
       const all = await storage.listSubscriptions();
-      const wanting = all.filter((one) => type === undefined || one.type === type);
-      return [...new Set(wanting.map(({ connectionId }) => connectionId))];
+      const matching = all.filter(
+        (subscription) => type === undefined || subscription.type === type,
+      );
+      return [...new Set(matching.map(({ connectionId }) => connectionId))];
     },
 
     async subscriptions(connectionId) {
@@ -206,11 +217,11 @@ function checkDefinitions(
     if (!type) throw new TriggerError("bad_definition", "type must be a non-empty string");
     if (byType.has(type))
       throw new TriggerError("bad_definition", `two definitions have the type "${type}"`);
-    const problems = sample && payload?.safeParse(sample).error?.issues;
-    if (problems)
+    const issues = sample && payload?.safeParse(sample).error?.issues;
+    if (issues)
       throw new TriggerError(
         "bad_definition",
-        `the sample of "${type}" does not match its payload: ${issuesText("sample", problems)}`,
+        `the sample of "${type}" does not match its payload: ${formatIssues("sample", issues)}`,
       );
     byType.set(type, definition);
   }
@@ -224,7 +235,7 @@ async function parsePayload({ type, payload }: TriggerDefinition, data: unknown)
   if (parsed.success) return parsed.data;
   throw new TriggerError(
     "bad_data",
-    `wrong data of "${type}": ${issuesText("data", parsed.error.issues)}`,
+    `invalid data of "${type}": ${formatIssues("data", parsed.error.issues)}`,
   );
 }
 

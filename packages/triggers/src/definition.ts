@@ -1,11 +1,11 @@
-/** What the author of a server declares: the types of events, their params and their data. */
+/** The author of a server declares each event type, its params and its data in a trigger definition. */
 import type { JsonObject } from "./json.ts";
 import type { InputOf, ObjectSchema, OutputOf, Schema } from "./schema.ts";
 
 /** A client's request for the events of one type. */
 export interface Subscription<Params = JsonObject> {
   connectionId: string;
-  /** Null if the client keeps one subscription per type. */
+  /** Null if the client sends no ids: then it has one subscription per type. */
   subscriptionId: string | null;
   type: string;
   params: Params;
@@ -19,25 +19,29 @@ export interface TriggerDefinition<
   /** The name of the event type, such as `issue.opened`. */
   type: Type;
   title?: string;
-  /** When it fires, for people and agents who choose a trigger. */
+  /** Says when the trigger fires, for people and agents who choose a trigger. */
   description: string;
   /**
-   * What a subscriber can filter by. Each key is a path into the data, such as `repo` or
-   * `issue.labels[].name`; a subscription gets the events whose data has the same value there.
+   * The params by which a subscriber can filter events. Each key is a path into the data, such as
+   * `repo` or `issue.labels[].name`. A subscription gets the events whose data has the same value at
+   * this path.
    */
   params?: Params;
   /** The data of an event: an object. */
   payload?: Payload;
   /** An example of the data. */
   sample?: InputOf<Payload>;
-  /** Replaces the comparison of each param with the data. */
+  /** Returns whether an event matches the params. By default, each param is compared with the data. */
   matches?(params: OutputOf<Params>, data: OutputOf<Payload>): boolean;
   /**
    * Called for a new subscription, and for one whose params have changed. If it throws, the client
    * gets the message and tries again, so it can be called more than once.
    */
   onSubscribe?(subscription: Subscription<OutputOf<Params>>): unknown;
-  /** Called when a subscription has ended, and with the former params when they have changed. */
+  /**
+   * Called when a subscription has ended. It is also called when params have changed, with the former
+   * params.
+   */
   onUnsubscribe?(subscription: Subscription<OutputOf<Params>>): unknown;
 }
 
@@ -50,7 +54,7 @@ export const defineTrigger = <
   definition: TriggerDefinition<Type, Params, Payload>,
 ): TriggerDefinition<Type, Params, Payload> => definition;
 
-/** The data that `notify` takes for a definition. */
+/** The type of the data that `notify` takes for a definition. */
 export type DataOf<Definition> = Definition extends { payload?: infer Payload }
   ? NonNullable<Payload> extends Schema
     ? InputOf<NonNullable<Payload>>

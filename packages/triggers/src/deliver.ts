@@ -1,10 +1,10 @@
-/** One attempt to deliver an event, and what its result means. */
+/** Makes one attempt to deliver an event, and interprets the response. */
 import type { Credentials, Delivery } from "./storage.ts";
 import { messageOf } from "./trigger-error.ts";
 
 export type AttemptResult =
   | { outcome: "delivered" }
-  /** The token is not valid: it may have been replaced meanwhile. */
+  /** The token is not valid. The client may have replaced it meanwhile. */
   | { outcome: "unauthorized"; message: string; retryAfterMs?: number }
   /** The trigger of this subscription was paused or removed. */
   | { outcome: "gone" }
@@ -19,7 +19,7 @@ export interface AttemptPorts {
 }
 
 const MAX_RETRY_AFTER_MS = 24 * 3600_000;
-const MESSAGE_LENGTH = 500;
+const MAX_QUOTED_LENGTH = 500;
 
 export async function attemptDelivery(
   delivery: Delivery,
@@ -39,18 +39,19 @@ export async function attemptDelivery(
       redirect: "manual",
       signal: AbortSignal.timeout(timeoutMs),
     });
+    // The text is only quoted in the message, so an error while it is read does not matter.
     const text = await response.text().catch(() => "");
-    return interpret(response, text, now());
+    return interpretResponse(response, text, now());
   } catch (error) {
     const cause = error instanceof Error && error.cause ? ` (${messageOf(error.cause)})` : "";
     return { outcome: "failed", message: `${messageOf(error)}${cause}` };
   }
 }
 
-function interpret(response: Response, text: string, now: number): AttemptResult {
+function interpretResponse(response: Response, text: string, now: number): AttemptResult {
   const { status } = response;
   if (response.ok) return { outcome: "delivered" };
-  const message = `HTTP ${status} ${text.slice(0, MESSAGE_LENGTH)}`.trim();
+  const message = `HTTP ${status} ${text.slice(0, MAX_QUOTED_LENGTH)}`.trim();
   if (status === 401) return { outcome: "unauthorized", message };
   if (status === 410) return { outcome: "gone" };
   if ([400, 413, 415, 422].includes(status)) return { outcome: "rejected", status, message };
@@ -58,7 +59,7 @@ function interpret(response: Response, text: string, now: number): AttemptResult
   return { outcome: "failed", message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
-/** Seconds or a date. */
+/** Returns milliseconds. The header has seconds or a date. */
 function parseRetryAfter(header: string | null, now: number): number | undefined {
   if (header === null) return undefined;
   const text = header.trim();

@@ -1,9 +1,9 @@
-/** An entry of TRIGGER_LIST: the schemas of a definition, in the notation of the wire. */
+/** Creates the entry of a definition in TRIGGER_LIST. */
 import type { TriggerDefinition } from "./definition.ts";
 import { isObject, type Json, type JsonObject } from "./json.ts";
 import { jsonSchemaOf } from "./schema.ts";
 
-/** A param for clients that draw a form from it. Values are sent as strings. */
+/** Describes a param for clients that show a form. They send all values as strings. */
 type ParamDescription = { type: "string"; description?: string; enum?: string[]; default?: string };
 
 export type TriggerDescription = {
@@ -39,38 +39,38 @@ export function describeTrigger(definition: TriggerDefinition): TriggerDescripti
 
 function describeParam(schema: JsonObject): ParamDescription {
   const description = descriptionOf(schema);
-  const values = valuesOf(schema);
+  const values = allowedValuesOf(schema);
   return {
     type: "string",
     ...(description === undefined ? {} : { description }),
     ...(values ? { enum: values.map(String) } : {}),
-    ...(isPlain(schema.default) ? { default: String(schema.default) } : {}),
+    ...(isScalar(schema.default) ? { default: String(schema.default) } : {}),
   };
 }
 
-const isPlain = (value: Json | undefined): value is string | number | boolean =>
+const isScalar = (value: Json | undefined): value is string | number | boolean =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 
-/** `.nullable()` and unions have the description and the values of their members inside `anyOf`. */
-const members = ({ anyOf, oneOf, allOf }: JsonObject): JsonObject[] =>
+/** For `.nullable()` and unions, descriptions and values are in the members of `anyOf`. */
+const membersOf = ({ anyOf, oneOf, allOf }: JsonObject): JsonObject[] =>
   [anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? (list as JsonObject[]) : []));
 
 function descriptionOf(schema: JsonObject): string | undefined {
   if (typeof schema.description === "string") return schema.description;
-  for (const member of members(schema)) {
-    const found = descriptionOf(member);
-    if (found !== undefined) return found;
+  for (const member of membersOf(schema)) {
+    const description = descriptionOf(member);
+    if (description !== undefined) return description;
   }
   return undefined;
 }
 
-/** The allowed values; undefined if other values are allowed too. */
-function valuesOf(schema: JsonObject): Json[] | undefined {
+/** Returns undefined if the schema does not list its values. */
+function allowedValuesOf(schema: JsonObject): Json[] | undefined {
   if (Array.isArray(schema.enum)) return schema.enum.filter((value) => value !== null);
   if (schema.const !== undefined) return [schema.const];
   if (schema.type === "boolean") return ["true", "false"];
-  const list = members(schema).filter(({ type }) => type !== "null");
-  if (list.length === 0) return undefined;
-  const values = list.map(valuesOf);
-  return values.every((found) => found !== undefined) ? values.flat() : undefined;
+  const members = membersOf(schema).filter(({ type }) => type !== "null");
+  if (members.length === 0) return undefined;
+  const values = members.map(allowedValuesOf);
+  return values.every((list) => list !== undefined) ? values.flat() : undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * Keeps the state in one JSON file. Each change is written to a temporary file, synced and renamed,
- * so that a crash leaves the former or the new content. Changes at the same time share one write.
- * The file belongs to one process.
+ * Stores the state in one JSON file. Each change is written to a temporary file, synced and renamed.
+ * After a crash, the file therefore has the content before or after a change, never a part of it.
+ * Concurrent changes share one write. Only one process may use the file.
  */
 import { readFileSync } from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
@@ -11,29 +11,28 @@ import { createMemoryStorage, type StorageState } from "./memory-storage.ts";
 import type { TriggerStorage } from "./storage.ts";
 
 export function fileStorage(path: string): TriggerStorage {
-  let latest: (() => StorageState) | undefined;
-  let writing: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
+  let takeSnapshot: (() => StorageState) | undefined;
+  let currentWrite: Promise<void> | undefined;
+  let nextWrite: Promise<void> | undefined;
 
   const write = async () => {
-    const snapshot = latest;
-    if (snapshot) await replaceFile(path, JSON.stringify({ version: 1, ...snapshot() }));
+    if (takeSnapshot) await replaceFile(path, JSON.stringify({ version: 1, ...takeSnapshot() }));
   };
   // A change during a write waits for the next write, which contains all changes up to its start.
   const persist = (snapshot: () => StorageState): Promise<void> => {
-    latest = snapshot;
-    next ??= (async () => {
-      await writing?.catch(() => {});
-      writing = next;
-      next = undefined;
+    takeSnapshot = snapshot;
+    nextWrite ??= (async () => {
+      await currentWrite?.catch(() => {}); // the callers of that write get its error
+      currentWrite = nextWrite;
+      nextWrite = undefined;
       await write();
     })();
-    return next;
+    return nextWrite;
   };
   return {
     ...createMemoryStorage(readState(path), persist),
     async close() {
-      await (next ?? writing)?.catch(() => {});
+      await (nextWrite ?? currentWrite)?.catch(() => {});
     },
   };
 }
@@ -46,15 +45,15 @@ function readState(path: string): StorageState | undefined {
     if (isObject(error) && error.code === "ENOENT") return undefined;
     throw error;
   }
-  const state = parse(text);
+  const state = parseJson(text);
   if (!isObject(state) || state.version !== 1 || !Array.isArray(state.outbox))
     throw new Error(
-      `${path} is not a file of trigger subscriptions. Move it away, or name another.`,
+      `${path} is not a file of trigger subscriptions. Move the file, or pass another path.`,
     );
   return state as unknown as StorageState;
 }
 
-function parse(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -65,7 +64,7 @@ function parse(text: string): unknown {
 async function replaceFile(path: string, content: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const temporary = `${path}.new`;
-  // It contains callback tokens: only its owner may read it.
+  // The file contains callback tokens, so only its owner may read it.
   const file = await open(temporary, "w", 0o600);
   try {
     await file.writeFile(content);
@@ -74,6 +73,7 @@ async function replaceFile(path: string, content: string): Promise<void> {
     await file.close();
   }
   await rename(temporary, path);
+  // The folder is synced so that the rename survives a crash. Windows cannot open folders.
   if (process.platform === "win32") return;
   const folder = await open(dirname(path), "r");
   try {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-// The SDK does not depend on the rules of the hub; this compares the two implementations.
+// The SDK does not depend on the rules of the hub. This test compares the two implementations.
 import type { Json } from "../../rules/src/json.ts";
-import { looselyEquals } from "../../rules/src/match/loosely-equals.ts";
-import { parsePath as hubPath, valuesAt as hubValuesAt } from "../../rules/src/match/path.ts";
-import { paramsMatch, same, valuesAt } from "./matches.ts";
+import { looselyEquals as hubLooselyEquals } from "../../rules/src/match/loosely-equals.ts";
+import { parsePath as hubParsePath, valuesAt as hubValuesAt } from "../../rules/src/match/path.ts";
+import { looselyEquals, paramsMatch, valuesAt } from "./matches.ts";
 
 const data = {
   repo: "a/b",
@@ -14,7 +14,7 @@ const data = {
   issue: { labels: [{ name: "red" }, { name: "urgent" }] },
 };
 
-describe("params", () => {
+describe("paramsMatch", () => {
   it.each([
     [{}, true],
     [{ repo: "a/b" }, true],
@@ -30,23 +30,25 @@ describe("params", () => {
     [{ repo: " ", number: null }, true],
     [{ missing: "x" }, false],
     [{ "not a path[": "x" }, false],
-  ])("%j match: %s", (params, expected) => expect(paramsMatch(params, data)).toBe(expected));
+  ])("compares %j with the data, and returns %s", (params, expected) =>
+    expect(paramsMatch(params, data)).toBe(expected),
+  );
 });
 
-it("compares values like the hub", () => {
+it("compares values in the same way as the hub", () => {
   const json = fc.oneof(
     fc.constantFrom<Json>("1", 1, "1.0", "true", true, "false", null, "null", 0, "0", "1e3", 1000),
     fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>,
   );
   fc.assert(
     fc.property(json, json, (a, b) => {
-      expect(same(a, b)).toBe(looselyEquals(a, b));
+      expect(looselyEquals(a, b)).toBe(hubLooselyEquals(a, b));
     }),
     { numRuns: 1000 },
   );
 });
 
-it("follows paths like the hub", () => {
+it("resolves paths in the same way as the hub", () => {
   const path = fc.oneof(
     fc.string(),
     fc
@@ -66,9 +68,9 @@ it("follows paths like the hub", () => {
     ) as fc.Arbitrary<Json>,
   }));
   fc.assert(
-    fc.property(path, value, (text, found) => {
-      const steps = hubPath(text);
-      expect(valuesAt(found, text)).toEqual(steps ? hubValuesAt(found, steps) : []);
+    fc.property(path, value, (text, json) => {
+      const steps = hubParsePath(text);
+      expect(valuesAt(json, text)).toEqual(steps ? hubValuesAt(json, steps) : []);
     }),
     { numRuns: 1000 },
   );

@@ -1,14 +1,16 @@
 /**
- * Whether the data of an event has the params of a subscription. Equal to the plain params of
- * Signalbox: keys are paths, `"123"` equals 123, and a list matches by any of its items.
+ * Compares the data of an event with the params of a subscription, in the same way as Signalbox does:
+ * keys are paths, `"123"` equals 123, and a list matches if any of its items does.
  */
 import { isObject } from "./json.ts";
 
+/** The step `[]` of a path, which selects all items of a list. */
 const EACH = Symbol("each");
+/** Matches one step of a path: a name, `[0]`, `[]` or `["name"]`. */
 const STEP = /(?:^|\.)([^.[\]"]+)|\[(\d{1,9})\]|(\[\])|\["((?:[^"\\]|\\.)*)"\]/y;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** A blank param matches every event. */
+/** Returns whether a param is blank. A blank param matches every event. */
 export const isBlank = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === "string" && value.trim() === "");
 
@@ -16,16 +18,17 @@ export const isNumeric = (text: string): boolean => NUMBER.test(text);
 
 export function paramsMatch(params: object, data: unknown): boolean {
   return Object.entries(params).every(
-    ([path, wanted]) =>
-      isBlank(wanted) ||
+    ([path, expected]) =>
+      isBlank(expected) ||
       valuesAt(data, path).some(
-        (found) =>
-          same(found, wanted) || (Array.isArray(found) && found.some((one) => same(one, wanted))),
+        (value) =>
+          looselyEquals(value, expected) ||
+          (Array.isArray(value) && value.some((item) => looselyEquals(item, expected))),
       ),
   );
 }
 
-/** All values at a path such as `issue.labels[].name`. */
+/** Returns all values at a path such as `issue.labels[].name`. */
 export function valuesAt(data: unknown, text: string): unknown[] {
   const path = parsePath(text);
   if (!path) return [];
@@ -56,20 +59,23 @@ function parsePath(text: string): (string | number | typeof EACH)[] | undefined 
   return path.length > 0 ? path : undefined;
 }
 
-export function same(left: unknown, right: unknown): boolean {
+/** Compares JSON values. A number or boolean equals the string with the same value. */
+export function looselyEquals(left: unknown, right: unknown): boolean {
   if (Array.isArray(left) && Array.isArray(right))
-    return left.length === right.length && left.every((item, at) => same(item, right[at]));
+    return (
+      left.length === right.length && left.every((item, index) => looselyEquals(item, right[index]))
+    );
   if (isObject(left) && isObject(right)) {
     const names = Object.keys(left);
     return (
       names.length === Object.keys(right).length &&
-      names.every((name) => Object.hasOwn(right, name) && same(left[name], right[name]))
+      names.every((name) => Object.hasOwn(right, name) && looselyEquals(left[name], right[name]))
     );
   }
-  return left === right || sameText(left, right) || sameText(right, left);
+  return left === right || equalsText(left, right) || equalsText(right, left);
 }
 
-const sameText = (value: unknown, text: unknown): boolean =>
+const equalsText = (value: unknown, text: unknown): boolean =>
   typeof text === "string" &&
   ((typeof value === "boolean" && text === String(value)) ||
     (typeof value === "number" && NUMBER.test(text) && Number(text) === value));

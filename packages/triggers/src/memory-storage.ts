@@ -1,4 +1,4 @@
-/** Keeps everything in memory: `notify` then resolves when the event is delivered. */
+/** Stores everything in memory. With this storage, `notify` resolves when the event is delivered. */
 import {
   type Credentials,
   credentialScope,
@@ -11,7 +11,7 @@ import {
 type Row = Omit<StoredSubscription, keyof Credentials>;
 type OutboxRow = Delivery & { dueAt: number };
 
-/** Plain JSON, so that it can be written to a file. */
+/** The content of the storage as plain JSON, so that it can be written to a file. */
 export interface StorageState {
   subscriptions: Row[];
   credentials: (Credentials & { connectionId: string; scope: string })[];
@@ -19,10 +19,10 @@ export interface StorageState {
   nextSeq: number;
 }
 
-/** Called after each change, and awaited before the method returns. */
+/** Called and awaited after each change, before the method of the storage returns. */
 export type Persist = (snapshot: () => StorageState) => Promise<void>;
 
-const id = (...parts: string[]): string => JSON.stringify(parts);
+const mapKey = (...parts: string[]): string => JSON.stringify(parts);
 
 export const memoryStorage = (): TriggerStorage => createMemoryStorage();
 
@@ -32,38 +32,38 @@ export function createMemoryStorage(initial?: StorageState, persist?: Persist): 
   /** The pending deliveries of each subscription, oldest first. */
   const queues = new Map<string, OutboxRow[]>();
   const bySeq = new Map<number, OutboxRow>();
-  // Claims end with the process, so they are not part of the state.
+  /** The ends of the claims, by `seq`. Claims end with the process, so they are not in `StorageState`. */
   const claims = new Map<number, number>();
   let nextSeq = initial?.nextSeq ?? 1;
 
-  const queueOf = (row: { connectionId: string; subscription: string }) =>
-    id(row.connectionId, row.subscription);
+  const queueKey = (row: { connectionId: string; subscription: string }) =>
+    mapKey(row.connectionId, row.subscription);
   const push = (row: OutboxRow) => {
     bySeq.set(row.seq, row);
-    const queue = queues.get(queueOf(row));
+    const queue = queues.get(queueKey(row));
     if (queue) queue.push(row);
-    else queues.set(queueOf(row), [row]);
+    else queues.set(queueKey(row), [row]);
   };
-  const drop = (row: OutboxRow) => {
+  const remove = (row: OutboxRow) => {
     bySeq.delete(row.seq);
     claims.delete(row.seq);
-    const rest = queues.get(queueOf(row))?.filter((one) => one !== row) ?? [];
-    if (rest.length > 0) queues.set(queueOf(row), rest);
-    else queues.delete(queueOf(row));
+    const remaining = queues.get(queueKey(row))?.filter((other) => other !== row) ?? [];
+    if (remaining.length > 0) queues.set(queueKey(row), remaining);
+    else queues.delete(queueKey(row));
   };
   for (const row of initial?.subscriptions ?? [])
-    subscriptions.set(id(row.connectionId, row.key), row);
-  for (const one of initial?.credentials ?? [])
-    credentials.set(id(one.connectionId, one.scope), one);
+    subscriptions.set(mapKey(row.connectionId, row.key), row);
+  for (const row of initial?.credentials ?? [])
+    credentials.set(mapKey(row.connectionId, row.scope), row);
   for (const row of initial?.outbox ?? []) push(row);
 
   const hydrate = (row: Row): StoredSubscription => {
-    const found = credentials.get(id(row.connectionId, credentialScope(row)));
-    if (!found) throw new Error(`The credentials of ${row.connectionId}/${row.key} are missing.`);
-    const { callbackUrl, callbackToken } = found;
+    const stored = credentials.get(mapKey(row.connectionId, credentialScope(row)));
+    if (!stored) throw new Error(`The credentials of ${row.connectionId}/${row.key} are missing.`);
+    const { callbackUrl, callbackToken } = stored;
     return structuredClone({ ...row, callbackUrl, callbackToken });
   };
-  const saved = () =>
+  const save = () =>
     persist?.(() => ({
       subscriptions: [...subscriptions.values()],
       credentials: [...credentials.values()],
@@ -81,60 +81,68 @@ export function createMemoryStorage(initial?: StorageState, persist?: Persist): 
     },
 
     async getSubscription(connectionId, key) {
-      const row = subscriptions.get(id(connectionId, key));
+      const row = subscriptions.get(mapKey(connectionId, key));
       return row && hydrate(row);
     },
 
-    async saveSubscription(subscription, given, now) {
+    async saveSubscription(subscription, newCredentials, now) {
       const { connectionId, key } = subscription;
       const scope = credentialScope(subscription);
-      const used =
-        given ??
-        credentials.get(id(connectionId, scope)) ??
-        credentials.get(id(connectionId, SHARED));
-      if (!used) return false;
-      const { callbackUrl, callbackToken } = used;
-      credentials.set(id(connectionId, scope), { connectionId, scope, callbackUrl, callbackToken });
-      subscriptions.set(id(connectionId, key), structuredClone(subscription));
-      if (given)
+      const usedCredentials =
+        newCredentials ??
+        credentials.get(mapKey(connectionId, scope)) ??
+        credentials.get(mapKey(connectionId, SHARED));
+      if (!usedCredentials) return false;
+      const { callbackUrl, callbackToken } = usedCredentials;
+      credentials.set(mapKey(connectionId, scope), {
+        connectionId,
+        scope,
+        callbackUrl,
+        callbackToken,
+      });
+      subscriptions.set(mapKey(connectionId, key), structuredClone(subscription));
+      if (newCredentials)
         for (const row of bySeq.values())
           if (row.connectionId === connectionId && row.dueAt > now) {
-            const owner = subscriptions.get(id(connectionId, row.subscription));
+            const owner = subscriptions.get(mapKey(connectionId, row.subscription));
             if (owner && credentialScope(owner) === scope) row.dueAt = now;
           }
-      await saved();
+      await save();
       return true;
     },
 
     async removeSubscription(connectionId, key, ifToken) {
-      const row = subscriptions.get(id(connectionId, key));
+      const row = subscriptions.get(mapKey(connectionId, key));
       if (!row) return undefined;
       const removed = hydrate(row);
       if (ifToken !== undefined && removed.callbackToken !== ifToken) return undefined;
-      subscriptions.delete(id(connectionId, key));
-      const rest = [...subscriptions.values()].filter((one) => one.connectionId === connectionId);
+      subscriptions.delete(mapKey(connectionId, key));
+      const remaining = [...subscriptions.values()].filter(
+        (other) => other.connectionId === connectionId,
+      );
       const scope = credentialScope(row);
-      if (!rest.some((one) => credentialScope(one) === scope))
-        credentials.delete(id(connectionId, scope));
-      for (const one of queues.get(id(connectionId, key)) ?? []) drop(one);
-      await saved();
+      if (!remaining.some((other) => credentialScope(other) === scope))
+        credentials.delete(mapKey(connectionId, scope));
+      for (const delivery of queues.get(mapKey(connectionId, key)) ?? []) remove(delivery);
+      await save();
       return removed;
     },
 
     async enqueue(deliveries, limit) {
-      const wanted = deliveries.filter((one) => subscriptions.has(queueOf(one)));
-      const added = wanted.filter(
-        (one) => !queues.get(queueOf(one))?.some((row) => row.id === one.id),
+      const pending = deliveries.filter((delivery) => subscriptions.has(queueKey(delivery)));
+      const added = pending.filter(
+        (delivery) => !queues.get(queueKey(delivery))?.some((row) => row.id === delivery.id),
       );
       if (bySeq.size + added.length > limit) return undefined;
-      for (const one of added) push({ ...one, seq: nextSeq++, attempt: 0, dueAt: one.createdAt });
-      if (added.length > 0) await saved();
-      return wanted;
+      for (const delivery of added)
+        push({ ...delivery, seq: nextSeq++, attempt: 0, dueAt: delivery.createdAt });
+      if (added.length > 0) await save();
+      return pending;
     },
 
     async claimDue({ now, until, limit, delivered }) {
       const removed = delivered.flatMap((seq) => bySeq.get(seq) ?? []);
-      for (const row of removed) drop(row);
+      for (const row of removed) remove(row);
       const due: Delivery[] = [];
       for (const [head] of queues.values()) {
         if (due.length === limit) break;
@@ -143,7 +151,7 @@ export function createMemoryStorage(initial?: StorageState, persist?: Persist): 
         const { dueAt: _, ...delivery } = head;
         due.push(delivery);
       }
-      if (removed.length > 0) await saved();
+      if (removed.length > 0) await save();
       return due;
     },
 
@@ -152,14 +160,14 @@ export function createMemoryStorage(initial?: StorageState, persist?: Persist): 
       const row = bySeq.get(seq);
       if (!row) return;
       Object.assign(row, { attempt, dueAt });
-      await saved();
+      await save();
     },
 
     async removeDelivery(seq) {
       const row = bySeq.get(seq);
       if (!row) return;
-      drop(row);
-      await saved();
+      remove(row);
+      await save();
     },
 
     async pending() {

@@ -1,4 +1,4 @@
-/** Runs the work of one key after another, in the order of the calls. */
+/** Runs the work of each key sequentially, in the order of the calls. */
 type Mutex = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>;
 
 export function createMutex(): Mutex {

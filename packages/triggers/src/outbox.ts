@@ -1,6 +1,7 @@
 /**
- * Delivers what the storage holds: in order for each subscription, with a bounded concurrency, until
- * the receiver has accepted it. The storage is the queue; this only holds what is in flight.
+ * Delivers the events of the outbox until their receivers have accepted them: in order for each
+ * subscription, and with bounded concurrency. The storage is the queue; this module only has the
+ * deliveries in flight.
  */
 import { attemptDelivery } from "./deliver.ts";
 import type { JsonObject } from "./json.ts";
@@ -17,7 +18,7 @@ interface PendingEvent {
   message: string;
 }
 
-/** `rejected`: the receiver will never accept it. `expired`: it could not be delivered in time. */
+/** `rejected`: the receiver will never accept it. `expired`: it could not be delivered within `keepMs`. */
 export type DroppedEvent = PendingEvent & { reason: "rejected" | "expired" };
 
 export type RetriedEvent = PendingEvent & { attempt: number; nextAt: Date };
@@ -36,55 +37,60 @@ export interface OutboxOptions {
   onDropped: (event: DroppedEvent) => unknown;
   onRetry: (event: RetriedEvent) => unknown;
   onError: (error: unknown) => void;
-  /** The receiver has answered 410, and the subscription is deleted. */
+  /** Called when the receiver has returned 410 and the subscription was deleted. */
   onGone: (subscription: StoredSubscription) => Promise<void>;
 }
 
 export interface Outbox {
-  /** When this resolves, the deliveries are stored. `delivered` resolves when none is pending. */
+  /**
+   * Resolves when the deliveries are stored. `delivered` resolves when none of them is pending any more;
+   * with a durable storage, it has already resolved.
+   */
   add(deliveries: readonly NewDelivery[]): Promise<{ delivered: Promise<void> }>;
-  /** Starts what is due. */
+  /** Starts the deliveries that are due. */
   wake(): void;
-  /** Resolves when nothing is due or in flight. */
+  /** Resolves when no delivery is due or in flight. */
   settle(): Promise<void>;
-  /** The subscription was removed, and its deliveries with it. */
-  forget(subscription: Pick<StoredSubscription, "connectionId" | "key">): void;
+  /** Ends the waiting of `notify` for a subscription that was removed with its deliveries. */
+  resolveWaiters(subscription: Pick<StoredSubscription, "connectionId" | "key">): void;
   close(): Promise<void>;
 }
 
-/** After an error of the storage. */
+/** The delay after an error of the storage. */
 const STORAGE_RETRY_MS = 1000;
+/** `setTimeout` fires immediately for longer delays. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export function createOutbox(options: OutboxOptions): Outbox {
   const { storage, now } = options;
   const inFlight = new Set<Promise<void>>();
   const waiters = createWaiters();
-  /** Delivered, and not removed from the storage yet. */
-  let delivered: number[] = [];
+  /** The `seq` of each delivery that is complete but not removed from the storage yet. */
+  let completed: number[] = [];
   let pumping = Promise.resolve();
   let isPumping = false;
-  let again = false;
+  let isRequested = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
 
-  function poke(): void {
+  /** Starts `pump`, or makes it run again if it is running. */
+  function requestPump(): void {
     if (isClosed) return;
-    again = true;
+    isRequested = true;
     if (isPumping) return;
     isPumping = true;
     pumping = pump();
   }
 
-  /** Claims what is due while the concurrency allows it, and sets the timer for what is due later. */
+  /** Claims due deliveries up to the concurrency limit, and sets the timer for the next one. */
   async function pump(): Promise<void> {
     try {
-      while (again && !isClosed) {
-        again = false;
+      while (isRequested && !isClosed) {
+        isRequested = false;
         const limit = options.concurrency - inFlight.size;
-        if (limit <= 0) continue; // The end of a delivery starts it again.
+        if (limit <= 0) continue; // the end of a delivery requests it again
         const claimed = await claim(limit);
-        for (const one of claimed) start(one);
+        for (const delivery of claimed) start(delivery);
         if (claimed.length === limit) continue;
         const { nextAt } = await storage.pending();
         if (nextAt !== undefined) sleepUntil(nextAt);
@@ -99,100 +105,105 @@ export function createOutbox(options: OutboxOptions): Outbox {
 
   async function claim(limit: number): Promise<Delivery[]> {
     const at = now();
+    // The claim must not end before the delivery, which makes up to two attempts.
     const until = at + 2 * options.timeoutMs + STORAGE_RETRY_MS;
-    const done = delivered;
-    delivered = [];
+    const delivered = completed;
+    completed = [];
     try {
-      return await storage.claimDue({ now: at, until, limit, delivered: done });
+      return await storage.claimDue({ now: at, until, limit, delivered });
     } catch (error) {
-      delivered = [...done, ...delivered];
+      completed = [...delivered, ...completed];
       throw error;
     }
   }
 
   function sleepUntil(at: number): void {
     clearTimeout(timer);
-    if (!isClosed) timer = setTimeout(poke, Math.min(Math.max(at - now(), 1), MAX_TIMER_MS));
+    if (!isClosed) timer = setTimeout(requestPump, Math.min(Math.max(at - now(), 1), MAX_TIMER_MS));
   }
 
-  function start(one: Delivery): void {
-    const work = deliver(one)
+  function start(delivery: Delivery): void {
+    const work = deliver(delivery)
       .catch(options.onError)
       .finally(() => {
         inFlight.delete(work);
-        poke();
+        requestPump();
       });
     inFlight.add(work);
   }
 
-  async function deliver(one: Delivery): Promise<void> {
-    const { connectionId, subscription: key } = one;
+  async function deliver(delivery: Delivery): Promise<void> {
+    const { connectionId, subscription: key } = delivery;
     let subscription = await storage.getSubscription(connectionId, key);
-    if (!subscription) return finish(one);
-    let result = await attemptDelivery(one, subscription, options);
+    if (!subscription) return finish(delivery);
+    let result = await attemptDelivery(delivery, subscription, options);
     if (result.outcome === "unauthorized" || result.outcome === "gone") {
       // The client may have sent another token while the request was in flight.
       const current = await storage.getSubscription(connectionId, key);
-      if (!current) return finish(one);
+      if (!current) return finish(delivery);
       if (current.callbackToken !== subscription.callbackToken) {
         subscription = current;
-        result = await attemptDelivery(one, current, options);
+        result = await attemptDelivery(delivery, current, options);
       }
     }
     switch (result.outcome) {
       case "delivered":
-        delivered.push(one.seq);
-        return waiters.settle(one);
+        completed.push(delivery.seq);
+        return waiters.settle(delivery);
       case "rejected":
-        return drop(one, subscription, "rejected", result.message);
+        return drop(delivery, subscription, "rejected", result.message);
       case "gone": {
         const { callbackToken } = subscription;
         const removed = await storage.removeSubscription(connectionId, key, callbackToken);
-        if (!removed) return retry(one, subscription, "HTTP 410 for a former token");
+        if (!removed) return retry(delivery, subscription, "HTTP 410 for a former token");
         waiters.resolveAll(removed);
         return options.onGone(removed);
       }
       case "unauthorized":
       case "failed":
-        return now() - one.createdAt < options.keepMs
-          ? retry(one, subscription, result.message, result.retryAfterMs)
-          : drop(one, subscription, "expired", result.message);
+        return now() - delivery.createdAt < options.keepMs
+          ? retry(delivery, subscription, result.message, result.retryAfterMs)
+          : drop(delivery, subscription, "expired", result.message);
     }
   }
 
   async function retry(
-    one: Delivery,
+    delivery: Delivery,
     subscription: StoredSubscription,
     message: string,
     atLeastMs = 0,
   ): Promise<void> {
     const { firstMs, maxMs } = options.retry;
-    const attempt = one.attempt + 1;
+    const attempt = delivery.attempt + 1;
+    // The exponent is limited, because the power would become infinite.
     const backoff = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 40));
     const delay = Math.round(backoff * (0.5 + options.random() / 2));
     const dueAt = now() + Math.max(delay, atLeastMs);
-    await storage.postpone(one.seq, attempt, dueAt);
-    const event = pendingEvent(one, subscription, message);
-    await call(options.onRetry, { ...event, attempt, nextAt: new Date(dueAt) });
+    await storage.postpone(delivery.seq, attempt, dueAt);
+    const event = toPendingEvent(delivery, subscription, message);
+    await callHook(options.onRetry, { ...event, attempt, nextAt: new Date(dueAt) });
   }
 
-  async function finish(one: Delivery, error?: Error): Promise<void> {
-    await storage.removeDelivery(one.seq);
-    waiters.settle(one, error);
+  async function finish(delivery: Delivery, error?: Error): Promise<void> {
+    await storage.removeDelivery(delivery.seq);
+    waiters.settle(delivery, error);
   }
 
   async function drop(
-    one: Delivery,
+    delivery: Delivery,
     subscription: StoredSubscription,
     reason: DroppedEvent["reason"],
     message: string,
   ): Promise<void> {
-    // First the callback: a crash in between repeats it instead of losing the event.
-    await call(options.onDropped, { ...pendingEvent(one, subscription, message), reason });
-    await finish(one, new TriggerError("not_delivered", message));
+    // The hook is called before the delivery is removed: a crash in between repeats the call.
+    await callHook(options.onDropped, {
+      ...toPendingEvent(delivery, subscription, message),
+      reason,
+    });
+    await finish(delivery, new TriggerError("not_delivered", message));
   }
 
-  async function call<Event>(hook: (event: Event) => unknown, event: Event): Promise<void> {
+  async function callHook<Event>(hook: (event: Event) => unknown, event: Event): Promise<void> {
     try {
       await hook(event);
     } catch (error) {
@@ -205,24 +216,24 @@ export function createOutbox(options: OutboxOptions): Outbox {
   }
 
   function wake(): void {
-    poke();
+    requestPump();
     options.waitUntil?.(settle());
   }
 
   return {
     wake,
     settle,
-    forget: waiters.resolveAll,
+    resolveWaiters: waiters.resolveAll,
 
     async add(deliveries) {
       if (isClosed) throw new TriggerError("closed", "notify was called after close");
       const delivered = storage.isDurable ? Promise.resolve() : waiters.wait(deliveries);
       const pending = await storage.enqueue(deliveries, options.maxPending);
-      for (const one of deliveries) if (!pending?.includes(one)) waiters.settle(one);
+      for (const delivery of deliveries) if (!pending?.includes(delivery)) waiters.settle(delivery);
       if (!pending)
         throw new TriggerError(
           "outbox_full",
-          `the outbox is full: ${options.maxPending} events could not be delivered yet`,
+          `the outbox is full: at most ${options.maxPending} deliveries may be pending (option maxPending)`,
         );
       wake();
       return { delivered };
@@ -232,14 +243,14 @@ export function createOutbox(options: OutboxOptions): Outbox {
       isClosed = true;
       clearTimeout(timer);
       await settle();
-      for (const seq of delivered) await storage.removeDelivery(seq);
+      for (const seq of completed) await storage.removeDelivery(seq);
       waiters.rejectAll(new TriggerError("closed", "closed before the event was delivered"));
       await storage.close?.();
     },
   };
 }
 
-function pendingEvent(
+function toPendingEvent(
   { id, type, body }: Delivery,
   { connectionId, subscriptionId }: StoredSubscription,
   message: string,
@@ -248,34 +259,35 @@ function pendingEvent(
   return { connectionId, subscriptionId, id, type, data, message };
 }
 
-/** The callers of `notify` that wait for deliveries, because the storage is not durable. */
+/** Tracks the calls of `notify` that wait for deliveries, because the storage is not durable. */
 function createWaiters() {
   const waiting = new Map<string, PromiseWithResolvers>();
-  const queueOf = (connectionId: string, key: string) =>
+  /** The map keys of all deliveries to a subscription start with this text. */
+  const prefixOf = (connectionId: string, key: string) =>
     `${JSON.stringify([connectionId, key]).slice(0, -1)},`;
-  const nameOf = ({ connectionId, subscription, id }: NewDelivery) =>
-    queueOf(connectionId, subscription) + id;
+  const mapKeyOf = ({ connectionId, subscription, id }: NewDelivery) =>
+    prefixOf(connectionId, subscription) + id;
 
   return {
     async wait(deliveries: readonly NewDelivery[]): Promise<void> {
       await Promise.all(
-        deliveries.map((one) => {
-          const waiter = waiting.get(nameOf(one)) ?? withResolvers();
-          waiting.set(nameOf(one), waiter);
+        deliveries.map((delivery) => {
+          const waiter = waiting.get(mapKeyOf(delivery)) ?? withResolvers();
+          waiting.set(mapKeyOf(delivery), waiter);
           return waiter.promise;
         }),
       );
     },
-    settle(one: NewDelivery, error?: Error): void {
-      const waiter = waiting.get(nameOf(one));
-      waiting.delete(nameOf(one));
+    settle(delivery: NewDelivery, error?: Error): void {
+      const waiter = waiting.get(mapKeyOf(delivery));
+      waiting.delete(mapKeyOf(delivery));
       if (error) waiter?.reject(error);
       else waiter?.resolve();
     },
     resolveAll({ connectionId, key }: Pick<StoredSubscription, "connectionId" | "key">): void {
-      for (const [name, { resolve }] of waiting)
-        if (name.startsWith(queueOf(connectionId, key))) {
-          waiting.delete(name);
+      for (const [mapKey, { resolve }] of waiting)
+        if (mapKey.startsWith(prefixOf(connectionId, key))) {
+          waiting.delete(mapKey);
           resolve();
         }
     },
@@ -292,7 +304,7 @@ interface PromiseWithResolvers {
   reject(error: Error): void;
 }
 
-/** `Promise.withResolvers`, which Node 20 lacks. */
+/** Replaces `Promise.withResolvers`, which Node 20 does not have. */
 function withResolvers(): PromiseWithResolvers {
   let resolve = () => {};
   let reject = (_: Error) => {};

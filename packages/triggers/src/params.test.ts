@@ -1,8 +1,8 @@
-/** Params over the wire: how TRIGGER_LIST describes them, and how TRIGGER_CONFIGURE parses them. */
+/** Tests how TRIGGER_LIST describes params, and how TRIGGER_CONFIGURE parses them. */
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-// Another copy of Zod than the one of this package.
-import { z as foreign } from "../../../node_modules/zod/index.js";
+// This is another copy of Zod than the one of this package.
+import { z as otherZod } from "../../../node_modules/zod/index.js";
 import { describeTrigger } from "./describe-trigger.ts";
 import { parseParams } from "./parse-params.ts";
 
@@ -15,8 +15,12 @@ describe("TRIGGER_LIST", () => {
     ["default", level.default("low"), "low"],
     ["nullable", level.nullable(), undefined],
     ["nullish with a default", level.nullish().default("high"), "high"],
-    ["described outside", z.enum(["low", "high"]).optional().describe("How much."), undefined],
-  ])("keeps the values and the description of a param that is %s", (_, schema, fallback) => {
+    [
+      "described after optional()",
+      z.enum(["low", "high"]).optional().describe("How much."),
+      undefined,
+    ],
+  ])("keeps the values and the description of a param that is %s", (_, schema, defaultValue) => {
     const { paramsSchema } = describeTrigger({
       type: "t",
       description: "",
@@ -26,11 +30,11 @@ describe("TRIGGER_LIST", () => {
       type: "string",
       description: "How much.",
       enum: ["low", "high"],
-      ...(fallback ? { default: fallback } : {}),
+      ...(defaultValue ? { default: defaultValue } : {}),
     });
   });
 
-  it("describes all params as strings, and has the full JSON Schema beside", () => {
+  it("describes all params as strings, and adds the full JSON Schema", () => {
     const entry = describeTrigger({
       type: "t",
       title: "T",
@@ -84,7 +88,7 @@ describe("TRIGGER_CONFIGURE", () => {
   });
   const parse = (params: unknown) => parseParams("t", schema, params);
 
-  it("converts strings where the schema wants numbers and booleans", async () => {
+  it("converts strings where the schema requires numbers and booleans", async () => {
     expect(await parse({ repo: "123", count: "5", draft: "true", size: "2" })).toEqual({
       repo: "123",
       count: 5,
@@ -94,11 +98,11 @@ describe("TRIGGER_CONFIGURE", () => {
     });
   });
 
-  it("converts numbers where the schema wants strings", async () => {
+  it("converts numbers where the schema requires strings", async () => {
     expect(await parse({ repo: 123 })).toEqual({ repo: "123", level: "low" });
   });
 
-  it("leaves blank optional params out", async () => {
+  it("removes blank optional params", async () => {
     expect(await parse({ repo: "a", count: "", draft: " ", level: "" })).toEqual({
       repo: "a",
       level: "low",
@@ -119,14 +123,14 @@ describe("TRIGGER_CONFIGURE", () => {
     });
   });
 
-  it("ignores params that are not declared, as clients may match them themselves", async () => {
+  it("ignores params that are not declared, because clients may filter by them", async () => {
     expect(await parse({ repo: "a", "issue.title": "x" })).toEqual({ repo: "a", level: "low" });
     expect(await parseParams("t", undefined, { repo: "a" })).toEqual({});
   });
 });
 
-it("schemas can come from another copy of Zod", async () => {
-  const params = foreign.object({ n: foreign.number().default(1).describe("How many.") });
+it("accepts schemas of another copy of Zod", async () => {
+  const params = otherZod.object({ n: otherZod.number().default(1).describe("How many.") });
   const { paramsSchema, inputSchema } = describeTrigger({ type: "t", description: "", params });
   expect(paramsSchema).toEqual({ n: { type: "string", description: "How many.", default: "1" } });
   expect(inputSchema).toMatchObject({ type: "object" });

@@ -1,10 +1,10 @@
-/** Params as they come over the wire: clients send numbers and booleans as strings. */
+/** Parses the params of TRIGGER_CONFIGURE. Clients may send numbers and booleans as strings. */
 import { isObject, type JsonObject } from "./json.ts";
 import { isBlank, isNumeric } from "./matches.ts";
-import { issuesText, type ObjectSchema, type Schema } from "./schema.ts";
+import { formatIssues, type ObjectSchema, type Schema } from "./schema.ts";
 import { TriggerError } from "./trigger-error.ts";
 
-/** Throws a `TriggerError` that names each wrong field. */
+/** Throws a `TriggerError` that names each invalid param. */
 export async function parseParams(
   type: string,
   schema: ObjectSchema<object> | undefined,
@@ -12,24 +12,24 @@ export async function parseParams(
 ): Promise<JsonObject> {
   if (params !== undefined && !isObject(params))
     throw new TriggerError("bad_params", `params of "${type}" must be an object`);
-  const given: Record<string, unknown> = { ...params };
+  const values: Record<string, unknown> = { ...params };
   if (!schema) return {};
-  // A form submits an empty field as "": it is left out if the schema allows that.
+  // A form submits an empty field as "". The param is removed if the schema allows that it is missing.
   for (const [name, field] of Object.entries(schema.shape))
-    if (isBlank(given[name]) && accepts(field as Schema, undefined)) delete given[name];
+    if (isBlank(values[name]) && accepts(field as Schema, undefined)) delete values[name];
 
-  const first = await schema.safeParseAsync(given);
+  const first = await schema.safeParseAsync(values);
   if (first.success) return toJson(first.data);
   for (const { path } of first.error.issues) {
     const name = String(path[0]);
-    const converted = convert(given[name]);
-    if (converted !== undefined) given[name] = converted;
+    const converted = convert(values[name]);
+    if (converted !== undefined) values[name] = converted;
   }
-  const second = await schema.safeParseAsync(given);
+  const second = await schema.safeParseAsync(values);
   if (second.success) return toJson(second.data);
   throw new TriggerError(
     "bad_params",
-    `wrong params of "${type}": ${issuesText("params", second.error.issues)}`,
+    `invalid params of "${type}": ${formatIssues("params", second.error.issues)}`,
   );
 }
 
@@ -37,11 +37,11 @@ function accepts(schema: Schema, value: unknown): boolean {
   try {
     return schema.safeParse(value).success;
   } catch {
-    return false; // an asynchronous schema
+    return false; // `safeParse` throws for an asynchronous schema
   }
 }
 
-/** The same value in the other notation, for a schema that did not accept the first. */
+/** Converts a number or boolean to a string, or a string to a number or boolean. */
 function convert(value: unknown): unknown {
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   if (typeof value !== "string") return undefined;

@@ -1,6 +1,7 @@
 /**
- * A server process of restart.test.ts: `node restart.fixture.ts FILE [CALLBACK_URL ID…]`. It prints the
- * id of each event that is stored. An id such as `evt-*` stands for events without end.
+ * The server process of restart.test.ts: `node restart.fixture.ts FILE [CALLBACK_URL ID…]`. It sends an
+ * event for each ID, and prints the ids of events that are stored. For an ID such as `evt-*`, it sends
+ * the events `evt-0`, `evt-1` and so on, until it is killed.
  */
 import { createTriggers } from "./index.ts";
 import { fileStorage } from "./node.ts";
@@ -18,7 +19,7 @@ const notify = async (id: string) => {
   await triggers.notify("c", "tick", {}, { id });
   console.log(id);
 };
-// The process lives until it is killed, or until its parent closes the stream.
+// The process runs until it is killed, or until its parent closes stdin.
 process.stdin.resume().on("end", async () => {
   await triggers.close();
   process.exit();

@@ -1,4 +1,4 @@
-/** What a crash of the server's process leaves: every event that `notify` has resolved. */
+/** After a crash of the server's process, every event whose `notify` has resolved is delivered. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -27,8 +27,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** `stored` has the ids of the events that `notify` has resolved. */
-async function start(...args: string[]) {
+/** `stored` returns the ids of the events whose `notify` has resolved. */
+async function startServer(...args: string[]) {
   const child = spawn(process.execPath, [FIXTURE, join(folder, "triggers.json"), ...args], {
     stdio: ["pipe", "pipe", "inherit"],
   });
@@ -37,50 +37,50 @@ async function start(...args: string[]) {
   child.stdout.on("data", (chunk) => {
     output += chunk;
   });
-  // Without the line that was being written.
+  // The first line is "started". The last line may be incomplete.
   const stored = () => output.split("\n").slice(1, -1);
-  const end = async (how: () => unknown) => {
-    const ended = once(child, "close");
-    how();
-    await ended;
+  const endWith = async (action: () => unknown) => {
+    const closed = once(child, "close");
+    action();
+    await closed;
   };
   await until(() => expect(output).toContain("started"));
   return {
     stored,
-    kill: () => end(() => child.kill("SIGKILL")),
-    stop: () => end(() => child.stdin.end()),
+    kill: () => endWith(() => child.kill("SIGKILL")),
+    stop: () => endWith(() => child.stdin.end()),
   };
 }
 
-it("a process killed between notify and delivery: the next one delivers each event once", async () => {
+it("delivers each event once after the process was killed between notify and delivery", async () => {
   hub.answer = () => 503;
   const ids = ["evt-1", "evt-2", "evt-3"];
-  const first = await start(hub.url, ...ids);
+  const first = await startServer(hub.url, ...ids);
   await until(() => expect(first.stored()).toEqual(ids));
   await first.kill();
   hub.received.length = 0;
   hub.answer = () => 202;
-  const second = await start();
+  const second = await startServer();
   await until(() => expect(hub.received).toHaveLength(3));
   expect(hub.received.map(({ body }) => body?.id)).toEqual(ids);
   await second.stop();
-  // Nothing is left for a third.
-  await start(hub.url, "evt-4");
+  // No event is left for a third process.
+  await startServer(hub.url, "evt-4");
   await until(() => expect(hub.received.at(-1)?.body?.id).toBe("evt-4"));
   expect(hub.received).toHaveLength(4);
 });
 
-it("a process killed while it stores events: every event whose notify had resolved is delivered", async () => {
+it("delivers every event whose notify had resolved before the process was killed", async () => {
   for (let round = 1; round <= 3; round++) {
     hub.answer = () => 503;
-    const server = await start(hub.url, `round-${round}-*`);
+    const server = await startServer(hub.url, `round-${round}-*`);
     await until(() => expect(server.stored().length).toBeGreaterThan(10 * round));
     await server.kill();
     const stored = server.stored();
     hub.received.length = 0;
     hub.answer = () => 202;
-    const next = await start();
-    // One more may be stored: the one whose notify had not resolved.
+    const next = await startServer();
+    // The storage may have one more event, whose notify had not resolved.
     const delivered = () =>
       hub.received.map(({ body }) => String(body?.id)).filter((id) => stored.includes(id));
     await until(() => expect(delivered()).toContain(stored.at(-1)));
@@ -89,7 +89,7 @@ it("a process killed while it stores events: every event whose notify had resolv
   }
 });
 
-it("after a restart, a trigger that was enabled before stays enabled", async () => {
+it("keeps a trigger enabled after a restart", async () => {
   const open = () => {
     const database = new DatabaseSync(join(folder, "triggers.db"));
     const triggers = createTriggers({

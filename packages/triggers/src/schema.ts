@@ -1,6 +1,6 @@
 /**
- * A Zod 4 schema by its structure: the author's Zod may be another copy than that of this package, and
- * the classes of two versions are not assignable to each other.
+ * Structural types of Zod 4 schemas. The author of a server may use another version of Zod than this
+ * package, and the classes of two versions are not assignable to each other.
  */
 import { z } from "zod";
 import type { JsonObject } from "./json.ts";
@@ -10,14 +10,14 @@ export interface Issue {
   message: string;
 }
 
-type Parsed<Output> =
+type ParseResult<Output> =
   | { success: true; data: Output; error?: undefined }
   | { success: false; error: { issues: readonly Issue[] } };
 
 export interface Schema<Output = unknown, Input = unknown> {
   readonly _zod: { readonly output: Output; readonly input: Input };
-  safeParse(value: unknown): Parsed<Output>;
-  safeParseAsync(value: unknown): Promise<Parsed<Output>>;
+  safeParse(value: unknown): ParseResult<Output>;
+  safeParseAsync(value: unknown): Promise<ParseResult<Output>>;
   toJSONSchema?(options: object): object;
 }
 
@@ -32,12 +32,12 @@ export function jsonSchemaOf(schema: Schema, io: "input" | "output"): JsonObject
   const options = { io, unrepresentable: "any" } as const;
   const json =
     schema.toJSONSchema?.(options) ?? z.toJSONSchema(schema as unknown as z.ZodType, options);
-  const { $schema: _, ...rest } = json as { $schema?: string };
-  return rest as JsonObject;
+  const { $schema: _, ...jsonSchema } = json as { $schema?: string };
+  return jsonSchema as JsonObject;
 }
 
-/** `params.repo: Invalid input; params.number: …` */
-export const issuesText = (root: string, issues: readonly Issue[]): string =>
+/** Returns, for example, `params.repo: Invalid input; params.number: …`. */
+export const formatIssues = (root: string, issues: readonly Issue[]): string =>
   issues
     .map(({ path, message }) => `${[root, ...path.map(String)].join(".")}: ${message}`)
     .join("; ");

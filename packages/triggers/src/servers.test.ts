@@ -1,4 +1,4 @@
-/** The tools on real servers of version 1 and 2 of the MCP SDK, called by real clients of both. */
+/** Tests the tools with servers and clients of versions 1 and 2 of the MCP SDK. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -19,20 +19,20 @@ import { type CallbackReceiver, openCallbackReceiver } from "./testing/callback-
 import type { TriggerTool } from "./tools.ts";
 
 const info = { name: "test", version: "1.0.0" };
-type Tools = () => TriggerTool[];
+type ListTools = () => TriggerTool[];
 
 const servers = {
-  "version 1": (tools: Tools) =>
+  "version 1": (tools: ListTools) =>
     createServer(async (request, response) => {
       const server = new McpServer1(info);
-      // Version 1 is typed with another copy of Zod in this repository.
+      // In this repository, the types of version 1 use another copy of Zod.
       for (const { name, config, handler } of tools())
         server.registerTool(name, config as object, handler as () => never);
       const transport = new StreamableHTTPServerTransport({});
       await server.connect(transport as Parameters<typeof server.connect>[0]);
       await transport.handleRequest(request, response);
     }),
-  "version 2": (tools: Tools) => {
+  "version 2": (tools: ListTools) => {
     const { fetch } = createMcpHandler(() => {
       const server = new McpServer2(info);
       for (const { name, config, handler } of tools()) server.registerTool(name, config, handler);
@@ -47,7 +47,7 @@ interface ToolAnswer {
   content?: { text?: string }[];
   structuredContent?: object;
 }
-interface Caller {
+interface AnyClient {
   listTools(): Promise<{ tools: { name: string; inputSchema: object }[] }>;
   callTool(call: { name: string; arguments: Record<string, unknown> }): Promise<ToolAnswer>;
   close(): Promise<void>;
@@ -58,30 +58,30 @@ const clients = {
     const client = new Client1(info);
     const transport = new Transport1(url, { requestInit: { headers } });
     await client.connect(transport as Parameters<typeof client.connect>[0]);
-    return client as unknown as Caller;
+    return client as unknown as AnyClient;
   },
   "version 2": async (url: URL, headers: Record<string, string>) => {
     const client = new Client2(info);
     await client.connect(new Transport2(url, { requestInit: { headers } }));
-    return client as unknown as Caller;
+    return client as unknown as AnyClient;
   },
 };
 
 let hub: CallbackReceiver;
-const closing: (() => unknown)[] = [];
+const cleanups: (() => unknown)[] = [];
 beforeEach(async () => {
   hub = await openCallbackReceiver();
-  closing.push(() => hub.close());
+  cleanups.push(() => hub.close());
 });
 afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
+  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
 });
 
 const cases = Object.entries(servers).flatMap(([server, serve]) =>
   Object.entries(clients).map(([client, connect]) => ({ server, serve, client, connect })),
 );
 
-describe.each(cases)("a server of $server, a client of $client", ({ serve, connect }) => {
+describe.each(cases)("with a server of $server and a client of $client", ({ serve, connect }) => {
   async function start() {
     const triggers = createTriggers({
       definitions: [
@@ -98,18 +98,18 @@ describe.each(cases)("a server of $server, a client of $client", ({ serve, conne
     });
     const server = serve(() => triggers.tools());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    closing.push(() => {
+    cleanups.push(() => {
       server.closeAllConnections();
       server.close();
     });
-    closing.push(() => triggers.close());
+    cleanups.push(() => triggers.close());
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
-    const client = async (headers: Record<string, string>) => {
-      const opened = await connect(url, headers);
-      closing.push(() => opened.close());
-      return opened;
+    const connectClient = async (headers: Record<string, string>) => {
+      const client = await connect(url, headers);
+      cleanups.push(() => client.close());
+      return client;
     };
-    return { triggers, client };
+    return { triggers, connectClient };
   }
   const configureCall = (args: object) => ({
     name: "TRIGGER_CONFIGURE",
@@ -123,16 +123,16 @@ describe.each(cases)("a server of $server, a client of $client", ({ serve, conne
     },
   });
 
-  it("lists, configures, notifies", async () => {
-    const { triggers, client } = await start();
-    const mesh = await client({ "x-mesh-token": meshToken({ connectionId: "conn-1" }) });
-    const { tools } = await mesh.listTools();
+  it("lists the triggers, subscribes, and gets only the matching event", async () => {
+    const { triggers, connectClient } = await start();
+    const client = await connectClient({ "x-mesh-token": meshToken({ connectionId: "conn-1" }) });
+    const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(["TRIGGER_LIST", "TRIGGER_CONFIGURE"]);
     expect(tools[1]?.inputSchema).toMatchObject({
       type: "object",
       properties: { subscriptionId: { type: "string" }, callbackUrl: { format: "uri" } },
     });
-    const list = await mesh.callTool({ name: "TRIGGER_LIST", arguments: {} });
+    const list = await client.callTool({ name: "TRIGGER_LIST", arguments: {} });
     expect(list.structuredContent).toMatchObject({
       triggers: [
         {
@@ -144,7 +144,7 @@ describe.each(cases)("a server of $server, a client of $client", ({ serve, conne
     });
     expect(JSON.parse(list.content?.[0]?.text ?? "")).toEqual(list.structuredContent);
 
-    const configured = await mesh.callTool(configureCall({ subscriptionId: "s" }));
+    const configured = await client.callTool(configureCall({ subscriptionId: "s" }));
     expect(configured).toMatchObject({ structuredContent: { success: true } });
     await triggers.notify("conn-1", "issue", { repo: "a/b", number: 8 });
     await triggers.notify("conn-2", "issue", { repo: "a/b", number: 7 });
@@ -152,16 +152,18 @@ describe.each(cases)("a server of $server, a client of $client", ({ serve, conne
     expect(hub.received).toMatchObject([{ token: "secret", body: { data: { number: 7 } } }]);
   });
 
-  it("answers with tool errors", async () => {
-    const { client } = await start();
-    const mesh = await client({ "x-mesh-token": meshToken({ metadata: { connectionId: "c" } }) });
-    const bad = await mesh.callTool(configureCall({ params: { number: "seven" } }));
-    expect(bad.isError).toBe(true);
-    expect(bad.content?.[0]?.text).toContain("params.repo: ");
-    expect(bad.content?.[0]?.text).toContain("params.number: ");
+  it("returns tool errors for invalid params and for calls without connection id", async () => {
+    const { connectClient } = await start();
+    const client = await connectClient({
+      "x-mesh-token": meshToken({ metadata: { connectionId: "c" } }),
+    });
+    const rejected = await client.callTool(configureCall({ params: { number: "seven" } }));
+    expect(rejected.isError).toBe(true);
+    expect(rejected.content?.[0]?.text).toContain("params.repo: ");
+    expect(rejected.content?.[0]?.text).toContain("params.number: ");
     for (const headers of [{}, { "x-mesh-token": "no JWT" }, { authorization: "Bearer x" }]) {
-      const stranger = await client(headers as Record<string, string>);
-      expect(await stranger.callTool(configureCall({}))).toMatchObject({
+      const clientWithoutId = await connectClient(headers as Record<string, string>);
+      expect(await clientWithoutId.callTool(configureCall({}))).toMatchObject({
         isError: true,
         content: [{ text: "Connection ID not available" }],
       });

@@ -1,6 +1,6 @@
 /**
- * Keeps the state in SQLite: a database of better-sqlite3 or node:sqlite, or the storage of a Durable
- * Object. Several processes may share a database file.
+ * Stores the state in SQLite: in a database of better-sqlite3 or node:sqlite, or in the storage of a
+ * Durable Object. Several processes may share a database file.
  */
 import { isObject, type JsonObject } from "./json.ts";
 import {
@@ -14,7 +14,7 @@ import {
 type Value = string | number | null;
 type Row = Record<string, unknown>;
 
-/** better-sqlite3 and node:sqlite. */
+/** The part of a better-sqlite3 or node:sqlite database that is used here. */
 interface StatementDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): {
@@ -23,7 +23,7 @@ interface StatementDatabase {
   };
 }
 
-/** `ctx.storage` of a Durable Object. */
+/** The part of `ctx.storage` of a Durable Object that is used here. */
 interface DurableObjectStorageLike {
   sql: { exec(sql: string, ...values: Value[]): { toArray(): unknown[] } };
   transactionSync<Result>(body: () => Result): Result;
@@ -54,10 +54,10 @@ const TABLES = [
      ON mcp_trigger_outbox (connection_id, subscription, seq)`,
 ];
 
-const SELECT = `SELECT s.*, c.callback_url, c.callback_token FROM mcp_trigger_subscriptions s
+const SELECT_SUBSCRIPTIONS = `SELECT s.*, c.callback_url, c.callback_token FROM mcp_trigger_subscriptions s
   JOIN mcp_trigger_credentials c ON c.connection_id = s.connection_id AND c.scope = s.scope`;
 
-/** The oldest delivery of each subscription: one index lookup for each, whatever the backlog. */
+/** Joins each subscription with its oldest delivery: one index lookup each, however many are pending. */
 const HEADS = `mcp_trigger_subscriptions s JOIN mcp_trigger_outbox o ON o.seq =
   (SELECT min(seq) FROM mcp_trigger_outbox
    WHERE connection_id = s.connection_id AND subscription = s.key)`;
@@ -67,11 +67,11 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
   const { rows, run, transaction } = driver;
   for (const table of TABLES) run(table);
 
-  const find = (connectionId: string, key: string) =>
-    rows(`${SELECT} WHERE s.connection_id = ? AND s.key = ?`, connectionId, key).map(
+  const findSubscription = (connectionId: string, key: string) =>
+    rows(`${SELECT_SUBSCRIPTIONS} WHERE s.connection_id = ? AND s.key = ?`, connectionId, key).map(
       toSubscription,
     )[0];
-  const credentials = (connectionId: string, scope: string) =>
+  const findCredentials = (connectionId: string, scope: string) =>
     rows(
       "SELECT * FROM mcp_trigger_credentials WHERE connection_id = ? AND scope = ?",
       connectionId,
@@ -80,7 +80,7 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
       callbackUrl: String(row.callback_url),
       callbackToken: String(row.callback_token),
     }))[0];
-  const count = () => Number(rows("SELECT count(*) AS n FROM mcp_trigger_outbox")[0]?.n);
+  const countPending = () => Number(rows("SELECT count(*) AS n FROM mcp_trigger_outbox")[0]?.n);
 
   return {
     isDurable: true,
@@ -88,25 +88,28 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
     async listSubscriptions(connectionId) {
       return (
         connectionId === undefined
-          ? rows(`${SELECT} ORDER BY s.rowid`)
-          : rows(`${SELECT} WHERE s.connection_id = ? ORDER BY s.rowid`, connectionId)
+          ? rows(`${SELECT_SUBSCRIPTIONS} ORDER BY s.rowid`)
+          : rows(`${SELECT_SUBSCRIPTIONS} WHERE s.connection_id = ? ORDER BY s.rowid`, connectionId)
       ).map(toSubscription);
     },
 
     async getSubscription(connectionId, key) {
-      return find(connectionId, key);
+      return findSubscription(connectionId, key);
     },
 
-    async saveSubscription(subscription, given, now) {
+    async saveSubscription(subscription, newCredentials, now) {
       const { connectionId, key, subscriptionId, type, params, isReady } = subscription;
       const scope = credentialScope(subscription);
       return transaction(() => {
-        const used = given ?? credentials(connectionId, scope) ?? credentials(connectionId, SHARED);
-        if (!used) return false;
+        const credentials =
+          newCredentials ??
+          findCredentials(connectionId, scope) ??
+          findCredentials(connectionId, SHARED);
+        if (!credentials) return false;
         run(
           `INSERT INTO mcp_trigger_credentials VALUES (?, ?, ?, ?) ON CONFLICT (connection_id, scope)
            DO UPDATE SET callback_url = excluded.callback_url, callback_token = excluded.callback_token`,
-          ...[connectionId, scope, used.callbackUrl, used.callbackToken],
+          ...[connectionId, scope, credentials.callbackUrl, credentials.callbackToken],
         );
         run(
           `INSERT INTO mcp_trigger_subscriptions VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -115,7 +118,7 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
           ...[connectionId, key, subscriptionId, type, JSON.stringify(params)],
           ...[isReady ? 1 : 0, scope],
         );
-        if (given)
+        if (newCredentials)
           run(
             `UPDATE mcp_trigger_outbox SET due_at = min(due_at, ?) WHERE connection_id = ?
              AND subscription IN (SELECT key FROM mcp_trigger_subscriptions
@@ -128,45 +131,46 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
 
     async removeSubscription(connectionId, key, ifToken) {
       return transaction(() => {
-        const found = find(connectionId, key);
-        if (!found || (ifToken !== undefined && found.callbackToken !== ifToken)) return undefined;
-        const subscription = [connectionId, key];
+        const subscription = findSubscription(connectionId, key);
+        if (!subscription) return undefined;
+        if (ifToken !== undefined && subscription.callbackToken !== ifToken) return undefined;
         run(
           "DELETE FROM mcp_trigger_subscriptions WHERE connection_id = ? AND key = ?",
-          ...subscription,
+          ...[connectionId, key],
         );
         run(
           "DELETE FROM mcp_trigger_outbox WHERE connection_id = ? AND subscription = ?",
-          ...subscription,
+          ...[connectionId, key],
         );
         run(
           `DELETE FROM mcp_trigger_credentials WHERE connection_id = ? AND scope NOT IN
              (SELECT scope FROM mcp_trigger_subscriptions WHERE connection_id = ?)`,
           ...[connectionId, connectionId],
         );
-        return found;
+        return subscription;
       });
     },
 
     async enqueue(deliveries, limit) {
       return transaction(() => {
-        const wanted = deliveries.filter((one) => find(one.connectionId, one.subscription));
-        const added = wanted.filter(
-          (one) =>
+        const pending = deliveries.filter(({ connectionId, subscription }) =>
+          findSubscription(connectionId, subscription),
+        );
+        const added = pending.filter(
+          ({ connectionId, subscription, id }) =>
             rows(
               "SELECT 1 FROM mcp_trigger_outbox WHERE connection_id = ? AND subscription = ? AND id = ?",
-              ...[one.connectionId, one.subscription, one.id],
+              ...[connectionId, subscription, id],
             ).length === 0,
         );
-        if (count() + added.length > limit) return undefined;
-        for (const one of added)
+        if (countPending() + added.length > limit) return undefined;
+        for (const { connectionId, subscription, id, type, body, createdAt } of added)
           run(
             `INSERT INTO mcp_trigger_outbox (connection_id, subscription, id, type, body, created_at,
                attempt, due_at, claimed_until) VALUES (?, ?, ?, ?, ?, ?, 0, ?, 0)`,
-            ...[one.connectionId, one.subscription, one.id, one.type, one.body],
-            ...[one.createdAt, one.createdAt],
+            ...[connectionId, subscription, id, type, body, createdAt, createdAt],
           );
-        return wanted;
+        return pending;
       });
     },
 
@@ -197,7 +201,7 @@ export function sqliteStorage(database: SqliteDatabase): TriggerStorage {
 
     async pending() {
       const [row] = rows(`SELECT min(max(o.due_at, o.claimed_until)) AS at FROM ${HEADS}`);
-      return { count: count(), nextAt: typeof row?.at === "number" ? row.at : undefined };
+      return { count: countPending(), nextAt: typeof row?.at === "number" ? row.at : undefined };
     },
   };
 }
@@ -226,11 +230,11 @@ const toDelivery = (row: Row): Delivery => ({
   attempt: Number(row.attempt),
 });
 
-const onlyRows = (rows: unknown[]): Row[] => rows.filter(isObject);
+const toRows = (rows: unknown[]): Row[] => rows.filter(isObject);
 
 function statementDriver(database: StatementDatabase): Driver {
   return {
-    rows: (sql, ...values) => onlyRows(database.prepare(sql).all(...values)),
+    rows: (sql, ...values) => toRows(database.prepare(sql).all(...values)),
     run: (sql, ...values) => void database.prepare(sql).run(...values),
     transaction(body) {
       database.exec("BEGIN IMMEDIATE");
@@ -247,7 +251,7 @@ function statementDriver(database: StatementDatabase): Driver {
 }
 
 const durableObjectDriver = (storage: DurableObjectStorageLike): Driver => ({
-  rows: (sql, ...values) => onlyRows(storage.sql.exec(sql, ...values).toArray()),
+  rows: (sql, ...values) => toRows(storage.sql.exec(sql, ...values).toArray()),
   run: (sql, ...values) => void storage.sql.exec(sql, ...values).toArray(),
   transaction: (body) => storage.transactionSync(body),
 });

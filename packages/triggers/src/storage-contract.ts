@@ -1,4 +1,4 @@
-/** What `TriggerStorage` promises. Every implementation calls this suite. */
+/** The contract of `TriggerStorage`, as a test suite that runs for every implementation. */
 import { describe, expect, it } from "vitest";
 import type { Credentials, NewDelivery, StoredSubscription, TriggerStorage } from "./storage.ts";
 import { keyOf } from "./storage.ts";
@@ -26,19 +26,20 @@ const delivery = (id: string, subscription = "id:s"): NewDelivery => ({
   body: `{"id":"${id}"}`,
   createdAt: 100,
 });
-const ids = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id);
+const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id);
 
-/** `use` passes a new storage, and for a durable one a function that opens it again. */
+/** `withStorage` passes a new storage to `body`, and a function that opens it again if it is durable. */
 export function storageContract(
   name: string,
-  use: (
+  withStorage: (
     body: (storage: TriggerStorage, reopen?: () => Promise<TriggerStorage>) => Promise<void>,
   ) => Promise<void>,
 ): void {
-  const test = (title: string, body: Parameters<typeof use>[0]) => it(title, () => use(body));
+  const test = (title: string, body: Parameters<typeof withStorage>[0]) =>
+    it(title, () => withStorage(body));
 
-  describe(`the storage in ${name}`, () => {
-    test("keeps subscriptions with their credentials", async (storage) => {
+  describe(`storage in ${name}`, () => {
+    test("returns subscriptions with their credentials", async (storage) => {
       expect(await storage.saveSubscription(row("s"), credentials("1"), 0)).toBe(true);
       const saved = { ...row("s"), ...credentials("1") };
       expect(await storage.getSubscription("c", "id:s")).toEqual(saved);
@@ -57,12 +58,12 @@ export function storageContract(
       expect(await storage.listSubscriptions("c")).toEqual([{ ...changed, ...credentials("2") }]);
     });
 
-    test("stores nothing without credentials", async (storage) => {
+    test("stores no subscription without credentials", async (storage) => {
       expect(await storage.saveSubscription(row("s"), undefined, 0)).toBe(false);
       expect(await storage.listSubscriptions()).toEqual([]);
     });
 
-    test("shares the last credentials among subscriptions without ids", async (storage) => {
+    test("shares the latest credentials among subscriptions without ids", async (storage) => {
       const tag = row(null, { type: "tag", key: "type:tag" });
       await storage.saveSubscription(row(null), credentials("1"), 0);
       await storage.saveSubscription(tag, credentials("2"), 0);
@@ -107,7 +108,7 @@ export function storageContract(
       expect(await storage.listSubscriptions()).toEqual([]);
     });
 
-    test("returns the oldest due delivery of each subscription", async (storage) => {
+    test("claims the oldest delivery of each subscription if it is due", async (storage) => {
       for (const id of ["s", "t"]) await storage.saveSubscription(row(id), credentials(id), 0);
       await storage.enqueue([delivery("1"), delivery("1", "id:t")], 99);
       await storage.enqueue([delivery("2")], 99);
@@ -116,28 +117,28 @@ export function storageContract(
       expect(await storage.claimDue({ ...claim, limit: 1 })).toEqual([
         { ...delivery("1"), attempt: 0, seq: expect.any(Number) },
       ]);
-      const [other] = await storage.claimDue(claim);
-      expect(other).toMatchObject(delivery("1", "id:t"));
+      const [second] = await storage.claimDue(claim);
+      expect(second).toMatchObject(delivery("1", "id:t"));
       expect(await storage.claimDue(claim)).toEqual([]);
       expect(await storage.pending()).toEqual({ count: 3, nextAt: 200 });
-      await storage.removeDelivery(other?.seq ?? 0);
+      await storage.removeDelivery(second?.seq ?? 0);
       expect(
-        ids(await storage.claimDue({ now: 200, until: 300, limit: 9, delivered: [] })),
+        idsOf(await storage.claimDue({ now: 200, until: 300, limit: 9, delivered: [] })),
       ).toEqual(["1"]);
       expect(await storage.pending()).toEqual({ count: 2, nextAt: 300 });
     });
 
-    test("removes what was delivered before it takes the next", async (storage) => {
+    test("removes completed deliveries before it claims the next ones", async (storage) => {
       await storage.saveSubscription(row("s"), credentials("1"), 0);
       await storage.enqueue([delivery("1"), delivery("2")], 99);
       const claim = { now: 100, until: 200, limit: 9 };
       const [first] = await storage.claimDue({ ...claim, delivered: [] });
       const next = await storage.claimDue({ ...claim, delivered: [first?.seq ?? 0, 999] });
-      expect(ids(next)).toEqual(["2"]);
+      expect(idsOf(next)).toEqual(["2"]);
       expect((await storage.pending()).count).toBe(1);
     });
 
-    test("postpones a delivery, and those behind it", async (storage) => {
+    test("postpones a delivery and the later ones of its subscription", async (storage) => {
       await storage.saveSubscription(row("s"), credentials("1"), 0);
       await storage.enqueue([delivery("1"), delivery("2")], 99);
       const [first] = await storage.claimDue({ now: 100, until: 999, limit: 9, delivered: [] });
@@ -163,7 +164,7 @@ export function storageContract(
         await storage.postpone(seq, 1, 5000);
       await storage.saveSubscription(row("s"), undefined, 200);
       expect((await storage.pending()).nextAt).toBe(5000);
-      // It shares its credentials with `type:push`.
+      // `tag` shares its credentials with `type:push`.
       await storage.saveSubscription(tag, credentials("2"), 300);
       expect((await storage.pending()).nextAt).toBe(300);
       expect(
@@ -171,16 +172,16 @@ export function storageContract(
       ).toMatchObject([{ subscription: "type:push" }]);
     });
 
-    test("adds a pending delivery once, and none without its subscription", async (storage) => {
+    test("adds no delivery twice, and none whose subscription does not exist", async (storage) => {
       await storage.saveSubscription(row("s"), credentials("1"), 0);
-      expect(ids(await storage.enqueue([delivery("1"), delivery("x", "id:gone")], 99))).toEqual([
+      expect(idsOf(await storage.enqueue([delivery("1"), delivery("x", "id:gone")], 99))).toEqual([
         "1",
       ]);
-      expect(ids(await storage.enqueue([delivery("1"), delivery("2")], 99))).toEqual(["1", "2"]);
+      expect(idsOf(await storage.enqueue([delivery("1"), delivery("2")], 99))).toEqual(["1", "2"]);
       expect((await storage.pending()).count).toBe(2);
     });
 
-    test("adds nothing above the limit", async (storage) => {
+    test("adds no deliveries if they would exceed the limit", async (storage) => {
       await storage.saveSubscription(row("s"), credentials("1"), 0);
       await storage.enqueue([delivery("1")], 2);
       expect(await storage.enqueue([delivery("2"), delivery("3")], 2)).toBeUndefined();
@@ -198,20 +199,20 @@ export function storageContract(
       ).toMatchObject([{ subscription: "id:t" }]);
     });
 
-    test("survives the end of the process if it is durable", async (storage, reopen) => {
+    test("has the same content after it was opened again, if it is durable", async (storage, reopen) => {
       expect(storage.isDurable).toBe(reopen !== undefined);
       if (!reopen) return;
       await storage.saveSubscription(row("s"), credentials("1"), 0);
       await storage.enqueue([delivery("1"), delivery("2")], 99);
       const [first] = await storage.claimDue({ now: 100, until: 200, limit: 1, delivered: [] });
       await storage.claimDue({ now: 0, until: 200, limit: 1, delivered: [first?.seq ?? 0] });
-      const again = await reopen();
-      expect(await again.listSubscriptions()).toEqual([{ ...row("s"), ...credentials("1") }]);
-      expect(await again.claimDue({ now: 100, until: 200, limit: 9, delivered: [] })).toMatchObject(
-        [{ id: "2", attempt: 0 }],
-      );
-      await again.enqueue([delivery("3")], 99);
-      expect((await again.pending()).count).toBe(2);
+      const reopened = await reopen();
+      expect(await reopened.listSubscriptions()).toEqual([{ ...row("s"), ...credentials("1") }]);
+      expect(
+        await reopened.claimDue({ now: 100, until: 200, limit: 9, delivered: [] }),
+      ).toMatchObject([{ id: "2", attempt: 0 }]);
+      await reopened.enqueue([delivery("3")], 99);
+      expect((await reopened.pending()).count).toBe(2);
     });
   });
 }

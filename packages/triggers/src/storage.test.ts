@@ -9,7 +9,7 @@ import { memoryStorage } from "./memory-storage.ts";
 import { type SqliteDatabase, sqliteStorage } from "./sqlite-storage.ts";
 import { storageContract } from "./storage-contract.ts";
 
-async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
+async function withFolder(body: (folder: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "triggers-"));
   try {
     await body(folder);
@@ -21,21 +21,21 @@ async function inFolder(body: (folder: string) => Promise<void>): Promise<void> 
 storageContract("memory", (body) => body(memoryStorage()));
 
 storageContract("a JSON file", (body) =>
-  inFolder((folder) => {
+  withFolder((folder) => {
     const path = join(folder, "deep", "triggers.json");
     return body(fileStorage(path), async () => fileStorage(path));
   }),
 );
 
-describeSqlite("node:sqlite", (path) => new DatabaseSync(path));
-describeSqlite("better-sqlite3", (path) => new Database(path));
+testSqliteStorage("node:sqlite", (path) => new DatabaseSync(path));
+testSqliteStorage("better-sqlite3", (path) => new Database(path));
 
-function describeSqlite(
+function testSqliteStorage(
   name: string,
   open: (path: string) => SqliteDatabase & { close(): unknown },
 ) {
   storageContract(name, (body) =>
-    inFolder(async (folder) => {
+    withFolder(async (folder) => {
       const databases: { close(): unknown }[] = [];
       const connect = () => {
         const database = open(join(folder, "triggers.db"));
@@ -58,8 +58,8 @@ const subscription = (key: string) => ({
 });
 const credentials = { callbackUrl: "https://hub.test", callbackToken: "secret" };
 
-it("the JSON file is replaced as a whole, and only its owner can read it", () =>
-  inFolder(async (folder) => {
+it("replaces the JSON file as a whole, and lets only its owner read it", () =>
+  withFolder(async (folder) => {
     const path = join(folder, "triggers.json");
     const storage = fileStorage(path);
     await Promise.all(
@@ -73,8 +73,8 @@ it("the JSON file is replaced as a whole, and only its owner can read it", () =>
     expect(await fileStorage(path).listSubscriptions()).toHaveLength(50);
   }));
 
-it("a file with other content is not overwritten", () =>
-  inFolder(async (folder) => {
+it("rejects a file with other content, and does not overwrite it", () =>
+  withFolder(async (folder) => {
     const path = join(folder, "triggers.json");
     for (const content of ["", "{", "[]", '{"my":"data"}']) {
       writeFileSync(path, content);
@@ -82,8 +82,8 @@ it("a file with other content is not overwritten", () =>
     }
   }));
 
-it("a failed write rejects, and the next one contains the change", () =>
-  inFolder(async (folder) => {
+it("rejects if a write fails, and includes the change in the next write", () =>
+  withFolder(async (folder) => {
     const blocked = join(folder, "blocked");
     const storage = fileStorage(join(blocked, "triggers.json"));
     writeFileSync(blocked, "");

@@ -1,6 +1,6 @@
 /**
- * Where subscriptions and the outbox are kept. Each method is atomic. `storageContract` in
- * storage-contract.ts tests every implementation.
+ * A `TriggerStorage` stores the subscriptions and the outbox. Each method is atomic. `storageContract`
+ * in storage-contract.ts tests every implementation.
  */
 import type { Subscription } from "./definition.ts";
 
@@ -10,9 +10,9 @@ export interface Credentials {
 }
 
 export interface StoredSubscription extends Subscription, Credentials {
-  /** Unique in its connection. See `keyOf`. */
+  /** Identifies the subscription within its connection. See `keyOf`. */
   key: string;
-  /** Whether `onSubscribe` has completed. */
+  /** True if `onSubscribe` has completed. */
   isReady: boolean;
 }
 
@@ -20,32 +20,33 @@ export interface NewDelivery {
   connectionId: string;
   /** The `key` of the subscription. */
   subscription: string;
-  /** The id of the event: the same on every attempt. */
+  /** The id of the event, which is the same on every attempt. */
   id: string;
   type: string;
-  /** The JSON that is sent. */
+  /** The JSON body of the callback. */
   body: string;
   createdAt: number;
 }
 
 export interface Delivery extends NewDelivery {
-  /** Its place in the outbox. */
+  /** The position in the outbox. */
   seq: number;
-  /** How many attempts have failed. */
+  /** The number of failed attempts. */
   attempt: number;
 }
 
 export interface TriggerStorage {
-  /** Whether the content survives the end of the process. */
+  /** True if the content survives the end of the process. */
   readonly isDurable: boolean;
 
-  /** The subscriptions of one connection, or all. */
+  /** Returns the subscriptions of one connection, or of all. */
   listSubscriptions(connectionId?: string): Promise<StoredSubscription[]>;
   getSubscription(connectionId: string, key: string): Promise<StoredSubscription | undefined>;
   /**
-   * Creates or replaces a subscription. With `credentials`, its pending deliveries become due.
-   * Without, it keeps the former ones: its own, or those that the connection shares. Returns false,
-   * and stores nothing, if there are none.
+   * Creates or replaces a subscription. With `credentials`, the pending deliveries of all
+   * subscriptions that use them become due. Without, the subscription keeps its former credentials, or
+   * gets the shared credentials of the connection. If it has neither, the method returns false and
+   * stores nothing.
    */
   saveSubscription(
     subscription: Omit<StoredSubscription, keyof Credentials>,
@@ -54,7 +55,8 @@ export interface TriggerStorage {
   ): Promise<boolean>;
   /**
    * Deletes a subscription, its pending deliveries, and its credentials if no other subscription uses
-   * them. With `ifToken`, only if that is still its token. Returns what it deleted.
+   * them. With `ifToken`, it does so only if the subscription still has this token. Returns the
+   * subscription if it was deleted.
    */
   removeSubscription(
     connectionId: string,
@@ -63,17 +65,18 @@ export interface TriggerStorage {
   ): Promise<StoredSubscription | undefined>;
 
   /**
-   * Adds deliveries, due immediately, to subscriptions that still exist. One that is pending already,
-   * with the same subscription and id, is not added again. Returns those that are pending now; or
-   * undefined, and adds nothing, if more than `limit` would be pending.
+   * Adds deliveries to subscriptions that still exist. They are due immediately. A delivery that is
+   * already pending, with the same subscription and id, is not added again. Returns the `deliveries`
+   * that are pending now. If more than `limit` would be pending, it adds none and returns undefined.
    */
   enqueue(
     deliveries: readonly NewDelivery[],
     limit: number,
   ): Promise<readonly NewDelivery[] | undefined>;
   /**
-   * Removes what was delivered, and takes deliveries that are due until `until`. Only the oldest of a
-   * subscription can be taken, so that its order is kept. One call, since each costs a transaction.
+   * Removes the `delivered` ones (by `seq`), then claims deliveries that are due: no other call returns
+   * them before the time `until`. Only the oldest delivery of a subscription can be claimed, so that
+   * events stay in order. One method does both, because each call costs a transaction.
    */
   claimDue(claim: {
     now: number;
@@ -81,26 +84,27 @@ export interface TriggerStorage {
     limit: number;
     delivered: readonly number[];
   }): Promise<Delivery[]>;
-  /** After a failed attempt. */
+  /** Ends the claim after a failed attempt. The delivery is due again at `dueAt`. */
   postpone(seq: number, attempt: number, dueAt: number): Promise<void>;
-  /** When it is given up. */
+  /** Removes a delivery that is complete or given up. */
   removeDelivery(seq: number): Promise<void>;
-  /** How many deliveries are pending, and when the first is due. */
+  /** Returns how many deliveries are pending, and when the next one can be claimed. */
   pending(): Promise<{ count: number; nextAt: number | undefined }>;
 
   close?(): Promise<void>;
 }
 
-/** Without an id, a client has one subscription per type. */
+/** Returns the key of a subscription. A client that sends no ids has one subscription per type. */
 export const keyOf = (subscriptionId: string | null, type: string): string =>
   subscriptionId === null ? `type:${type}` : `id:${subscriptionId}`;
 
 /**
- * A client that does not name its subscriptions has one credential per connection, and the last one
- * is valid.
+ * The scope of the credentials that all subscriptions without id share. Only the latest credentials of
+ * a scope are stored.
  */
 export const SHARED: string = "shared";
 
+/** Returns the scope of the credentials: each subscription with an id has its own. */
 export const credentialScope = (subscription: {
   subscriptionId: string | null;
   key: string;

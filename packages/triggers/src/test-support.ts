@@ -1,13 +1,13 @@
-/** What the tests of the SDK share: a call of TRIGGER_CONFIGURE, and quick retries. */
+/** Helpers of the SDK's tests. */
 import type { TriggerTool } from "./tools.ts";
 
 export const quickRetries = { retry: { firstMs: 5, maxMs: 20 } };
 
-/** A JWT as a client sends it. Its signature is not checked. */
+/** Returns a JWT with these claims. Its signature is invalid, because servers do not check it. */
 export const meshToken = (claims: unknown): string =>
   `e30.${btoa(JSON.stringify(claims)).replaceAll("+", "-").replaceAll("/", "_")}.x`;
 
-/** Calls TRIGGER_CONFIGURE as the connection. Returns the error message, or "ok". */
+/** Calls TRIGGER_CONFIGURE for a connection. Returns the error message, or "ok". */
 export async function configure(
   triggers: { tools(): TriggerTool[] },
   args: Record<string, unknown>,

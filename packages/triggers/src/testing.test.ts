@@ -1,4 +1,4 @@
-/** The contract kit passes the SDK, and finds the defects of servers in the field. */
+/** Tests that `testTriggers` passes a server of this SDK, and finds the defects of other servers. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -14,14 +14,14 @@ import { createTriggers } from "./index.ts";
 import { quickRetries } from "./test-support.ts";
 import { testTriggers } from "./testing.ts";
 
-const closing: (() => unknown)[] = [];
+const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
+  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp();
 });
 
 async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closing.push(() => {
+  cleanups.push(() => {
     server.closeAllConnections();
     server.close();
   });
@@ -40,13 +40,13 @@ const serve = (
   return listen(createServer(getRequestListener((request) => fetch(request))));
 };
 
-const quick = { quietMs: 200, print: () => {} };
+const quickOptions = { quietMs: 200, print: () => {} };
 
 it.each([
-  ["of both protocols", {}],
-  ["that answers with SSE", { responseMode: "sse" as const }],
-  ["of the stateless protocol only", { legacy: "reject" as const }],
-])("passes a server of this SDK, %s", async (_, handlerOptions) => {
+  ["with both protocols", {}],
+  ["with responses as SSE", { responseMode: "sse" as const }],
+  ["with the stateless protocol only", { legacy: "reject" as const }],
+])("reports no defects of a server of this SDK %s", async (_, handlerOptions) => {
   const triggers = createTriggers({
     definitions: [
       {
@@ -58,14 +58,14 @@ it.each([
     ],
     ...quickRetries,
   });
-  closing.push(() => triggers.close());
+  cleanups.push(() => triggers.close());
   const url = await serve((server) => {
     for (const { name, config, handler } of triggers.tools())
       server.registerTool(name, config, handler);
   }, handlerOptions);
   const lines: string[] = [];
   const report = await testTriggers(url, {
-    ...quick,
+    ...quickOptions,
     fire: ({ connectionId, params }) => void triggers.notify(connectionId, "issue", params),
     print: (line) => lines.push(line),
   });
@@ -74,20 +74,21 @@ it.each([
   expect(lines.at(-1)).toBe(`${report.checks.length} passed, 0 failed, 0 skipped`);
   expect(lines).toContain("✓ repeats a failed callback with the same id");
 
-  const withoutFire = await testTriggers(url, quick);
+  const withoutFire = await testTriggers(url, quickOptions);
   expect(withoutFire.ok).toBe(true);
   expect(withoutFire.checks).toContainEqual({
-    name: "stops after 410",
+    name: "sends no more events after the receiver has returned 410",
     status: "skipped",
     message: "pass `fire` to check callbacks",
   });
 });
 
 /**
- * A server as in the field: one credential per connection, types forgotten with the first disable,
- * params not parsed, callbacks not filtered, without id, and sent once.
+ * Starts a server with defects that were found in real servers. It has one credential per connection,
+ * which it deletes when any type is disabled. It neither parses params nor filters events by them. It
+ * sends each callback once and without an id.
  */
-async function startFieldServer() {
+async function startDefectiveServer() {
   const credentials = new Map<string, { url: string; token: string }>();
   const url = await serve((server) => {
     server.registerTool(
@@ -125,19 +126,19 @@ async function startFieldServer() {
     );
   });
   const notify = (connectionId: string, type: string, data: object) => {
-    const found = credentials.get(connectionId);
-    if (!found) return;
-    void fetch(found.url, {
+    const credential = credentials.get(connectionId);
+    if (!credential) return;
+    void fetch(credential.url, {
       method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${found.token}` },
+      headers: { "content-type": "application/json", authorization: `Bearer ${credential.token}` },
       body: JSON.stringify({ type, data }),
     });
   };
   return { url, notify };
 }
 
-it("finds the defects of a server in the field", async () => {
-  const { url, notify } = await startFieldServer();
+it("reports the defects of a server", async () => {
+  const { url, notify } = await startDefectiveServer();
   const report = await testTriggers(url, {
     print: () => {},
     waitMs: 2000,
@@ -145,37 +146,37 @@ it("finds the defects of a server in the field", async () => {
     params: { level: "low" },
     fire: ({ connectionId, type, params }) => notify(connectionId, type, params),
   });
-  const names = (status: string) =>
+  const namesWith = (status: string) =>
     report.checks.filter((check) => check.status === status).map(({ name }) => name);
   expect(report.ok).toBe(false);
-  expect(names("failed")).toEqual([
+  expect(namesWith("failed")).toEqual([
     "accepts subscriptionId, so that a client can have several subscriptions of a type",
     "rejects an unknown trigger type",
-    "rejects wrong params, and names the field",
+    "rejects invalid params, and names the field",
     "sends an event with token, type, data and id",
     "does not send events that do not match the params",
-    "does not send types that were not subscribed",
-    "disabling one type leaves the others",
+    "does not send events of a type without subscription",
+    "keeps the subscriptions of other types when one type is disabled",
     "repeats a failed callback with the same id",
     "keeps an event after 401 until a valid token arrives",
-    "stops after 410",
+    "sends no more events after the receiver has returned 410",
   ]);
-  expect(names("skipped")).toEqual([
+  expect(namesWith("skipped")).toEqual([
     "accepts numbers and booleans as strings",
-    "disabling one of two triggers of a type leaves the other",
+    "keeps a subscription when another one of the same type is disabled",
   ]);
 });
 
-it("reports an address without an MCP server, and a server without triggers", async () => {
-  const page = await listen(createServer((_, response) => response.end("Hello")));
-  expect(await testTriggers(page, quick)).toMatchObject({
+it("fails for a URL without an MCP server, and for a server without triggers", async () => {
+  const pageUrl = await listen(createServer((_, response) => response.end("Hello")));
+  expect(await testTriggers(pageUrl, quickOptions)).toMatchObject({
     ok: false,
-    checks: [{ name: "answers MCP requests", message: expect.stringContaining("Hello") }],
+    checks: [{ name: "responds to MCP requests", message: expect.stringContaining("Hello") }],
   });
-  const empty = await serve((server) => {
+  const serverWithoutTriggers = await serve((server) => {
     server.registerTool("other", { inputSchema: z.object({}) }, async () => ({ content: [] }));
   });
-  const report = await testTriggers(empty, quick);
+  const report = await testTriggers(serverWithoutTriggers, quickOptions);
   expect(report.checks.slice(0, 2)).toMatchObject([
     { status: "failed", message: "the tool TRIGGER_LIST is missing" },
     { status: "failed", message: expect.stringContaining("TRIGGER_LIST failed") },

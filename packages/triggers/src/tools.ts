@@ -1,4 +1,4 @@
-/** TRIGGER_LIST and TRIGGER_CONFIGURE, for `registerTool` of version 1 and 2 of the MCP SDK. */
+/** The tools TRIGGER_LIST and TRIGGER_CONFIGURE, for `registerTool` of versions 1 and 2 of the MCP SDK. */
 import { z } from "zod";
 import type { ConfigureRequest } from "./configure.ts";
 import type { TriggerDescription } from "./describe-trigger.ts";
@@ -10,7 +10,7 @@ type ToolResult = {
   isError?: boolean;
 };
 
-/** `server.registerTool(tool.name, tool.config, tool.handler)`. */
+/** Register it with `server.registerTool(tool.name, tool.config, tool.handler)`. */
 export interface TriggerTool {
   name: "TRIGGER_LIST" | "TRIGGER_CONFIGURE";
   config: {
@@ -24,30 +24,33 @@ export interface TriggerTool {
 }
 
 const configureInput = z.object({
-  type: z.string().min(1).describe("A type of TRIGGER_LIST."),
+  type: z.string().min(1).describe("A trigger type that TRIGGER_LIST returns."),
   params: z
     .record(z.string(), z.unknown())
     .default({})
-    .describe("Values of its params. Numbers and booleans may be strings."),
-  enabled: z.boolean().describe("false ends the subscription."),
+    .describe("Values of the params of this type. Numbers and booleans may be strings."),
+  enabled: z.boolean().describe("true creates or changes the subscription, false ends it."),
   callbackUrl: z
     .string()
     .optional()
     .meta({ format: "uri" })
-    .describe("Where events are POSTed. Without URL and token, the former ones stay."),
-  callbackToken: z.string().optional().describe("The bearer token of the callbacks."),
+    .describe(
+      "The URL to which events are POSTed. Without callbackUrl and callbackToken, the former ones stay.",
+    ),
+  callbackToken: z.string().optional().describe("The bearer token that the callbacks contain."),
   subscriptionId: z
     .string()
     .min(1)
     .optional()
-    .describe("Names this subscription. Without it, there is one subscription per type."),
+    .describe("Identifies this subscription. Without it, there is one subscription per type."),
 });
 
 const listInput = z.object({});
 const listOutput = z.looseObject({ triggers: z.array(z.looseObject({ type: z.string() })) });
 const configureOutput = z.looseObject({ success: z.boolean() });
 
-// The MCP SDK may have another version of Zod than the server, and cannot convert foreign schemas.
+// The MCP SDK may use another version of Zod than this package, and cannot convert its schemas. So
+// each schema returns a JSON Schema that is created here.
 for (const schema of [listInput, configureInput, listOutput, configureOutput]) {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: "input" });
   schema._zod.toJSONSchema = () => structuredClone(json);
@@ -62,12 +65,12 @@ export function createTools(
       name: "TRIGGER_LIST",
       config: {
         title: "List triggers",
-        description: "Lists the event types that this server can send, with their params.",
+        description: "Lists the types of events that this server can send, with their params.",
         inputSchema: listInput,
         outputSchema: listOutput,
         annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
       },
-      handler: async () => success({ triggers: descriptions }),
+      handler: async () => toToolResult({ triggers: descriptions }),
     },
     {
       name: "TRIGGER_CONFIGURE",
@@ -81,7 +84,7 @@ export function createTools(
       async handler(args, context) {
         try {
           await configure(configureInput.parse(args), context);
-          return success({ success: true });
+          return toToolResult({ success: true });
         } catch (error) {
           return { content: [{ type: "text", text: messageOf(error) }], isError: true };
         }
@@ -90,8 +93,8 @@ export function createTools(
   ];
 }
 
-/** As text too, for clients that do not read structured content. */
-const success = (result: Record<string, unknown>): ToolResult => ({
+/** The result is also sent as text, for clients that do not read structured content. */
+const toToolResult = (result: Record<string, unknown>): ToolResult => ({
   content: [{ type: "text", text: JSON.stringify(result) }],
   structuredContent: result,
 });

@@ -1,4 +1,4 @@
-/** A wrong call or definition. Compare by `code`; the message names the field and the fix. */
+/** An error of a call or a definition. Compare by `code`; the message names the field and the fix. */
 export class TriggerError extends Error {
   override readonly name = "TriggerError";
   readonly code:

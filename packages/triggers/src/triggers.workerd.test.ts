@@ -1,4 +1,4 @@
-/** The SDK in workerd: in a Durable Object, with its SQLite, its timers and its fetch. */
+/** Tests the SDK in workerd, with the SQLite storage of a Durable Object. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
@@ -9,13 +9,13 @@ import { createTriggers, type SqliteDatabase, sqliteStorage } from "./index.ts";
 import { storageContract } from "./storage-contract.ts";
 import { configure, meshToken, quickRetries } from "./test-support.ts";
 
-const inObject = (body: (storage: SqliteDatabase) => Promise<void>): Promise<void> =>
+const withObjectStorage = (body: (storage: SqliteDatabase) => Promise<void>): Promise<void> =>
   runInDurableObject(env.STORE.get(env.STORE.newUniqueId()), (_: StoreObject, { storage }) =>
     body(storage),
   );
 
 storageContract("a Durable Object", (body) =>
-  inObject((storage) => body(sqliteStorage(storage), async () => sqliteStorage(storage))),
+  withObjectStorage((storage) => body(sqliteStorage(storage), async () => sqliteStorage(storage))),
 );
 
 const definitions = [
@@ -28,8 +28,8 @@ const definitions = [
 ] as const;
 const callback = { callbackUrl: "https://hub.test/cb", callbackToken: "secret" };
 
-/** Stands in for the hub: records the bodies, and answers with the status. */
-function openHub(status: number) {
+/** A fake hub. It records the bodies of callbacks, and responds with `status`. */
+function createFakeHub(status: number) {
   const bodies: { id: string; data: object }[] = [];
   const hub = {
     status,
@@ -42,9 +42,9 @@ function openHub(status: number) {
   return hub;
 }
 
-it("delivers once what was stored while the hub was down, after a restart too", () =>
-  inObject(async (storage) => {
-    const hub = openHub(503);
+it("delivers an event once that was stored while the hub was down, even after a restart", () =>
+  withObjectStorage(async (storage) => {
+    const hub = createFakeHub(503);
     const open = () =>
       createTriggers({
         definitions,
@@ -70,8 +70,8 @@ it("delivers once what was stored while the hub was down, after a restart too", 
   }));
 
 it("passes deliveries to waitUntil", () =>
-  inObject(async (storage) => {
-    const hub = openHub(202);
+  withObjectStorage(async (storage) => {
+    const hub = createFakeHub(202);
     const promises: Promise<unknown>[] = [];
     const triggers = createTriggers({
       definitions,
@@ -87,7 +87,7 @@ it("passes deliveries to waitUntil", () =>
   }));
 
 it("serves the tools from a Worker", async () => {
-  const hub = openHub(202);
+  const hub = createFakeHub(202);
   const triggers = createTriggers({ definitions, fetch: hub.fetch });
   const { fetch } = createMcpHandler(() => {
     const server = new McpServer({ name: "worker", version: "1.0.0" });

@@ -1,4 +1,4 @@
-/** What the compiler accepts and rejects; the functions never run. */
+/** Tests which calls the compiler accepts and rejects. The function `compile` is never called. */
 import { McpServer } from "@modelcontextprotocol/server";
 import { expectTypeOf, it } from "vitest";
 import { z } from "zod";
@@ -46,11 +46,11 @@ const compile = () => {
   triggers.notify("c", "tick", "now");
   // @ts-expect-error: the sample does not match the payload
   defineTrigger({ type: "a", description: "", payload: z.object({ n: z.number() }), sample: {} });
-  // dist.test.ts compiles this for version 1 too, where both packages use one Zod.
+  // test/stories/triggers-package.test.ts compiles this for version 1 too, with one copy of Zod.
   for (const { name, config, handler } of triggers.tools())
     new McpServer({ name: "test", version: "1.0.0" }).registerTool(name, config, handler);
 };
 
-it("types notify, the hooks and the tools by the definitions", () => {
+it("infers the types of notify, hooks and tools from the definitions", () => {
   expectTypeOf(compile).toBeFunction();
 });

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 export interface Callback {
   method: string;
   contentType: string;
-  /** The token of `Authorization: Bearer`. */
+  /** The token of the header `Authorization: Bearer`. */
   token: string | undefined;
   /** The JSON body; undefined if it is not JSON. */
   body: { type?: unknown; data?: unknown; id?: unknown; timestamp?: unknown } | undefined;
@@ -16,7 +16,7 @@ type Answer = number | { status: number; headers?: Record<string, string> };
 export interface CallbackReceiver {
   url: string;
   received: Callback[];
-  /** The status of the response; default 202. */
+  /** Returns the status and headers of the response. Tests can replace it; the default returns 202. */
   answer: (callback: Callback) => Answer | Promise<Answer>;
   close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export async function openCallbackReceiver(
       method: request.method ?? "",
       contentType: request.headers["content-type"] ?? "",
       token: /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1],
-      body: parse(Buffer.concat(chunks).toString()),
+      body: parseJson(Buffer.concat(chunks).toString()),
     };
     receiver.received.push(callback);
     const answer = await receiver.answer(callback);
@@ -56,7 +56,7 @@ export async function openCallbackReceiver(
   return receiver;
 }
 
-function parse(text: string): Callback["body"] {
+function parseJson(text: string): Callback["body"] {
   try {
     return JSON.parse(text);
   } catch {

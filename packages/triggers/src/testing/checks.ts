@@ -9,30 +9,34 @@ import {
 } from "./listed-trigger.ts";
 import type { ToolAnswer } from "./mcp-calls.ts";
 
-/** A check ends with this if the server offers nothing that it could test. */
+/** A check throws this error if the server does not have the feature that it tests. */
 export class Skip extends Error {}
 
 export interface CheckContext {
   tools: readonly { name: string; inputSchema: Record<string, unknown> }[];
   list: ToolAnswer;
-  /** The trigger under test, and params that its events have. */
+  /** The trigger under test. */
   trigger: ListedTrigger;
+  /** All triggers of TRIGGER_LIST. */
   triggers: readonly ListedTrigger[];
+  /** The params that the events of `trigger` have. */
   params: Values;
-  acceptsIds: boolean;
-  /** Its own connection, so that the checks do not disturb each other. */
+  acceptsSubscriptionIds: boolean;
+  /** Each check has its own connections, so that the checks do not disturb each other. */
   connection: Connection;
   otherConnection: Connection;
+  /** Returns a callback token that only this check uses. */
   token(name: string): string;
-  /** The callbacks with one of the tokens of this check. */
+  /** Returns the callbacks with a token of this check. */
   received(): Callback[];
-  /** Callbacks of this check without one of its tokens. */
-  strays(): Callback[];
-  answer(status: (callback: Callback) => number): void;
-  /** Waits until `count` callbacks have arrived, with this token if it is given. */
-  arrived(count: number, token?: string): Promise<Callback[]>;
-  /** Waits a while, and fails if another callback arrives than `arrived` has returned. */
-  quiet(problem: string): Promise<void>;
+  /** Returns the callbacks that arrived during this check without one of its tokens. */
+  receivedWithoutToken(): Callback[];
+  /** Sets the status of the responses to callbacks of this check. */
+  respondWith(status: (callback: Callback) => number): void;
+  /** Waits until `count` callbacks have arrived; with `token`, until `count` of this token have. */
+  waitForCallbacks(count: number, token?: string): Promise<Callback[]>;
+  /** Waits a while, and fails if more callbacks arrive than `waitForCallbacks` has waited for. */
+  expectNoCallback(problem: string): Promise<void>;
 }
 
 export interface Connection {
@@ -53,22 +57,26 @@ export function assert(condition: unknown, problem: string): asserts condition {
   if (!condition) throw new Error(problem);
 }
 
-const rejected = (answer: ToolAnswer, problem: string) =>
+const assertRejected = (answer: ToolAnswer, problem: string) =>
   assert(answer.isError || answer.result.success === false, problem);
 
 const tokensOf = (callbacks: readonly Callback[]) => callbacks.map(({ token }) => token);
 
-/** Several subscriptions of a type exist only for servers that accept ids. */
-function needIds({ acceptsIds }: CheckContext): void {
-  if (!acceptsIds) throw new Skip("the server does not accept subscriptionId");
+/** Skips a check of several subscriptions of a type if the server does not accept ids. */
+function requireSubscriptionIds({ acceptsSubscriptionIds }: CheckContext): void {
+  if (!acceptsSubscriptionIds) throw new Skip("the server does not accept subscriptionId");
 }
 
-function otherType({ type }: ListedTrigger, triggers: readonly ListedTrigger[]): ListedTrigger {
-  const found = triggers.find(
+/** Returns a trigger of another type that can be enabled without params. */
+function findOtherTrigger(
+  { type }: ListedTrigger,
+  triggers: readonly ListedTrigger[],
+): ListedTrigger {
+  const trigger = triggers.find(
     (other) => other.type !== type && other.params.every(({ isRequired }) => !isRequired),
   );
-  if (!found) throw new Skip("it has no other type without required params");
-  return found;
+  if (!trigger) throw new Skip("the server has no other type without required params");
+  return trigger;
 }
 
 export const checks: Check[] = [
@@ -95,8 +103,11 @@ export const checks: Check[] = [
   },
   {
     name: "accepts subscriptionId, so that a client can have several subscriptions of a type",
-    run: ({ acceptsIds }) =>
-      assert(acceptsIds, "the inputSchema of TRIGGER_CONFIGURE has no property subscriptionId"),
+    run: ({ acceptsSubscriptionIds }) =>
+      assert(
+        acceptsSubscriptionIds,
+        "the inputSchema of TRIGGER_CONFIGURE has no property subscriptionId",
+      ),
   },
   {
     name: "enables and disables a trigger",
@@ -106,30 +117,30 @@ export const checks: Check[] = [
     },
   },
   {
-    name: "needs the connection of the header x-mesh-token",
+    name: "rejects a request without the header x-mesh-token",
     async run({ connection }) {
       const answer = await connection.configure({}, { "x-mesh-token": "" });
-      rejected(answer, "TRIGGER_CONFIGURE succeeded without it");
+      assertRejected(answer, "TRIGGER_CONFIGURE succeeded without the header");
     },
   },
   {
     name: "rejects an unknown trigger type",
     async run({ connection }) {
       const answer = await connection.configure({ type: "no.such.type" });
-      rejected(answer, 'TRIGGER_CONFIGURE succeeded for the type "no.such.type"');
+      assertRejected(answer, 'TRIGGER_CONFIGURE succeeded for the type "no.such.type"');
     },
   },
   {
-    name: "rejects wrong params, and names the field",
+    name: "rejects invalid params, and names the field",
     async run({ connection, trigger, params }) {
-      const wrong = trigger.params.find(({ values, type }) => values || isNumber(type));
-      const missing = trigger.params.find(({ isRequired }) => isRequired);
-      const name = wrong?.name ?? missing?.name;
-      if (name === undefined) throw new Skip("every value is right for its params");
-      const { [name]: _, ...rest } = params;
-      const bad = wrong ? { ...rest, [name]: "no-such-value" } : rest;
-      const answer = await connection.configure({ params: bad });
-      rejected(answer, `TRIGGER_CONFIGURE accepted params ${JSON.stringify(bad)}`);
+      const typedParam = trigger.params.find(({ values, type }) => values || isNumber(type));
+      const requiredParam = trigger.params.find(({ isRequired }) => isRequired);
+      const name = typedParam?.name ?? requiredParam?.name;
+      if (name === undefined) throw new Skip("the params of the trigger accept every value");
+      const { [name]: _, ...others } = params;
+      const invalid = typedParam ? { ...others, [name]: "no-such-value" } : others;
+      const answer = await connection.configure({ params: invalid });
+      assertRejected(answer, `TRIGGER_CONFIGURE accepted params ${JSON.stringify(invalid)}`);
       assert(answer.text.includes(name), `the message does not name ${name}: ${answer.text}`);
     },
   },
@@ -137,7 +148,7 @@ export const checks: Check[] = [
     name: "accepts numbers and booleans as strings",
     async run({ connection, trigger, params }) {
       const typed = trigger.params.filter(({ type }) => isNumber(type) || type === "boolean");
-      if (typed.length === 0) throw new Skip("it has no params of these types");
+      if (typed.length === 0) throw new Skip("the trigger has no params of these types");
       const strings = typed.map(({ name, type, values }) => [
         name,
         params[name] ?? values?.[0] ?? (type === "boolean" ? "true" : "1"),
@@ -149,19 +160,19 @@ export const checks: Check[] = [
     name: "rejects a bad callbackUrl and an empty callbackToken",
     async run({ connection }) {
       const badUrl = await connection.configure({ callbackUrl: "not a url" });
-      rejected(badUrl, 'TRIGGER_CONFIGURE accepted the callbackUrl "not a url"');
+      assertRejected(badUrl, 'TRIGGER_CONFIGURE accepted the callbackUrl "not a url"');
       const badToken = await connection.configure({ callbackToken: "" });
-      rejected(badToken, "TRIGGER_CONFIGURE accepted an empty callbackToken");
+      assertRejected(badToken, "TRIGGER_CONFIGURE accepted an empty callbackToken");
     },
   },
   {
     name: "sends an event with token, type, data and id",
     needsFire: true,
-    async run({ connection, trigger, token, received, strays, arrived }) {
+    async run({ connection, trigger, token, received, receivedWithoutToken, waitForCallbacks }) {
       await connection.enable();
       await connection.fire();
-      await arrived(1).catch((error) => {
-        const { length } = strays();
+      await waitForCallbacks(1).catch((error) => {
+        const { length } = receivedWithoutToken();
         throw length > 0 ? new Error("the callback has no Authorization: Bearer TOKEN") : error;
       });
       const [callback] = received();
@@ -186,148 +197,154 @@ export const checks: Check[] = [
   {
     name: "does not send the events of another connection",
     needsFire: true,
-    async run({ connection, otherConnection, quiet }) {
+    async run({ connection, otherConnection, expectNoCallback }) {
       await connection.enable();
       await otherConnection.fire();
-      await quiet("an event of another connection was sent");
+      await expectNoCallback("an event of another connection was sent");
     },
   },
   {
     name: "does not send events that do not match the params",
     needsFire: true,
-    async run({ connection, trigger, params, quiet }) {
+    async run({ connection, trigger, params, expectNoCallback }) {
       const other = otherParams(trigger, params);
-      if (!other) throw new Skip("no other params are known");
+      if (!other) throw new Skip("the params of the trigger have no other values");
       await connection.enable({ params: other });
       await connection.fire();
-      await quiet(`a subscription to ${JSON.stringify(other)} got an event of other params`);
+      await expectNoCallback(
+        `a subscription to ${JSON.stringify(other)} got an event of other params`,
+      );
     },
   },
   {
-    name: "does not send types that were not subscribed",
+    name: "does not send events of a type without subscription",
     needsFire: true,
-    async run({ connection, trigger, triggers, quiet }) {
-      const other = otherType(trigger, triggers);
+    async run({ connection, trigger, triggers, expectNoCallback }) {
+      const other = findOtherTrigger(trigger, triggers);
       await connection.enable({ type: other.type, params: {} });
       await connection.fire();
-      await quiet(`a subscription to ${other.type} got an event of ${trigger.type}`);
+      await expectNoCallback(`a subscription to ${other.type} got an event of ${trigger.type}`);
     },
   },
   {
-    name: "disabling one of two triggers of a type leaves the other",
+    name: "keeps a subscription when another one of the same type is disabled",
     needsFire: true,
     async run(context) {
-      needIds(context);
-      const { connection, token, arrived, received } = context;
+      requireSubscriptionIds(context);
+      const { connection, token, waitForCallbacks, received } = context;
       await connection.enable({ subscriptionId: "a", callbackToken: token("a") });
       await connection.enable({ subscriptionId: "b", callbackToken: token("b") });
       await connection.fire();
-      await arrived(2);
+      await waitForCallbacks(2);
       assert(
         tokensOf(received()).sort().join() === [token("a"), token("b")].sort().join(),
         "each of two subscriptions must get the event once, with its own token",
       );
       await connection.disable({ subscriptionId: "a" });
       await connection.fire();
-      await arrived(3);
-      assert(tokensOf(received())[2] === token("b"), "the disabled one got the event");
+      await waitForCallbacks(3);
+      assert(tokensOf(received())[2] === token("b"), "the disabled subscription got the event");
     },
   },
   {
-    name: "disabling one type leaves the others",
+    name: "keeps the subscriptions of other types when one type is disabled",
     needsFire: true,
-    async run({ connection, trigger, triggers, acceptsIds, arrived }) {
-      const { type } = otherType(trigger, triggers);
-      const other = { type, params: {}, ...(acceptsIds ? { subscriptionId: "other" } : {}) };
+    async run({ connection, trigger, triggers, acceptsSubscriptionIds, waitForCallbacks }) {
+      const { type } = findOtherTrigger(trigger, triggers);
+      const other = {
+        type,
+        params: {},
+        ...(acceptsSubscriptionIds ? { subscriptionId: "other" } : {}),
+      };
       await connection.enable();
       await connection.enable(other);
       await connection.disable(other);
       await connection.fire();
-      await arrived(1);
+      await waitForCallbacks(1);
     },
   },
   {
-    name: "pauses and resumes",
+    name: "sends no events while a trigger is disabled, and resumes when it is enabled",
     needsFire: true,
-    async run({ connection, token, arrived, received, quiet }) {
+    async run({ connection, token, waitForCallbacks, received, expectNoCallback }) {
       await connection.enable();
       await connection.disable();
       await connection.fire();
-      await quiet("an event was sent while the trigger was disabled");
+      await expectNoCallback("an event was sent while the trigger was disabled");
       await connection.enable({ callbackToken: token("resumed") });
       await connection.fire();
-      await arrived(1);
+      await waitForCallbacks(1);
       assert(tokensOf(received())[0] === token("resumed"), "the former token was used");
     },
   },
   {
-    name: "keeps URL and token when it is enabled without",
+    name: "keeps URL and token if TRIGGER_CONFIGURE omits them",
     needsFire: true,
-    async run({ connection, arrived }) {
+    async run({ connection, waitForCallbacks }) {
       await connection.enable();
       await connection.enable({ callbackUrl: undefined, callbackToken: undefined });
       await connection.fire();
-      await arrived(1);
+      await waitForCallbacks(1);
     },
   },
   {
     name: "uses the new token after a rotation",
     needsFire: true,
-    async run({ connection, token, arrived, received }) {
+    async run({ connection, token, waitForCallbacks, received }) {
       await connection.enable();
       await connection.enable({ callbackToken: token("rotated") });
       await connection.fire();
-      await arrived(1);
+      await waitForCallbacks(1);
       assert(tokensOf(received())[0] === token("rotated"), "the former token was used");
     },
   },
   {
     name: "repeats a failed callback with the same id",
     needsFire: true,
-    async run({ connection, answer, arrived, received }) {
-      answer(() => (received().length < 2 ? 503 : 202));
+    async run({ connection, respondWith, waitForCallbacks, received }) {
+      respondWith(() => (received().length < 2 ? 503 : 202));
       await connection.enable();
       await connection.fire();
-      const [first, second] = await arrived(2);
+      const [first, second] = await waitForCallbacks(2);
       assert(first?.body?.id === second?.body?.id, "the second attempt has another id");
     },
   },
   {
     name: "keeps an event after 401 until a valid token arrives",
     needsFire: true,
-    async run({ connection, token, answer, arrived }) {
-      answer((callback) => (callback.token === token("valid") ? 202 : 401));
+    async run({ connection, token, respondWith, waitForCallbacks }) {
+      respondWith((callback) => (callback.token === token("valid") ? 202 : 401));
       await connection.enable();
       await connection.fire();
-      await arrived(1);
+      await waitForCallbacks(1);
       await connection.enable({ callbackToken: token("valid") });
-      await arrived(1, token("valid")).catch(() => {
+      await waitForCallbacks(1, token("valid")).catch(() => {
         throw new Error("the event was not sent with the new token");
       });
     },
   },
   {
-    name: "stops after 410",
+    name: "sends no more events after the receiver has returned 410",
     needsFire: true,
-    async run({ connection, answer, arrived, quiet }) {
-      answer(() => 410);
+    async run({ connection, respondWith, waitForCallbacks, expectNoCallback }) {
+      respondWith(() => 410);
       await connection.enable();
       await connection.fire();
-      await arrived(1);
+      await waitForCallbacks(1);
       await connection.fire();
-      await quiet("an event was sent after the receiver had answered 410");
+      await expectNoCallback("an event was sent after the receiver had returned 410");
     },
   },
   {
-    name: "sends nothing after the last trigger is disabled",
+    name: "sends no events after the last trigger is disabled",
     needsFire: true,
-    async run({ connection, arrived, quiet }) {
+    async run({ connection, waitForCallbacks, expectNoCallback }) {
       await connection.enable();
       await connection.fire();
-      await arrived(1);
+      await waitForCallbacks(1);
       await connection.disable();
       await connection.fire();
-      await quiet("an event was sent");
+      await expectNoCallback("an event was sent after the last trigger was disabled");
     },
   },
 ];

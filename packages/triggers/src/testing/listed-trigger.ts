@@ -1,4 +1,4 @@
-/** A trigger as TRIGGER_LIST describes it, and values for its params. */
+/** Parses a trigger of TRIGGER_LIST, and chooses values for its params. */
 import { isObject } from "../json.ts";
 import { valuesAt } from "../matches.ts";
 
@@ -12,14 +12,14 @@ export interface ListedTrigger {
 interface ListedParam {
   name: string;
   isRequired: boolean;
-  /** From `inputSchema` if there is one, as `paramsSchema` describes all params as strings. */
+  /** The type in `inputSchema` if it exists, because `paramsSchema` describes all params as strings. */
   type: unknown;
   values: string[] | undefined;
 }
 
 export type Values = Record<string, string>;
 
-/** Throws if the entry has not the form of the contract. */
+/** Throws if the entry does not have the format of the contract. */
 export function readTrigger(entry: unknown): ListedTrigger {
   if (!isObject(entry)) throw new Error(`an entry is not an object: ${JSON.stringify(entry)}`);
   const { type, description, sample } = entry;
@@ -32,19 +32,19 @@ export function readTrigger(entry: unknown): ListedTrigger {
   const properties = isObject(input.properties) ? input.properties : {};
   const required = Array.isArray(input.required) ? input.required : [];
   const params = Object.entries(schema).map(([name, param]) => {
-    const full = isObject(properties[name]) ? properties[name] : {};
-    const values = Array.isArray(param.enum) ? param.enum : full.enum;
+    const property = isObject(properties[name]) ? properties[name] : {};
+    const values = Array.isArray(param.enum) ? param.enum : property.enum;
     return {
       name,
       isRequired: required.includes(name),
-      type: full.type ?? param.type,
+      type: property.type ?? param.type,
       values: Array.isArray(values) ? values.map(String) : undefined,
     };
   });
   return { type, description, params, sample };
 }
 
-/** A record; some servers send a list of `{ name, … }`. */
+/** Returns the params by name. Some servers send a list of `{ name, … }` instead of a record. */
 function paramsSchemaOf(type: string, schema: unknown): Record<string, Record<string, unknown>> {
   const entries = Array.isArray(schema)
     ? schema.map((param) => [isObject(param) ? param.name : undefined, param])
@@ -57,37 +57,37 @@ function paramsSchemaOf(type: string, schema: unknown): Record<string, Record<st
   return Object.fromEntries(entries) as Record<string, Record<string, unknown>>;
 }
 
-/** A value for each required param. */
+/** Returns a value for each required param. */
 export function exampleParams({ params, sample }: ListedTrigger): Values {
   return Object.fromEntries(
     params
       .filter(({ isRequired }) => isRequired)
-      .map((param) => [param.name, example(param, sample)]),
+      .map((param) => [param.name, exampleValue(param, sample)]),
   );
 }
 
-function example({ name, type, values }: ListedParam, sample: unknown): string {
-  const [found] = valuesAt(sample, name);
-  if (found !== undefined && !isObject(found) && !Array.isArray(found)) return String(found);
+function exampleValue({ name, type, values }: ListedParam, sample: unknown): string {
+  const [value] = valuesAt(sample, name);
+  if (value !== undefined && !isObject(value) && !Array.isArray(value)) return String(value);
   if (values?.[0] !== undefined) return values[0];
   return isNumber(type) ? "1" : type === "boolean" ? "true" : "test";
 }
 
 export const isNumber = (type: unknown): boolean => type === "number" || type === "integer";
 
-/** Params that differ from the given ones in one value; undefined if no other value is known. */
-export function otherParams({ params }: ListedTrigger, given: Values): Values | undefined {
+/** Returns params that differ from `current` in one value; undefined if there is no other value. */
+export function otherParams({ params }: ListedTrigger, current: Values): Values | undefined {
   for (const { name, type, values } of params) {
-    const value = given[name];
+    const value = current[name];
     if (value === undefined) continue;
     const other = values
-      ? values.find((one) => one !== value)
+      ? values.find((allowed) => allowed !== value)
       : isNumber(type)
         ? String(Number(value) + 1)
         : type === "boolean"
           ? String(value !== "true")
           : `${value}-other`;
-    if (other !== undefined) return { ...given, [name]: other };
+    if (other !== undefined) return { ...current, [name]: other };
   }
   return undefined;
 }

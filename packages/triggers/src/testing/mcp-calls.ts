@@ -1,4 +1,4 @@
-/** Calls of tools by plain HTTP requests, so that the kit needs no MCP client. */
+/** Calls tools with plain HTTP requests, so that `testTriggers` needs no MCP client library. */
 import { isObject } from "../json.ts";
 
 export interface ToolAnswer {
@@ -15,8 +15,10 @@ export interface McpCalls {
 }
 
 const TIMEOUT_MS = 30_000;
-const LEGACY = "2025-06-18";
-const MODERN = "2026-07-28";
+/** A protocol version in which a session begins with `initialize`. */
+const STATEFUL_VERSION = "2025-06-18";
+/** A version in which each request describes its client. */
+const STATELESS_VERSION = "2026-07-28";
 const clientInfo = { name: "testTriggers", version: "1.0.0" };
 
 export async function openMcpCalls(
@@ -24,35 +26,38 @@ export async function openMcpCalls(
   headers: Record<string, string>,
 ): Promise<McpCalls> {
   let nextId = 1;
-  let session: Record<string, string> = {};
-  let isModern = false;
+  let sessionHeaders: Record<string, string> = {};
+  let isStateless = false;
 
-  async function post(message: object, extra: Record<string, string> = {}): Promise<Response> {
+  async function post(
+    message: object,
+    extraHeaders: Record<string, string> = {},
+  ): Promise<Response> {
     return fetch(url, {
       method: "POST",
       headers: {
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
         ...headers,
-        ...session,
-        ...extra,
+        ...sessionHeaders,
+        ...extraHeaders,
       },
       body: JSON.stringify({ jsonrpc: "2.0", ...message }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
   }
 
-  /** Returns the result, or throws the error of the protocol. */
-  async function request(method: string, params: object, extra?: Record<string, string>) {
+  /** Throws if the response is an error of the protocol. */
+  async function request(method: string, params: object, extraHeaders?: Record<string, string>) {
     const id = nextId++;
-    const response = isModern
+    const response = isStateless
       ? await post(
           { id, method, params: { ...params, _meta: META } },
-          { ...route(method, params), ...extra },
+          { ...routingHeaders(method, params), ...extraHeaders },
         )
-      : await post({ id, method, params }, extra);
+      : await post({ id, method, params }, extraHeaders);
     const text = await response.text();
-    const answer = messagesOf(text).find((message) => message.id === id);
+    const answer = parseMessages(text).find((message) => message.id === id);
     if (isObject(answer?.result)) return { response, result: answer.result };
     const error = isObject(answer?.error) ? answer.error.message : text.slice(0, 300);
     throw new Error(`${method} failed (HTTP ${response.status}): ${error}`);
@@ -60,17 +65,20 @@ export async function openMcpCalls(
 
   try {
     const { response } = await request("initialize", {
-      protocolVersion: LEGACY,
+      protocolVersion: STATEFUL_VERSION,
       capabilities: {},
       clientInfo,
     });
     const id = response.headers.get("mcp-session-id");
-    session = { "mcp-protocol-version": LEGACY, ...(id === null ? {} : { "mcp-session-id": id }) };
+    sessionHeaders = {
+      "mcp-protocol-version": STATEFUL_VERSION,
+      ...(id === null ? {} : { "mcp-session-id": id }),
+    };
     await (await post({ method: "notifications/initialized" })).body?.cancel();
   } catch (error) {
-    // A server may support only the stateless protocol.
-    isModern = true;
-    session = { "mcp-protocol-version": MODERN };
+    // A server may support only the stateless protocol. If that fails too, the first error is thrown.
+    isStateless = true;
+    sessionHeaders = { "mcp-protocol-version": STATELESS_VERSION };
     await request("tools/list", {}).catch(() => {
       throw error;
     });
@@ -85,9 +93,9 @@ export async function openMcpCalls(
       }));
     },
 
-    async callTool(name, args, extra) {
+    async callTool(name, args, extraHeaders) {
       try {
-        const { result } = await request("tools/call", { name, arguments: args }, extra);
+        const { result } = await request("tools/call", { name, arguments: args }, extraHeaders);
         const text = textOf(result.content);
         return {
           isError: result.isError === true,
@@ -101,19 +109,19 @@ export async function openMcpCalls(
   };
 }
 
-/** What replaces `initialize` in the stateless protocol. */
+/** In the stateless protocol, every request contains what `initialize` sends otherwise. */
 const META = {
-  "io.modelcontextprotocol/protocolVersion": MODERN,
+  "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
   "io.modelcontextprotocol/clientInfo": clientInfo,
   "io.modelcontextprotocol/clientCapabilities": {},
 };
-const route = (method: string, params: object): Record<string, string> => ({
+const routingHeaders = (method: string, params: object): Record<string, string> => ({
   "mcp-method": method,
   ...("name" in params ? { "mcp-name": String(params.name) } : {}),
 });
 
-/** The messages of a JSON body or of an SSE stream. */
-function messagesOf(text: string): Record<string, unknown>[] {
+/** Parses the messages of a JSON body or of an SSE stream. */
+function parseMessages(text: string): Record<string, unknown>[] {
   const events = text
     .split(/\r?\n\r?\n/)
     .map((event) =>

@@ -1,4 +1,4 @@
-/** The contract kit: checks the triggers of any MCP server over its wire. */
+/** Checks the triggers of any MCP server, over HTTP. */
 import { isObject } from "../json.ts";
 import { messageOf } from "../trigger-error.ts";
 import { type Callback, type CallbackReceiver, openCallbackReceiver } from "./callback-receiver.ts";
@@ -8,35 +8,35 @@ import { type McpCalls, openMcpCalls } from "./mcp-calls.ts";
 
 export interface TestTriggersOptions {
   /**
-   * Makes the server send an event to a connection, of this type and with these values. Without it,
-   * callbacks are not checked.
+   * Makes the server send an event of this type, with these values in its data, to a connection.
+   * Without `fire`, callbacks are not checked.
    */
   fire?: (event: { connectionId: string; type: string; params: Values }) => unknown;
   /** The trigger to test; default: the first one of TRIGGER_LIST. */
   type?: string;
-  /** Values of its params that an event can have; default: examples of the required ones. */
+  /** Values of the trigger's params; default: example values of the required params. */
   params?: Values;
   /** Headers of each request, such as `authorization`. */
   headers?: Record<string, string>;
-  /** Where callbacks are received; default: a free port of 127.0.0.1. */
+  /** The address at which callbacks are received; default: a free port of 127.0.0.1. */
   callback?: { host?: string; port?: number; publicUrl?: string };
   /** How long an expected callback may take; default 10 s. */
   waitMs?: number;
-  /** How long an unexpected callback is waited for; default 1 s. */
+  /** How long a check waits to be sure that no callback arrives; default 1 s. */
   quietMs?: number;
-  /** Gets each line of the report; default: the console. */
+  /** Called with each line of the report; default: `console.log`. */
   print?: (line: string) => void;
 }
 
 export interface CheckResult {
   name: string;
   status: "passed" | "failed" | "skipped";
-  /** Why it failed or was skipped. */
+  /** The reason why the check failed or was skipped. */
   message?: string;
 }
 
 export interface TriggersReport {
-  /** Whether no check failed. */
+  /** True if no check failed. */
   ok: boolean;
   checks: CheckResult[];
 }
@@ -56,13 +56,13 @@ export async function testTriggers(
     print(`${SIGNS[result.status]} ${result.name}${result.message ? `: ${result.message}` : ""}`);
   };
   try {
-    const server = await inspect(url, options);
+    const server = await inspectServer(url, options);
     for (const { name, needsFire, run } of checks) {
       if (needsFire && !options.fire) {
         report({ name, status: "skipped", message: "pass `fire` to check callbacks" });
         continue;
       }
-      const { context, end } = prepare(server, receiver, options);
+      const { context, end } = createCheckContext(server, receiver, options);
       try {
         await run(context);
         report({ name, status: "passed" });
@@ -74,7 +74,7 @@ export async function testTriggers(
       }
     }
   } catch (error) {
-    report({ name: "answers MCP requests", status: "failed", message: messageOf(error) });
+    report({ name: "responds to MCP requests", status: "failed", message: messageOf(error) });
   } finally {
     await receiver.close();
   }
@@ -84,32 +84,34 @@ export async function testTriggers(
   return { ok: count("failed") === 0, checks: results };
 }
 
-type Server = Pick<
+type InspectedServer = Pick<
   CheckContext,
-  "tools" | "list" | "trigger" | "triggers" | "params" | "acceptsIds"
+  "tools" | "list" | "trigger" | "triggers" | "params" | "acceptsSubscriptionIds"
 > & { mcp: McpCalls };
 
-async function inspect(url: string, options: TestTriggersOptions): Promise<Server> {
+async function inspectServer(url: string, options: TestTriggersOptions): Promise<InspectedServer> {
   const mcp = await openMcpCalls(url, options.headers ?? {});
   const tools = await mcp.listTools();
-  const list = await mcp.callTool("TRIGGER_LIST", {}, { "x-mesh-token": token("test") });
+  const list = await mcp.callTool("TRIGGER_LIST", {}, { "x-mesh-token": meshToken("test") });
   const triggers = readTriggers(list.result.triggers);
-  const trigger = options.type ? triggers.find(({ type }) => type === options.type) : triggers[0];
-  if (options.type) assert(trigger, `TRIGGER_LIST has no type "${options.type}"`);
-  const found = trigger ?? { type: "unknown", description: "", params: [], sample: undefined };
-  const input = tools.find(({ name }) => name === "TRIGGER_CONFIGURE")?.inputSchema.properties;
+  const listed = options.type ? triggers.find(({ type }) => type === options.type) : triggers[0];
+  if (options.type) assert(listed, `TRIGGER_LIST has no type "${options.type}"`);
+  // Without triggers, the check of TRIGGER_LIST reports the problem.
+  const trigger = listed ?? { type: "unknown", description: "", params: [], sample: undefined };
+  const inputProperties = tools.find(({ name }) => name === "TRIGGER_CONFIGURE")?.inputSchema
+    .properties;
   return {
     mcp,
     tools,
     list,
     triggers,
-    trigger: found,
-    params: { ...exampleParams(found), ...options.params },
-    acceptsIds: isObject(input) && "subscriptionId" in input,
+    trigger,
+    params: { ...exampleParams(trigger), ...options.params },
+    acceptsSubscriptionIds: isObject(inputProperties) && "subscriptionId" in inputProperties,
   };
 }
 
-/** Only those that have the form of the contract; a check reports the others. */
+/** Parses the entries that have the format of the contract. A check reports the others. */
 const readTriggers = (entries: unknown): ListedTrigger[] =>
   (Array.isArray(entries) ? entries : []).flatMap((entry) => {
     try {
@@ -119,15 +121,15 @@ const readTriggers = (entries: unknown): ListedTrigger[] =>
     }
   });
 
-/** An unsigned JWT: servers decode the token, and do not verify it. */
-const token = (connectionId: string): string => {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-  return `${part({ alg: "HS256", typ: "JWT" })}.${part({ connectionId })}.test`;
+/** Returns a JWT without a valid signature: servers decode the token, and do not verify it. */
+const meshToken = (connectionId: string): string => {
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  return `${encode({ alg: "HS256", typ: "JWT" })}.${encode({ connectionId })}.test`;
 };
 
-/** A context with connections and tokens of its own; `end` disables what the check has enabled. */
-function prepare(
-  { mcp, ...server }: Server,
+/** Each check gets a context with new connections and tokens. `end` disables what it has enabled. */
+function createCheckContext(
+  { mcp, ...server }: InspectedServer,
   receiver: CallbackReceiver,
   { fire, waitMs = 10_000, quietMs = 1000 }: TestTriggersOptions,
 ): { context: CheckContext; end(): Promise<void> } {
@@ -139,7 +141,7 @@ function prepare(
   const received = () => receiver.received.filter(isOwn);
   const cleanups: (() => Promise<void>)[] = [];
   /** How many callbacks the check has waited for. */
-  let expected = 0;
+  let expectedCount = 0;
 
   const connect = (name: string): Connection => {
     const connectionId = `test-${name}-${prefix}`;
@@ -152,24 +154,29 @@ function prepare(
           enabled: true,
           callbackUrl: receiver.url,
           callbackToken: `${prefix}-main`,
-          ...(server.acceptsIds ? { subscriptionId: "main" } : {}),
+          ...(server.acceptsSubscriptionIds ? { subscriptionId: "main" } : {}),
           ...change,
         },
-        { "x-mesh-token": token(connectionId), ...headers },
+        { "x-mesh-token": meshToken(connectionId), ...headers },
       );
-    const succeed = async (change: object) => {
+    const configureSuccessfully = async (change: object) => {
       const { isError, text, result } = await configure(change);
       assert(!isError, `TRIGGER_CONFIGURE failed: ${text}`);
       assert(result.success === true, `TRIGGER_CONFIGURE returned ${text}, not {"success":true}`);
     };
     const disable: Connection["disable"] = (change = {}) =>
-      succeed({ callbackUrl: undefined, callbackToken: undefined, ...change, enabled: false });
+      configureSuccessfully({
+        callbackUrl: undefined,
+        callbackToken: undefined,
+        ...change,
+        enabled: false,
+      });
     return {
       configure,
       disable,
       async enable(change = {}) {
         cleanups.push(() => disable(change));
-        await succeed(change);
+        await configureSuccessfully(change);
       },
       async fire() {
         await fire?.({ connectionId, type: trigger.type, params });
@@ -177,7 +184,8 @@ function prepare(
     };
   };
 
-  const wait = async (condition: () => boolean, ms: number): Promise<boolean> => {
+  /** Returns false if the condition is still false after `ms`. */
+  const waitFor = async (condition: () => boolean, ms: number): Promise<boolean> => {
     const until = Date.now() + ms;
     while (!condition()) {
       if (Date.now() > until) return false;
@@ -191,23 +199,24 @@ function prepare(
     otherConnection: connect("b"),
     token: (name) => `${prefix}-${name}`,
     received,
-    strays: () => receiver.received.filter((callback) => !isOwn(callback)),
-    answer(status) {
+    receivedWithoutToken: () => receiver.received.filter((callback) => !isOwn(callback)),
+    respondWith(status) {
       receiver.answer = (callback) => (isOwn(callback) ? status(callback) : 410);
     },
-    async arrived(count, wanted) {
-      const found = () => received().filter((one) => wanted === undefined || one.token === wanted);
-      const isThere = await wait(() => found().length >= count, waitMs);
-      assert(isThere, `callback ${count} did not arrive within ${waitMs / 1000} s`);
-      expected = received().length;
-      return found();
+    async waitForCallbacks(count, token) {
+      const matching = () =>
+        received().filter((callback) => token === undefined || callback.token === token);
+      const haveArrived = await waitFor(() => matching().length >= count, waitMs);
+      assert(haveArrived, `callback ${count} did not arrive within ${waitMs / 1000} s`);
+      expectedCount = received().length;
+      return matching();
     },
-    async quiet(problem) {
-      const isThere = await wait(
-        () => receiver.received.filter((one) => isOwn(one) || !one.token).length > expected,
-        quietMs,
-      );
-      assert(!isThere, problem);
+    async expectNoCallback(problem) {
+      // A callback without any token is counted too, because it may be one of this check.
+      const candidates = () =>
+        receiver.received.filter((callback) => isOwn(callback) || !callback.token);
+      const hasArrived = await waitFor(() => candidates().length > expectedCount, quietMs);
+      assert(!hasArrived, problem);
     },
   };
   return {

@@ -1,4 +1,4 @@
-/** The defects of trigger SDKs in the field, each as a test that this one does not have it. */
+/** Regression tests for the defects that were found in other trigger SDKs. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { createTriggers, type TriggerStorage } from "./index.ts";
@@ -7,10 +7,10 @@ import { configure, quickRetries } from "./test-support.ts";
 import { type CallbackReceiver, openCallbackReceiver } from "./testing/callback-receiver.ts";
 
 let hub: CallbackReceiver;
-let triggers: ReturnType<typeof open>;
+let triggers: ReturnType<typeof openTriggers>;
 let storage: TriggerStorage;
 
-const open = () =>
+const openTriggers = () =>
   createTriggers({
     definitions: [
       {
@@ -23,64 +23,66 @@ const open = () =>
     storage,
     ...quickRetries,
   });
-const sub = (id: string, rest: object = {}) => ({
+const subscriptionArgs = (id: string, changes: object = {}) => ({
   type: "issue",
   subscriptionId: id,
   callbackUrl: hub.url,
   callbackToken: `token-${id}`,
-  ...rest,
+  ...changes,
 });
-const tokens = () => hub.received.map(({ token }) => token);
+const receivedTokens = () => hub.received.map(({ token }) => token);
 const until = (condition: () => void) => vi.waitFor(condition, { timeout: 60_000, interval: 5 });
 
 beforeEach(async () => {
   hub = await openCallbackReceiver();
   storage = { ...memoryStorage(), isDurable: true };
-  triggers = open();
+  triggers = openTriggers();
 });
 afterEach(async () => {
   await triggers.close();
   await hub.close();
 });
 
-it("SDK: disabling one of two triggers of a type kills both", async () => {
-  await configure(triggers, sub("a"));
-  await configure(triggers, sub("b"));
-  await configure(triggers, sub("a", { enabled: false }));
+it("keeps a subscription when another one of the same type is disabled", async () => {
+  await configure(triggers, subscriptionArgs("a"));
+  await configure(triggers, subscriptionArgs("b"));
+  await configure(triggers, subscriptionArgs("a", { enabled: false }));
   await triggers.notify("c", "issue", {});
   await triggers.flush();
-  expect(tokens()).toEqual(["token-b"]);
+  expect(receivedTokens()).toEqual(["token-b"]);
 });
 
-it("SDK: after a restart, enabling one forgets the other", async () => {
-  await configure(triggers, sub("a"));
+it("keeps a subscription when another one is enabled after a restart", async () => {
+  await configure(triggers, subscriptionArgs("a"));
   await triggers.close();
-  triggers = open();
-  await configure(triggers, sub("b", { type: "push" }));
+  triggers = openTriggers();
+  await configure(triggers, subscriptionArgs("b", { type: "push" }));
   await triggers.notify("c", "issue", {});
   await triggers.flush();
-  expect(tokens()).toEqual(["token-a"]);
+  expect(receivedTokens()).toEqual(["token-a"]);
 });
 
-it("SDK: undeclared types are sent", async () => {
-  expect(await configure(triggers, sub("a", { type: "other" }))).toContain("unknown trigger type");
-  await configure(triggers, sub("a"));
+it("rejects types that are not declared", async () => {
+  expect(await configure(triggers, subscriptionArgs("a", { type: "other" }))).toContain(
+    "unknown trigger type",
+  );
+  await configure(triggers, subscriptionArgs("a"));
   await expect(triggers.notify("c", "other" as "push", {})).rejects.toThrow("unknown trigger type");
   await triggers.flush();
   expect(hub.received).toEqual([]);
 });
 
-it("SDK: params are never parsed", async () => {
-  expect(await configure(triggers, sub("a", { params: { level: "middle" } }))).toContain(
-    "params.level: ",
-  );
-  await configure(triggers, sub("a", { params: { level: "high" } }));
+it("validates params, and compares them with the data", async () => {
+  expect(
+    await configure(triggers, subscriptionArgs("a", { params: { level: "middle" } })),
+  ).toContain("params.level: ");
+  await configure(triggers, subscriptionArgs("a", { params: { level: "high" } }));
   for (const level of ["low", "high"]) await triggers.notify("c", "issue", { level });
   await triggers.flush();
   expect(hub.received).toMatchObject([{ body: { data: { level: "high" } } }]);
 });
 
-it("SDK: z.enum().optional() loses its values", async () => {
+it("lists the values of z.enum().optional()", async () => {
   const list = await triggers.tools()[0]?.handler({}, {});
   expect(list?.structuredContent).toMatchObject({
     triggers: [
@@ -90,29 +92,29 @@ it("SDK: z.enum().optional() loses its values", async () => {
   });
 });
 
-it("SDK: a rotated token is never reloaded", async () => {
+it("repeats an event with a rotated token after 401", async () => {
   hub.answer = ({ token }) => (token === "rotated" ? 202 : 401);
-  await configure(triggers, sub("a"));
+  await configure(triggers, subscriptionArgs("a"));
   await triggers.notify("c", "issue", {});
   await triggers.flush();
-  await configure(triggers, sub("a", { callbackToken: "rotated" }));
-  await until(() => expect(tokens().at(-1)).toBe("rotated"));
+  await configure(triggers, subscriptionArgs("a", { callbackToken: "rotated" }));
+  await until(() => expect(receivedTokens().at(-1)).toBe("rotated"));
 });
 
-it("SDK: one fetch, no retry, no id", async () => {
+it("repeats a failed request with the same event id", async () => {
   hub.answer = () => (hub.received.length < 3 ? 500 : 202);
-  await configure(triggers, sub("a"));
+  await configure(triggers, subscriptionArgs("a"));
   const { id } = await triggers.notify("c", "issue", {});
   await until(() => expect(hub.received).toHaveLength(3));
   expect(hub.received.map(({ body }) => body?.id)).toEqual([id, id, id]);
 });
 
-it("pause and resume kills a trigger", async () => {
-  await configure(triggers, sub("a"));
-  await configure(triggers, sub("a", { enabled: false }));
+it("sends events again after a trigger was disabled and enabled", async () => {
+  await configure(triggers, subscriptionArgs("a"));
+  await configure(triggers, subscriptionArgs("a", { enabled: false }));
   await triggers.notify("c", "issue", {});
-  await configure(triggers, sub("a", { callbackToken: "resumed" }));
+  await configure(triggers, subscriptionArgs("a", { callbackToken: "resumed" }));
   await triggers.notify("c", "issue", {});
   await triggers.flush();
-  expect(tokens()).toEqual(["resumed"]);
+  expect(receivedTokens()).toEqual(["resumed"]);
 });
