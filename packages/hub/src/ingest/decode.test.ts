@@ -22,7 +22,7 @@ describe("decodeObject", () => {
     [nested(129), "too_deep"],
     ["[".repeat(1_000_000), "too_deep"],
     [`{"a":${"[".repeat(200)}${"]".repeat(200)}}`, "too_deep"],
-  ])("rejects invalid input %#", (text, reason) => {
+  ])("rejects invalid input: case %#", (text, reason) => {
     expect(decode(text)).toMatchObject({ outcome: "refused", reason });
   });
 
@@ -50,7 +50,7 @@ describe("decodeObject", () => {
     expect(decode(`${"a&".repeat(9_999)}a=1`, form)).toEqual({ object: { a: "1" } });
   });
 
-  it("decodes the payload of a form, or its fields", () => {
+  it("decodes the field payload of a form, or else all fields", () => {
     const form = "application/x-www-form-urlencoded";
     expect(decode(`payload=${encodeURIComponent('{"a":"ü"}')}`, form)).toEqual({
       object: { a: "ü" },

@@ -134,7 +134,7 @@ describe("an endpoint with a key", () => {
     `${KEY.slice(1)}.`,
     `${KEY.slice(1)}é`,
     `${KEY}\n`,
-  ])("is not queried for an invalid key: %#", async (key) => {
+  ])("is not looked up in the store if its key is invalid: case %#", async (key) => {
     expect(await endpoints.find("stripe", key)).toBeUndefined();
     expect(queries).toEqual([]);
   });
@@ -154,7 +154,7 @@ describe("an endpoint with a key", () => {
     expect(queries).toHaveLength(1);
   });
 
-  it("throws if the store fails, and is queried again", async () => {
+  it("is queried again after the store has failed", async () => {
     await store.close();
     await expect(endpoints.find("stripe", KEY)).rejects.toBeInstanceOf(StoreFailed);
     await expect(endpoints.find("stripe", KEY)).rejects.toBeInstanceOf(StoreFailed);

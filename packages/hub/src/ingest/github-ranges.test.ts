@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createGithubRanges } from "./github-ranges.ts";
 
-/** A fake of GitHub's API with the given responses. */
+/** Uses a fake of GitHub's API that returns the responses in order, and repeats the last one. */
 function setup(responses: (() => Response | Promise<Response>)[]) {
   let at = 1_000_000;
   let calls = 0;
@@ -73,7 +73,7 @@ describe("createGithubRanges", () => {
     ["has no list", () => Response.json({})],
     ["has an empty list", () => Response.json({ hooks: [] })],
     ["has an invalid network", () => Response.json({ hooks: ["everything"] })],
-    ["is a broken connection", () => Promise.reject(new Error("ECONNRESET"))],
+    ["never arrives", () => Promise.reject(new Error("ECONNRESET"))],
   ])("uses the snapshot if the response %s", async (_, response) => {
     const { ranges, errors } = setup([response]);
     await ranges.refresh();

@@ -23,9 +23,9 @@ import { signSample } from "./sources/signed-sample.ts";
 
 const START = Date.UTC(2026, 0, 5);
 const SECRET = `whsec_${toBase64(utf8("a secret of thirty-two bytes, ok"))}`;
-const OTHER = `whsec_${toBase64(utf8("another one of thirty-two bytes!"))}`;
+const OTHER_SECRET = `whsec_${toBase64(utf8("another one of thirty-two bytes!"))}`;
 const KEY = "0123456789abcdefghi_-X";
-const UNKNOWN = "x".repeat(22);
+const UNKNOWN_KEY = "x".repeat(22);
 
 let folder: string;
 let store: Store;
@@ -44,13 +44,13 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-interface Given extends Partial<IngestOptions> {
+interface TestOptions extends Partial<IngestOptions> {
   secrets?: Record<string, string[]>;
   tenant?: string | undefined;
   makeHmacKey?: MakeHmacKey;
 }
 
-function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
+function ingest({ secrets = { github: [SECRET] }, ...options }: TestOptions = {}) {
   return createIngest({
     endpoints: createEndpoints({
       sources,
@@ -61,9 +61,9 @@ function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
         },
       },
       secrets,
-      tenant: "tenant" in given ? given.tenant : "local",
+      tenant: "tenant" in options ? options.tenant : "local",
       unseal: async (sealed) => sealed,
-      makeHmacKey: given.makeHmacKey ?? webHmacKey,
+      makeHmacKey: options.makeHmacKey ?? webHmacKey,
       now: () => now,
     }),
     evaluate: testEvaluate,
@@ -83,18 +83,18 @@ function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
     allowUnsigned: false,
     newId: createIds(),
     now: () => now,
-    ...given,
+    ...options,
   });
 }
 
-const sourceOf = (id: string) => sources.find((one) => one.id === id) as SourceDefinition;
+const sourceOf = (id: string) => sources.find((source) => source.id === id) as SourceDefinition;
 
 interface Request extends Partial<Pick<IncomingRequest, "method" | "key" | "address" | "source">> {
   headers?: Record<string, string | undefined>;
   body?: Uint8Array;
 }
 
-function incoming({ headers = {}, body = utf8("{}"), ...rest }: Request = {}): IncomingRequest {
+function incoming({ headers = {}, body = utf8("{}"), ...fields }: Request = {}): IncomingRequest {
   return {
     method: "POST",
     source: "github",
@@ -106,7 +106,7 @@ function incoming({ headers = {}, body = utf8("{}"), ...rest }: Request = {}): I
       calls.push("body");
       return body;
     },
-    ...rest,
+    ...fields,
   };
 }
 
@@ -145,16 +145,16 @@ async function addEndpoint(kind: string, secrets: [sealed: string, expires: numb
 describe("checks", () => {
   const json = { "content-type": "application/json" };
   it.each([
-    ["an unknown source", { source: "unknown", key: UNKNOWN }, "unknown_source", []],
+    ["an unknown source", { source: "unknown", key: UNKNOWN_KEY }, "unknown_source", []],
     [
       "an address outside the allowlist",
-      { address: "203.0.113.9", key: UNKNOWN },
+      { address: "203.0.113.9", key: UNKNOWN_KEY },
       "address_not_allowed",
       ["address"],
     ],
     [
       "an address above the rate limit",
-      { address: "203.0.113.8", key: UNKNOWN },
+      { address: "203.0.113.8", key: UNKNOWN_KEY },
       "rate_limited",
       ["address", "rate"],
     ],
@@ -164,7 +164,12 @@ describe("checks", () => {
       "unknown_source",
       ["address", "rate", "fail"],
     ],
-    ["an unknown key", { key: UNKNOWN }, "unknown_source", ["address", "rate", "look-up", "fail"]],
+    [
+      "an unknown key",
+      { key: UNKNOWN_KEY },
+      "unknown_source",
+      ["address", "rate", "look-up", "fail"],
+    ],
     [
       "a method other than POST",
       { method: "PUT" },
@@ -197,19 +202,15 @@ describe("checks", () => {
       ["address", "rate", "body", "fail"],
     ],
     [
-      "other sources than GitHub without an address check",
+      "a source other than GitHub, whose address is not checked",
       { source: "stripe", address: "203.0.113.9", headers: json },
       "no_secret",
       ["rate", "fail"],
     ],
-  ] as [string, Request, string, string[]][])(
-    // biome-ignore format: a table
-    "reject %s",
-    async (_, request, reason, expected) => {
-      expect(await ingest()(incoming(request))).toMatchObject({ outcome: "refused", reason });
-      expect(calls).toEqual(expected);
-    },
-  );
+  ] as [string, Request, string, string[]][])("reject %s", async (_, request, reason, expected) => {
+    expect(await ingest()(incoming(request))).toMatchObject({ outcome: "refused", reason });
+    expect(calls).toEqual(expected);
+  });
 
   it("read the body once, after all other checks", async () => {
     expect(await ingest()(incoming(await signed("github")))).toMatchObject({ outcome: "accepted" });
@@ -254,7 +255,7 @@ describe("a hub that allows unsigned webhooks", () => {
     { host: "[::1]:4747" },
     { "sec-fetch-site": "none" },
     { "sec-fetch-site": "same-origin" },
-  ])("accepts a request of a program on this machine: %j", async (headers) => {
+  ])("accepts a request from a program on this machine: %j", async (headers) => {
     expect(await open()(await unsigned(headers))).toMatchObject({ outcome: "accepted" });
   });
 
@@ -275,7 +276,7 @@ describe("a hub that allows unsigned webhooks", () => {
     { host: "[2001:db8::1]:4747" },
     { host: "" },
     { host: undefined },
-  ])("rejects a request of a browser or a tunnel: %j", async (headers) => {
+  ])("rejects a request from a browser or a tunnel: %j", async (headers) => {
     expect(await open()(await unsigned(headers))).toMatchObject({
       outcome: "refused",
       reason: "browser_origin",
@@ -303,7 +304,7 @@ describe("secrets", () => {
   it("verify requests until they expire", async () => {
     await addEndpoint("github", [
       [SECRET, START + 1_000],
-      [OTHER, null],
+      [OTHER_SECRET, null],
     ]);
     const accept = ingest();
     const by = async (secret: string) =>
@@ -311,7 +312,7 @@ describe("secrets", () => {
     expect(await by(SECRET)).toMatchObject({ outcome: "accepted" });
     now = START + 1_000;
     expect(await by(SECRET)).toMatchObject({ reason: "signature_mismatch" });
-    expect(await by(OTHER)).toMatchObject({ outcome: "accepted" });
+    expect(await by(OTHER_SECRET)).toMatchObject({ outcome: "accepted" });
   });
 
   it("reject the request if all have expired", async () => {
@@ -323,9 +324,9 @@ describe("secrets", () => {
   });
 
   it.each([
-    ["first", [SECRET, "the token"]],
-    ["last", ["the token", SECRET]],
-  ])("are all tried: the valid one is the %s", async (_, secrets) => {
+    ["last", [SECRET, "the token"]],
+    ["first", ["the token", SECRET]],
+  ])("are all tried if the valid one is the %s", async (_, secrets) => {
     const accept = ingest({ secrets: { gitlab: secrets } });
     const wire = await signed("gitlab");
     // The signature has expired, but the token is valid.
@@ -339,7 +340,7 @@ describe("secrets", () => {
   });
 
   it("report a missing or expired time instead of the mismatch of another secret", async () => {
-    const accept = ingest({ secrets: { linear: [OTHER, SECRET, OTHER] } });
+    const accept = ingest({ secrets: { linear: [OTHER_SECRET, SECRET, OTHER_SECRET] } });
     expect(await accept(incoming(await signed("linear", SECRET, { type: "Issue" })))).toMatchObject(
       {
         reason: "signature_malformed",
@@ -359,24 +360,26 @@ describe("secrets", () => {
       if (accepted.outcome !== "accepted") throw new Error(JSON.stringify(accepted));
       const [event] = accepted.appendRequest.events;
       if (!event) throw new Error("no event");
-      const verdict = await scheme.verify(
+      const status = await scheme.verify(
         { header: (name) => event.headers[name], body: event.body, now: event.received_at },
         makeSigningKey(scheme, SECRET, webHmacKey),
       );
       // A token is the secret itself and is never stored.
-      expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");
+      expect(status).toBe(scheme.covers === "body" ? "valid" : "missing");
       expect(JSON.stringify(event.headers)).not.toContain(SECRET);
     },
   );
 });
 
 describe("the rate limit", () => {
-  const limited = (failuresPerWindow: number, given: Given = {}) =>
-    ingest({ rateLimit: createRateLimit({ failuresPerWindow, now: () => now }), ...given });
+  const limited = (failuresPerWindow: number, options: TestOptions = {}) =>
+    ingest({ rateLimit: createRateLimit({ failuresPerWindow, now: () => now }), ...options });
   const reasons = async (received: ReturnType<ReturnType<typeof ingest>>[]) =>
-    (await Promise.all(received)).map((one) => ("reason" in one ? one.reason : one.outcome));
+    (await Promise.all(received)).map((result) =>
+      "reason" in result ? result.reason : result.outcome,
+    );
 
-  it("does not count signed requests as failures, nor what is wrong with their content", async () => {
+  it("does not count signed requests as failures, even if their content is invalid", async () => {
     const receive = limited(2);
     const good = await signed("github");
     const noType = { ...good, headers: { ...good.headers, "x-github-event": undefined } };
@@ -387,7 +390,7 @@ describe("the rate limit", () => {
   });
 
   const forgeUntilSuspect = async (receive: ReturnType<typeof ingest>, failures: number) => {
-    const forged = await signed("github", OTHER);
+    const forged = await signed("github", OTHER_SECRET);
     for (let sent = 0; sent < failures; sent += 1)
       expect(await receive(incoming(forged))).toMatchObject({ reason: "signature_mismatch" });
     calls = [];
@@ -408,13 +411,15 @@ describe("the rate limit", () => {
         [
           { ...good, method: "GET" },
           { ...good, headers: { ...good.headers, "content-type": "text/plain" } },
-          { key: UNKNOWN },
+          { key: UNKNOWN_KEY },
           { ...good, key: "nokey" },
         ].map((request) => receive(incoming(request))),
       ),
     ).toEqual(Array(4).fill("rate_limited"));
     expect(calls).toEqual(Array(5).fill("address"));
-    expect(await reasons([receive(incoming({ ...good, key: UNKNOWN }))])).toEqual(["rate_limited"]);
+    expect(await reasons([receive(incoming({ ...good, key: UNKNOWN_KEY }))])).toEqual([
+      "rate_limited",
+    ]);
     now += 2_000;
     expect(await receive(incoming(unsigned))).toMatchObject({ reason: "signature_missing" });
   });
@@ -428,7 +433,7 @@ describe("the rate limit", () => {
     expect(await receive(incoming({ ...generic, key: KEY }))).toMatchObject({
       outcome: "accepted",
     });
-    const forged = await signed("github", OTHER);
+    const forged = await signed("github", OTHER_SECRET);
     expect(await receive(incoming(forged))).toMatchObject({ reason: "signature_mismatch" });
   });
 
@@ -447,15 +452,15 @@ describe("the rate limit", () => {
   it("accepts every signed request among concurrent forged ones", async () => {
     const receive = limited(20);
     const good = await signed("github");
-    const forged = await signed("github", OTHER);
-    const requests = Array.from({ length: 500 }, (_, nth) => (nth % 5 === 0 ? good : forged));
+    const forged = await signed("github", OTHER_SECRET);
+    const requests = Array.from({ length: 500 }, (_, index) => (index % 5 === 0 ? good : forged));
     for (let wave = 0; wave < 3; wave += 1)
       expect(await reasons(requests.map((request) => receive(incoming(request))))).toEqual(
         requests.map((request) => (request === good ? "accepted" : "signature_mismatch")),
       );
   });
 
-  it("accepts unsigned requests of programs on this machine after failures of a browser", async () => {
+  it("accepts unsigned requests from programs on this machine after failures of a browser", async () => {
     const receive = limited(2, { secrets: {}, allowUnsigned: true });
     const local = { host: "127.0.0.1:4747", "content-type": "application/json" };
     const good = { ...(await signed("github")) };
@@ -489,7 +494,7 @@ describe("the rate limit", () => {
     expect(computed).toBe(REQUESTS_PER_FAILURE);
   });
 
-  it("counts an incomplete or too large body, but not a busy hub", async () => {
+  it("counts an incomplete or too large body as a failure, but not a rejection by a busy hub", async () => {
     const good = await signed("github");
     for (const [reason, next] of [
       ["body_incomplete", "rate_limited"],
@@ -503,7 +508,7 @@ describe("the rate limit", () => {
     }
   });
 
-  it("counts a replay with an old signed time", async () => {
+  it("counts an old signed time as a failure", async () => {
     const receive = limited(1, { secrets: { linear: [SECRET] } });
     const old = await signed("linear");
     now += 3_600_000;
@@ -527,8 +532,8 @@ describe("the headers of Svix", () => {
     return { ...wire, headers: renamed(wire.headers) };
   };
   const externalId = async (accepted: ReturnType<typeof receive>) => {
-    const found = await accepted;
-    return found.outcome === "accepted" ? found.appendRequest.events[0]?.external_id : found;
+    const result = await accepted;
+    return result.outcome === "accepted" ? result.appendRequest.events[0]?.external_id : result;
   };
 
   it("are verified like those of Standard Webhooks", async () => {
@@ -576,24 +581,29 @@ describe("the quota", () => {
     action: "created",
     installation: { id: 7, account: { id: 100, login: "acme" } },
   };
-  const skips = async (type: string, body: JsonObject, given: Given = {}, key?: string) => {
+  const skipsQuota = async (
+    type: string,
+    body: JsonObject,
+    options: TestOptions = {},
+    key?: string,
+  ) => {
     const wire = await signed("github", SECRET, body);
     const headers = { ...wire.headers, "x-github-event": type };
-    const accepted = await ingest(given)(incoming({ ...wire, headers, key }));
+    const accepted = await ingest(options)(incoming({ ...wire, headers, key }));
     return accepted.outcome === "accepted" ? accepted.appendRequest.skipQuota : accepted;
   };
 
   it("does not apply to installation events, identified by header and body", async () => {
-    expect(await skips("installation", installation)).toBe(true);
-    expect(await skips("installation_repositories", installation)).toBe(true);
-    expect(await skips("issues", installation)).toBe(false);
-    expect(await skips("installation", { action: "opened", issue: {} })).toBe(false);
-    expect(await skips("installation", { installation: { id: 7 } })).toBe(false);
+    expect(await skipsQuota("installation", installation)).toBe(true);
+    expect(await skipsQuota("installation_repositories", installation)).toBe(true);
+    expect(await skipsQuota("issues", installation)).toBe(false);
+    expect(await skipsQuota("installation", { action: "opened", issue: {} })).toBe(false);
+    expect(await skipsQuota("installation", { installation: { id: 7 } })).toBe(false);
   });
 
-  it("applies on an endpoint with a key, whose tenant could forge installation events", async () => {
+  it("applies to an endpoint with a key, whose tenant could forge installation events", async () => {
     await addEndpoint("github", [[SECRET, null]]);
-    expect(await skips("installation", installation, {}, KEY)).toBe(false);
+    expect(await skipsQuota("installation", installation, {}, KEY)).toBe(false);
   });
 });
 
@@ -601,8 +611,7 @@ describe("a large body", () => {
   const large = (id: string, body: JsonObject = {}) =>
     signed(id, SECRET, { ...sourceOf(id).sample("1", { now })?.body, ...body, long: LONG });
   const LONG = "x".repeat(LARGE_BYTES);
-  /** Records the evaluations. */
-  const recording = () => {
+  const recordEvaluations = () => {
     const evaluations: Evaluation[] = [];
     const callers: string[] = [];
     const evaluate: Evaluate = (evaluation, caller) => {
@@ -614,7 +623,7 @@ describe("a large body", () => {
   };
 
   it("is read in the sandbox, after its signature was verified", async () => {
-    const { evaluations, callers, evaluate } = recording();
+    const { evaluations, callers, evaluate } = recordEvaluations();
     const request = await large("github");
     const admitted = await ingest({ evaluate })(incoming(request));
     if (admitted.outcome !== "accepted") throw new Error(JSON.stringify(admitted));
@@ -635,19 +644,19 @@ describe("a large body", () => {
     ["cloudevents", "authorization"],
     ["gitlab", "x-gitlab-token"],
   ])("of %s is read without the secret in its header", async (id, header) => {
-    const { evaluations, evaluate } = recording();
+    const { evaluations, evaluate } = recordEvaluations();
     const request = await large(id);
     const headers = { ...request.headers, [header]: id === "gitlab" ? SECRET : `Bearer ${SECRET}` };
-    const given = { evaluate, secrets: { [id]: [SECRET] } };
+    const options = { evaluate, secrets: { [id]: [SECRET] } };
     const sent = incoming({ ...request, headers: { ...headers, cookie: "a=b" } });
-    expect(await ingest(given)(sent)).toMatchObject({ outcome: "accepted" });
+    expect(await ingest(options)(sent)).toMatchObject({ outcome: "accepted" });
     const [evaluation] = evaluations;
     if (evaluation?.language !== "webhook") throw new Error("not read in the sandbox");
     expect(Object.keys(evaluation.webhook.headers)).toContain("content-type");
     expect(JSON.stringify(evaluation.webhook)).not.toMatch(/whsec_|a=b/);
   });
 
-  it("counts as a failure if its signed time is old, and never as accepted if it is not read", async () => {
+  it("counts as a failure if its signed time is old, and is not accepted if the sandbox fails", async () => {
     const old = await large("linear", { webhookTimestamp: START - 3_600_000 });
     expect(await ingest({ secrets: { linear: [SECRET] } })(incoming(old))).toMatchObject({
       reason: "signature_expired",

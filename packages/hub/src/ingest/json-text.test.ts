@@ -3,8 +3,8 @@ import { expect, it } from "vitest";
 import { memberRange, toByteRanges } from "./json-text.ts";
 
 function member(text: string, name = "data"): string | undefined {
-  const found = memberRange(text, name);
-  return found && text.slice(found.start, found.end);
+  const range = memberRange(text, name);
+  return range && text.slice(range.start, range.end);
 }
 
 it.each([
@@ -19,7 +19,7 @@ it.each([
   ['{"x":{"data":1}}', undefined],
   ['{"dat":1,"database":2,"":3}', undefined],
   [" { } ", undefined],
-])("finds a member in %s", (text, expected) => {
+])("finds the member data of %s: %s", (text, expected) => {
   expect(member(text)).toBe(expected);
 });
 
@@ -28,27 +28,29 @@ it("finds the same value as JSON.parse", () => {
   const object = fc.dictionary(name, fc.jsonValue(), { noNullPrototype: true });
   const spaces = fc.constantFrom(undefined, 2, "\t");
   fc.assert(
-    fc.property(object, spaces, fc.jsonValue(), (rest, indent, data) => {
-      const text = JSON.stringify({ ...rest, data }, undefined, indent);
+    fc.property(object, spaces, fc.jsonValue(), (others, indent, data) => {
+      const text = JSON.stringify({ ...others, data }, undefined, indent);
       expect(JSON.parse(member(text) ?? "")).toEqual(JSON.parse(text).data);
     }),
   );
 });
 
 it.each(["", "\ufeff"])("converts ranges of a text to ranges of its bytes after %j", (mark) => {
-  const word = fc.string({ unit: "grapheme" });
+  const anyWord = fc.string({ unit: "grapheme" });
   fc.assert(
-    fc.property(fc.array(word), (words) => {
+    fc.property(fc.array(anyWord), (words) => {
       const text = words.join("");
       let end = 0;
-      const ranges = words.map((one) => {
+      const ranges = words.map((word) => {
         const start = end;
-        end += one.length;
+        end += word.length;
         return { start, end };
       });
       const bytes = Buffer.from(mark + text);
-      const found = toByteRanges(ranges, text, bytes);
-      expect(found.map((one) => bytes.subarray(one.start, one.end).toString())).toEqual(words);
+      const byteRanges = toByteRanges(ranges, text, bytes);
+      expect(byteRanges.map(({ start, end }) => bytes.subarray(start, end).toString())).toEqual(
+        words,
+      );
     }),
   );
 });

@@ -21,7 +21,7 @@ const times = <Result>(count: number, work: () => Result): Result[] =>
   Array.from({ length: count }, () => work());
 
 describe("the failure limit", () => {
-  it("makes a client that has reached it suspect, and no other", () => {
+  it("marks a client that has reached it as suspect, and no other client", () => {
     const { now } = clock();
     const limit = limiter(3, now);
     expect(times(3, () => attempt(limit, "192.0.2.1"))).toEqual(Array(3).fill("admitted"));
@@ -35,7 +35,7 @@ describe("the failure limit", () => {
     expect(times(300, () => limit.admit("192.0.2.1"))).toEqual(Array(300).fill("admitted"));
   });
 
-  it("ends after a second without further failures", () => {
+  it("admits a client again after a second without failures", () => {
     const time = clock();
     const limit = limiter(3, time.now);
     times(100, () => attempt(limit, "a"));
@@ -45,7 +45,7 @@ describe("the failure limit", () => {
     expect(limit.admit("a")).toBe("admitted");
   });
 
-  it("does not allow twice its number across two windows", () => {
+  it("does not allow twice as many failures in a burst across two windows", () => {
     const time = clock();
     const limit = limiter(100, time.now);
     expect(attempt(limit, "192.0.2.1")).toBe("admitted");
@@ -57,7 +57,7 @@ describe("the failure limit", () => {
     expect(after.filter((admission) => admission === "admitted").length).toBeLessThanOrEqual(2);
   });
 
-  it("never allows twice its number in any second", () => {
+  it("never allows twice as many failures within a second", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(400), { minLength: 1, maxLength: 300 }), (gaps) => {
         const time = clock();
@@ -95,8 +95,8 @@ describe("the failure limit", () => {
   });
 });
 
-describe("the limit of all requests", () => {
-  it("is much higher, and does not count what it rejects", () => {
+describe("the request limit", () => {
+  it("is much higher than the failure limit, and does not count rejected requests", () => {
     const time = clock();
     const limit = limiter(2, time.now);
     const requests = 2 * REQUESTS_PER_FAILURE;
@@ -118,7 +118,9 @@ describe("the limit of all requests", () => {
   });
 });
 
-it("0 disables both limits", () => {
+it("limits nothing if failuresPerWindow is 0", () => {
   const limit = limiter(0, () => 0);
-  expect(times(100_000, () => attempt(limit, "a")).every((one) => one === "admitted")).toBe(true);
+  expect(
+    times(100_000, () => attempt(limit, "a")).every((admission) => admission === "admitted"),
+  ).toBe(true);
 });

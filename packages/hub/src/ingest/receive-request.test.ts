@@ -70,7 +70,7 @@ it.each([
   ["/api/trigger-callbacks", false],
   ["/api/trigger-callback#x", false],
   ["/", false],
-])("handles %s: %s", (url, expected) => {
+])("isIngestPath of %s is %s", (url, expected) => {
   expect(isIngestPath(url)).toBe(expected);
 });
 

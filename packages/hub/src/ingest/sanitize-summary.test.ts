@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { sanitizeSummary, sanitizeText } from "./sanitize-summary.ts";
 
-it("removes control characters and lone surrogates", () => {
+it("replaces control characters and lone surrogates", () => {
   expect(sanitizeText("Grüße 👋 from\u0000the\u001b[31m\r\nside", 100)).toBe(
     "Grüße 👋 from the [31m side",
   );
@@ -15,19 +15,19 @@ it("truncates a title of 100 KB", () => {
   expect(title?.endsWith("…")).toBe(true);
 });
 
-it("never splits a surrogate pair", () => {
+it("returns well-formed text without control characters and within the limit, for any text", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 20 }), (text, max) => {
-      const clean = sanitizeText(text, max);
-      expect(clean.isWellFormed()).toBe(true);
-      expect(clean.length).toBeLessThanOrEqual(max);
+      const sanitized = sanitizeText(text, max);
+      expect(sanitized.isWellFormed()).toBe(true);
+      expect(sanitized.length).toBeLessThanOrEqual(max);
       // biome-ignore lint/suspicious/noControlCharactersInRegex: it detects control characters
-      expect(clean).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+      expect(sanitized).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
     }),
   );
 });
 
-it("converts absent, empty and invalid fields to null", () => {
+it("returns null for absent, empty and invalid fields", () => {
   expect(sanitizeSummary({ title: "", number: 1.5, repo: null })).toEqual({
     action: null,
     repo: null,
@@ -37,8 +37,8 @@ it("converts absent, empty and invalid fields to null", () => {
     url: null,
     check_result: null,
   });
-  const empty = { conclusion: "", head_branch: "a\nb", head_sha: "f".repeat(1_000) };
-  expect(sanitizeSummary({ check_result: empty }).check_result).toEqual({
+  const checkResult = { conclusion: "", head_branch: "a\nb", head_sha: "f".repeat(1_000) };
+  expect(sanitizeSummary({ check_result: checkResult }).check_result).toEqual({
     conclusion: null,
     head_branch: "a b",
     head_sha: `${"f".repeat(99)}…`,

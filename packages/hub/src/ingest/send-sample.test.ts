@@ -14,22 +14,22 @@ import { sources } from "./sources/index.ts";
 
 const START = Date.UTC(2026, 0, 5);
 let store: Store;
-let number: number;
+let endpointCount: number;
 
 beforeEach(() => {
   store = openSqlite(join(tempFolder(), "hub.db"));
   onTestFinished(() => store.close());
-  number = 0;
+  endpointCount = 0;
 });
 
-/** Adds an endpoint; later ones are newer. */
+/** Adds an endpoint that is newer than the ones before. */
 async function addEndpoint(kind: string, tenant = "local"): Promise<string> {
-  const id = `endpoint-${++number}`;
-  const created_at = START + number;
-  const key = `${number}`.padEnd(22, "x");
+  const id = `endpoint-${++endpointCount}`;
+  const created_at = START + endpointCount;
+  const key = `${endpointCount}`.padEnd(22, "x");
   const secret = {
-    id: `secret-${number}`,
-    sealed: `secret ${number}`,
+    id: `secret-${endpointCount}`,
+    sealed: `secret ${endpointCount}`,
     created_at,
     expires_at: null,
   };
@@ -38,7 +38,7 @@ async function addEndpoint(kind: string, tenant = "local"): Promise<string> {
   return id;
 }
 
-/** Admits the request as the hub does, with every check that would reject a stranger. */
+/** Creates the sender of a hub that rejects every request from outside, by its address and its rate. */
 function createSender(
   secrets: Record<string, string[]> = {},
   { tenant }: { tenant: string | undefined } = { tenant: "local" },
@@ -93,9 +93,9 @@ describe("a sample from the hub itself", () => {
       }
   });
 
-  it("goes to the named endpoint, else to one with a secret, else to the one without a key", async () => {
-    const one = await addEndpoint("stripe");
-    const two = await addEndpoint("stripe");
+  it("is sent to the requested endpoint, or to the one without a key if it has a secret, or to the newest", async () => {
+    const older = await addEndpoint("stripe");
+    const newest = await addEndpoint("stripe");
     await addEndpoint("stripe", "other");
     const targetOf = async (endpoint?: string, secrets = {}) => {
       const { send, admitted } = createSender(secrets);
@@ -103,8 +103,8 @@ describe("a sample from the hub itself", () => {
       return { ...admitted[0], signed };
     };
     const tenant = "local";
-    expect(await targetOf(one)).toEqual({ endpoint: one, tenant, signed: true });
-    expect(await targetOf()).toEqual({ endpoint: two, tenant, signed: true });
+    expect(await targetOf(older)).toEqual({ endpoint: older, tenant, signed: true });
+    expect(await targetOf()).toEqual({ endpoint: newest, tenant, signed: true });
     expect(await targetOf(undefined, { stripe: ["shared"] })).toEqual({
       endpoint: "stripe",
       tenant,

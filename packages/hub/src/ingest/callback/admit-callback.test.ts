@@ -24,7 +24,7 @@ const TOKENS: Record<string, CallbackToken> = {
   gone: { ...TOKEN, hash: "gone", isGone: true },
 };
 
-interface Given {
+interface TestCallback {
   token?: string | null;
   body?: unknown;
   headers?: Record<string, string | string[]>;
@@ -59,15 +59,20 @@ function setUp(options: Partial<AdmitCallbackOptions> = {}) {
     now: () => 1_000,
     ...options,
   });
-  const send = ({ token = "known", body = { type: "sun" }, headers = {}, request }: Given = {}) => {
-    const all: Record<string, string | string[]> = {
+  const send = ({
+    token = "known",
+    body = { type: "sun" },
+    headers = {},
+    request,
+  }: TestCallback = {}) => {
+    const allHeaders: Record<string, string | string[]> = {
       ...(token !== null && { authorization: `Bearer ${token}` }),
       ...headers,
     };
     return admit({
       method: "POST",
       address: "203.0.113.7",
-      header: (name) => [all[name] ?? []].flat(),
+      header: (name) => [allHeaders[name] ?? []].flat(),
       body() {
         calls.push("body");
         return utf8(typeof body === "string" ? body : JSON.stringify(body));
@@ -75,8 +80,8 @@ function setUp(options: Partial<AdmitCallbackOptions> = {}) {
       ...request,
     });
   };
-  const event = async (given: Given) => {
-    const admitted = await send(given);
+  const event = async (callback: TestCallback) => {
+    const admitted = await send(callback);
     if (admitted.outcome !== "accepted") throw new Error(admitted.detail);
     return admitted.appendRequest.events[0];
   };
@@ -138,8 +143,8 @@ describe("the id", () => {
     ["Idempotency-Key", {}, headers, "key"],
     ["Idempotency-Key, if the field is empty", { id: "" }, headers, "key"],
     ["webhook-id", {}, { "webhook-id": "webhook" }, "webhook"],
-    ["nothing", {}, {}, null],
-  ])("is from %s", async (_, fields, headers, expected) => {
+    ["nothing, if there is none", {}, {}, null],
+  ])("is taken from %s", async (_, fields, headers, expected) => {
     const { event } = setUp();
     expect(await event({ body: { type: "x", ...fields }, headers })).toMatchObject({
       external_id: expected,
@@ -156,9 +161,9 @@ describe("the id", () => {
   });
 });
 
-describe("rejections, in the order of the checks", () => {
+describe("the checks, in their order", () => {
   const tooLarge = rejection("body_too_large", "too large");
-  const cases: [string, Given, number, string[]][] = [
+  const cases: [string, TestCallback, number, string[]][] = [
     ["another method", { request: { method: "GET" }, token: null }, 405, []],
     [
       "a body above the limit",
@@ -187,20 +192,21 @@ describe("rejections, in the order of the checks", () => {
       415,
       ["address", "body", "token"],
     ],
-    ["a token that nothing wants", { token: "gone" }, 410, ["address", "body", "token"]],
+    ["a token of a removed trigger", { token: "gone" }, 410, ["address", "body", "token"]],
   ];
-  it.each(cases)("%s", async (_, given, status, expected) => {
+  it.each(cases)("reject %s", async (_, callback, status, expected) => {
     const { send, calls } = setUp();
-    const refused = await send(given);
-    if (!isRejection(refused)) throw new Error("accepted");
-    const { status: found, headers } = toAnswer(refused);
-    expect(found).toBe(status);
+    const rejected = await send(callback);
+    if (!isRejection(rejected)) throw new Error("accepted");
+    const answer = toAnswer(rejected);
+    const { headers } = answer;
+    expect(answer.status).toBe(status);
     expect(calls).toEqual(expected);
     expect("www-authenticate" in headers).toBe(status === 401);
     expect(headers.allow).toBe(status === 405 ? "POST" : undefined);
   });
 
-  it("asks for at most 1 MiB of the body", async () => {
+  it("read at most 1 MiB of the body", async () => {
     const limits: number[] = [];
     await setUp().send({
       request: {
@@ -213,7 +219,7 @@ describe("rejections, in the order of the checks", () => {
     expect(limits).toEqual([1024 * 1024]);
   });
 
-  it("while too many bodies are read: it is no failure of the client", async () => {
+  it("do not count a failure of the client if the hub is busy", async () => {
     const { send, calls } = setUp();
     const request = { body: () => rejection("busy", "busy") };
     expect(await send({ request })).toMatchObject({ reason: "busy" });
@@ -221,10 +227,10 @@ describe("rejections, in the order of the checks", () => {
   });
 });
 
-describe("limits", () => {
+describe("the rate limits", () => {
   const limit = () => createRateLimit({ failuresPerWindow: 2, now: () => 1_000 });
 
-  it("of failures per address: valid tokens are still accepted", async () => {
+  it("apply to failures per address, but not to valid tokens", async () => {
     const { send } = setUp({ rateLimit: limit() });
     const reasons = [];
     for (const token of ["?", "?", "?", null]) reasons.push(await send({ token }));
@@ -237,7 +243,7 @@ describe("limits", () => {
     expect(await send()).toMatchObject({ outcome: "accepted" });
   });
 
-  it("of callbacks per token, with Retry-After", async () => {
+  it("apply to callbacks per token, with Retry-After", async () => {
     const { send } = setUp({ rateLimit: UNLIMITED, tokenRateLimit: limit() });
     for (let at = 0; at < 2 * REQUESTS_PER_FAILURE; at += 1)
       expect((await send()).outcome).toBe("accepted");
@@ -245,7 +251,7 @@ describe("limits", () => {
     expect(await send({ token: "gone" })).toMatchObject({ reason: "token_gone" });
   });
 
-  it("of all requests per address", async () => {
+  it("apply to all requests per address", async () => {
     const { send } = setUp({ rateLimit: limit() });
     for (let at = 0; at < 2 * REQUESTS_PER_FAILURE; at += 1) await send();
     expect(await send()).toMatchObject({ reason: "rate_limited", retryAfter: 1 });

@@ -6,8 +6,8 @@ import { StoreFailed } from "../wrap-store-errors.ts";
 import { CALLBACK_TOKEN_PREFIX, createCallbackTokens } from "./callback-tokens.ts";
 
 const TOKEN = CALLBACK_TOKEN_PREFIX + "a".repeat(43);
-const OTHER = CALLBACK_TOKEN_PREFIX + "b".repeat(43);
-const found: FoundCallbackToken = {
+const OTHER_TOKEN = CALLBACK_TOKEN_PREFIX + "b".repeat(43);
+const storedToken: FoundCallbackToken = {
   tenant: "acme",
   connection: "weather-7kq2xv",
   subscription: "1",
@@ -16,7 +16,7 @@ const found: FoundCallbackToken = {
 };
 
 async function setUp() {
-  const rows = new Map([[await sha256Hex(TOKEN), found]]);
+  const rows = new Map([[await sha256Hex(TOKEN), storedToken]]);
   let notify: (notice: Notice) => void = () => {};
   const state = {
     rows,
@@ -50,7 +50,7 @@ async function setUp() {
 
 it("finds a token by its hash, and caches it for a few seconds", async () => {
   const { find, state } = await setUp();
-  const expected = { ...found, hash: await sha256Hex(TOKEN) };
+  const expected = { ...storedToken, hash: await sha256Hex(TOKEN) };
   expect(await Promise.all([find(TOKEN), find(TOKEN)])).toEqual([expected, expected]);
   state.now += 4_999;
   expect(await find(TOKEN)).toEqual(expected);
@@ -76,41 +76,41 @@ it.each([
 
 it("does not return a cached token that has expired meanwhile", async () => {
   const { find, state } = await setUp();
-  state.rows.set(await sha256Hex(TOKEN), { ...found, expires_at: 2_000 });
+  state.rows.set(await sha256Hex(TOKEN), { ...storedToken, expires_at: 2_000 });
   expect(await find(TOKEN)).toMatchObject({ tenant: "acme" });
   state.now = 2_000;
   expect(await find(TOKEN)).toBeUndefined();
 });
 
-describe("invalidation", () => {
+describe("a notice", () => {
   const notices: Notice[] = [
     { topic: "connections", due: 0 },
     { topic: "tools", tenant: "acme", app: "a" },
     { topic: "gap" },
   ];
-  it.each(notices)("by $topic", async (notice) => {
+  it.each(notices)("of the topic $topic clears the cache", async (notice) => {
     const { find, state } = await setUp();
     await find(TOKEN);
-    await find(OTHER);
-    state.rows.set(await sha256Hex(TOKEN), { ...found, isGone: true });
-    state.rows.set(await sha256Hex(OTHER), found);
+    await find(OTHER_TOKEN);
+    state.rows.set(await sha256Hex(TOKEN), { ...storedToken, isGone: true });
+    state.rows.set(await sha256Hex(OTHER_TOKEN), storedToken);
     state.notify({ topic: "events", tenant: "acme", seq: 1 });
     expect(await find(TOKEN)).toMatchObject({ isGone: false });
     state.notify(notice);
     expect(await find(TOKEN)).toMatchObject({ isGone: true });
-    expect(await find(OTHER)).toMatchObject({ isGone: false });
+    expect(await find(OTHER_TOKEN)).toMatchObject({ isGone: false });
   });
 
-  it("during a query: its result is not cached", async () => {
+  it("during a query prevents that its result is cached", async () => {
     const { find, state } = await setUp();
     state.beforeReturn = async () => state.notify({ topic: "connections", due: 0 });
     expect(await find(TOKEN)).toMatchObject({ isGone: false });
     state.beforeReturn = async () => {};
-    state.rows.set(await sha256Hex(TOKEN), { ...found, isGone: true });
+    state.rows.set(await sha256Hex(TOKEN), { ...storedToken, isGone: true });
     expect(await find(TOKEN)).toMatchObject({ isGone: true });
   });
 
-  it("ends with close", async () => {
+  it("is not received after close", async () => {
     const { close, state } = await setUp();
     close();
     expect(state.isSubscribed).toBe(false);

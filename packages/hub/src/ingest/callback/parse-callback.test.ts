@@ -7,7 +7,7 @@ import { type Callback, parseCallback } from "./parse-callback.ts";
 const parse = (body: unknown) => parseCallback(utf8(JSON.stringify(body)));
 const textOf = ({ body }: Callback) => new TextDecoder().decode(body);
 
-function accepted(bytes: Uint8Array): Callback {
+function parseValid(bytes: Uint8Array): Callback {
   const parsed = parseCallback(bytes);
   if (isRejection(parsed)) throw new Error(parsed.detail);
   return parsed;
@@ -34,10 +34,10 @@ it("treats missing data as an empty object, and an empty id as missing", () => {
 it("keeps the received JSON of data, so that large numbers do not change", () => {
   const data = '{ "n": 9007199254740993, "é": "ü" }';
   for (const type of ["sun", "☀"])
-    expect(textOf(accepted(utf8(`{"type":"${type}","data":${data}}`)))).toBe(data);
+    expect(textOf(parseValid(utf8(`{"type":"${type}","data":${data}}`)))).toBe(data);
 });
 
-describe("rejects", () => {
+describe("parseCallback rejects", () => {
   it.each([
     [{}, "missing_field", "The body lacks the field type with the type of the event."],
     [
@@ -104,20 +104,20 @@ describe("rejects", () => {
   });
 });
 
-describe("with any input", () => {
-  it("stores exactly the data that it matches", () => {
+describe("parseCallback, for any input,", () => {
+  it("returns the parsed data and the bytes of the same data", () => {
     const data = fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true });
     fc.assert(
-      fc.property(fc.string({ minLength: 1 }), data, (name, given) => {
-        const text = JSON.stringify({ [name]: given, type: "x", data: given });
-        const parsed = accepted(utf8(text));
+      fc.property(fc.string({ minLength: 1 }), data, (name, value) => {
+        const text = JSON.stringify({ [name]: value, type: "x", data: value });
+        const parsed = parseValid(utf8(text));
         expect(JSON.parse(textOf(parsed))).toEqual(parsed.data);
         expect(parsed.data).toEqual(JSON.parse(text).data);
       }),
     );
   });
 
-  it("never throws, and names the reason", () => {
+  it("never throws, and ends the detail of a rejection with a period", () => {
     const field = fc.oneof(fc.jsonValue(), fc.string(), fc.constant(undefined));
     const body = fc.record(
       { type: field, data: field, id: field, timestamp: field },
@@ -129,8 +129,8 @@ describe("with any input", () => {
       body.map((value) => utf8(JSON.stringify(value))),
     );
     fc.assert(
-      fc.property(bytes, (given) => {
-        const parsed = parseCallback(given);
+      fc.property(bytes, (input) => {
+        const parsed = parseCallback(input);
         if (isRejection(parsed)) expect(parsed.detail).toMatch(/\.$/);
         else expect(parsed.type.trim()).not.toBe("");
       }),

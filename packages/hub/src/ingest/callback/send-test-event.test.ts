@@ -14,7 +14,7 @@ const offers = {
   ],
 };
 
-function open(result?: AppendResult) {
+function setUp(result?: AppendResult) {
   const stored: AppendRequest[] = [];
   const send = createSendTestEvent({
     store: {
@@ -28,13 +28,13 @@ function open(result?: AppendResult) {
     newId: createIds(),
     now: () => 7,
   });
-  return { send: (given = {}) => send({ ...request, ...given }), stored };
+  return { send: (overrides = {}) => send({ ...request, ...overrides }), stored };
 }
 
 const request = { tenant: "acme", connection: "weather-7kq2xv", type: "storm" };
 
 it("stores the server's sample as an event of the connection, and marks it", async () => {
-  const { send, stored } = open();
+  const { send, stored } = setUp();
   expect(await send()).toEqual({ id: stored[0]?.events[0]?.id });
   expect(stored).toMatchObject([
     {
@@ -55,22 +55,22 @@ it("stores the server's sample as an event of the connection, and marks it", asy
   expect(new TextDecoder().decode(stored[0]?.events[0]?.body)).toBe(JSON.stringify(sample));
 });
 
-it("stores the given data instead, also of a type that the server does not list", async () => {
-  const { send, stored } = open();
+it("stores the requested data instead of the sample, even for a type that the server does not list", async () => {
+  const { send, stored } = setUp();
   await send({ type: "hail", data: { n: 1 } });
   expect(stored[0]).toMatchObject({ data: [{ n: 1 }], events: [{ type: "hail" }] });
 });
 
-it("asks for data if the server gives no sample", async () => {
-  const { send, stored } = open();
+it("requires data if the server has no sample", async () => {
+  const { send, stored } = setUp();
   for (const type of ["rain", "hail"])
     await expect(send({ type })).rejects.toMatchObject({ code: "invalid", field: "data" });
   expect(stored).toEqual([]);
 });
 
-it("refuses an unknown connection, an invalid type, and an event above the quota", async () => {
-  await expect(open().send({ tenant: "umbrella" })).rejects.toMatchObject({ code: "not_found" });
-  expect(await open().send({ type: "a\nb", data: {} })).toMatchObject({ reason: "invalid_field" });
-  const full = open({ outcome: "over_quota", pending: 5, quota: 5 });
+it("rejects an unknown connection, an invalid type, and an event above the quota", async () => {
+  await expect(setUp().send({ tenant: "umbrella" })).rejects.toMatchObject({ code: "not_found" });
+  expect(await setUp().send({ type: "a\nb", data: {} })).toMatchObject({ reason: "invalid_field" });
+  const full = setUp({ outcome: "over_quota", pending: 5, quota: 5 });
   expect(await full.send()).toMatchObject({ reason: "quota_exceeded" });
 });

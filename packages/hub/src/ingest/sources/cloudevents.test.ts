@@ -24,7 +24,7 @@ const send = (contentType: string, body: unknown, headers: Record<string, string
 });
 const structured = (body: unknown) => send("application/cloudevents+json; charset=utf-8", body);
 const batch = (body: unknown) => send("application/cloudevents-batch+json", body);
-const inHeaders = (
+const decodeBinary = (
   headers: Record<string, string>,
   body: unknown = {},
   type = "application/json",
@@ -95,7 +95,7 @@ describe("structured mode", () => {
       reason: "invalid_field",
       detail: expect.stringContaining("time must be an RFC 3339 timestamp"),
     });
-    expect(inHeaders({ ...binary, "ce-time": String(time) })).toMatchObject({
+    expect(decodeBinary({ ...binary, "ce-time": String(time) })).toMatchObject({
       reason: "invalid_header",
     });
   });
@@ -248,21 +248,21 @@ describe("binary mode", () => {
   });
 
   it("rejects invalid JSON", () => {
-    expect(inHeaders(binary, "{")).toMatchObject({ reason: "invalid_json" });
+    expect(decodeBinary(binary, "{")).toMatchObject({ reason: "invalid_json" });
   });
 
   it("rejects a missing attribute and names the header", () => {
-    const { "ce-specversion": _, ...rest } = binary;
-    expect(inHeaders(rest)).toMatchObject({
+    const { "ce-specversion": _, ...withoutVersion } = binary;
+    expect(decodeBinary(withoutVersion)).toMatchObject({
       reason: "missing_header",
       detail: expect.stringContaining("ce-specversion"),
     });
     for (const name of ["ce-id", "ce-source", "ce-type"])
-      expect(inHeaders({ ...binary, [name]: "" }), name).toMatchObject({
+      expect(decodeBinary({ ...binary, [name]: "" }), name).toMatchObject({
         reason: "invalid_header",
         detail: expect.stringContaining(`${name.slice(3)} must be`),
       });
-    expect(inHeaders({ ...binary, "ce-specversion": "0.3" })).toMatchObject({
+    expect(decodeBinary({ ...binary, "ce-specversion": "0.3" })).toMatchObject({
       reason: "invalid_header",
     });
   });
@@ -302,7 +302,7 @@ describe("binary mode", () => {
   ])("decodes the header value %j to %j", (value, decoded) => {
     expect(decodeHeaderValue(value)).toBe(decoded);
     if (decoded === undefined)
-      expect(inHeaders({ ...binary, "ce-x": value })).toMatchObject({
+      expect(decodeBinary({ ...binary, "ce-x": value })).toMatchObject({
         reason: "invalid_header",
         detail: expect.stringContaining("ce-x"),
       });
@@ -325,13 +325,13 @@ describe("binary mode", () => {
 });
 
 describe("the handshake", () => {
-  const shake = (headers: Record<string, string>) =>
+  const handshake = (headers: Record<string, string>) =>
     cloudevents.handshake?.((name) => headers[name]);
 
   it("allows the requested rate up to the hub's limit", () => {
     const origin = "eventemitter.example.com";
     const rate = (requested: string | undefined) =>
-      shake({
+      handshake({
         "webhook-request-origin": origin,
         ...(requested ? { "webhook-request-rate": requested } : {}),
       });
@@ -344,9 +344,9 @@ describe("the handshake", () => {
   });
 
   it("requires a valid WebHook-Request-Origin", () => {
-    expect(shake({})).toMatchObject({ outcome: "refused", reason: "missing_header" });
+    expect(handshake({})).toMatchObject({ outcome: "refused", reason: "missing_header" });
     for (const origin of ["a\r\nset-cookie: x", "ä", "a b", "x".repeat(300)])
-      expect(shake({ "webhook-request-origin": origin })).toMatchObject({
+      expect(handshake({ "webhook-request-origin": origin })).toMatchObject({
         reason: "invalid_header",
       });
   });

@@ -11,7 +11,7 @@ const mac = (encoding: "hex" | "base64") =>
   createHmac("sha256", secret).update(body).digest(encoding);
 const json = { "content-type": "application/json" };
 
-const verdict = (headers: Record<string, string>, config: Record<string, unknown> = {}) =>
+const statusOf = (headers: Record<string, string>, config: Record<string, unknown> = {}) =>
   verify(
     generic,
     { headers, body },
@@ -30,40 +30,40 @@ const read = (headers: Record<string, string>, config: Record<string, unknown> =
 
 describe("the signature scheme of the generic source", () => {
   it("is GitHub's HMAC or a bearer token by default", async () => {
-    expect(await verdict({ "x-hub-signature-256": `sha256=${mac("hex")}` })).toBe("valid");
-    expect(await verdict({ "x-hub-signature-256": mac("hex") })).toBe("malformed");
-    expect(await verdict({ authorization: `Bearer ${secret}` })).toBe("valid");
-    expect(await verdict({ authorization: `bearer ${secret}` })).toBe("valid");
-    expect(await verdict({ authorization: `Basic ${secret}` })).toBe("malformed");
-    expect(await verdict({})).toBe("missing");
+    expect(await statusOf({ "x-hub-signature-256": `sha256=${mac("hex")}` })).toBe("valid");
+    expect(await statusOf({ "x-hub-signature-256": mac("hex") })).toBe("malformed");
+    expect(await statusOf({ authorization: `Bearer ${secret}` })).toBe("valid");
+    expect(await statusOf({ authorization: `bearer ${secret}` })).toBe("valid");
+    expect(await statusOf({ authorization: `Basic ${secret}` })).toBe("malformed");
+    expect(await statusOf({})).toBe("missing");
   });
 
   it("uses the HMAC header if it is present", async () => {
     const headers = { "x-hub-signature-256": "sha256=00", authorization: `Bearer ${secret}` };
-    expect(await verdict(headers)).toBe("mismatch");
+    expect(await statusOf(headers)).toBe("mismatch");
   });
 
   it("can be restricted to one mode", async () => {
-    expect(await verdict({ authorization: `Bearer ${secret}` }, { mode: "hmac" })).toBe("missing");
+    expect(await statusOf({ authorization: `Bearer ${secret}` }, { mode: "hmac" })).toBe("missing");
     const signed = { "x-hub-signature-256": `sha256=${mac("hex")}` };
-    expect(await verdict(signed, { mode: "bearer" })).toBe("missing");
+    expect(await statusOf(signed, { mode: "bearer" })).toBe("missing");
   });
 
   it("has a configurable header, prefix and encoding", async () => {
     const config = { mode: "hmac", header: "X-Lamp-Signature", encoding: "base64" };
-    expect(await verdict({ "x-lamp-signature": mac("base64") }, config)).toBe("valid");
+    expect(await statusOf({ "x-lamp-signature": mac("base64") }, config)).toBe("valid");
     expect(
-      await verdict({ "x-lamp-signature": `v1=${mac("base64")}` }, { ...config, prefix: "v1=" }),
+      await statusOf({ "x-lamp-signature": `v1=${mac("base64")}` }, { ...config, prefix: "v1=" }),
     ).toBe("valid");
-    expect(await verdict({ "x-lamp-signature": mac("hex") }, config)).not.toBe("valid");
-    expect(await verdict({ "x-api-key": secret }, { mode: "bearer", header: "X-Api-Key" })).toBe(
+    expect(await statusOf({ "x-lamp-signature": mac("hex") }, config)).not.toBe("valid");
+    expect(await statusOf({ "x-api-key": secret }, { mode: "bearer", header: "X-Api-Key" })).toBe(
       "valid",
     );
-    expect(await verdict({ "x-api-key": "wrong" }, { mode: "bearer", header: "X-Api-Key" })).toBe(
+    expect(await statusOf({ "x-api-key": "wrong" }, { mode: "bearer", header: "X-Api-Key" })).toBe(
       "mismatch",
     );
     const prefixed = { mode: "bearer", header: "Authorization", prefix: "Token " };
-    expect(await verdict({ authorization: `Token ${secret}` }, prefixed)).toBe("valid");
+    expect(await statusOf({ authorization: `Token ${secret}` }, prefixed)).toBe("valid");
   });
 });
 

@@ -17,14 +17,14 @@ const fields = ["action", "repo", "sender", "number", "title", "url"] as const;
 const types = examples.map(({ name }) => name);
 
 const payloads = (type: string) => examples.find(({ name }) => name === type)?.examples ?? [];
-const first = (type: string, action?: string) => {
-  const found = payloads(type).find((body) => action === undefined || body.action === action);
-  if (!found) throw new Error(`no example of ${type} ${action}`);
-  return summarizeGithub(type, found);
+const summarizeFirst = (type: string, action?: string) => {
+  const payload = payloads(type).find((body) => action === undefined || body.action === action);
+  if (!payload) throw new Error(`no example of ${type} ${action}`);
+  return summarizeGithub(type, payload);
 };
 
 describe("all of GitHub's example payloads", () => {
-  it("are the payloads that the snapshot was reviewed with", () => {
+  it("are the same payloads as when the snapshot was reviewed", () => {
     expect(types).toHaveLength(58);
     expect(examples.reduce((sum, { examples }) => sum + examples.length, 0)).toBe(329);
   });
@@ -70,9 +70,9 @@ describe("all of GitHub's example payloads", () => {
   });
 
   it("link to the comment instead of the commented object", () => {
-    for (const [type, at] of Object.entries(commentFields))
+    for (const [type, field] of Object.entries(commentFields))
       for (const body of payloads(type))
-        expect(summarizeGithub(type, body).url, type).toBe((body[at] as JsonObject).html_url);
+        expect(summarizeGithub(type, body).url, type).toBe((body[field] as JsonObject).html_url);
   });
 });
 
@@ -102,7 +102,7 @@ describe("a summary", () => {
   const repo = "https://github.com/Codertocat/Hello-World";
 
   it("of an issue has all fields", () => {
-    expect(first("issues", "opened")).toEqual({
+    expect(summarizeFirst("issues", "opened")).toEqual({
       action: "opened",
       repo: "Codertocat/Hello-World",
       sender: "Codertocat",
@@ -113,7 +113,7 @@ describe("a summary", () => {
   });
 
   it("of a comment links to the comment", () => {
-    expect(first("issue_comment", "created")).toMatchObject({
+    expect(summarizeFirst("issue_comment", "created")).toMatchObject({
       number: 1,
       title: "Spelling error in the README file",
       url: `${repo}/issues/1#issuecomment-492700400`,
@@ -156,20 +156,20 @@ describe("a summary", () => {
   });
 
   it("of a release has the name of the release as its title, or else the tag", () => {
-    expect(first("release", "published").title).toBe("0.0.1");
+    expect(summarizeFirst("release", "published").title).toBe("0.0.1");
     expect(summarizeGithub("release", { release: { name: "Big one", tag_name: "v2" } }).title).toBe(
       "Big one",
     );
   });
 
   it("of a check, a job or a status contains its result", () => {
-    expect(first("check_run", "completed")).toMatchObject({
+    expect(summarizeFirst("check_run", "completed")).toMatchObject({
       number: 2,
       title: "Octocoders-linter: failure",
       url: `${repo}/runs/128620228`,
     });
-    expect(first("workflow_job", "completed").title).toBe("CodeQL / linters: failure");
-    expect(first("status").title).toBe("default: success");
+    expect(summarizeFirst("workflow_job", "completed").title).toBe("CodeQL / linters: failure");
+    expect(summarizeFirst("status").title).toBe("default: success");
   });
 
   it("of a workflow run has the name of the workflow as its title", () => {
@@ -187,7 +187,7 @@ describe("a summary", () => {
   });
 
   it("of a workflow or a check has the conclusion, the branch and the commit", () => {
-    expect(first("workflow_run", "completed")).toMatchObject({
+    expect(summarizeFirst("workflow_run", "completed")).toMatchObject({
       number: 36,
       title: "Manually triggered workflow",
       check_result: {
@@ -201,16 +201,16 @@ describe("a summary", () => {
       ["check_suite", "success"],
       ["check_run", "failure"],
     ] as const)
-      expect(first(type, "completed").check_result).toEqual({
+      expect(summarizeFirst(type, "completed").check_result).toEqual({
         conclusion,
         head_branch: "changes",
         head_sha,
       });
-    expect(first("workflow_job", "completed").check_result).toMatchObject({
+    expect(summarizeFirst("workflow_job", "completed").check_result).toMatchObject({
       conclusion: "failure",
       head_sha: expect.stringMatching(/^[0-9a-f]{40}$/),
     });
-    expect(first("issues", "opened").check_result).toBeUndefined();
+    expect(summarizeFirst("issues", "opened").check_result).toBeUndefined();
   });
 
   it.each([
@@ -222,7 +222,7 @@ describe("a summary", () => {
     ["page_build", undefined, `${repo}/commit/507fc9acd0d04ac4a9db87d12cb228c052cd813a`],
     ["project_card", "created", repo],
   ])("of %s %s links to a page, although the payload has none", (type, action, url) => {
-    expect(first(type, action).url).toBe(url);
+    expect(summarizeFirst(type, action).url).toBe(url);
   });
 
   it("links to pages of the server that the payload is from", () => {
@@ -268,18 +268,18 @@ describe("a summary", () => {
     ["star", "Codertocat/Hello-World", repo],
     ["repository_vulnerability_alert", "rack: CVE-2018-16470", expect.stringContaining("nvd")],
   ])("of %s has a title and a URL", (type, title, url) => {
-    expect(first(type)).toMatchObject({ title, url });
+    expect(summarizeFirst(type)).toMatchObject({ title, url });
   });
 
   it.each(["organization", "installation", "sponsorship", "membership", "security_advisory"])(
     "of %s has no repository, but a title",
     (type) => {
-      expect(first(type)).toMatchObject({ repo: null, title: expect.any(String) });
+      expect(summarizeFirst(type)).toMatchObject({ repo: null, title: expect.any(String) });
     },
   );
 
   it("of a wiki edit has the action of the page", () => {
-    expect(first("gollum").action).toBe("edited");
+    expect(summarizeFirst("gollum").action).toBe("edited");
   });
 
   it("of an unlisted type uses the field of the same name", () => {
@@ -336,10 +336,10 @@ describe("any JSON object", () => {
         for (const text of Object.values(check_result ?? {}))
           expect(text === null || (typeof text === "string" && text.trim() !== "")).toBe(true);
         for (const field of fields) {
-          const found = summary[field];
-          if (found === null) continue;
-          if (field === "number") expect(Number.isSafeInteger(found)).toBe(true);
-          else expect(typeof found === "string" && found.trim() !== "").toBe(true);
+          const value = summary[field];
+          if (value === null) continue;
+          if (field === "number") expect(Number.isSafeInteger(value)).toBe(true);
+          else expect(typeof value === "string" && value.trim() !== "").toBe(true);
         }
       }),
       { numRuns: 2_000 },
@@ -359,7 +359,7 @@ describe("any JSON object", () => {
   });
 });
 
-/** Plain text, because the formatter rewrites Markdown. */
+/** Formats the snapshot as plain text, because the formatter of the repository rewrites Markdown. */
 function table(): string {
   const rows = examples.flatMap(({ name, examples: bodies }) =>
     [...Map.groupBy(bodies, ({ action }) => String(action ?? "-")).entries()]

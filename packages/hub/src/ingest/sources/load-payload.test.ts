@@ -36,7 +36,7 @@ it.each<[string, string, string, object?]>([
   expect(JSON.parse(((await loaded) as LargeJson).text)).toEqual(read);
 });
 
-it("rejects a large payload that is not converted in time as a problem of the payload", async () => {
+it("names the field payload in the error if a large payload is not converted in time", async () => {
   const payload = {
     content_type: "application/x-www-form-urlencoded",
     headers: {},

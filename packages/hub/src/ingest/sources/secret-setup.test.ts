@@ -9,7 +9,7 @@ const rows = section
   .filter((line) => line.startsWith("| `"))
   .map((line) => line.split("|").map((cell) => cell.trim()));
 
-it("is the same in docs/webhooks.md, for every source", () => {
+it("docs/webhooks.md contains the secret setup of every source", () => {
   const documented = rows.map(([, source, secret, where]) => [source, secret, where]);
   const defined = sources.map(({ id, secret: { issuedBy, setup } }) => [
     `\`${id}\``,

@@ -1,6 +1,6 @@
 /**
- * Compares the schemes with published examples and official libraries, in case our signing and
- * verifying share an error.
+ * Compares the schemes with published examples and official libraries, to detect errors that our
+ * signing and our verifying have in common.
  */
 import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
@@ -19,7 +19,7 @@ import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
 import { header, verify } from "./test-request.ts";
 
-const schemeVerdict = (
+const verifyWith = (
   scheme: SignatureScheme,
   headers: Record<string, string>,
   body: string,
@@ -62,13 +62,13 @@ describe.each([
   it.each([
     ["Standard Webhooks", "webhook", standardSignature],
     ["Svix", "svix", svixSignature],
-  ])("accepts the documented signature of %s", async (_, family, scheme) => {
+  ])("accepts the documented signature of %s", async (_, headerPrefix, scheme) => {
     const key = makeSigningKey(scheme, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", makeHmacKey);
     const id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
     const headers = {
-      [`${family}-id`]: id,
-      [`${family}-timestamp`]: "1614265330",
-      [`${family}-signature`]: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+      [`${headerPrefix}-id`]: id,
+      [`${headerPrefix}-timestamp`]: "1614265330",
+      [`${headerPrefix}-signature`]: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     };
     const body = utf8('{"test": 2432232314}');
     const now = 1614265330_000;
@@ -94,7 +94,7 @@ describe("the library of Standard Webhooks", () => {
       "webhook-timestamp": String(Math.floor(now / 1000)),
       "webhook-signature": signature,
     };
-    expect(await schemeVerdict(standardSignature, headers, body, secret, now)).toBe("valid");
+    expect(await verifyWith(standardSignature, headers, body, secret, now)).toBe("valid");
 
     const ours = await standardSignature.sign(
       { body: utf8(body), now, id: "msg_2" },
@@ -106,17 +106,20 @@ describe("the library of Standard Webhooks", () => {
 
   it("is compatible with several signatures during the rotation of a secret", async () => {
     const now = Date.now();
-    const at = { "webhook-id": "msg_1", "webhook-timestamp": String(Math.floor(now / 1000)) };
+    const signedHeaders = {
+      "webhook-id": "msg_1",
+      "webhook-timestamp": String(Math.floor(now / 1000)),
+    };
     const [right = "", wrong = ""] = [secrets[0], secrets[2]].map((secret) =>
       new Webhook(secret as string).sign("msg_1", new Date(now), body),
     );
-    const both = (list: string) => ({ ...at, "webhook-signature": list });
-    const verdict = (list: string) =>
-      schemeVerdict(standardSignature, both(list), body, secrets[0] as string, now);
-    expect(await verdict(`${wrong} ${right}`)).toBe("valid");
-    expect(await verdict(`v1a,AAAA ${wrong}`)).toBe("mismatch");
-    expect(await verdict(`v1a,${right.slice(3)}`)).toBe("malformed"); // another signature version
-    expect(await verdict(`v2,${right.slice(3)} ${wrong}`)).toBe("mismatch");
+    const withSignatures = (list: string) => ({ ...signedHeaders, "webhook-signature": list });
+    const statusOf = (list: string) =>
+      verifyWith(standardSignature, withSignatures(list), body, secrets[0] as string, now);
+    expect(await statusOf(`${wrong} ${right}`)).toBe("valid");
+    expect(await statusOf(`v1a,AAAA ${wrong}`)).toBe("mismatch");
+    expect(await statusOf(`v1a,${right.slice(3)}`)).toBe("malformed"); // another signature version
+    expect(await statusOf(`v2,${right.slice(3)} ${wrong}`)).toBe("mismatch");
   });
 });
 
@@ -126,21 +129,21 @@ describe("stripeSignature", () => {
   const body = '{"id":"evt_1"}';
   const now = 1492774577_000;
   const v1 = (by: string) => createHmac("sha256", by).update(`1492774577.${body}`).digest("hex");
-  const verdict = (value: string) =>
-    schemeVerdict(stripeSignature, { "stripe-signature": value }, body, secret, now);
+  const statusOf = (value: string) =>
+    verifyWith(stripeSignature, { "stripe-signature": value }, body, secret, now);
 
   it("accepts signatures of the documented algorithm", async () => {
-    expect(await verdict(`t=1492774577,v1=${v1(secret)}`)).toBe("valid");
-    expect(await verdict(`t=1492774577,v1=${v1("old")},v1=${v1(secret)},v0=${v1("x")}`)).toBe(
+    expect(await statusOf(`t=1492774577,v1=${v1(secret)}`)).toBe("valid");
+    expect(await statusOf(`t=1492774577,v1=${v1("old")},v1=${v1(secret)},v0=${v1("x")}`)).toBe(
       "valid",
     );
-    expect(await verdict(`t=1492774577, v1=${v1(secret)}`)).toBe("valid");
+    expect(await statusOf(`t=1492774577, v1=${v1(secret)}`)).toBe("valid");
   });
 
   it("rejects other signature versions", async () => {
-    expect(await verdict(`t=1492774577,v0=${v1(secret)}`)).toBe("malformed");
-    expect(await verdict(`v1=${v1(secret)}`)).toBe("malformed");
-    expect(await verdict(`t=1492774577,v1=${v1("old")},v0=${v1(secret)}`)).toBe("mismatch");
+    expect(await statusOf(`t=1492774577,v0=${v1(secret)}`)).toBe("malformed");
+    expect(await statusOf(`v1=${v1(secret)}`)).toBe("malformed");
+    expect(await statusOf(`t=1492774577,v1=${v1("old")},v0=${v1(secret)}`)).toBe("mismatch");
   });
 });
 
@@ -152,23 +155,23 @@ describe("GitLab", () => {
   const scheme = gitlab.signature({});
   const sign = (secret: string) =>
     standardSignature.sign({ body, now, id: "1" }, makeSigningKey(standardSignature, secret));
-  const verdict = (headers: Record<string, string>, secret: string) =>
+  const statusOf = (headers: Record<string, string>, secret: string) =>
     verify(gitlab, { headers, body }, makeSigningKey(scheme, secret), now);
 
   it("accepts either kind of secret as the token", async () => {
     for (const secret of [token, signing]) {
-      expect(await verdict({ "x-gitlab-token": secret }, secret)).toBe("valid");
-      expect(await verdict({ "x-gitlab-token": `${secret}x` }, secret)).toBe("mismatch");
-      expect(await verdict({ "x-gitlab-token": "" }, secret)).toBe("missing");
+      expect(await statusOf({ "x-gitlab-token": secret }, secret)).toBe("valid");
+      expect(await statusOf({ "x-gitlab-token": `${secret}x` }, secret)).toBe("mismatch");
+      expect(await statusOf({ "x-gitlab-token": "" }, secret)).toBe("missing");
     }
-    expect(await verdict({ "x-gitlab-token": token }, signing)).toBe("mismatch");
+    expect(await statusOf({ "x-gitlab-token": token }, signing)).toBe("mismatch");
   });
 
   it("accepts a request if either its signature or its token is valid", async () => {
     const both = { ...(await sign(signing)), "x-gitlab-token": token };
-    expect(await verdict(both, signing)).toBe("valid");
-    expect(await verdict(both, token)).toBe("valid");
-    expect(await verdict(both, "neither")).toBe("mismatch");
+    expect(await statusOf(both, signing)).toBe("valid");
+    expect(await statusOf(both, token)).toBe("valid");
+    expect(await statusOf(both, "neither")).toBe("mismatch");
   });
 
   it("rejects an expired signature", async () => {

@@ -1,4 +1,4 @@
-/** Properties of every source, independent of its signature scheme. */
+/** Tests properties of every source, whatever its signature scheme is. */
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -12,9 +12,9 @@ import { decode, decodeOne, verify, type WireRequest } from "./test-request.ts";
 const now = Date.UTC(2026, 0, 5, 9, 30, 0, 500);
 const id = "delivery-1";
 const secret = `whsec_${toBase64(utf8("a secret of thirty-two bytes, ok"))}`;
-const other = `whsec_${toBase64(utf8("another one of thirty-two bytes!"))}`;
+const otherSecret = `whsec_${toBase64(utf8("another one of thirty-two bytes!"))}`;
 
-/** In milliseconds, for sources that sign the time. */
+/** The tolerance of the signed time in milliseconds, for each source that signs the time. */
 const tolerances: Record<string, number> = {
   gitlab: 300_000,
   linear: 60_000,
@@ -50,9 +50,9 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
   it("accepts a signature only with the secret that made it", async () => {
     const wire = await signed(source);
     expect(await check(source, wire)).toBe("valid");
-    expect(await check(source, wire, now, other)).toBe("mismatch");
-    const rotated = await signed(source, other);
-    expect(await check(source, rotated, now, other)).toBe("valid");
+    expect(await check(source, wire, now, otherSecret)).toBe("mismatch");
+    const rotated = await signed(source, otherSecret);
+    expect(await check(source, rotated, now, otherSecret)).toBe("valid");
     expect(await check(source, rotated)).toBe("mismatch");
   });
 
@@ -68,11 +68,12 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
     for (const name of await signatureHeaders(source)) {
       const value = wire.headers[name] as string;
       for (let at = 0; at < value.length; at += 1) {
-        // Not another case of a hex digit, nor another unused bit of base64: those are equivalent.
+        // The replacement must decode to other bytes: not to the same hex digit in another case, and
+        // not to base64 that differs only in unused bits.
         const changed = "AaBbCcDd".includes(value[at] as string) ? "0" : "A";
         const forged = value.slice(0, at) + changed + value.slice(at + 1);
-        const verdict = await verify(source, withHeader(wire, name, forged), key, now);
-        expect(verdict, `${name}: ${forged}`).not.toBe("valid");
+        const status = await verify(source, withHeader(wire, name, forged), key, now);
+        expect(status, `${name}: ${forged}`).not.toBe("valid");
       }
     }
   });
@@ -149,11 +150,11 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
       fc.array(piece, { maxLength: 8 }).map((all) => all.join("")),
       fc.string(),
     );
-    const verdicts: SignatureStatus[] = ["valid", "missing", "malformed", "mismatch", "expired"];
+    const statuses: SignatureStatus[] = ["valid", "missing", "malformed", "mismatch", "expired"];
     await fc.assert(
       fc.asyncProperty(fc.dictionary(names, value, { maxKeys: 6 }), async (hostile) => {
         const forged = { ...wire, headers: { ...wire.headers, ...hostile } };
-        expect(verdicts).toContain(await verify(source, forged, key, now));
+        expect(statuses).toContain(await verify(source, forged, key, now));
         const decoded = decode(source, forged);
         expect(Array.isArray(decoded) || typeof decoded.outcome === "string").toBe(true);
       }),
@@ -201,8 +202,8 @@ describe("a signed time", () => {
   const hmac = (text: string, encoding: "hex" | "base64", key: string | Buffer) =>
     createHmac("sha256", key).update(text).update(body).digest(encoding);
   const raw = Buffer.from(secret.slice(6), "base64");
-  /** Requests with a valid signature, so that only the time can be invalid. */
-  const forms: Record<string, (time: string) => Record<string, string>> = {
+  /** Headers with a valid signature, so that only the time can be invalid. */
+  const signedHeaders: Record<string, (time: string) => Record<string, string>> = {
     "standard-webhooks": (time) => ({
       "webhook-id": id,
       "webhook-timestamp": time,
@@ -215,10 +216,10 @@ describe("a signed time", () => {
     }),
   };
 
-  it.each(Object.keys(forms))("of %s is rejected if it is not a number", async (name) => {
+  it.each(Object.keys(signedHeaders))("of %s is rejected if it is not a number", async (name) => {
     const source = sources.find((candidate) => candidate.id === name) as SourceDefinition;
     const seconds = String(Math.floor(now / 1000));
-    const headers = forms[name] as (time: string) => Record<string, string>;
+    const headers = signedHeaders[name] as (time: string) => Record<string, string>;
     expect(await check(source, { headers: headers(seconds), body })).toBe("valid");
     for (const time of [
       "now",
@@ -241,7 +242,7 @@ describe("a signed time", () => {
       const signature = createHmac("sha256", secret).update(bytes).digest("hex");
       const wire = { headers: { "linear-signature": signature }, body: bytes };
       expect(await check(linear, wire)).toBe("malformed");
-      expect(await check(linear, wire, now, other)).toBe("mismatch");
+      expect(await check(linear, wire, now, otherSecret)).toBe("mismatch");
     },
   );
 });
