@@ -1,4 +1,4 @@
-/** The inbox tools for `Agent` nodes: they see the events of the run's tenant only. */
+/** The inbox tools for `Agent` nodes. They read and change only events of the run's tenant. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { messageWithField, RequestError } from "../lib/request-error.ts";
@@ -15,16 +15,16 @@ export interface AgentInboxOptions {
   onError: (error: unknown) => void;
 }
 
-/** Without tools that wait, return many payloads, or start runs. */
+/** The tools that an `Agent` node does not get, because they wait, return many payloads, or start runs. */
 const OMITTED = new Set(["wait_for_event", "get_webhook_events", "replay_event"]);
 const tools = new Map(
   inboxTools.filter(({ name }) => !OMITTED.has(name)).map((tool) => [tool.name, tool]),
 );
 
-/** The default of `get_event`: a result that exceeds the limit of the agent would be cut as text. */
+/** The default `max_bytes` of `get_event`. The agent truncates longer results, so they would be invalid JSON. */
 const MAX_PAYLOAD_BYTES = 20_000;
 
-/** Only the omitted tools wait. */
+/** Never called, because the only tool that waits is omitted. */
 const waits: ToolContext["waits"] = {
   wait: () => Promise.reject(new Error("An agent cannot wait for events.")),
   close: async () => {},
@@ -49,7 +49,7 @@ export function createAgentInbox({ inbox, triggers, onError }: AgentInboxOptions
         scopes: ["inbox:read", "inbox:write"],
         tenants: [tenant],
       };
-      const given =
+      const args =
         tool.name === "get_event"
           ? { max_bytes: MAX_PAYLOAD_BYTES, ...call.arguments }
           : call.arguments;
@@ -58,22 +58,22 @@ export function createAgentInbox({ inbox, triggers, onError }: AgentInboxOptions
           text,
           json = JSON.stringify(text),
           note,
-        } = await tool.call(given, {
+        } = await tool.call(args, {
           inbox,
           access,
           waits,
           triggers,
-          // The response is small: it is truncated for the model.
+          // The response is small, because it is truncated for the model.
           reserveBytes: async () => {},
           signal,
           progress: () => {},
         });
-        const whole = note === undefined ? json : `${json}\n${note}`;
+        const resultText = note === undefined ? json : `${json}\n${note}`;
         return {
           isError: false,
-          content: [{ type: "text", text: whole }],
+          content: [{ type: "text", text: resultText }],
           structured: null,
-          text: whole,
+          text: resultText,
         };
       } catch (error) {
         if (error instanceof RequestError) return failure(messageWithField(error));

@@ -33,7 +33,7 @@ export interface AppCallsOptions {
 
 export interface AppCalls {
   call(server: Server, era: Era, params: unknown, context: ServerContext): Promise<Result>;
-  /** After this, a client that disconnects does not cancel its run: other processes continue it. */
+  /** From then on, a client that disconnects does not cancel its run: another process continues the run. */
   close(): void;
 }
 
@@ -49,12 +49,12 @@ const isTaskRequest = (era: Era, { task }: CallParams): boolean =>
 
 export function createAppCalls(options: AppCallsOptions): AppCalls {
   const { store, calls, now, taskAfterMs, createTaskResult } = options;
-  let closed = false;
+  let isClosed = false;
 
   return {
-    async call(server, era, given, context) {
+    async call(server, era, rawParams, context) {
       const app = requestContextOf(context).app as StoredApp;
-      const params = callParams.parse(given);
+      const params = callParams.parse(rawParams);
       const report = await openProgress(app, params, context);
       let started: CalledTool;
       try {
@@ -66,21 +66,21 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
         throw error;
       }
       const progressAbort = new AbortController();
-      const reported = reportSteps(app, started, report, progressAbort.signal);
-      if (isTaskRequest(era, params)) return asTask(app, params, era, started);
+      const stepsReported = reportSteps(app, started, report, progressAbort.signal);
+      if (isTaskRequest(era, params)) return returnAsTask(app, params, era, started);
 
       const afterMs = era === "modern" && clientSupportsTasks(server) ? taskAfterMs : undefined;
       try {
         const outcome = await firstOutcome(started, context, afterMs);
-        if (outcome === "late") return await asTask(app, params, era, started);
+        if (outcome === "late") return await returnAsTask(app, params, era, started);
         if (outcome === "disconnected") {
           await started.stored;
-          if (!closed) await store.cancelRun(app.tenant, started.id, now());
+          if (!isClosed) await store.cancelRun(app.tenant, started.id, now());
           return errorResult("Cancelled.");
         }
         if (outcome instanceof Error) return errorResult(`${outcome.message} (run ${started.id})`);
         const { renamedTo, trigger } = started;
-        await reported; // the client gets the last progress before the result
+        await stepsReported; // the client gets the last progress before the result
         const result = await runToolResult(store, calls, outcome, trigger);
         return renamedTo ? withRenamedNote(result, params.name, renamedTo) : result;
       } finally {
@@ -88,7 +88,7 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
       }
     },
     close() {
-      closed = true;
+      isClosed = true;
     },
   };
 
@@ -99,12 +99,12 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
     context: ServerContext,
     report: ProgressReporter | undefined,
   ): Promise<CalledTool> {
-    const { name, arguments: given } = params;
+    const { name, arguments: args } = params;
     const { token } = requestContextOf(context).access;
-    // Tasks and progress are read from the store.
+    // Tasks and progress are read from the store, where a deferred run may be missing.
     const deferred = !isTaskRequest(era, params) && !report;
     const onProgress = report?.tool;
-    return calls.call(app.tenant, app.slug, name, given, { token, deferred, onProgress });
+    return calls.call(app.tenant, app.slug, name, args, { token, deferred, onProgress });
   }
 
   /** Never rejects: progress is optional, and the result of the call does not depend on it. */
@@ -135,11 +135,11 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
       for await (const { steps } of calls.follow(tenant, id, signal))
         for (const step of steps) report.step(step);
     } catch {
-      // As in `openProgress`.
+      // Progress is optional, as in `openProgress`.
     }
   }
 
-  async function asTask(
+  async function returnAsTask(
     app: StoredApp,
     { name }: CallParams,
     era: Era,

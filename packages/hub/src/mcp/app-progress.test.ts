@@ -34,7 +34,7 @@ async function setup(meta: { progressToken?: string } = { progressToken: "p" }) 
         throw new Error("The client has disconnected.");
       },
     } as never,
-    backPressure: { isFull: () => connection.full, sent() {} },
+    backPressure: { isFull: () => connection.full, addUnread() {} },
     now: 0,
   });
   return { report, sent, connection };

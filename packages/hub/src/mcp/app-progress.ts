@@ -1,6 +1,6 @@
 /**
  * Sends `notifications/progress` for a run: one for each node and each part of a node that is done or
- * skipped, and one for each progress of a tool that a node has called.
+ * skipped, and one for each progress notification of a tool that a node has called.
  */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
@@ -16,7 +16,7 @@ export interface ProgressOptions {
   app: StoredApp;
   tool: string;
   mcpReq: Pick<ServerContext["mcpReq"], "_meta" | "notify">;
-  backPressure: Pick<BackPressure, "isFull" | "sent">;
+  backPressure: Pick<BackPressure, "isFull" | "addUnread">;
   now: number;
 }
 
@@ -41,20 +41,20 @@ export async function createProgressReporter({
     trigger && (await store.getVersion(trigger.tenant, trigger.flow_id, trigger.version));
   if (!graph) return undefined;
   const names = new Map(graph.nodes.map(({ id, name }) => [id, name]));
-  const reachable = reachableFrom(graphOf(graph), trigger.node_id).size;
+  const reachableNodes = reachableFrom(graphOf(graph), trigger.node_id).size;
   const finished = new Set<string>();
-  // The number of iterations and of parts is not known in advance.
+  // False after the first iteration or part, because their number is not known in advance.
   let hasTotal = true;
   // The progress of called tools since the last node, between 0 and 1.
   let fraction = 0;
 
   const send = (message: string) => {
-    // Nothing is sent while the client does not read; the next notification counts this one too.
+    // Nothing is sent while the client does not read. The next notification includes this progress.
     if (backPressure.isFull()) return;
     const progress = finished.size + fraction;
-    const params = { progressToken, progress, ...(hasTotal && { total: reachable }), message };
-    backPressure.sent(JSON.stringify(params).length);
-    // Fails if the client has disconnected or has its result already.
+    const params = { progressToken, progress, ...(hasTotal && { total: reachableNodes }), message };
+    backPressure.addUnread(JSON.stringify(params).length);
+    // Sending fails if the client has disconnected or has already received its result.
     mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   };
   const nameOf = (node: string) => names.get(node) ?? node;
@@ -77,7 +77,7 @@ export async function createProgressReporter({
   };
 }
 
-/** MCP requires that progress increases, also if a tool has no total or two tools take turns. */
+/** MCP requires that progress increases, even if a tool has no total or two tools report alternately. */
 function nextFraction(last: number, { progress, total = 0 }: ToolProgress): number {
   const share = progress / total;
   return share > last && share < 1 ? share : last + (1 - last) / 100;

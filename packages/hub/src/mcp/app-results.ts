@@ -47,9 +47,9 @@ export async function runToolResult(
     output = parseLarge(ended.output);
   } catch (error) {
     if (!(error instanceof Permanent)) throw error;
-    const where = `Read it at /api/runs/${id}/output, or let the flow return less.`;
+    const advice = `Read it at /api/runs/${id}/output, or let the flow return less.`;
     return {
-      ...errorResult(`The result is too large for a tool: ${error.message} ${where}`),
+      ...errorResult(`The result is too large for a tool: ${error.message} ${advice}`),
       _meta,
     };
   }

@@ -41,7 +41,7 @@ export interface AppServersOptions {
   authorizer: Pick<Authorizer, "watch">;
   version: string;
   limits?: BodyLimits | undefined;
-  /** How long ended runs are kept; undefined: forever. */
+  /** How long ended runs are kept. By default, they are kept forever. */
   keepRunsMs?: number | undefined;
   now?: () => number;
   onError?: (error: unknown) => void;
@@ -59,8 +59,8 @@ export interface AppServers {
   close(): Promise<void>;
 }
 
-/** The only watched resource: the tool list of an app. */
-const toolsOf = (slug: string) => `tools:${slug}`;
+/** The URI of an app's tool list, the only resource that clients watch. It is internal. */
+const toolListUri = (slug: string) => `tools:${slug}`;
 const cursors = listCursor("tool");
 /** `AppCalls` parses the params, because the SDK's error messages do not name the field. */
 const anyParams = z.looseObject({});
@@ -125,30 +125,32 @@ export function createAppServers({
     return server;
   }
 
-  const onerror = (error: Error) => {
+  const onSdkError = (error: Error) => {
     if (!isClientError(error)) onError(error);
   };
-  const forRequest = ({ era, authInfo }: McpRequestContext): Server =>
+  const createServerFor = ({ era, authInfo }: McpRequestContext): Server =>
     createServer(requestContextOf({ http: { authInfo } } as never), {
       era,
       listChanged: era === "modern",
     });
-  const handler = createMcpHandler(forRequest, { onerror });
+  const handler = createMcpHandler(createServerFor, { onerror: onSdkError });
   const changes = createResourceChanges(
     store,
     () => performance.now(),
     (notice) =>
-      notice.topic === "tools" ? { tenant: notice.tenant, uris: [toolsOf(notice.app)] } : undefined,
+      notice.topic === "tools"
+        ? { tenant: notice.tenant, uris: [toolListUri(notice.app)] }
+        : undefined,
   );
-  const watched = ({ app }: RequestContext) => new Set([toolsOf((app as StoredApp).slug)]);
+  const watchedUris = ({ app }: RequestContext) => new Set([toolListUri((app as StoredApp).slug)]);
   const streams = createOpenStreams(authorizer);
   const listenHandler = createListenHandler({
-    createServer: forRequest,
+    createServer: createServerFor,
     changes,
     streams,
-    onError: onerror,
-    watched: (_, requestContext) => ({
-      uris: watched(requestContext),
+    onError: onSdkError,
+    watchedResources: (_, requestContext) => ({
+      uris: watchedUris(requestContext),
       eventOf: () => ({ kind: "tools_list_changed" }),
     }),
   });
@@ -156,7 +158,7 @@ export function createAppServers({
     createServer: (requestContext) =>
       createServer(requestContext, { era: "legacy", listChanged: true }),
     subscriptions: (server, requestContext) => ({
-      uris: watched(requestContext),
+      uris: watchedUris(requestContext),
       notify: () => void server.sendToolListChanged().catch(() => {}),
     }),
     changes,
@@ -167,9 +169,14 @@ export function createAppServers({
   /** Throws if several of the caller's tenants have an app with this slug. */
   async function findApp({ tenants }: Access, slug: string): Promise<StoredApp> {
     const apps = await Promise.all(tenants.map((tenant) => store.getApp(tenant, slug)));
-    const [app, another] = apps.filter((found) => found !== undefined);
+    const [app, another] = apps.filter((candidate) => candidate !== undefined);
     if (!app) throw new RequestError("not_found", "app", `There is no app ${slug.slice(0, 100)}.`);
-    if (another) throw new RequestError("invalid", "tenant", "is missing: name one with ?tenant=…");
+    if (another)
+      throw new RequestError(
+        "invalid",
+        "tenant",
+        "is missing: several tenants have this app. Name one with ?tenant=…",
+      );
     return app;
   }
 

@@ -29,7 +29,7 @@ export type Era = "legacy" | "modern";
 
 const TASKS = "io.modelcontextprotocol/tasks";
 const POLL_MS = 1_000;
-const PAGE = 50;
+const PAGE_SIZE = 50;
 const cursors = listCursor("task");
 
 export const taskCapabilities = {
@@ -45,7 +45,7 @@ export interface AppTasksOptions {
   calls: ResultCalls;
   now: () => number;
   onError: (error: unknown) => void;
-  /** How long ended runs are kept; null: forever. */
+  /** How long ended runs are kept. By default and with null, they are kept forever. */
   keepRunsMs?: number | null | undefined;
 }
 
@@ -128,7 +128,8 @@ export function createAppTasks({
     });
     on("tasks/result", taskParams, async ({ taskId }, owner, { mcpReq, http }) => {
       const signals = [mcpReq.signal, ...(http?.req ? [http.req.signal] : [])];
-      const run = await untilEnded(owner, taskId, AbortSignal.any(signals));
+      const run = await waitForEnd(owner, taskId, AbortSignal.any(signals));
+      // While a cancelled run is stopping, its result is that of a cancelled run.
       const isCancelled = statusOf("legacy", run) === "cancelled";
       const ended: Run = isCancelled ? { ...run, status: "cancelled" } : run;
       const result = await runToolResult(store, calls, ended);
@@ -136,8 +137,8 @@ export function createAppTasks({
     });
     on("tasks/list", z.looseObject({}), async ({ cursor }, { app: { tenant, slug }, token }) => {
       const before = cursors.decode(cursor);
-      const runs = await store.listRuns({ tenant, app: slug, token, limit: PAGE, before });
-      const last = runs.length === PAGE ? runs.at(-1) : undefined;
+      const runs = await store.listRuns({ tenant, app: slug, token, limit: PAGE_SIZE, before });
+      const last = runs.length === PAGE_SIZE ? runs.at(-1) : undefined;
       return {
         tasks: runs.map((run) => viewTask("legacy", run)),
         ...(last && { nextCursor: cursors.encode(last.id) }),
@@ -146,7 +147,7 @@ export function createAppTasks({
   }
 
   /** Resolves when the run ends in any process, its cancellation is requested, or `signal` aborts. */
-  function untilEnded(owner: TaskOwner, id: string, signal: AbortSignal): Promise<Run> {
+  function waitForEnd(owner: TaskOwner, id: string, signal: AbortSignal): Promise<Run> {
     const { promise, resolve, reject } = Promise.withResolvers<Run>();
     const check = () =>
       find(owner, id).then((run) => {
@@ -177,7 +178,7 @@ type AddHandler = <Params extends z.ZodType>(
 const createHandlers =
   (server: Server, onError: (error: unknown) => void, needsExtension: boolean): AddHandler =>
   (method, schema, handle) =>
-    server.setRequestHandler(method, { params: z.looseObject({}) }, async (given, context) => {
+    server.setRequestHandler(method, { params: z.looseObject({}) }, async (rawParams, context) => {
       if (needsExtension && !clientSupportsTasks(server))
         throw new MissingRequiredClientCapabilityError({
           requiredCapabilities: { extensions: { [TASKS]: {} } },
@@ -185,7 +186,7 @@ const createHandlers =
       try {
         const { app, access } = requestContextOf(context);
         const owner = { app: app as StoredApp, token: access.token };
-        return await handle(schema.parse(given), owner, context);
+        return await handle(schema.parse(rawParams), owner, context);
       } catch (error) {
         throw toProtocolError(error, onError);
       }

@@ -19,10 +19,10 @@ export interface AppTools {
   close(): void;
 }
 
-/** A page with larger tools ends early. */
+/** A page ends early if its tools exceed this size. */
 const PAGE_BYTES = 1024 * 1024;
-/** Not all tools of a page are loaded together, because each can be large. */
-const BATCH = 25;
+/** The number of tools that are loaded together. It is small, because each tool can be large. */
+const BATCH_SIZE = 25;
 
 export function createAppTools({
   store,
@@ -46,7 +46,7 @@ export function createAppTools({
     let bytes = 0;
     let last = after;
     for (;;) {
-      const limit = Math.min(BATCH, pageSize - tools.length);
+      const limit = Math.min(BATCH_SIZE, pageSize - tools.length);
       const triggers = await store.listTools(tenant, slug, last, limit + 1);
       for (const tool of triggers.slice(0, limit).map(toTool)) {
         bytes += JSON.stringify(tool).length;

@@ -7,9 +7,9 @@ import { type RequestError, validationError } from "../lib/request-error.ts";
 export function argumentError(
   error: z.ZodError,
   tool: string,
-  known: readonly string[],
+  argumentNames: readonly string[],
 ): RequestError {
-  const unexpected = `unexpected argument; ${tool} has ${known.join(", ") || "none"}`;
+  const unexpected = `unexpected argument; ${tool} has ${argumentNames.join(", ") || "none"}`;
   const { issues, total } = firstIssues(error, MAX_PROBLEMS);
   const errors = issues.map(({ keys, path, message, isUnknownField }) =>
     isUnknownField && keys.length === 1

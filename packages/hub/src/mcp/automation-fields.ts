@@ -1,19 +1,16 @@
-/** The arguments that describe an automation: the fields of its nodes, with their own descriptions. */
+/** Schemas of the arguments that describe an automation: the config fields of its nodes. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { AGENT, type GivenTrigger, TRIGGER_KINDS, TRIGGERS } from "../apps/automation-graph.ts";
 
-const agentShape = AGENT.config.shape;
-
-/** All fields of the agent. */
-export const agentFields = agentShape;
+export const agentFields = AGENT.config.shape;
 
 /**
- * An omitted field keeps its stored value. Defaults are removed from the schemas, since they would
- * overwrite it. Null removes an optional field.
+ * The fields of the agent for an update. An omitted field keeps its stored value, so the schemas have no
+ * defaults, which would overwrite it. Null removes an optional field.
  */
 export const changedAgentFields = Object.fromEntries(
-  Object.entries(agentShape).map(([name, field]) => {
+  Object.entries(agentFields).map(([name, field]) => {
     const schema = field as z.ZodType;
     const hasDefault = schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault;
     const value = (hasDefault ? schema.unwrap() : schema) as z.ZodType;
@@ -24,10 +21,10 @@ export const changedAgentFields = Object.fromEntries(
   }),
 );
 
-/** The fields of the agent among the arguments of a tool. */
+/** Picks the fields of the agent from the arguments of a tool. */
 export const agentConfig = (args: Record<string, unknown>): JsonObject =>
   Object.fromEntries(
-    Object.entries(args).filter(([name, value]) => name in agentShape && value !== undefined),
+    Object.entries(args).filter(([name, value]) => name in agentFields && value !== undefined),
   ) as JsonObject;
 
 const DESCRIPTIONS = {
@@ -67,7 +64,7 @@ function shapeOf(kind: (typeof TRIGGER_KINDS)[number]): z.ZodRawShape {
   return toolName ? { toolName: toolName.optional(), ...shape } : shape;
 }
 
-export function givenTrigger(trigger: Record<string, unknown>): GivenTrigger {
+export function toGivenTrigger(trigger: Record<string, unknown>): GivenTrigger {
   const { kind, name, ...config } = trigger;
   return {
     kind: kind as GivenTrigger["kind"],

@@ -1,4 +1,4 @@
-/** Tools for agents that set up automations: an agent with instructions, and what starts it. */
+/** Tools with which agents create and change automations, and test their triggers. */
 import { nextTick } from "@signalbox/rules/flows/cron.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
@@ -11,14 +11,14 @@ import {
   agentFields,
   briefTriggerField,
   changedAgentFields,
-  givenTrigger,
+  toGivenTrigger,
   triggerField,
 } from "./automation-fields.ts";
 import {
   automationSchema,
-  automationSummary,
-  automationView,
+  automationSummarySchema,
   summarizeAutomation,
+  viewAutomation,
 } from "./automation-views.ts";
 import { defineTool, type Tool, type ToolContext } from "./tool.ts";
 
@@ -32,14 +32,14 @@ const draft = z
   .default(false)
   .describe("true: only saves the change. By default it is published and runs immediately");
 
-const changeBy = ({ access }: ToolContext, args: { draft: boolean }) => ({
+const changeOptionsOf = ({ access }: ToolContext, args: { draft: boolean }) => ({
   by: access.name,
   draft: args.draft,
 });
 const result = (structured: Record<string, unknown>) => ({ text: structured, structured });
 
-const TESTED = 100;
-const SHOWN = 20;
+const MAX_TESTED = 100;
+const MAX_LISTED = 20;
 const NEXT_TIMES = 5;
 
 export const automationTools = (automations: Automations): readonly Tool[] => [
@@ -79,11 +79,11 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
           description: args.description,
           app: args.app,
           agent: agentConfig(args),
-          triggers: args.triggers.map(givenTrigger),
+          triggers: args.triggers.map(toGivenTrigger),
         },
-        changeBy(context, args),
+        changeOptionsOf(context, args),
       );
-      return result(automationView(created));
+      return result(viewAutomation(created));
     },
   }),
   defineTool({
@@ -98,7 +98,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
       cursor: z.string().max(100).optional().describe("`next_cursor` of the previous page"),
     }),
     output: z.object({
-      automations: z.array(automationSummary),
+      automations: z.array(automationSummarySchema),
       next_cursor: z
         .string()
         .nullable()
@@ -125,7 +125,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     input: z.object({ id }),
     output: automationSchema,
     async run(args, { access }) {
-      return result(automationView(await automations.get(onlyTenant(access), args.id)));
+      return result(viewAutomation(await automations.get(onlyTenant(access), args.id)));
     },
   }),
   defineTool({
@@ -152,8 +152,10 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
         agent: agentConfig(args),
       };
       const tenant = onlyTenant(context.access);
-      const how = changeBy(context, args);
-      return result(automationView(await automations.update(tenant, args.id, change, how)));
+      const changeOptions = changeOptionsOf(context, args);
+      return result(
+        viewAutomation(await automations.update(tenant, args.id, change, changeOptions)),
+      );
     },
   }),
   defineTool({
@@ -179,15 +181,17 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     scope,
     openWorld: true,
     input: z.object({ id, trigger: triggerField, draft }),
-    output: automationSchema.extend({ trigger_id: z.string().describe("Of the new trigger") }),
+    output: automationSchema.extend({
+      trigger_id: z.string().describe("The id of the new trigger"),
+    }),
     async run(args, context) {
       const { triggerId, ...automation } = await automations.addTrigger(
         onlyTenant(context.access),
         args.id,
-        givenTrigger(args.trigger),
-        changeBy(context, args),
+        toGivenTrigger(args.trigger),
+        changeOptionsOf(context, args),
       );
-      return result({ ...automationView(automation), trigger_id: triggerId });
+      return result({ ...viewAutomation(automation), trigger_id: triggerId });
     },
   }),
   defineTool({
@@ -215,9 +219,9 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
         args.id,
         args.trigger_id,
         { name: args.name, config: args.changes as JsonObject },
-        changeBy(context, args),
+        changeOptionsOf(context, args),
       );
-      return result(automationView(updated));
+      return result(viewAutomation(updated));
     },
   }),
   defineTool({
@@ -231,9 +235,11 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     output: automationSchema,
     async run(args, context) {
       const tenant = onlyTenant(context.access);
-      const how = changeBy(context, args);
+      const changeOptions = changeOptionsOf(context, args);
       return result(
-        automationView(await automations.removeTrigger(tenant, args.id, args.trigger_id, how)),
+        viewAutomation(
+          await automations.removeTrigger(tenant, args.id, args.trigger_id, changeOptions),
+        ),
       );
     },
   }),
@@ -241,8 +247,8 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     name: "AUTOMATION_TRIGGER_TEST",
     title: "Test a trigger",
     description:
-      `Compares an event trigger with the last ${TESTED} events of its source and type, or with one event, and returns which match and why the others do not. ` +
-      "For a schedule, returns when it fires next. Nothing runs. Give either a trigger of an automation (id and trigger_id) or a new one (trigger).",
+      `Compares an event trigger with the last ${MAX_TESTED} events of its source and type, or with one event, and returns which match and why the others do not. ` +
+      "For a schedule, returns when it fires next. Nothing runs. Send either a trigger of an automation (id and trigger_id) or a new one (trigger).",
     scope,
     readOnly: true,
     input: z.object({
@@ -263,29 +269,35 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
             type: z.string(),
             received_at: z.string(),
             matched: z.boolean(),
-            reason: z.string().describe("The conditions that failed, or all if none failed"),
+            reason: z
+              .string()
+              .describe("The conditions that failed, or all conditions if none failed"),
           }),
         )
-        .describe(`Those that match first, then the others, newest first, up to ${SHOWN}`),
-      next_fire_times: z.array(z.string()).describe("Of a schedule"),
+        .describe(
+          `Up to ${MAX_LISTED} events: first those that match, then the others, the newest first`,
+        ),
+      next_fire_times: z
+        .array(z.string())
+        .describe("The next times of a schedule; empty for an event trigger"),
     }),
     async run(args, { access }) {
       const tenant = onlyTenant(access);
       const { kind, config } = args.trigger
-        ? givenTrigger(args.trigger)
+        ? toGivenTrigger(args.trigger)
         : await automations.getTrigger(
             tenant,
-            required(args.id, "id"),
-            required(args.trigger_id, "trigger_id"),
+            requireArgument(args.id, "id"),
+            requireArgument(args.trigger_id, "trigger_id"),
           );
-      const times = TRIGGERS.schedule.schedule(kind === "schedule" ? config : {});
-      if (times)
+      const schedule = TRIGGERS.schedule.schedule(kind === "schedule" ? config : {});
+      if (schedule)
         return result({
           tested: 0,
           compared: "No events: a schedule fires at certain times",
           matched: 0,
           events: [],
-          next_fire_times: nextTimes(times),
+          next_fire_times: listNextTimes(schedule),
         });
       if (kind !== "event")
         throw new RequestError(
@@ -294,16 +306,16 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
           "Only triggers of the kinds event and schedule can be tested. Start this one with AUTOMATION_RUN.",
         );
       const event = args.event_id;
-      const which = { limit: TESTED, event };
-      const { tested, compared } = await automations.testTrigger(tenant, config, which);
-      const shown = [...tested]
+      const selection = { limit: MAX_TESTED, event };
+      const { tested, compared } = await automations.testTrigger(tenant, config, selection);
+      const listed = [...tested]
         .sort((a, b) => Number(b.matched) - Number(a.matched))
-        .slice(0, SHOWN);
+        .slice(0, MAX_LISTED);
       return result({
         tested: tested.length,
         compared,
         matched: tested.filter(({ matched }) => matched).length,
-        events: shown.map(({ event: { id, source, type, received_at }, matched, reason }) => ({
+        events: listed.map(({ event: { id, source, type, received_at }, matched, reason }) => ({
           event_id: id,
           source,
           type,
@@ -317,21 +329,21 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
   }),
 ];
 
-function required(value: string | undefined, field: string): string {
+function requireArgument(value: string | undefined, field: string): string {
   if (value !== undefined) return value;
   throw new RequestError(
     "invalid",
     field,
-    "is missing: give id and trigger_id of a stored trigger, or `trigger` to test a new one",
+    "is missing: send id and trigger_id of a stored trigger, or `trigger` to test a new one",
   );
 }
 
-function nextTimes(times: { cron: string; timeZone: string }): string[] {
-  const found: string[] = [];
+function listNextTimes(schedule: { cron: string; timeZone: string }): string[] {
+  const nextTimes: string[] = [];
   let at: number | null = Date.now();
-  while (found.length < NEXT_TIMES && at !== null) {
-    at = nextTick(times, at);
-    if (at !== null) found.push(new Date(at).toISOString());
+  while (nextTimes.length < NEXT_TIMES && at !== null) {
+    at = nextTick(schedule, at);
+    if (at !== null) nextTimes.push(new Date(at).toISOString());
   }
-  return found;
+  return nextTimes;
 }

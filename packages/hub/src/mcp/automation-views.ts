@@ -1,4 +1,4 @@
-/** What the tools for automations, runs and connections return. */
+/** The results of the tools for automations, runs and connections: their schemas and their values. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type MaybeLarge, parseIfLarge, writeJson } from "@signalbox/rules/large-json.ts";
 import { z } from "zod";
@@ -25,9 +25,9 @@ export const automationSchema = z.object({
       kind: z.enum([...TRIGGER_KINDS, "other"]),
       is_active: z.boolean(),
       config: object,
-      next_fire_at: z.string().nullable().optional().describe("Of a schedule"),
+      next_fire_at: z.string().nullable().optional().describe("When a schedule fires next"),
       state: z.string().optional().describe("What the server of the connection has confirmed"),
-      error: z.string().nullable().optional().describe("The server's own words"),
+      error: z.string().nullable().optional().describe("The error message of the server"),
     }),
   ),
   version: z.number().nullable().describe("The published version; null if it is only a draft"),
@@ -36,7 +36,7 @@ export const automationSchema = z.object({
   warnings: z.array(z.string()),
 });
 
-export function automationView(automation: Automation): z.input<typeof automationSchema> {
+export function viewAutomation(automation: Automation): z.input<typeof automationSchema> {
   const { flow, agent, triggers, isPublished } = automation;
   const messages = (findings: readonly { message: string; path?: string | undefined }[]) =>
     firstFindings(findings).map(({ message }) => message);
@@ -62,14 +62,16 @@ export function automationView(automation: Automation): z.input<typeof automatio
   };
 }
 
-/** The automation in a list. */
-export const automationSummary = automationSchema
+/** The fields of an automation in a list. */
+export const automationSummarySchema = automationSchema
   .pick({ id: true, app: true, name: true, description: true, version: true, is_published: true })
   .extend({ triggers: z.array(z.string()).describe("The names of its triggers") });
 
-export const summarizeAutomation = (automation: Automation): z.input<typeof automationSummary> => {
+export const summarizeAutomation = (
+  automation: Automation,
+): z.input<typeof automationSummarySchema> => {
   const { id, app, name, description, version, is_published, triggers } =
-    automationView(automation);
+    viewAutomation(automation);
   const names = triggers.map((trigger) => trigger.name);
   return { id, app, name, description, version, is_published, triggers: names };
 };
@@ -147,7 +149,7 @@ export const viewWholeRun = (
 
 const MAX_CHARS = 4000;
 
-/** A large value as the beginning of its JSON, so that a run fits in the context of a model. */
+/** Replaces a large value by the beginning of its JSON, so that a run fits in the context of a model. */
 function shorten(value: MaybeLarge): Json {
   const text = writeJson(value);
   if (text.length <= MAX_CHARS) return parseIfLarge(value);
@@ -162,13 +164,13 @@ export const connectionSchema = z.object({
     .describe("Use it as `connection` of an agent's tools, and as `source` of a trigger"),
   name: z.string(),
   status: z.enum(["unknown", "ok", "failed", "needs_authorization"]),
-  error: z.string().nullable().describe("Why the last check failed, in the server's words"),
+  error: z.string().nullable().describe("The error message of the last check, if it failed"),
   checked_at: z.string().nullable(),
   tools: z.array(z.string()).describe(`The names of its tools, up to ${MAX_NAMES}`),
   triggers: z.array(z.string()).describe(`The types of its triggers, up to ${MAX_NAMES}`),
 });
 
-interface Found {
+interface ConnectionWithOffers {
   connection: Connection;
   offers: Offers | undefined;
 }
@@ -176,7 +178,7 @@ interface Found {
 export const viewConnection = ({
   connection,
   offers,
-}: Found): z.input<typeof connectionSchema> => ({
+}: ConnectionWithOffers): z.input<typeof connectionSchema> => ({
   id: connection.id,
   name: connection.name,
   status: connection.status,
@@ -191,14 +193,16 @@ export const checkedConnectionSchema = connectionSchema.extend({
   triggers: z.array(z.object({ type: z.string(), description: z.string(), params_schema: object })),
 });
 
-export const viewCheckedConnection = (found: Found): z.input<typeof checkedConnectionSchema> => ({
-  ...viewConnection(found),
-  tools: (found.offers?.tools ?? []).slice(0, MAX_NAMES).map((tool) => ({
+export const viewCheckedConnection = (
+  checked: ConnectionWithOffers,
+): z.input<typeof checkedConnectionSchema> => ({
+  ...viewConnection(checked),
+  tools: (checked.offers?.tools ?? []).slice(0, MAX_NAMES).map((tool) => ({
     name: tool.name,
     description: tool.description,
     input_schema: tool.inputSchema as JsonObject,
   })),
-  triggers: (found.offers?.triggers ?? []).slice(0, MAX_NAMES).map((trigger) => ({
+  triggers: (checked.offers?.triggers ?? []).slice(0, MAX_NAMES).map((trigger) => ({
     type: trigger.type,
     description: trigger.description,
     params_schema: trigger.inputSchema as JsonObject,

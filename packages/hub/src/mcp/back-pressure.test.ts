@@ -28,7 +28,7 @@ function setup() {
   );
   const enqueue = (text: string) => sdk?.enqueue(new TextEncoder().encode(text));
   const send = (bytes: number) => {
-    backPressure.sent(bytes);
+    backPressure.addUnread(bytes);
     enqueue(`data: ${bytes}\n\n`);
   };
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();

@@ -6,17 +6,17 @@ import type { Access } from "../tenants/authorizer.ts";
 import { isStream } from "./open-streams.ts";
 
 export interface BackPressure {
-  /** Whether the unread bytes have reached the limit of one connection. */
+  /** Returns whether the unread bytes have reached the limit of one connection. */
   isFull(): boolean;
   /** Calls back whenever a read leaves the unread bytes below the limit. */
   onDrain(drained: () => void): void;
   /** Calls back when the response has ended; immediately if it already has. */
   onClose(closed: () => void): void;
-  /** Must be called for every message, with its size in bytes. */
-  sent(bytes: number): void;
+  /** Must be called for every sent message, with its size in bytes. */
+  addUnread(bytes: number): void;
   /** Closes the connection and drops the unread bytes. */
   abort(): void;
-  /** Wraps an SSE response, to count the messages that leave it. */
+  /** Wraps an SSE response, to count the messages that the client reads. */
   track(response: Response): Response;
 }
 
@@ -41,7 +41,7 @@ function createBackPressure(): BackPressure {
   const sizes: number[] = [];
   const onDrain = new Set<() => void>();
   const onClose = new Set<() => void>();
-  let unread = 0;
+  let unreadBytes = 0;
   let isClosed = false;
   let abort = () => {};
 
@@ -49,22 +49,22 @@ function createBackPressure(): BackPressure {
     isClosed = true;
     for (const closed of onClose) closed();
   };
-  const read = (chunk: Uint8Array) => {
+  const countRead = (chunk: Uint8Array) => {
     if (chunk[0] === COLON) return; // a keep-alive comment
-    unread -= sizes.shift() ?? 0;
-    if (unread < MAX_UNREAD_BYTES) for (const drained of onDrain) drained();
+    unreadBytes -= sizes.shift() ?? 0;
+    if (unreadBytes < MAX_UNREAD_BYTES) for (const drained of onDrain) drained();
   };
 
   return {
-    isFull: () => unread >= MAX_UNREAD_BYTES,
+    isFull: () => unreadBytes >= MAX_UNREAD_BYTES,
     onDrain: (drained) => void onDrain.add(drained),
     onClose(closed) {
       onClose.add(closed);
       if (isClosed) closed();
     },
-    sent(bytes) {
+    addUnread(bytes) {
       sizes.push(bytes);
-      unread += bytes;
+      unreadBytes += bytes;
     },
     abort: () => abort(),
     track(response) {
@@ -88,7 +88,7 @@ function createBackPressure(): BackPressure {
               close();
               return controller.close();
             }
-            read(value);
+            countRead(value);
             controller.enqueue(value);
           },
           async cancel(reason) {

@@ -1,7 +1,7 @@
 /**
  * Handles the requests of a JSON-RPC batch one after the other, so that one response is built at a
- * time. The SDK would handle them in parallel. After `MAX_BATCH_RESPONSE_BYTES`, the remaining requests
- * are rejected without an effect.
+ * time. The SDK would handle them in parallel. When the responses exceed `MAX_BATCH_RESPONSE_BYTES`, the
+ * remaining requests are rejected without an effect.
  */
 import {
   ProtocolError,
@@ -20,22 +20,22 @@ export type Batch = (
   work: Work,
 ) => Promise<Result>;
 
-/** Undefined if the body is a single message. */
+/** Returns undefined if the body is a single message. */
 export const batchOf = (body: Json | undefined): Batch | undefined =>
   Array.isArray(body) ? createBatch() : undefined;
 
 export function createBatch(maxBytes = MAX_BATCH_RESPONSE_BYTES): Batch {
   let bytes = 0;
-  let last: Promise<unknown> = Promise.resolve();
+  let previous: Promise<unknown> = Promise.resolve();
 
   async function next(
     { mcpReq, http }: Pick<ServerContext, "mcpReq" | "http">,
     work: Work,
   ): Promise<Result> {
     // No client reads this response.
-    if (mcpReq.signal.aborted || http?.req?.signal.aborted) throw rejected("was cancelled.");
+    if (mcpReq.signal.aborted || http?.req?.signal.aborted) throw notHandled("was cancelled.");
     if (bytes >= maxBytes)
-      throw rejected(
+      throw notHandled(
         `was not handled: the earlier responses of its batch have more than ${maxBytes} bytes, which is the limit. Send it without a batch.`,
       );
     const result = await work();
@@ -44,12 +44,13 @@ export function createBatch(maxBytes = MAX_BATCH_RESPONSE_BYTES): Batch {
   }
 
   return (context, work) => {
-    const result = last.then(() => next(context, work));
-    // Other clients, and the sending of this response, come before the next request.
-    last = result.catch(() => {}).then(() => new Promise((resolve) => setTimeout(resolve, 0)));
+    const result = previous.then(() => next(context, work));
+    // Yields to the event loop before the next request, so that this response is sent first and other
+    // clients are served.
+    previous = result.catch(() => {}).then(() => new Promise((resolve) => setTimeout(resolve, 0)));
     return result;
   };
 }
 
-const rejected = (message: string) =>
+const notHandled = (message: string) =>
   new ProtocolError(ProtocolErrorCode.InvalidRequest, `Invalid Request: The request ${message}`);

@@ -13,7 +13,10 @@ import { requestContextOf } from "./request-context.ts";
 
 export type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
 
-/** Reports params that the schema of a method rejects as -32602; the SDK would report -32603. */
+/**
+ * If params do not match the schema of a method, the error has the code -32602 (invalid params). The SDK
+ * would report -32603 (internal error).
+ */
 export class HubServer extends Server {
   protected override _wrapHandler(method: string, handler: Handler): Handler {
     const wrapped = super._wrapHandler(method, (request, context) => {
@@ -32,7 +35,7 @@ export class HubServer extends Server {
   }
 }
 
-/** Every request of a batch waits for the earlier ones. */
+/** Makes a handler wait for the earlier requests of its batch. */
 export const inBatch =
   (handler: Handler): Handler =>
   (request, context) => {

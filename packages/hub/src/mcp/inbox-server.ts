@@ -112,7 +112,7 @@ export function createInboxServer({
         );
       const requestContext = requestContextOf(context);
       return server.projectCallToolResult(
-        await call(tool, params.arguments, {
+        await callTool(tool, params.arguments, {
           inbox,
           waits,
           triggers,
@@ -151,12 +151,12 @@ export function createInboxServer({
     return server;
   }
 
-  const onerror = (error: Error) => {
+  const onSdkError = (error: Error) => {
     if (!isClientError(error)) onError(error);
   };
   const handler: McpHttpHandler = createMcpHandler(
     ({ era }) => createServer({ subscribe: era === "modern" }),
-    { onerror },
+    { onerror: onSdkError },
   );
   const changes = createResourceChanges(store, () => performance.now());
   const streams = createOpenStreams(authorizer);
@@ -164,7 +164,7 @@ export function createInboxServer({
     createServer: () => createServer({ subscribe: true }),
     changes,
     streams,
-    onError: onerror,
+    onError: onSdkError,
   });
   const sessions = createSessions({
     createServer: () => createServer({ subscribe: true }),
@@ -182,14 +182,18 @@ export function createInboxServer({
     throw new ProtocolError(ProtocolErrorCode.InternalError, messageFor(error));
   }
 
-  async function call(tool: Tool, args: unknown, context: ToolContext): Promise<CallToolResult> {
+  async function callTool(
+    tool: Tool,
+    args: unknown,
+    context: ToolContext,
+  ): Promise<CallToolResult> {
     const access = narrowTo(context.access, tool.scope);
     if (!access)
       return errorResult(
         `The token lacks the scope ${tool.scope}, which ${tool.name} requires.${roleHint(context.access)}`,
       );
     try {
-      // A copy would evaluate the getter `signal`.
+      // Copied only if needed, because a copy evaluates the getter `signal`.
       const narrowed = access === context.access ? context : { ...context, access };
       const result = await tool.call(args, narrowed);
       const { text, json = JSON.stringify(text), note, structured } = result;

@@ -1,4 +1,4 @@
-/** The inbox as tools. Payloads are untrusted: results contain them as data only. */
+/** The tools of the inbox. */
 import { z } from "zod";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
 import { explainedSchema, partSchema, statusSchema, summarySchema } from "../inbox/event-schema.ts";
@@ -74,7 +74,7 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "get_event",
     title: "Get an event",
-    description: `Returns one event with its payload, or with a part of it. A payload above 256 KiB of JSON is truncated; the result says how to read on. ${UNTRUSTED}`,
+    description: `Returns one event with its payload, or with a part of it. A payload above 256 KiB of JSON is truncated; the result says how to read the rest. ${UNTRUSTED}`,
     scope: "inbox:read",
     readOnly: true,
     input: z.object({
@@ -224,8 +224,8 @@ export const inboxTools: readonly Tool[] = [
     }),
     output: z.object({ timed_out: z.boolean(), event: summarySchema.nullable() }),
     async run({ timeout_s, ...criteria }, { waits, ...context }) {
-      const found = await waits.wait({ ...criteria, ...context, timeoutMs: timeout_s * 1_000 });
-      const event = found ? summaryView(found) : null;
+      const row = await waits.wait({ ...criteria, ...context, timeoutMs: timeout_s * 1_000 });
+      const event = row ? summaryView(row) : null;
       return { text: event ?? { timed_out: true }, structured: { timed_out: !event, event } };
     },
   }),
@@ -245,7 +245,7 @@ export const inboxTools: readonly Tool[] = [
     async run({ event_id }, { inbox, access, triggers }) {
       const event = await inbox.find(access.tenants, event_id, "event_id");
       const { id, tenant } = event;
-      const considered = (await triggers.explain(tenant, id)).map(({ reasons: _, ...one }) => one);
+      const considered = (await triggers.explain(tenant, id)).map(({ reasons: _, ...trigger }) => trigger);
       const fired = considered.filter(({ run_id }) => run_id !== null).length;
       const explanation =
         considered.length === 0

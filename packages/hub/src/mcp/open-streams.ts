@@ -1,12 +1,12 @@
 /**
- * SSE streams that stay open: tracks whether the client reads, when it disconnects, and whether its
- * token is still valid. Senders write nothing while the client does not read, to limit the memory.
+ * Tracks SSE streams that stay open: whether the client reads, when it disconnects, and whether its token
+ * is still valid. Senders write nothing while the client does not read, to limit the memory.
  */
 import type { Access, Authorizer } from "../tenants/authorizer.ts";
 
 export interface OpenStream {
   response: Response;
-  /** Whether the client has not read the last chunk yet. */
+  /** Returns true until the client has read the last chunk. */
   isFull(): boolean;
 }
 
@@ -31,22 +31,23 @@ export interface OpenStreams {
 }
 
 export function createOpenStreams(authorizer: Pick<Authorizer, "watch">): OpenStreams {
-  const open = new Set<() => void>();
+  /** Functions that end the open streams. */
+  const ends = new Set<() => void>();
   return {
     track(response, { request, access, end, onDrain, onEnd }) {
-      open.add(end);
+      ends.add(end);
       const stopWatching = authorizer.watch(access, end);
       return observeStream(response, request.signal, {
         onDrain,
         onEnd() {
-          open.delete(end);
+          ends.delete(end);
           stopWatching();
           onEnd();
         },
       });
     },
     close() {
-      for (const end of open) end();
+      for (const end of ends) end();
     },
   };
 }
@@ -62,11 +63,11 @@ export function observeStream(
   { onDrain, onEnd }: StreamObserver,
 ): OpenStream {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-  let full = false;
-  let ended = false;
+  let isFull = false;
+  let hasEnded = false;
   const end = () => {
-    if (ended) return;
-    ended = true;
+    if (hasEnded) return;
+    hasEnded = true;
     signal.removeEventListener("abort", disconnect);
     onEnd();
   };
@@ -80,7 +81,7 @@ export function observeStream(
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        full = false;
+        isFull = false;
         onDrain();
         try {
           const { done, value } = await reader.read();
@@ -88,7 +89,7 @@ export function observeStream(
             end();
             return controller.close();
           }
-          full = true;
+          isFull = true;
           controller.enqueue(value);
         } catch (error) {
           end();
@@ -103,5 +104,5 @@ export function observeStream(
     { highWaterMark: 0 },
   );
   const { status, headers } = response;
-  return { response: new Response(body, { status, headers }), isFull: () => full };
+  return { response: new Response(body, { status, headers }), isFull: () => isFull };
 }

@@ -14,13 +14,13 @@ import {
 import { assertShape, assertValueCount } from "../lib/parse-json.ts";
 import { RequestError } from "../lib/request-error.ts";
 
-/** The length of an id, a name or a URI. */
+/** The maximum length of an id, a name or a URI. */
 const MAX_NAME = 1_000;
 
 interface Call {
   /** Its body has been read if `body` is defined. */
   request: Request;
-  /** Undefined if there is none, or if it is not JSON; the SDK then rejects the request. */
+  /** Undefined if the request is not a POST, or if its body is not JSON; the SDK rejects the latter. */
   body: Json | undefined;
 }
 
@@ -30,7 +30,7 @@ export async function readCall(
   limits: BodyLimits = DEFAULT_BODY_LIMITS,
 ): Promise<Call | Response> {
   const { headers, method, url, signal } = request;
-  // Other methods have no body that means anything.
+  // The body of other methods has no meaning.
   if (method !== "POST") return { request, body: undefined };
   const isListen = headers.get("mcp-method") === "subscriptions/listen";
   const maxBytes = isListen ? MAX_OPENING_BYTES : limits.bodyBytes;
@@ -67,7 +67,7 @@ export async function readCall(
 const isInitialize = (message: Json): boolean =>
   isObject(message) && message.method === "initialize";
 
-/** What responses echo. */
+/** Limits the values that responses echo. */
 function assertNames(message: Json): void {
   if (!isObject(message)) return;
   const { id, method, params } = message;
@@ -88,7 +88,10 @@ function assertNames(message: Json): void {
       );
 }
 
-/** The schemas of the SDK read `_meta` slowly: a request of the 2026-07-28 protocol opens a session by it. */
+/**
+ * Limits `_meta`, because the schemas of the SDK read it slowly. In the 2026-07-28 protocol, it has the
+ * client capabilities that `initialize` has in earlier versions.
+ */
 function assertMetaSize(message: Json): void {
   const params = isObject(message) ? message.params : undefined;
   const meta = isObject(params) ? params._meta : undefined;
@@ -96,7 +99,7 @@ function assertMetaSize(message: Json): void {
     assertValueCount(JSON.stringify(meta), "params._meta", MAX_OPENING_VALUES);
 }
 
-/** Undefined if there are more than `maxBytes`. */
+/** Returns undefined if the body has more than `maxBytes`. */
 async function readText(request: Request, maxBytes: number): Promise<string | undefined> {
   const length = Number(request.headers.get("content-length") ?? Number.NaN);
   // With a known length, the host reads the body without a stream, which is faster.

@@ -13,7 +13,7 @@ export interface RequestContext {
   app?: StoredApp;
   /** The body of a POST; undefined if it is not JSON (read-call.ts). */
   body?: Json | undefined;
-  /** The requests of this HTTP request, if it has a batch. */
+  /** Set if the HTTP request contains a JSON-RPC batch. */
   batch?: Batch | undefined;
 }
 
@@ -28,11 +28,11 @@ export const toAuthInfo = ({ body: _, ...requestContext }: RequestContext): Auth
 export const requestContextOf = ({ http }: Pick<ServerContext, "http">): RequestContext =>
   http?.authInfo?.extra as unknown as RequestContext;
 
-const isSameSet = (one: readonly string[], other: readonly string[]): boolean =>
-  one.length === other.length && one.every((item) => other.includes(item));
+const isSameSet = (left: readonly string[], right: readonly string[]): boolean =>
+  left.length === right.length && left.every((item) => right.includes(item));
 
-/** The same token, with the same scopes and tenants. */
-export const isSameAccess = (one: Access, other: Access): boolean =>
-  one.token === other.token &&
-  isSameSet(one.tenants, other.tenants) &&
-  isSameSet(one.scopes, other.scopes);
+/** Returns whether both have the same token, scopes and tenants. */
+export const isSameAccess = (left: Access, right: Access): boolean =>
+  left.token === right.token &&
+  isSameSet(left.tenants, right.tenants) &&
+  isSameSet(left.scopes, right.scopes);

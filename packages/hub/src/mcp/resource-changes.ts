@@ -64,13 +64,13 @@ export function createResourceChanges(
 
   return {
     watch(options) {
-      /** Those of `options.uris` whose change has not been sent yet. */
-      const changed = new Set<string>();
+      /** The watched URIs whose change has not been sent yet. */
+      const unsentUris = new Set<string>();
       let notifiedAt = Number.NEGATIVE_INFINITY;
       let timer: ReturnType<typeof setTimeout> | undefined;
 
       const schedule = () => {
-        if (timer !== undefined || changed.size === 0 || options.isFull()) return;
+        if (timer !== undefined || unsentUris.size === 0 || options.isFull()) return;
         const wait = Math.min(notifiedAt + THROTTLE_MS - now(), THROTTLE_MS);
         if (wait <= 0) return notify();
         timer = setTimeout(() => {
@@ -79,14 +79,14 @@ export function createResourceChanges(
         }, wait);
       };
       const notify = () => {
-        const uris = [...changed].filter((uri) => options.uris.has(uri));
-        changed.clear();
+        const uris = [...unsentUris].filter((uri) => options.uris.has(uri));
+        unsentUris.clear();
         if (uris.length === 0) return;
         notifiedAt = now();
         for (const uri of uris) options.notify(uri);
       };
       const markChanged: MarkChanged = (uris) => {
-        for (const uri of uris) if (options.uris.has(uri)) changed.add(uri);
+        for (const uri of uris) if (options.uris.has(uri)) unsentUris.add(uri);
         schedule();
       };
 

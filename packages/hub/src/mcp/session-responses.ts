@@ -10,12 +10,13 @@ import {
 } from "@modelcontextprotocol/server";
 
 export interface SessionResponses {
-  /** Aborted if the responses to this HTTP request can no longer be sent on its stream. */
-  abandoned(request: Request): AbortSignal;
+  /** Returns a signal that is aborted when no further response to this HTTP request can be sent. */
+  abandonedSignal(request: Request): AbortSignal;
 }
 
-/** The response to one POST, which may hold a batch of requests. */
+/** The response to one POST, which may contain a batch of requests. */
 interface PendingResponse {
+  /** The requests without a response that are not cancelled. */
   open: Set<RequestId>;
   cancelled: Set<RequestId>;
   abandoned: AbortController;
@@ -26,7 +27,7 @@ export function trackResponses(
   transport: WebStandardStreamableHTTPServerTransport,
 ): SessionResponses {
   const pending = new WeakMap<Request, PendingResponse>();
-  /** Requests without a response. Cancelled ones stay until the other requests of their POST end. */
+  /** Open and cancelled requests. Cancelled ones stay until the other requests of their POST end. */
   const byId = new Map<RequestId, PendingResponse>();
   const send = transport.send.bind(transport);
 
@@ -85,5 +86,5 @@ export function trackResponses(
     if (!("method" in message) && message.id !== undefined) finish(message.id, "answered");
     return sent;
   };
-  return { abandoned: (request) => pendingOf(request).abandoned.signal };
+  return { abandonedSignal: (request) => pendingOf(request).abandoned.signal };
 }

@@ -95,7 +95,7 @@ export function createSessions({
 
   const end = (session: Session) => void session.server.close();
 
-  /** Evicts sessions to stay within the limits with one more; false if none can be evicted. */
+  /** Evicts a session if one more would exceed a limit. Returns false if no session can be evicted. */
   function evict({ token, tenants }: Access): boolean {
     for (const session of sessions.values()) if (isExpired(session)) end(session);
     const all = [...sessions.values()];
@@ -106,7 +106,7 @@ export function createSessions({
       return idle !== undefined;
     }
     if (all.length < maxTotal) return true;
-    // Otherwise the tokens of one tenant could take the sessions of all others.
+    // Without fair shares, the tokens of one tenant could evict the sessions of all others.
     const owner = ownerOfAccess({ tenants });
     const evicted = findEvictable(all, {
       owner,
@@ -176,7 +176,7 @@ export function createSessions({
         throw error;
       });
     if (isStream(response)) {
-      const signal = AbortSignal.any([request.signal, session.responses.abandoned(request)]);
+      const signal = AbortSignal.any([request.signal, session.responses.abandonedSignal(request)]);
       return observeStream(response, signal, { onDrain() {}, onEnd: done }).response;
     }
     done();

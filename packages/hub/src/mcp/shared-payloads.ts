@@ -31,13 +31,13 @@ export function createSharedPayloads<Payload>(
         if (bytes <= maxBytes || oldest === id) break;
         evict(oldest);
       }
-      const read = payload.then(
+      const readDone = payload.then(
         () => {},
         () => evict(id),
       );
-      lastReadOf.set(tenant, read);
-      void read.then(() => {
-        if (lastReadOf.get(tenant) === read) lastReadOf.delete(tenant);
+      lastReadOf.set(tenant, readDone);
+      void readDone.then(() => {
+        if (lastReadOf.get(tenant) === readDone) lastReadOf.delete(tenant);
       });
       return payload;
     },

@@ -22,8 +22,8 @@ export interface ListenOptions {
   changes: ResourceChanges;
   streams: OpenStreams;
   onError: (error: Error) => void;
-  /** The resources of a listen request; by default those that its body names. */
-  watched?: (body: unknown, requestContext: RequestContext) => Watched;
+  /** Returns the resources of a listen request. By default, these are the resources that its body names. */
+  watchedResources?: (body: unknown, requestContext: RequestContext) => WatchedResources;
   /** The maximum number of open streams per token and in total. */
   maxPerToken?: number;
   maxTotal?: number;
@@ -34,7 +34,7 @@ interface Listener {
   end(): void;
 }
 
-interface Watched {
+interface WatchedResources {
   uris: ReadonlySet<string>;
   eventOf(uri: string): ServerEvent;
 }
@@ -44,12 +44,12 @@ export interface ListenHandler {
   serve(request: Request, requestContext: RequestContext): Promise<Response | undefined>;
 }
 
-const filter = z.object({
+const listenSchema = z.object({
   params: z.object({ notifications: z.object({ resourceSubscriptions: z.array(z.string()) }) }),
 });
 
-const namedResources = (body: unknown): Watched => ({
-  uris: new Set(filter.safeParse(body).data?.params.notifications.resourceSubscriptions),
+const namedResources = (body: unknown): WatchedResources => ({
+  uris: new Set(listenSchema.safeParse(body).data?.params.notifications.resourceSubscriptions),
   eventOf: (uri) => ({ kind: "resource_updated", uri }),
 });
 
@@ -58,25 +58,27 @@ export function createListenHandler({
   changes,
   streams,
   onError,
-  watched = namedResources,
+  watchedResources = namedResources,
   maxPerToken = 64,
   maxTotal = 1_024,
 }: ListenOptions): ListenHandler {
   /** The open streams, by their handlers. */
   const open = new Map<object, Listener>();
-  /** Whether one more stream may open. A tenant with more streams than others loses one first. */
-  const hasCapacity = (access: Access): boolean => {
+  /** Returns whether one more stream may open. At the total limit, it ends a stream of a larger tenant. */
+  const reserveCapacity = (access: Access): boolean => {
     const listeners = [...open.values()];
-    if (listeners.filter((one) => one.access.token === access.token).length >= maxPerToken)
+    if (
+      listeners.filter((listener) => listener.access.token === access.token).length >= maxPerToken
+    )
       return false;
     if (listeners.length < maxTotal) return true;
-    const ended = findEvictable(listeners, {
+    const evicted = findEvictable(listeners, {
       owner: ownerOfAccess(access),
-      ownerOf: (one) => ownerOfAccess(one.access),
+      ownerOf: (listener) => ownerOfAccess(listener.access),
       isIdle: () => false,
     });
-    ended?.end();
-    return ended !== undefined;
+    evicted?.end();
+    return evicted !== undefined;
   };
 
   return {
@@ -84,7 +86,7 @@ export function createListenHandler({
       // The SDK rejects a request if its header and its body name different methods.
       if (request.headers.get("mcp-method") !== "subscriptions/listen") return undefined;
       const { access } = requestContext;
-      const { uris, eventOf } = watched(requestContext.body, requestContext);
+      const { uris, eventOf } = watchedResources(requestContext.body, requestContext);
       let watch: Watch | undefined;
       let stream: OpenStream | undefined;
       const bus: ServerEventBus = {
@@ -102,7 +104,7 @@ export function createListenHandler({
       const handler = createMcpHandler(createServer, {
         legacy: "reject",
         bus,
-        maxSubscriptions: hasCapacity(access) ? 1 : 0,
+        maxSubscriptions: reserveCapacity(access) ? 1 : 0,
         onerror: onError,
       });
       const end = () => {

@@ -27,7 +27,7 @@ interface ToolResult {
   text: unknown;
   /** `text` as JSON, if it is already serialized. */
   json?: string;
-  /** What `structured` has and `text` lacks, in words: many clients show their model only text. */
+  /** Sentences with what `text` lacks of `structured`, because many clients show only text to their model. */
   note?: string | undefined;
   /** The structured content, which matches the output schema. */
   structured: Record<string, unknown>;
@@ -42,9 +42,9 @@ interface ToolDefinition<Input extends z.ZodObject, Output extends z.ZodObject> 
   output: Output;
   readOnly?: boolean;
   idempotent?: boolean;
-  /** Whether it deletes something. */
+  /** True if the tool deletes something. */
   destructive?: boolean;
-  /** Whether it may affect systems other than the hub. */
+  /** True if the tool may affect systems other than the hub. */
   openWorld?: boolean;
   run(args: z.infer<Input>, context: ToolContext): Promise<ToolResult>;
 }
@@ -73,7 +73,7 @@ export interface Tool {
 const schemaOf = (schema: z.ZodObject, io: "input" | "output") =>
   z.toJSONSchema(schema, { io, unrepresentable: "any" }) as { type: "object" };
 
-/** Converts the schemas to JSON Schema once, not for every request. */
+/** Defines a tool. The schemas are converted to JSON Schema here, once instead of for every request. */
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   definition: ToolDefinition<Input, Output>,
 ): Tool {

@@ -33,14 +33,14 @@ export interface WaitsOptions {
 }
 
 export interface Waits {
-  /** The first new event that matches; undefined after the timeout or when the client disconnects. */
+  /** Returns the first new event that matches; undefined after the timeout or if the client disconnects. */
   wait(wait: Wait): Promise<EventRow | undefined>;
   /** Ends all waits; resolves when they have been rejected. */
   close(): Promise<void>;
 }
 
 const PROGRESS_MS = 5_000;
-/** The delay before an event is checked again for which the sandbox had no capacity. */
+/** The delay before an event is checked again, after the sandbox was busy. */
 const BUSY_MS = 200;
 
 interface OpenWait {
@@ -56,9 +56,10 @@ export function createWaits({
   maxPerToken = 100,
   maxTotal = 2_000,
 }: WaitsOptions): Waits {
+  /** The open waits of each token. */
   const open = new Map<string, Set<OpenWait>>();
   const payloads = createSharedPayloads(inbox.openPayload);
-  let closed = false;
+  let isClosed = false;
 
   async function follow(
     wait: Wait,
@@ -66,7 +67,7 @@ export function createWaits({
   ): Promise<EventRow | undefined> {
     const conditions = conditionsOf(wait.filter);
     const followers = new Set<Follower>();
-    let ended = false;
+    let hasEnded = false;
     /** An event that cannot be read in time does not end the wait for others. */
     const matches = async (event: EventRow): Promise<boolean> => {
       try {
@@ -76,7 +77,7 @@ export function createWaits({
         });
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
-        if (ended || error.code !== "busy") return false;
+        if (hasEnded || error.code !== "busy") return false;
       }
       await new Promise((resolve) => setTimeout(resolve, BUSY_MS));
       return matches(event);
@@ -84,11 +85,11 @@ export function createWaits({
 
     /** Each tenant has its own follower, so that a busy tenant does not delay the others. */
     const followTenant = async (tenant: string) => {
-      let checking = false;
+      let isChecking = false;
       const check = async (event: EventRow) => {
-        checking = true;
+        isChecking = true;
         if (await matches(event)) return resolve(event);
-        checking = false;
+        isChecking = false;
         follower?.resume();
       };
       let follower: Follower | undefined;
@@ -102,10 +103,10 @@ export function createWaits({
             else check(event).catch(reject);
           },
           truncated: () => {},
-          isFull: () => ended || checking,
+          isFull: () => hasEnded || isChecking,
         },
       });
-      if (ended) return follower.stop();
+      if (hasEnded) return follower.stop();
       followers.add(follower);
       follower.resume(); // a check that ended before the follower was assigned did not resume it
     };
@@ -126,7 +127,7 @@ export function createWaits({
       if (event && !(await authorizer.recheck(wait.access))) throw noLongerValid();
       return event;
     } finally {
-      ended = true;
+      hasEnded = true;
       clearTimeout(timer);
       clearInterval(progressTimer);
       stopWatching();
@@ -135,25 +136,25 @@ export function createWaits({
     }
   }
 
-  /** Ends a wait of the tenant with the most waits if the total is reached. */
+  /** If the total limit is reached, ends a wait of the tenant with the most waits, or throws. */
   function reserve(access: Access): void {
     const all = [...open.values()].flatMap((waits) => [...waits]);
     if (all.length < maxTotal) return;
-    const ended = findEvictable(all, {
+    const evicted = findEvictable(all, {
       owner: ownerOfAccess(access),
-      ownerOf: (one) => ownerOfAccess(one.access),
+      ownerOf: (wait) => ownerOfAccess(wait.access),
       isIdle: () => false,
     });
-    if (!ended) throw tooMany(`the hub has ${maxTotal} concurrent waits, which is the limit`);
-    open.get(ended.access.token)?.delete(ended);
-    ended.end(tooMany("the wait was ended, because other tenants have fewer waits"));
+    if (!evicted) throw tooMany(`the hub has ${maxTotal} concurrent waits, which is the limit`);
+    open.get(evicted.access.token)?.delete(evicted);
+    evicted.end(tooMany("the wait was ended, because other tenants have fewer waits"));
   }
 
   return {
     async wait(wait) {
       const { token } = wait.access;
       const ofToken = open.get(token) ?? new Set();
-      if (closed) throw stopping();
+      if (isClosed) throw stopping();
       if (ofToken.size >= maxPerToken)
         throw new RequestError(
           "busy",
@@ -161,11 +162,11 @@ export function createWaits({
           `this token has ${maxPerToken} concurrent waits, which is the limit; wait until one ends`,
         );
       reserve(wait.access);
-      const found = Promise.withResolvers<EventRow | undefined>();
-      const ended = follow(wait, found);
+      const match = Promise.withResolvers<EventRow | undefined>();
+      const ended = follow(wait, match);
       const openWait: OpenWait = {
         access: wait.access,
-        end: found.reject,
+        end: match.reject,
         ended: ended.catch(() => {}),
       };
       open.set(token, ofToken.add(openWait));
@@ -178,7 +179,7 @@ export function createWaits({
       }
     },
     async close() {
-      closed = true;
+      isClosed = true;
       const all = [...open.values()].flatMap((waits) => [...waits]);
       if (all.length === 0) return;
       for (const { end } of all) end(stopping());
@@ -197,12 +198,12 @@ const stopping = () =>
 
 function conditionsOf(filter: NonNullable<Wait["filter"]> = {}): PayloadConditions["conditions"] {
   const conditions = Object.entries(filter).map(([path, value]) => ({ path, value }));
-  const wrong = conditions.find(({ path }) => !parsePath(path));
-  if (wrong)
+  const invalid = conditions.find(({ path }) => !parsePath(path));
+  if (invalid)
     throw new RequestError(
       "invalid",
       "filter",
-      `"${wrong.path.slice(0, 100)}" is not a path such as issue.title`,
+      `"${invalid.path.slice(0, 100)}" is not a path such as issue.title`,
     );
   return conditions;
 }

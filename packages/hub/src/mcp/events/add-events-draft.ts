@@ -36,10 +36,10 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
     ) => Promise<Record<string, unknown>>,
   ) =>
     // Parses params here, because the SDK's error messages do not name the field.
-    server.setRequestHandler(method, { params: anyParams }, async (given, context) => {
+    server.setRequestHandler(method, { params: anyParams }, async (rawParams, context) => {
       const requestContext = requestContextOf(context);
       try {
-        const params = schema.parse(given);
+        const params = schema.parse(rawParams);
         return await handle(
           params,
           { ...requestContext, backPressure: backPressureOf(requestContext.access) },

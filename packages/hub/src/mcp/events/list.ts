@@ -5,7 +5,7 @@ import type { listParams } from "../../deliver/events-draft.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import type { Access } from "../../tenants/authorizer.ts";
 import type { EventsContext } from "./context.ts";
-import { declaredTypes, type EventType, isDeclared, listed } from "./event-types.ts";
+import { declaredTypes, type EventType, isDeclared, viewEventType } from "./event-types.ts";
 
 const PAGE_SIZE = 100;
 const CURSOR_PREFIX = "after:";
@@ -15,7 +15,7 @@ export async function listEventTypes(
   { tenants }: Access,
   { cursor }: z.infer<typeof listParams>,
 ) {
-  if (cursor === undefined) return page(declaredTypes.map(listed), CURSOR_PREFIX);
+  if (cursor === undefined) return page(declaredTypes.map(viewEventType), CURSOR_PREFIX);
   if (!cursor.startsWith(CURSOR_PREFIX))
     throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
   const after = cursor.slice(CURSOR_PREFIX.length);
@@ -26,21 +26,23 @@ export async function listEventTypes(
     .sort(byCodePoints)
     .slice(0, PAGE_SIZE);
   const byName = new Map<string, EventType>();
-  for (const one of pages.flat())
-    if (types.includes(one.type) && !isDeclared(one)) byName.set(`${one.source}.${one.type}`, one);
-  const more = pages.some((types) => types.length === PAGE_SIZE);
+  for (const eventType of pages.flat()) {
+    const { source, type } = eventType;
+    if (types.includes(type) && !isDeclared(eventType)) byName.set(`${source}.${type}`, eventType);
+  }
+  const hasMore = pages.some((types) => types.length === PAGE_SIZE);
   return page(
-    [...byName.values()].map(listed),
-    more ? `${CURSOR_PREFIX}${types.at(-1)}` : undefined,
+    [...byName.values()].map(viewEventType),
+    hasMore ? `${CURSOR_PREFIX}${types.at(-1)}` : undefined,
   );
 }
 
-const page = (events: ReturnType<typeof listed>[], nextCursor: string | undefined) => ({
+const page = (events: ReturnType<typeof viewEventType>[], nextCursor: string | undefined) => ({
   events,
   ...(nextCursor === undefined ? {} : { nextCursor }),
 });
 
-/** The order in which the databases sort text. */
+/** Compares texts in the order in which the databases sort them. */
 const byCodePoints = (a: string, b: string): number => {
   const [x, y] = [[...a], [...b]];
   for (let index = 0; index < Math.min(x.length, y.length); index += 1) {

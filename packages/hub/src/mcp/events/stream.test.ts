@@ -78,7 +78,7 @@ async function setup(
       isFull: () => client.full,
       onDrain: (drained: () => void) => void onDrain.push(drained),
       onClose: () => {},
-      sent: () => {},
+      addUnread: () => {},
       abort: () => {
         client.aborted = true;
       },

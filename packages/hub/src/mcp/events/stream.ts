@@ -53,7 +53,7 @@ type Ending = { reason: "forbidden" | "exhausted" | "shutting_down"; message: st
 
 export function createEventStreams(options: StreamOptions = {}): EventStreams {
   const open: EventStreams["open"] = new Map();
-  let closed = false;
+  let hasClosed = false;
   return {
     heartbeatMs: HEARTBEAT_MS,
     checkMs: 2_000,
@@ -62,9 +62,9 @@ export function createEventStreams(options: StreamOptions = {}): EventStreams {
     maxPerToken: 100,
     ...options,
     open,
-    isClosed: () => closed,
+    isClosed: () => hasClosed,
     async close() {
-      closed = true;
+      hasClosed = true;
       const all = [...open.values()].flatMap((streams) => [...streams]);
       for (const { end } of all) end(STOPPING);
       await Promise.all(all.map(({ ended }) => ended));
@@ -96,6 +96,7 @@ export interface Exchange {
   notify(notification: { method: string; params: Record<string, unknown> }): Promise<void>;
 }
 
+/** The feed pauses while this many events wait to be sent. */
 const MAX_QUEUED = 16;
 
 export async function streamEvents(
@@ -133,7 +134,7 @@ export async function streamEvents(
 
   const send = async (method: string, body: object): Promise<void> => {
     const notification = { ...body, _meta: { [SUBSCRIPTION_ID]: exchange.id } };
-    backPressure.sent(JSON.stringify(notification).length);
+    backPressure.addUnread(JSON.stringify(notification).length);
     await exchange.notify({ method, params: notification }).catch(() => end(undefined));
   };
   const isFull = () => {
@@ -167,18 +168,18 @@ export async function streamEvents(
     if (!isEnding && queue.length < MAX_QUEUED) follower?.resume();
   };
 
-  const heartbeat = setInterval(() => {
+  const heartbeatTimer = setInterval(() => {
     if (!isFull()) void send(NOTIFICATIONS.heartbeat, { cursor: watermark });
   }, streams.heartbeatMs);
-  let listChanged = false;
-  const check = setInterval(() => {
+  let hasNewTypes = false;
+  const checkTimer = setInterval(() => {
     if (fullSince !== undefined && now() - fullSince > streams.stallMs) {
       backPressure.abort();
       return end(undefined);
     }
     // Sent here, so that a burst of new types causes one notification.
-    if (listChanged && !isFull()) {
-      listChanged = false;
+    if (hasNewTypes && !isFull()) {
+      hasNewTypes = false;
       void send(NOTIFICATIONS.listChanged, {});
     }
   }, streams.checkMs);
@@ -199,7 +200,7 @@ export async function streamEvents(
       filter: {},
       sink: {
         event(event, position) {
-          if (isNewType(event)) listChanged = true;
+          if (isNewType(event)) hasNewTypes = true;
           const cursor = encodeCursor(position, tenants, logId);
           const last = queue.at(-1);
           if (matchesFilter(event, filter)) queue.push({ event, cursor });
@@ -218,8 +219,8 @@ export async function streamEvents(
     return {};
   } finally {
     isEnding = true;
-    clearInterval(heartbeat);
-    clearInterval(check);
+    clearInterval(heartbeatTimer);
+    clearInterval(checkTimer);
     release();
     follower?.stop();
     ofToken.delete(stream);

@@ -131,7 +131,7 @@ export function createSubscriber({
           ...identity,
           id,
           tenants: [...tenants],
-          arguments: canonical(params.arguments),
+          arguments: canonicalize(params.arguments),
           secret: await seal(secret),
           secret_hash: await sha256Hex(`${id} ${secret}`),
           positions: Object.fromEntries(from),
@@ -172,10 +172,10 @@ export function createSubscriber({
   };
 }
 
-/** Sorts the keys, and omits undefined values. */
-const canonical = (given: Narrowing): Record<string, string | number> =>
+/** Sorts the keys and omits undefined values, so that equal arguments have the same JSON. */
+const canonicalize = (narrowing: Narrowing): Record<string, string | number> =>
   Object.fromEntries(
-    Object.entries(given)
+    Object.entries(narrowing)
       .filter((entry): entry is [string, string | number] => entry[1] !== undefined)
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   );
@@ -188,8 +188,8 @@ async function subscriptionId(identity: {
   arguments: Narrowing;
   url: string;
 }): Promise<string> {
-  const { principal, tenants, name, arguments: given, url } = identity;
-  const parts = [principal, [...tenants].sort(), name, canonical(given), url];
+  const { principal, tenants, name, arguments: narrowing, url } = identity;
+  const parts = [principal, [...tenants].sort(), name, canonicalize(narrowing), url];
   return `sub_${(await sha256Hex(JSON.stringify(parts))).slice(0, 40)}`;
 }
 
