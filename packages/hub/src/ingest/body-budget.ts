@@ -14,7 +14,10 @@ export interface BodyBudget {
   release(bytes: number): void;
 }
 
-/** Large bodies can use only this share of the budget, so that stalled ones do not block small bodies. */
+/**
+ * Large bodies can use only this share of the budget, so that stalled ones do not block small
+ * bodies.
+ */
 const LARGE_BODY_SHARE = 7 / 8;
 
 export function createBodyBudget(maxBytes: number): BodyBudget {

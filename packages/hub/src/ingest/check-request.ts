@@ -63,7 +63,10 @@ export function checkUnsigned(
   );
 }
 
-/** Headers that a tunnel or proxy adds when it forwards a request, which may come from another machine. */
+/**
+ * Headers that a tunnel or proxy adds when it forwards a request, which may come from another
+ * machine.
+ */
 export const PROXY_HEADERS = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
 
 /**

@@ -210,7 +210,9 @@ const keyRequired = ({ id, title }: SourceDefinition): Rejection =>
     `On this hub every GitHub account is a tenant, and webhooks from ${title} do not identify one: send them to an endpoint with a key. \`npx signalbox source add ${id} --tenant ACCOUNT_ID\` creates one.`,
   );
 
-/** `readWebhook` rejects a signed time that is missing or too old. That counts as a failed signature. */
+/**
+ * `readWebhook` rejects a signed time that is missing or too old. That counts as a failed signature.
+ */
 const isSignatureRejection = (outcome: IngestOutcome): outcome is Rejection =>
   isRejection(outcome) && /^signature_/.test(outcome.reason);
 

@@ -1,4 +1,7 @@
-/** The responses to webhooks that belong to no tenant, in the mode with one tenant per GitHub account. */
+/**
+ * The responses to webhooks that belong to no tenant, in the mode with one tenant per GitHub
+ * account.
+ */
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 import type { NoTenant } from "./source.ts";
 

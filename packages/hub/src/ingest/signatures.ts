@@ -57,7 +57,9 @@ export interface SignatureScheme {
   credentials: readonly string[];
   /** Converts a secret to the bytes of the HMAC key. */
   keyBytes(secret: string): Uint8Array;
-  /** Returns whether the request has the headers of the scheme. Otherwise `verify` returns "missing". */
+  /**
+   * Returns whether the request has the headers of the scheme. Otherwise `verify` returns "missing".
+   */
   isPresent(header: GetHeader): boolean;
   verify(request: SignedRequest, key: SigningKey): MaybePromise<SignatureStatus>;
   sign(request: ToSign, key: SigningKey): MaybePromise<Record<string, string>>;

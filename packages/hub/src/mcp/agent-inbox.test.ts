@@ -7,7 +7,7 @@ import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
 import { createAgentInbox } from "./agent-inbox.ts";
 
-async function open() {
+async function setUp() {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const [own, foreign] = [sampleEvents(2), sampleEvents(1)];
@@ -22,23 +22,23 @@ async function open() {
   });
   const call = async (tool: string, args = {}, run = "run-1") => {
     const { signal } = new AbortController();
-    const given = { tool, arguments: args };
-    const { isError, text } = await tools.callTool({ id: run, tenant: "acme" }, given, signal);
+    const toolCall = { tool, arguments: args };
+    const { isError, text } = await tools.callTool({ id: run, tenant: "acme" }, toolCall, signal);
     return { isError, text };
   };
   return { own, foreign: foreign[0]?.id ?? "", errors, tools, call };
 }
 
 it("offers the tools of the inbox, except those that wait, return many payloads or start runs", async () => {
-  const { tools } = await open();
+  const { tools } = await setUp();
   const names = (await tools.listTools()).map(({ name }) => name);
   expect(names).toContain("mark_processed");
   for (const omitted of ["wait_for_event", "get_webhook_events", "replay_event"])
     expect(names).not.toContain(omitted);
 });
 
-it("shows and changes the events of the run's tenant only", async () => {
-  const { call, own, foreign } = await open();
+it("reads and changes only events of the run's tenant", async () => {
+  const { call, own, foreign } = await setUp();
   const { text } = await call("list_pending_events");
   const [, second] = own;
   expect(text).toContain(second?.id);
@@ -49,8 +49,8 @@ it("shows and changes the events of the run's tenant only", async () => {
   }
 });
 
-it("claims events for the run, which alone can release them", async () => {
-  const { call, own } = await open();
+it("claims events for the run, so that only this run can release them", async () => {
+  const { call, own } = await setUp();
   const { text } = await call("claim_events", { limit: 2 });
   const event_id = own[0]?.id;
   expect(text).toContain(event_id);
@@ -60,7 +60,7 @@ it("claims events for the run, which alone can release them", async () => {
 });
 
 it("returns errors as results, and hides unexpected ones", async () => {
-  const { call, own, errors } = await open();
+  const { call, own, errors } = await setUp();
   expect(await call("nothing")).toEqual({ isError: true, text: "There is no tool nothing." });
   expect(await call("list_pending_events", { limit: 0 })).toEqual({
     isError: true,

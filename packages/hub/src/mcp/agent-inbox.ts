@@ -15,13 +15,19 @@ export interface AgentInboxOptions {
   onError: (error: unknown) => void;
 }
 
-/** The tools that an `Agent` node does not get, because they wait, return many payloads, or start runs. */
+/**
+ * The tools that an `Agent` node does not get, because they wait, return many payloads, or start
+ * runs.
+ */
 const OMITTED = new Set(["wait_for_event", "get_webhook_events", "replay_event"]);
 const tools = new Map(
   inboxTools.filter(({ name }) => !OMITTED.has(name)).map((tool) => [tool.name, tool]),
 );
 
-/** The default `max_bytes` of `get_event`. The agent truncates longer results, so they would be invalid JSON. */
+/**
+ * The default `max_bytes` of `get_event`. The agent truncates longer results, so they would be
+ * invalid JSON.
+ */
 const MAX_PAYLOAD_BYTES = 20_000;
 
 /** Never called, because the only tool that waits is omitted. */

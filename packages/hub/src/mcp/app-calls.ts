@@ -33,7 +33,10 @@ export interface AppCallsOptions {
 
 export interface AppCalls {
   call(server: Server, era: Era, params: unknown, context: ServerContext): Promise<Result>;
-  /** From then on, a client that disconnects does not cancel its run: another process continues the run. */
+  /**
+   * From then on, a client that disconnects does not cancel its run: another process continues the
+   * run.
+   */
   close(): void;
 }
 

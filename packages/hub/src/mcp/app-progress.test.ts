@@ -40,9 +40,9 @@ async function setup(meta: { progressToken?: string } = { progressToken: "p" }) 
   return { report, sent, connection };
 }
 
-it("counts each finished node once, out of the nodes that the trigger reaches", async () => {
+it("counts each finished node once, with the number of nodes that the trigger reaches as the total", async () => {
   const { report, sent } = await setup();
-  for (const one of [
+  for (const reported of [
     step("go", "running"),
     step("go", "done"),
     step("each", "failed"),
@@ -50,7 +50,7 @@ it("counts each finished node once, out of the nodes that the trigger reaches", 
     step("each", "done"),
     step("end", "skipped"),
   ])
-    report?.step(one);
+    report?.step(reported);
   expect(sent).toEqual([
     { progressToken: "p", progress: 1, total: 4, message: "GO" },
     { progressToken: "p", progress: 2, total: 4, message: "EACH" },
@@ -58,11 +58,11 @@ it("counts each finished node once, out of the nodes that the trigger reaches", 
   ]);
 });
 
-it("sends no total once a loop has run", async () => {
+it("sends no total after an iteration of a loop", async () => {
   const { report, sent } = await setup();
   for (const at of [0, 1, 2]) report?.step(step("body", "done", `each:${at}`));
   expect(sent).toMatchObject([{ progress: 1 }, { progress: 2 }, { progress: 3 }]);
-  for (const one of sent) expect(one).not.toHaveProperty("total");
+  for (const params of sent) expect(params).not.toHaveProperty("total");
 });
 
 it("sends nothing to a client that does not read or has sent no progress token", async () => {
@@ -86,7 +86,7 @@ it("reports the parts of a node, without a total", async () => {
   ]);
 });
 
-it("reports the progress of called tools between two nodes, and it always increases", async () => {
+it("reports the progress of called tools as a fraction that always increases", async () => {
   const { report, sent } = await setup();
   report?.step(step("go", "done"));
   report?.tool({ node_id: "end", progress: 1, total: 4, message: "reading" });

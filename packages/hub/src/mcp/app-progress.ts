@@ -77,7 +77,9 @@ export async function createProgressReporter({
   };
 }
 
-/** MCP requires that progress increases, even if a tool has no total or two tools report alternately. */
+/**
+ * MCP requires that progress increases, even if a tool has no total or two tools report alternately.
+ */
 function nextFraction(last: number, { progress, total = 0 }: ToolProgress): number {
   const share = progress / total;
   return share > last && share < 1 ? share : last + (1 - last) / 100;

@@ -112,7 +112,9 @@ describe("runToolResult", () => {
 
 it("toProtocolError logs an unexpected error and hides its message", () => {
   const logged: unknown[] = [];
-  const error = toProtocolError(new Error("password=hunter2"), (one) => logged.push(one));
+  const error = toProtocolError(new Error("password=hunter2"), (unexpected) =>
+    logged.push(unexpected),
+  );
   expect(error).toBeInstanceOf(ProtocolError);
   expect(error.message).not.toContain("hunter2");
   expect(logged).toHaveLength(1);

@@ -74,7 +74,7 @@ const openSession = async ({ send }: Setup) => {
   return { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
 };
 const go = { method: "tools/call", params: { name: "go", _meta: { progressToken: 1 } } };
-const inSession = async (one: Setup) => one.send(await openSession(one), go);
+const callInSession = async (app: Setup) => app.send(await openSession(app), go);
 const sendStateless = ({ send }: Setup, method: string, params: Record<string, string> = {}) =>
   send(
     {
@@ -93,12 +93,12 @@ const sendStateless = ({ send }: Setup, method: string, params: Record<string, s
       },
     },
   );
-const stateless = (one: Setup) => sendStateless(one, "tools/call", { name: "go" });
+const callStateless = (app: Setup) => sendStateless(app, "tools/call", { name: "go" });
 const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 it.each([
-  ["in a session", inSession],
-  ["without a session", stateless],
+  ["in a session", callInSession],
+  ["without a session", callStateless],
 ])(
   "cancels the run of a call %s if its client disconnects, but not if the hub stops",
   async (_, call) => {
@@ -122,21 +122,21 @@ it.each([
 );
 
 it("sends no response to a cancelled call in a session, and cancels its run", async () => {
-  const one = setup();
-  const session = await openSession(one);
-  const response = await one.send(session, go);
-  await one.started;
+  const app = setup();
+  const session = await openSession(app);
+  const response = await app.send(session, go);
+  await app.started;
   const params = { requestId: 1 };
-  await one.send(session, { id: undefined, method: "notifications/cancelled", params });
+  await app.send(session, { id: undefined, method: "notifications/cancelled", params });
   expect(await response.text()).toBe("");
-  await expect.poll(() => one.cancelled).toEqual(["run1"]);
+  await expect.poll(() => app.cancelled).toEqual(["run1"]);
 });
 
 it("returns an error with the run id if the hub stops during a call", async () => {
-  const one = setup();
-  const response = stateless(one);
-  await one.started;
-  one.run.reject(new Error("The hub is stopping."));
+  const app = setup();
+  const response = callStateless(app);
+  await app.started;
+  app.run.reject(new Error("The hub is stopping."));
   expect(await (await response).json()).toMatchObject({
     result: {
       isError: true,
@@ -145,11 +145,11 @@ it("returns an error with the run id if the hub stops during a call", async () =
   });
 });
 
-it("accepts in each list only the cursors of that list", async () => {
-  const one = setup();
-  const session = await openSession(one);
+it("rejects the cursor of another list", async () => {
+  const app = setup();
+  const session = await openSession(app);
   const list = async (method: string, cursor?: string) => {
-    const response = await one.send(session, {
+    const response = await app.send(session, {
       method,
       params: cursor === undefined ? {} : { cursor },
     });
@@ -181,7 +181,7 @@ it("accepts in each list only the cursors of that list", async () => {
 const METHOD_NOT_FOUND = { code: -32601, message: "Method not found" };
 
 it.each(["nope/nope", "ping", "resources/list", "tasks/list"])(
-  "returns 404 for %s, which 2026-07-28 or the server lacks",
+  "returns 404 for the unsupported method %s",
   async (method) => {
     const response = await sendStateless(setup(), method);
     const body = { id: 1, error: METHOD_NOT_FOUND };
@@ -190,8 +190,8 @@ it.each(["nope/nope", "ping", "resources/list", "tasks/list"])(
 );
 
 it("returns the error of an unknown method with 200 in a session", async () => {
-  const one = setup();
-  const response = await one.send(await openSession(one), { method: "resources/list" });
+  const app = setup();
+  const response = await app.send(await openSession(app), { method: "resources/list" });
   expect([response.status, await response.text()]).toEqual([
     200,
     expect.stringContaining(JSON.stringify(METHOD_NOT_FOUND)),

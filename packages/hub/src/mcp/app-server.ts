@@ -86,7 +86,10 @@ export function createAppServers({
     createTaskResult: tasks.createTaskResult,
   });
 
-  /** `listChanged`: whether the client can get notifications, in a session or by `subscriptions/listen`. */
+  /**
+   * `listChanged`: whether the client can get notifications, in a session or by
+   * `subscriptions/listen`.
+   */
   function createServer(
     { app }: RequestContext,
     { era, listChanged }: { era: Era; listChanged: boolean },

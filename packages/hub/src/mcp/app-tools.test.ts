@@ -26,9 +26,9 @@ function setup(limits: { pageSize?: number; maxPages?: number } = {}, descriptio
       async listTools(tenant, slug, after, limit) {
         const key = `${tenant}/${slug}`;
         reads.push(`${key} ${after}`);
-        const found = (toolNames.get(key) ?? []).filter((name) => name > after).slice(0, limit);
+        const names = (toolNames.get(key) ?? []).filter((name) => name > after).slice(0, limit);
         await gate;
-        return found.map((name) => ({
+        return names.map((name) => ({
           tool_name: name,
           config: { title: name, description, inputSchema: { type: "object" } },
         })) as unknown as StoredTrigger[];
@@ -44,8 +44,8 @@ function setup(limits: { pageSize?: number; maxPages?: number } = {}, descriptio
     holdReads(until: Promise<void>) {
       gate = until;
     },
-    names: async (one: StoredApp, after = "") =>
-      (await tools.list(one, after)).tools.map(({ name }) => name),
+    names: async (listedApp: StoredApp, after = "") =>
+      (await tools.list(listedApp, after)).tools.map(({ name }) => name),
   };
 }
 
@@ -114,18 +114,18 @@ it("ends a page early if its tools are large", async () => {
   const { tools, toolNames } = setup({}, "x".repeat(100_000));
   const all = Array.from({ length: 60 }, (_, at) => `tool_${String(at).padStart(2, "0")}`);
   toolNames.set("acme/desk", all);
-  const found: string[] = [];
+  const listed: string[] = [];
   let after: string | undefined = "";
   while (after !== undefined) {
     const page = await tools.list(app("desk"), after);
     expect(page.tools.length).toBeLessThanOrEqual(10);
-    found.push(...page.tools.map(({ name }) => name));
+    listed.push(...page.tools.map(({ name }) => name));
     after = page.nextCursor;
   }
-  expect(found).toEqual(all);
+  expect(listed).toEqual(all);
 });
 
-it("fills a page with more tools than it loads together", async () => {
+it("fills a page with several reads of the store", async () => {
   const { toolNames, names } = setup();
   const all = Array.from({ length: 260 }, (_, at) => `tool_${String(at).padStart(3, "0")}`);
   toolNames.set("acme/desk", all);

@@ -50,7 +50,10 @@ export const triggerField = z.discriminatedUnion(
   'kind: must be "event", "schedule" or "tool"',
 );
 
-/** Like `triggerField`, but its JSON Schema is short, because AUTOMATION_TRIGGER_ADD has the long one. */
+/**
+ * Like `triggerField`, but its JSON Schema is short, because AUTOMATION_TRIGGER_ADD has the long
+ * one.
+ */
 export const briefTriggerField = z
   .record(z.string(), z.unknown())
   .pipe(triggerField)
@@ -58,7 +61,10 @@ export const briefTriggerField = z
     'A trigger with the fields of `trigger` in AUTOMATION_TRIGGER_ADD, such as { "kind": "event", "source": "github", "type": "issues", "params": { "action": "opened" } } or { "kind": "schedule", "cron": "0 9 * * 1-5", "timeZone": "Europe/Berlin" }.',
   );
 
-/** The config fields of a trigger kind. `toolName` is optional: by default it is derived from the name. */
+/**
+ * The config fields of a trigger kind. `toolName` is optional: by default it is derived from the
+ * name.
+ */
 function shapeOf(kind: (typeof TRIGGER_KINDS)[number]): z.ZodRawShape {
   const { toolName, ...shape } = TRIGGERS[kind].config.shape as Record<string, z.ZodType>;
   return toolName ? { toolName: toolName.optional(), ...shape } : shape;

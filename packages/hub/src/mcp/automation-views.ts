@@ -149,7 +149,9 @@ export const viewWholeRun = (
 
 const MAX_CHARS = 4000;
 
-/** Replaces a large value by the beginning of its JSON, so that a run fits in the context of a model. */
+/**
+ * Replaces a large value by the beginning of its JSON, so that a run fits in the context of a model.
+ */
 function shorten(value: MaybeLarge): Json {
   const text = writeJson(value);
   if (text.length <= MAX_CHARS) return parseIfLarge(value);

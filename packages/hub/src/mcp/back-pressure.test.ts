@@ -5,7 +5,7 @@ import { backPressureOf, trackUnread } from "./back-pressure.ts";
 const HALF = 256 * 1024;
 const newAccess = (): Access => ({ token: "t", name: "t", scopes: [], tenants: [] });
 
-/** A response as the SDK creates it: messages are buffered until they are read. */
+/** Tracks a response like those of the SDK, which buffers messages until they are read. */
 function setup() {
   const access = newAccess();
   const backPressure = backPressureOf(access);
@@ -93,7 +93,7 @@ it("aborts a response that the client does not read", async () => {
   expect(cancelled()).toBe(true);
 });
 
-it("exists once per request, and does not wrap responses that are not streams", () => {
+it("is the same for one access, and does not wrap responses that are not streams", () => {
   const access = newAccess();
   expect(backPressureOf(access)).toBe(backPressureOf(access));
   expect(backPressureOf(newAccess())).not.toBe(backPressureOf(access));

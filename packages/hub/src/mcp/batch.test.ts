@@ -3,7 +3,7 @@ import { createBatch } from "./batch.ts";
 
 const contextOf = (signal = new AbortController().signal) => ({ mcpReq: { signal } }) as never;
 
-it("handles one request at a time, in order, also after an error", async () => {
+it("handles one request at a time, in order, even after an error", async () => {
   const batch = createBatch();
   const log: string[] = [];
   const work = (name: string, error?: Error) => async () => {
@@ -22,7 +22,7 @@ it("handles one request at a time, in order, also after an error", async () => {
   expect(log).toEqual(["a", "b", "c"].flatMap((name) => [`${name} begins`, `${name} ends`]));
 });
 
-it("rejects the requests after the limit of bytes without handling them", async () => {
+it("rejects requests without handling them after the responses exceed the limit", async () => {
   const batch = createBatch(1_000);
   let handled = 0;
   const work = () => {

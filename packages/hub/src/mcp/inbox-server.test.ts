@@ -92,7 +92,7 @@ it("waits by default for less time than the SDKs wait for a response", async () 
   });
 });
 
-describe("the second text block", () => {
+describe("the second text block of the result", () => {
   it.each(["list_pending_events", "get_webhook_events", "search_events"])(
     "of %s has the cursor of the next page, if there is one",
     async (tool) => {
@@ -125,11 +125,11 @@ describe("the second text block", () => {
 
   it("of mark_processed has the events that were processed before, if there are any", async () => {
     const { store, call } = setup();
-    const [one, two] = [sampleEvent(), sampleEvent()];
-    await appendEvents(store, [one, two]);
-    const json = `{"success":true,"event_id":"${one.id}"}`;
-    expect(textsOf(await call("mark_processed", { event_id: one.id }))).toEqual([json]);
-    const again = await call("mark_processed", { event_id: one.id, event_ids: [two.id] });
-    expect(textsOf(again)).toEqual([json, `Already processed before this call: ${one.id}.`]);
+    const [first, second] = [sampleEvent(), sampleEvent()];
+    await appendEvents(store, [first, second]);
+    const json = `{"success":true,"event_id":"${first.id}"}`;
+    expect(textsOf(await call("mark_processed", { event_id: first.id }))).toEqual([json]);
+    const again = await call("mark_processed", { event_id: first.id, event_ids: [second.id] });
+    expect(textsOf(again)).toEqual([json, `Already processed before this call: ${first.id}.`]);
   });
 });

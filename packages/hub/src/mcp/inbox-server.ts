@@ -83,7 +83,10 @@ export function createInboxServer({
 }: InboxServerOptions): InboxServer {
   const allTools = [...inboxTools, ...moreTools];
   const tools = new Map(allTools.map((tool) => [tool.name, tool]));
-  /** `subscribe`: whether the client can get notifications, in a session or by `subscriptions/listen`. */
+  /**
+   * `subscribe`: whether the client can get notifications, in a session or by
+   * `subscriptions/listen`.
+   */
   function createServer({ subscribe }: { subscribe: boolean }): HubServer {
     const server = new HubServer(
       { name: "signalbox", title: "Signalbox", version },

@@ -55,7 +55,7 @@ const post = (method: string, params: unknown, headers = {}) => ({
 const members = (count: number, value: unknown = 0) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, value]));
 
-it("GET with the length of a body is answered like any GET without a session", async () => {
+it("returns 405 for a GET without a session, even if it has a Content-Length", async () => {
   const send = setup();
   const { status } = await send({
     method: "GET",
@@ -73,7 +73,7 @@ it.each([
   ["resources/read", { uri: [] }],
   ["tools/call", { arguments: {} }],
   ["tools/list", { cursor: 5 }],
-])("malformed params of %s are -32602: %j", async (method, params) => {
+])("returns -32602 for malformed params of %s: %j", async (method, params) => {
   const send = setup();
   const legacy = await send(post(method, params));
   expect(legacy.json.error).toMatchObject({
@@ -94,7 +94,7 @@ it.each([
   expect(modern.json.error?.code).not.toBe(-32603);
 });
 
-it("names the limit of values, fields and bytes", async () => {
+it("names the exceeded limit of values, fields or bytes in the error", async () => {
   const send = setup();
   const call = (filter: unknown) =>
     send(post("tools/call", { name: "wait_for_event", arguments: { filter } }));
@@ -104,7 +104,7 @@ it("names the limit of values, fields and bytes", async () => {
     json: { error: { code: -32600, message: expect.stringContaining("more than 50000 values") } },
   });
   const fields = await call(members(20_000));
-  expect(fields.json.error.message).toContain("an object with 20005 fields".slice(0, 19));
+  expect(fields.json.error.message).toContain("an object with 2000");
   const large = await call("x".repeat(2 * 1024 * 1024));
   expect(large).toMatchObject({
     status: 413,
@@ -177,7 +177,7 @@ it("limits the messages of a batch", async () => {
   });
 });
 
-it("handles a batch up to 1 MiB of responses, and tells how to get the others", async () => {
+it("handles a batch up to 1 MiB of responses, and rejects its other requests with the fix", async () => {
   const store = openSqlite(`${tempFolder()}/x.db`);
   const send = setup(store);
   const body = new TextEncoder().encode(JSON.stringify({ text: "x".repeat(200_000) }));
@@ -206,7 +206,7 @@ it("handles a batch up to 1 MiB of responses, and tells how to get the others", 
   expect(text.length).toBeLessThan(1.5 * 1024 * 1024);
 });
 
-it("counts the problems of arguments that it does not list", async () => {
+it("lists the first invalid arguments, and counts the others", async () => {
   const send = setup();
   const { json } = await send(
     post("tools/call", { name: "list_pending_events", arguments: members(1_000) }),

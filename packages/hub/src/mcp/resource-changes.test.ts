@@ -17,15 +17,15 @@ function setup() {
     },
     Date.now,
   );
-  const notice = (one: Notice) => {
-    for (const listener of listeners) listener(one);
+  const notify = (notice: Notice) => {
+    for (const listener of listeners) listener(notice);
   };
   let seq = 0;
   return {
     changes,
-    stored: (tenant = "acme") => notice({ topic: "events", tenant, seq: ++seq }),
-    changed: (ids: string[], tenant = "acme") => notice({ topic: "changed", tenant, ids }),
-    gap: () => notice({ topic: "gap" }),
+    stored: (tenant = "acme") => notify({ topic: "events", tenant, seq: ++seq }),
+    changed: (ids: string[], tenant = "acme") => notify({ topic: "changed", tenant, ids }),
+    gap: () => notify({ topic: "gap" }),
     listeners,
     watch(uris: string[], tenants = ["acme"]) {
       const notified: string[] = [];
@@ -60,16 +60,16 @@ describe("changes of resources", () => {
 
   it("are sent only to watches of the tenant and the resource", () => {
     const { stored, changed, watch } = setup();
-    const event = `${EVENT_URI_PREFIX}one`;
-    const [inbox, one, others, both] = [
+    const uri = `${EVENT_URI_PREFIX}one`;
+    const [inbox, event, otherTenant, bothTenants] = [
       watch([INBOX_URI]),
-      watch([event, `${EVENT_URI_PREFIX}two`]),
-      watch([INBOX_URI, event], ["umbrella"]),
+      watch([uri, `${EVENT_URI_PREFIX}two`]),
+      watch([INBOX_URI, uri], ["umbrella"]),
       watch([INBOX_URI], ["acme", "umbrella"]),
     ];
     stored();
     vi.advanceTimersByTime(1_000);
-    expect([inbox, one, others, both].map(({ notified }) => notified)).toEqual([
+    expect([inbox, event, otherTenant, bothTenants].map(({ notified }) => notified)).toEqual([
       [INBOX_URI],
       [],
       [],
@@ -77,9 +77,9 @@ describe("changes of resources", () => {
     ]);
     changed(["one", "three"]);
     vi.advanceTimersByTime(1_000);
-    expect([inbox, one, others, both].map(({ notified }) => notified)).toEqual([
+    expect([inbox, event, otherTenant, bothTenants].map(({ notified }) => notified)).toEqual([
       [INBOX_URI, INBOX_URI],
-      [event],
+      [uri],
       [],
       [INBOX_URI, INBOX_URI],
     ]);
@@ -139,19 +139,19 @@ describe("changes of resources", () => {
           for (; notifiedAt.length < notified.length; notifiedAt.push(Date.now()))
             isPending = false;
         };
-        for (const one of [...steps, "drain" as const, 1_000]) {
-          if (one === "full") connection.full = true;
-          else if (one === "drain") {
+        for (const next of [...steps, "drain" as const, 1_000]) {
+          if (next === "full") connection.full = true;
+          else if (next === "drain") {
             connection.full = false;
             resume();
-          } else if (typeof one === "number")
-            for (let ms = 0; ms < one; ms += 1) {
+          } else if (typeof next === "number")
+            for (let ms = 0; ms < next; ms += 1) {
               vi.advanceTimersByTime(1);
               recordTimes();
             }
           else {
             isPending = true;
-            if (one === "gap") gap();
+            if (next === "gap") gap();
             else stored();
           }
           recordTimes();

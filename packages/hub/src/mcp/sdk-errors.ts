@@ -11,7 +11,10 @@ export function unexpectedError(error: unknown, onError: (error: unknown) => voi
   return isStorageUnavailable(error) ? STORAGE_UNAVAILABLE : INTERNAL_ERROR;
 }
 
-/** Returns whether a client caused the error that the SDK reports. The SDK has already sent a response. */
+/**
+ * Returns whether a client caused the error that the SDK reports. The SDK has already sent a
+ * response.
+ */
 export const isClientError = ({ message }: Error): boolean =>
   /^(Rejected|Unsupported (Media Type|protocol version)|subscriptions\/listen refused)/.test(
     message,

@@ -7,7 +7,7 @@ import { createSessions } from "./sessions.ts";
 
 const access = { token: "ada", name: "ada", scopes: ["inbox:read" as const], tenants: ["acme"] };
 
-/** What a request handler does when it is cancelled. */
+/** Request handlers that react differently when they are cancelled. */
 const reactions = {
   async stop({ mcpReq: { signal } }: ServerContext) {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -107,7 +107,7 @@ const responseIds = async (response: Response) =>
   );
 
 it.each(Object.keys(reactions))(
-  "ends the stream of a cancelled request whose handler reacts with: %s",
+  "ends the stream of a cancelled request, with the handler %s",
   async (method) => {
     const { call, cancel, open, isIdle, sdkKeys } = setup();
     const session = await open();
@@ -198,9 +198,9 @@ it.each([
   ["its session", ({ end }: ReturnType<typeof setup>, session: string) => end(session)],
   ["the hub", ({ close }: ReturnType<typeof setup>) => close()],
 ])("ends the streams of requests in progress when %s is closed", async (_, end) => {
-  const one = setup();
-  const session = await one.open();
-  const responses = [await one.call(session, 1), await one.call(session, 2, "ignore")];
-  await end(one, session);
+  const context = setup();
+  const session = await context.open();
+  const responses = [await context.call(session, 1), await context.call(session, 2, "ignore")];
+  await end(context, session);
   for (const response of responses) expect(await response.text()).toBe("");
 });

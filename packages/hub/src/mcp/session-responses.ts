@@ -64,7 +64,10 @@ export function trackResponses(
     cleanUp(response);
   }
 
-  /** Responds to cancelled requests, so that the SDK drops their state. No client gets these messages. */
+  /**
+   * Responds to cancelled requests, so that the SDK drops their state. No client gets these
+   * messages.
+   */
   function cleanUp({ cancelled }: PendingResponse): void {
     for (const id of cancelled) {
       byId.delete(id);

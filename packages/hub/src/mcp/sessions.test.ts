@@ -50,8 +50,8 @@ function setup(limits: Partial<SessionsOptions> = {}) {
       },
       ...(message ? { body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }) } : {}),
     });
-  const serve = async (one: Request, access = ada) => {
-    const call = await readCall(one);
+  const serve = async (rawRequest: Request, access = ada) => {
+    const call = await readCall(rawRequest);
     if (call instanceof Response) return call;
     const { body } = call;
     return sessions.serve(call.request, { access, reserveBytes: async () => {}, body });
@@ -96,7 +96,7 @@ describe("sessions", () => {
     expect(await send(streaming)).toBe(404);
   });
 
-  it("are evicted if they are idle, and are not opened if all others are in use", async () => {
+  it("are evicted at the limit if they are idle, and are not opened if all others are in use", async () => {
     const { send, open, stream } = setup({ maxPerToken: 2, maxTotal: 3 });
     const [first = "", second = "", third = ""] = [await open(), await open(), await open()];
     expect([await send(first), await send(second), await send(third)]).toEqual([404, 200, 200]);
@@ -110,7 +110,7 @@ describe("sessions", () => {
     expect(await send(second)).toBe(404);
   });
 
-  it("are shared fairly by the tenants: many tokens of one do not take those of another", async () => {
+  it("are shared fairly by the tenants: many tokens of one tenant do not evict the sessions of another", async () => {
     const { send, open, stream } = setup({ maxPerToken: 2, maxTotal: 6 });
     const umbrella: Access = { ...ada, token: "umbrella", tenants: ["umbrella"] };
     const own = (await open(umbrella)) ?? "";
@@ -120,7 +120,7 @@ describe("sessions", () => {
       if (session) await stream(session, token);
     }
     expect(await send(own, "ping", {}, umbrella)).toBe(200);
-    // All others are in use, but their tenant has more than its share.
+    // All other sessions are in use, but their tenant has more than its share.
     const second = (await open(umbrella)) ?? "";
     expect(await send(second, "ping", {}, umbrella)).toBe(200);
     expect(await send(own, "ping", {}, umbrella)).toBe(200);

@@ -44,7 +44,7 @@ it("reads one payload per tenant at a time, and continues after a failed read", 
   await expectReads().toEqual(["a", "b", "a"]);
 });
 
-it("does not delay the reads of a tenant by those of another", async () => {
+it("does not delay the reads of one tenant by those of another", async () => {
   const slow = Promise.withResolvers<void>();
   const { read } = createSharedPayloads(async ({ id, tenant }) => {
     if (tenant === "acme") await slow.promise;

@@ -22,7 +22,10 @@ export interface ListenOptions {
   changes: ResourceChanges;
   streams: OpenStreams;
   onError: (error: Error) => void;
-  /** Returns the resources of a listen request. By default, these are the resources that its body names. */
+  /**
+   * Returns the resources of a listen request. By default, these are the resources that its body
+   * names.
+   */
   watchedResources?: (body: unknown, requestContext: RequestContext) => WatchedResources;
   /** The maximum number of open streams per token and in total. */
   maxPerToken?: number;
@@ -64,7 +67,10 @@ export function createListenHandler({
 }: ListenOptions): ListenHandler {
   /** The open streams, by their handlers. */
   const open = new Map<object, Listener>();
-  /** Returns whether one more stream may open. At the total limit, it ends a stream of a larger tenant. */
+  /**
+   * Returns whether one more stream may open. At the total limit, it ends a stream of a larger
+   * tenant.
+   */
   const reserveCapacity = (access: Access): boolean => {
     const listeners = [...open.values()];
     if (

@@ -27,7 +27,10 @@ interface ToolResult {
   text: unknown;
   /** `text` as JSON, if it is already serialized. */
   json?: string;
-  /** Sentences with what `text` lacks of `structured`, because many clients show only text to their model. */
+  /**
+   * Sentences with what `text` lacks of `structured`, because many clients show only text to their
+   * model.
+   */
   note?: string | undefined;
   /** The structured content, which matches the output schema. */
   structured: Record<string, unknown>;

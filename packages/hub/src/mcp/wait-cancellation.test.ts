@@ -2,7 +2,9 @@ import { expect, it, onTestFinished } from "vitest";
 import { createInboxServer } from "./inbox-server.ts";
 import { createWaits, type Wait } from "./wait-for-event.ts";
 
-/** An inbox server where only the client can end a wait: no event arrives, and the token stays valid. */
+/**
+ * An inbox server where only the client can end a wait: no event arrives, and the token stays valid.
+ */
 function setup() {
   const access = { token: "t", name: "t", scopes: ["inbox:read" as const], tenants: ["acme"] };
   const started = Promise.withResolvers<{ wait: Wait; ended: Promise<unknown> }>();
@@ -58,7 +60,7 @@ function setup() {
 }
 type Setup = ReturnType<typeof setup>;
 
-const waiting = (meta: object = {}) => ({
+const waitCall = (meta: object = {}) => ({
   id: 7,
   method: "tools/call",
   params: {
@@ -77,7 +79,7 @@ async function callInSession({ send }: Setup) {
   const opened = await send({}, { id: 1, method: "initialize", params });
   await opened.text();
   const session = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
-  const response = await send(session, waiting());
+  const response = await send(session, waitCall());
   return { response, session };
 }
 
@@ -88,7 +90,7 @@ async function callStateless({ send }: Setup) {
       "mcp-method": "tools/call",
       "mcp-name": "wait_for_event",
     },
-    waiting({
+    waitCall({
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
       "io.modelcontextprotocol/clientCapabilities": {},
     }),
@@ -99,30 +101,30 @@ async function callStateless({ send }: Setup) {
 it.each([
   ["in a session", callInSession],
   ["with protocol version 2026-07-28", callStateless],
-])("a wait %s ends when its client disconnects", async (_, call) => {
-  const one = setup();
-  const { response } = await call(one);
+])("ends a wait %s when its client disconnects", async (_, call) => {
+  const server = setup();
+  const { response } = await call(server);
   expect(response.status).toBe(200);
-  await one.started;
-  one.disconnect();
-  await one.expectEnded();
+  await server.started;
+  server.disconnect();
+  await server.expectEnded();
 });
 
-it("a wait in a session ends when it is cancelled", async () => {
-  const one = setup();
-  const { response, session } = await callInSession(one);
-  await one.started;
+it("ends a wait in a session when it is cancelled", async () => {
+  const server = setup();
+  const { response, session } = await callInSession(server);
+  await server.started;
   const params = { requestId: 7 };
-  await one.send(session, { method: "notifications/cancelled", params });
-  await one.expectEnded();
+  await server.send(session, { method: "notifications/cancelled", params });
+  await server.expectEnded();
   expect(await response.text()).not.toMatch(/"(result|error)":/);
 });
 
 /** The 2026-07-28 protocol cancels a request by closing its response. */
-it("a wait with protocol version 2026-07-28 ends when its response is closed", async () => {
-  const one = setup();
-  const { response } = await callStateless(one);
-  await one.started;
+it("ends a wait with protocol version 2026-07-28 when its response is closed", async () => {
+  const server = setup();
+  const { response } = await callStateless(server);
+  await server.started;
   await response.body?.cancel();
-  await one.expectEnded();
+  await server.expectEnded();
 });

@@ -31,14 +31,13 @@ async function setup(options: Partial<WaitsOptions> = {}) {
     reading -= 1;
     return inbox.openPayload(event);
   };
-  /** How many followers were created. */
-  let following = 0;
+  let followerCount = 0;
   const waits = createWaits({
     inbox: { openPayload, largeReads },
     feed: {
-      async follow(given) {
-        const follower = await feed.follow(given);
-        following += 1;
+      async follow(request) {
+        const follower = await feed.follow(request);
+        followerCount += 1;
         return follower;
       },
     },
@@ -46,20 +45,20 @@ async function setup(options: Partial<WaitsOptions> = {}) {
     ...options,
   });
   onTestFinished(waits.close);
-  const wait = (given: Partial<Wait> = {}, token = "ada", tenants = ["acme"]) =>
+  const wait = (overrides: Partial<Wait> = {}, token = "ada", tenants = ["acme"]) =>
     waits.wait({
       timeoutMs: 20_000,
       access: { token, name: token, scopes: ["inbox:read"], tenants },
       signal: new AbortController().signal,
       progress() {},
-      ...given,
+      ...overrides,
     });
   return {
     waits,
     wait,
     reads,
     maxReading: () => maxReading,
-    expectFollowers: (count: number) => expect.poll(() => following).toBe(count),
+    expectFollowers: (count: number) => expect.poll(() => followerCount).toBe(count),
     append: (numbers: number[], tenant = "acme") =>
       store.appendEvents([appendRequest(numbers.map(numbered), tenant)], null),
   };
@@ -71,7 +70,7 @@ it("returns the first matching event, and reads each payload once for all waits"
   await expectFollowers(50);
   await append([1, 2, 3, 4]);
   await append([5, 6, 7, 7, 8]);
-  for (const found of await Promise.all(waiting)) expect(found).toMatchObject({ seq: 7 });
+  for (const event of await Promise.all(waiting)) expect(event).toMatchObject({ seq: 7 });
   expect(reads).toEqual([1, 2, 3, 4, 5, 6, 7]);
   expect(maxReading()).toBe(1);
 });
@@ -124,7 +123,7 @@ it("limits the concurrent waits of each token", async () => {
   expect(await again).toMatchObject({ seq: 2 });
 });
 
-it("rejects instead of returning an event if the token was revoked meanwhile", async () => {
+it("rejects the wait instead of returning an event if the token was revoked meanwhile", async () => {
   let isValid = true;
   const { wait, expectFollowers, append } = await setup({
     authorizer: { recheck: async () => isValid, watch: () => () => {} },
@@ -156,15 +155,15 @@ it("rejects an open wait when its token is revoked", async () => {
 
 it("rejects open and new waits when the hub stops", async () => {
   const { wait, waits } = await setup();
-  const waiting = [wait(), wait({ filter: { number: 1 } }, "bob")].map((one) =>
-    expect(one).rejects.toMatchObject({ message: "the hub is stopping; try again later" }),
+  const waiting = [wait(), wait({ filter: { number: 1 } }, "bob")].map((waiting) =>
+    expect(waiting).rejects.toMatchObject({ message: "the hub is stopping; try again later" }),
   );
   await waits.close();
   await Promise.all(waiting);
   await expect(wait()).rejects.toMatchObject({ code: "busy" });
 });
 
-it("rejects if a payload cannot be read", async () => {
+it("rejects the wait if a payload cannot be read", async () => {
   let broken = true;
   const { wait, expectFollowers, append } = await setup({
     inbox: {
@@ -208,7 +207,7 @@ it("checks an event again if the sandbox was busy, and skips one that takes too 
   expect(checks).toEqual([1, 2, 2, 2]);
 });
 
-it("shares the waits fairly: a tenant with most of them loses one first", async () => {
+it("ends a wait of the tenant with the most waits if another tenant starts one at the limit", async () => {
   const { wait, expectFollowers, append } = await setup({ maxTotal: 3 });
   const many = ["a", "b", "c"].map((token) => wait({}, token).catch((error: unknown) => error));
   await expectFollowers(3);

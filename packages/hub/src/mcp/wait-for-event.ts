@@ -33,7 +33,10 @@ export interface WaitsOptions {
 }
 
 export interface Waits {
-  /** Returns the first new event that matches; undefined after the timeout or if the client disconnects. */
+  /**
+   * Returns the first new event that matches; undefined after the timeout or if the client
+   * disconnects.
+   */
   wait(wait: Wait): Promise<EventRow | undefined>;
   /** Ends all waits; resolves when they have been rejected. */
   close(): Promise<void>;

@@ -23,7 +23,10 @@ interface Subject {
   result?: string;
 }
 
-/** An object with its own page. If `url` is the object's API address, as in most payloads, it is not picked. */
+/**
+ * An object with its own page. If `url` is the object's API address, as in most payloads, it is not
+ * picked.
+ */
 const entity = (path: string): Subject => ({
   number: [`${path}.number`],
   title: [`${path}.title`, `${path}.name`],

@@ -7,7 +7,10 @@ import { hmacSha256 } from "../signatures.ts";
 import { defineSource } from "../source.ts";
 import { firstLine, pickNumber, pickText, pickUrl } from "./pick.ts";
 
-/** The paths of the issue: the data itself, or a field of a comment, an agent session or a notification. */
+/**
+ * The paths of the issue: the data itself, or a field of a comment, an agent session or a
+ * notification.
+ */
 const subjects = ["data", "data.issue", "agentSession.issue", "notification.issue"];
 
 const inSubjects = (...names: string[]) =>

@@ -11,7 +11,10 @@ import { summarizePlain } from "./plain-summary.ts";
 const [webhookId, svixId] = [header("webhook-id"), header("svix-id")];
 const anyId = either(webhookId, svixId);
 
-/** Reads the id from the verified headers. With an unsigned id, a replayed request would be a new event. */
+/**
+ * Reads the id from the verified headers. With an unsigned id, a replayed request would be a new
+ * event.
+ */
 const signedId: Extractor = {
   ...anyId,
   find(request) {

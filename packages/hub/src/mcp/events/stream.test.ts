@@ -1,4 +1,4 @@
-/** One stream with a real log and a fake client. */
+/** Tests one stream, with a real log and a fake client. */
 import { expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { streamParams } from "../../deliver/events-draft.ts";
@@ -24,7 +24,7 @@ interface Notification {
 
 async function setup(
   options: StreamOptions = {},
-  change: (store: Store) => Store = (store) => store,
+  wrapStore: (store: Store) => Store = (store) => store,
 ) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   await createToken(store, {
@@ -48,7 +48,7 @@ async function setup(
     unsubscribe: () => Promise.reject(new Error("unexpected call")),
   };
   const context = {
-    store: change(store),
+    store: wrapStore(store),
     feed,
     slots: createStreamSlots({
       authorizer: createAuthorizer({ store, now: () => at, everyTenant: undefined }),
@@ -59,7 +59,7 @@ async function setup(
     subscriber,
     onError: () => {},
   };
-  const open = (given: object = {}) => {
+  const open = (params: object = {}) => {
     const received: Notification[] = [];
     const onDrain: (() => void)[] = [];
     const abort = new AbortController();
@@ -93,7 +93,7 @@ async function setup(
     const ended = streamEvents(
       context,
       { access, backPressure, reserveBytes: async () => {} },
-      streamParams.parse({ name: "github.issues", cursor: "0", ...given }),
+      streamParams.parse({ name: "github.issues", cursor: "0", ...params }),
       {
         id: 7,
         signal: abort.signal,
@@ -202,16 +202,16 @@ it("sends an error if an event cannot be read, and retries", async () => {
 
 it("limits the open streams of a token", async () => {
   const { open, streams } = await setup({ maxPerToken: 2 });
-  const [one, two] = [open(), open()];
-  for (const { received } of [one, two])
+  const [first, second] = [open(), open()];
+  for (const { received } of [first, second])
     await vi.waitFor(() => expect(received).toHaveLength(1), 60_000);
   await expect(open().ended).rejects.toMatchObject({ code: -32013, data: { limit: 2 } });
-  one.disconnect();
-  await one.ended;
-  const three = open();
-  await vi.waitFor(() => expect(three.received).toHaveLength(1), 60_000);
+  first.disconnect();
+  await first.ended;
+  const third = open();
+  await vi.waitFor(() => expect(third.received).toHaveLength(1), 60_000);
   await streams.close();
-  expect(ofKind(three.received, "terminated")).toHaveLength(1);
+  expect(ofKind(third.received, "terminated")).toHaveLength(1);
   expect(streams.open.size).toBe(0);
 });
 

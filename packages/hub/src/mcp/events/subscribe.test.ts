@@ -1,4 +1,4 @@
-/** Subscriptions with a real store and fake endpoints. */
+/** Tests subscriptions, with a real store and fake endpoints. */
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { subscribeParams } from "../../deliver/events-draft.ts";
@@ -15,7 +15,7 @@ const access = {
   tenants: ["acme"],
 };
 
-function setup(given: Partial<SubscriberOptions> = {}) {
+function setup(options: Partial<SubscriberOptions> = {}) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const called: string[] = [];
@@ -31,7 +31,7 @@ function setup(given: Partial<SubscriberOptions> = {}) {
     now: () => START,
     allowHttp: false,
     onChange: () => {},
-    ...given,
+    ...options,
   });
   const subscribe = (url: string, by = access) =>
     subscriber.subscribe(
@@ -63,13 +63,13 @@ it("limits the concurrent verifications of each token", async () => {
   let maxActive = 0;
   const { subscribe, post } = setup({
     verifyConcurrency: 2,
-    post: async (...given) => {
+    post: async (...args) => {
       calls += 1;
       active += 1;
       maxActive = Math.max(maxActive, active);
       await released;
       active -= 1;
-      return post(...given);
+      return post(...args);
     },
   });
   const all = ["a", "b", "c", "d", "e"].map((name) => subscribe(`https://${name}.example/`));
