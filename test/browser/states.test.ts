@@ -101,7 +101,7 @@ const LISTS: readonly List[] = [
   },
 ];
 
-/** Holds back the responses to some requests until it is told what they are. */
+/** Delays the responses to some requests until the test calls `fail`. They are errors until it calls `answer`. */
 function control(requests: RegExp, nothing: unknown) {
   let isFailing = true;
   const released = Promise.withResolvers<void>();
@@ -139,7 +139,9 @@ describe("the list of", () => {
     await place.getByRole("status", { name: "Loading" }).first().waitFor();
     responses.fail();
     await place.getByRole("alert").getByText(WORDS).waitFor();
-    responses.answer();
+    // Requests succeed after the click, not before: a list that reloads without it has no button.
+    await page.exposeFunction("onDocumentClick", responses.answer);
+    await page.evaluate("document.addEventListener('click', () => onDocumentClick(), true)");
     await place.getByRole("button", { name: "Try again" }).click();
     await place.getByText(empty).waitFor();
     expect(await place.getByText(WORDS).count()).toBe(0);
