@@ -13,7 +13,7 @@ import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import { allSteps } from "../../packages/hub/src/store/contract/run-sample.ts";
 import type { Store } from "../../packages/hub/src/store/store.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const KILLS = Number(process.env.CRASH_KILLS ?? 20);
@@ -200,7 +200,7 @@ describe("runs", () => {
 
   it("are never executed by two replicas in parallel, on PostgreSQL", async () => {
     const server = await startEffectServer();
-    const databaseUrl = await createDatabase(inject("postgresUrl"));
+    const databaseUrl = await createMigratedDatabase(inject("postgresUrl"));
     // Longer than a busy machine may pause a replica: without renewal, the other one claims its runs.
     const replicaEnv = { ...env, DATABASE_URL: databaseUrl, SIGNALBOX_RUN_LEASE: "120" };
     const start = () => startHubProcess({ data: tempFolder(), env: replicaEnv });

@@ -11,7 +11,7 @@ import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
 import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { loadOf } from "../support/load.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const EVENTS = loadOf(10_000);
@@ -128,7 +128,7 @@ describe("two agents process thousands of events once, including the claims of a
   }, 300_000);
 
   it("on PostgreSQL, through two replicas", async () => {
-    const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
+    const env = { DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")) };
     const { events, tokens } = await fillStore(await openPostgres(env.DATABASE_URL));
     const [first, second] = [await startHub(tempFolder(), env), await startHub(tempFolder(), env)];
     const [one, two, crashing] = await Promise.all([

@@ -11,7 +11,7 @@ import { SECRET } from "../support/deliver.ts";
 import { createFlowMaker, intent, returns, waits } from "../support/flow-maker.ts";
 import { type Host, hosts, startOn } from "../support/hosts.ts";
 import type { HubProcess } from "../support/hub-process.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { callAsTask, rpc } from "../support/task-client.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -245,7 +245,7 @@ describe.each(hosts)("on %s", (host) => {
 it("replicas share apps, tasks and notifications", async () => {
   const env = {
     SIGNALBOX_TOKEN: TOKEN,
-    DATABASE_URL: await createDatabase(inject("postgresUrl")),
+    DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")),
   };
   const [one, other] = await Promise.all(
     [1, 2].map(() => startOn("Node", { data: tempFolder(), env })),

@@ -15,7 +15,7 @@ import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.t
 import { eventOf468Megabytes, runBeyondItsBudget, TRIGGER } from "../support/attacks/large-runs.ts";
 import { probeHealth } from "../support/health-probe.ts";
 import { loadOf } from "../support/load.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { openSse } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { MAX_WAIT_MS, WAIT } from "../support/timeouts.ts";
@@ -142,7 +142,7 @@ const STEPS = loadOf(100_000);
 /** An empty store, and the settings of a hub that uses it. */
 async function openStore(backend: Backend) {
   const data = tempFolder();
-  const databaseUrl = await createDatabase(inject("postgresUrl"));
+  const databaseUrl = await createMigratedDatabase(inject("postgresUrl"));
   const env: Record<string, string> = {
     SIGNALBOX_DATA: data,
     // The sample runs ended long ago, and retention would delete them during a long test.

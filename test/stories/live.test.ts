@@ -7,7 +7,7 @@ import { WebSocket } from "ws";
 import { deliver, SECRET } from "../support/deliver.ts";
 import { commandSettings, type Host, hosts, startOn } from "../support/hosts.ts";
 import { createTokenByCli, type HubProcess, runCli } from "../support/hub-process.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { openSse } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -299,7 +299,7 @@ describe.each(hosts)("GET /events on %s", (host) => {
 });
 
 it("GET /events sends events of one replica to clients of another, on PostgreSQL", async () => {
-  const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
+  const env = { DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")) };
   const [one, other] = [await startFor("Node")(env), await startFor("Node")(env)];
   const sse = await openSse(`${other.url}/events`, bearer);
   await expect.poll(() => sse.messages.length).toBe(1);

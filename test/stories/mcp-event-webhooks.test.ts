@@ -11,7 +11,7 @@ import {
 } from "../support/events-client.ts";
 import { fixedPort } from "../support/fixed-port.ts";
 import { hosts } from "../support/hosts.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { WAIT } from "../support/timeouts.ts";
 import { newSecret, type Receiver, startReceiver } from "../support/webhook-receiver.ts";
 
@@ -293,7 +293,7 @@ describe.each(hosts)("on %s", (host) => {
 
 it("a subscription continues on another replica if the replica that delivers is killed", async () => {
   const fixture = await startFixture("Node", {
-    DATABASE_URL: await createDatabase(inject("postgresUrl")),
+    DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")),
   });
   const other = await fixture.replica();
   const receiver = await startReceiver();

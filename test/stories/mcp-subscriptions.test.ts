@@ -11,7 +11,7 @@ import { createTokenByApi } from "../support/create-token.ts";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
 import { commandSettings, type Host, hosts, startOn } from "../support/hosts.ts";
 import { type HubProcess, runCli } from "../support/hub-process.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { openSse } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -529,7 +529,7 @@ describe.each(hosts)("on %s", (host) => {
 });
 
 it("notifies clients of all replicas on PostgreSQL", async () => {
-  const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
+  const env = { DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")) };
   const { hub, token } = await startForTest("Node", tempFolder(), env);
   const account = newAccount();
   const { token: bearer } = await token(account);

@@ -7,12 +7,12 @@ import { ADMIN, startApi } from "../support/api-client.ts";
 import { deliver } from "../support/deliver.ts";
 import { startFreezableProxy } from "../support/freezable-proxy.ts";
 import { runCli } from "../support/hub-process.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
 it("responds with 503 to every request while PostgreSQL hangs, and logs it once", async () => {
-  const proxy = await startFreezableProxy(await createDatabase(inject("postgresUrl")));
+  const proxy = await startFreezableProxy(await createMigratedDatabase(inject("postgresUrl")));
   const { hub } = await startApi("SQLite", { DATABASE_URL: proxy.url });
   expect((await deliver(hub.url)).status).toBe(202);
   proxy.freeze();
@@ -56,7 +56,7 @@ it("responds with 503 to every request while PostgreSQL hangs, and logs it once"
 it.each(["takeDown", "freeze"] as const)(
   "waits for PostgreSQL at its start (%s), and then serves",
   async (fault) => {
-    const proxy = await startFreezableProxy(await createDatabase(inject("postgresUrl")));
+    const proxy = await startFreezableProxy(await createMigratedDatabase(inject("postgresUrl")));
     proxy[fault]();
     const starting = startApi("SQLite", { DATABASE_URL: proxy.url });
     await vi.waitFor(() => expect(proxy.attempts()).toBeGreaterThan(2), WAIT);

@@ -16,7 +16,7 @@ import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
 import { deliver, issueOpened, rawExchange, SECRET } from "../support/deliver.ts";
 import { commandSettings, type Host, hosts, startOn } from "../support/hosts.ts";
 import { type HubProcess, type HubProcessOptions, runCli } from "../support/hub-process.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const TOKEN = "sbx_of_the_story_of_reception";
@@ -73,7 +73,8 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "signalbox-reception-"));
     const env: Record<string, string> = { SIGNALBOX_TOKEN: TOKEN };
-    if (backend === "PostgreSQL") env.DATABASE_URL = await createDatabase(inject("postgresUrl"));
+    if (backend === "PostgreSQL")
+      env.DATABASE_URL = await createMigratedDatabase(inject("postgresUrl"));
     for (const { id } of sources)
       env[`${id.toUpperCase().replaceAll("-", "_")}_WEBHOOK_SECRET`] =
         `the old secret, ${secretOf(id)}`;
@@ -85,7 +86,7 @@ describe.each(["SQLite", "PostgreSQL", "workerd"] as const)("webhooks on %s", (b
       env:
         backend === "workerd"
           ? { SIGNALBOX_TOKEN: TOKEN, GITHUB_WEBHOOK_SECRET: SECRET }
-          : { DATABASE_URL: await createDatabase(inject("postgresUrl")) },
+          : { DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")) },
     });
   });
   afterAll(async () => {

@@ -3,7 +3,7 @@ import { inject, onTestFinished } from "vitest";
 import { createTokenByApi } from "./create-token.ts";
 import { SECRET } from "./deliver.ts";
 import { type HubProcess, startHubProcess } from "./hub-process.ts";
-import { createDatabase } from "./postgres.ts";
+import { createMigratedDatabase } from "./postgres.ts";
 import { tempFolder } from "./temp-folder.ts";
 import { startWorkerProcess } from "./worker-process.ts";
 
@@ -52,7 +52,9 @@ export async function startApi(
     GITHUB_WEBHOOK_SECRET: SECRET,
     SIGNALBOX_TOKEN: ADMIN,
     SIGNALBOX_DATA: data,
-    ...(backend === "PostgreSQL" && { DATABASE_URL: await createDatabase(inject("postgresUrl")) }),
+    ...(backend === "PostgreSQL" && {
+      DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")),
+    }),
     ...extraEnv,
   };
   const hub =

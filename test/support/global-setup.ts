@@ -1,9 +1,10 @@
 import type { TestProject } from "vitest/node";
-import { startPostgres } from "./postgres.ts";
+import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
+import { createTemplate, startPostgres } from "./postgres.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The URL of the shared server. `createDatabase` creates a database on it. */
+    /** The URL of the shared server. `createMigratedDatabase` creates a database on it. */
     postgresUrl: string;
   }
 }
@@ -17,6 +18,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       fsync: "off",
     },
   });
+  await createTemplate(server.url, async (url) => (await openPostgres(url)).close());
   project.provide("postgresUrl", server.url);
   return server.stop;
 }

@@ -3,7 +3,7 @@ import { expect, inject, onTestFinished } from "vitest";
 import type { Backend } from "./api-client.ts";
 import { fixedPort } from "./fixed-port.ts";
 import { type HubProcess, startHubProcess } from "./hub-process.ts";
-import { createDatabase } from "./postgres.ts";
+import { createMigratedDatabase } from "./postgres.ts";
 import { tempFolder } from "./temp-folder.ts";
 import { MAX_WAIT_MS } from "./timeouts.ts";
 import type { TriggerServerOptions } from "./trigger-server.ts";
@@ -50,7 +50,7 @@ export async function startTriggerStory({
   const ownPort = await fixedPort();
   if (backend === "PostgreSQL")
     Object.assign(env, {
-      DATABASE_URL: await createDatabase(inject("postgresUrl")),
+      DATABASE_URL: await createMigratedDatabase(inject("postgresUrl")),
       // The address of the first replica stands for that of a load balancer.
       SIGNALBOX_PUBLIC_URL: `http://127.0.0.1:${ownPort}`,
       GITHUB_WEBHOOK_SECRET: "the-secret-of-this-story",

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, inject, test } from "vitest";
-import { createDatabase } from "../../../../test/support/postgres.ts";
+import { createMigratedDatabase } from "../../../../test/support/postgres.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
@@ -31,7 +31,7 @@ async function inSqlite(body: (store: Store) => Promise<void>): Promise<void> {
 
 runnerContract("SQLite", inSqlite);
 runnerContract("PostgreSQL", async (body) => {
-  const url = await createDatabase(inject("postgresUrl"));
+  const url = await createMigratedDatabase(inject("postgresUrl"));
   const store = await openPostgres(url, { idleTimeoutMs: 60_000 });
   await body(store).finally(() => store.close());
 });

@@ -4,7 +4,7 @@
  */
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
-import { createDatabase } from "../../../../test/support/postgres.ts";
+import { createMigratedDatabase } from "../../../../test/support/postgres.ts";
 import { createIds } from "../lib/ids.ts";
 import { createTestTimers, type TestTimers } from "../lib/test-timers.ts";
 import { openPostgres } from "../store/backends/postgres.ts";
@@ -51,7 +51,7 @@ async function startReplica(): Promise<Replica> {
 }
 
 beforeEach(async () => {
-  url = await createDatabase(inject("postgresUrl"));
+  url = await createMigratedDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   server = new pg.Client({ connectionString: inject("postgresUrl") });
   await Promise.all([admin.connect(), server.connect()]);

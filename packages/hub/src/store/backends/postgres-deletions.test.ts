@@ -1,7 +1,7 @@
 /** The deletion of a tenant while other transactions use its rows, on PostgreSQL. */
 import pg from "pg";
 import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
-import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
 import { appendEvents, appendRequest, DAY, START, sampleEvent } from "../contract/sample.ts";
 import type { Store } from "../store.ts";
 import { openPostgres } from "./postgres.ts";
@@ -13,7 +13,7 @@ let one: Store;
 let two: Store;
 
 beforeEach(async () => {
-  const url = await createDatabase(inject("postgresUrl"));
+  const url = await createMigratedDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   observer = new pg.Client({ connectionString: url });
   await Promise.all([admin.connect(), observer.connect()]);

@@ -1,12 +1,12 @@
 import pg from "pg";
 import { afterEach, beforeEach, expect, inject, test } from "vitest";
-import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
 import { createPipeline } from "./postgres-pipeline.ts";
 
 let client: pg.Client;
 
 beforeEach(async () => {
-  const connectionString = await createDatabase(inject("postgresUrl"));
+  const connectionString = await createMigratedDatabase(inject("postgresUrl"));
   client = new pg.Client({ connectionString, pipeline: true });
   await client.connect();
   await client.query("CREATE TABLE numbers (n int NOT NULL)");

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
 import { connectionPlanCases, FILL_CONNECTIONS } from "../contract/connection-query-plans.ts";
 import { FILL_EVENTS, planCases } from "../contract/query-plans.ts";
 import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../contract/run-query-plans.ts";
@@ -12,7 +12,7 @@ import { dialect, statements, types } from "./postgres-statement.ts";
 let client: pg.Client;
 
 beforeAll(async () => {
-  const url = await createDatabase(inject("postgresUrl"));
+  const url = await createMigratedDatabase(inject("postgresUrl"));
   await (await openPostgres(url)).close();
   client = new pg.Client({ connectionString: url, types });
   await client.connect();

@@ -1,7 +1,7 @@
 /** Flows and runs with several concurrent hubs on one PostgreSQL. */
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
-import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
 import {
   eventTrigger,
   intents,
@@ -35,7 +35,7 @@ let two: Store;
 const either = (at: number): Store => (at % 2 ? one : two);
 
 beforeEach(async () => {
-  const url = await createDatabase(inject("postgresUrl"));
+  const url = await createMigratedDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
   // The store retries a detected deadlock, which would hide it. With this setting and `ONCE`, the call

@@ -29,16 +29,20 @@ beforeAll(async () => {
 
 afterAll(() => admin.end());
 
-/** Empties the database, since creating one for each test is slow. */
-async function truncateTables(): Promise<void> {
-  const { rows } = await admin.query<{ tables: string }>(
-    "SELECT string_agg(tablename, ', ') AS tables FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_version'",
+/**
+ * Creating a database for each test would be slow, and `TRUNCATE` of all tables takes 50 times the
+ * CPU time of deleting the few rows of a test.
+ */
+async function deleteRows(): Promise<void> {
+  const { rows } = await admin.query<{ deletions: string }>(
+    "SELECT string_agg('DELETE FROM ' || tablename, '; ') AS deletions FROM pg_tables " +
+      "WHERE schemaname = 'public' AND tablename <> 'schema_version'",
   );
-  await admin.query(`TRUNCATE ${rows[0]?.tables}`);
+  await admin.query(rows[0]?.deletions ?? "");
 }
 
 storeContract("PostgreSQL", async () => {
-  await truncateTables();
+  await deleteRows();
   const stores = [await openPostgres(url, OPTIONS)];
   const notices: Notice[] = [];
   stores[0]?.subscribe((notice) => notices.push(notice));
@@ -71,7 +75,7 @@ describe("values that PostgreSQL rejects", () => {
   };
   for (const [what, given] of Object.entries(rejected))
     test(`${what} is a data error, and fails only its own request`, async () => {
-      await truncateTables();
+      await deleteRows();
       const store = await openPostgres(url);
       const commit = createGroupCommit({ store, quota: null });
       const [one, two] = sampleEvents(2);
