@@ -40,7 +40,7 @@ export function findCli(path: string | undefined): string {
     cwd: root,
     stdio: ["ignore", "ignore", "inherit"],
   });
-  return join(root, "packages/hub/dist/cli.js");
+  return join(root, "packages/hub/bin/signalbox.js");
 }
 
 /** The Node flags of `npm start`, so that the hub is measured as users run it. */
@@ -51,7 +51,7 @@ export function startFlags(): string[] {
   const args = scripts.start.split(" ");
   return args.slice(
     args.indexOf("node") + 1,
-    args.findIndex((arg) => arg.endsWith("cli.js")),
+    args.findIndex((arg) => arg.endsWith("signalbox.js")),
   );
 }
 

@@ -11,13 +11,12 @@ import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import type { Store } from "../../packages/hub/src/store/store.ts";
 import type { Backend } from "../support/api-client.ts";
 import { edge, greeting, intent, node } from "../support/flow-samples.ts";
-import { runCli } from "../support/hub-process.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { CLI, runCli } from "../support/hub-process.ts";
+import { createMigratedDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
 const OLD = fileURLToPath(new URL("../fixtures/old-flows.json", import.meta.url));
-const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
 
 interface Fixture {
   env: Record<string, string>;
@@ -31,7 +30,8 @@ interface Fixture {
 
 async function createFixture(backend: Backend = "SQLite"): Promise<Fixture> {
   const data = tempFolder();
-  const url = backend === "SQLite" ? undefined : await createDatabase(inject("postgresUrl"));
+  const url =
+    backend === "SQLite" ? undefined : await createMigratedDatabase(inject("postgresUrl"));
   if (!url) await openSqlite(join(data, "signalbox.db")).close();
   const env: Record<string, string> = {
     SIGNALBOX_DATA: data,

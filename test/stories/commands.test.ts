@@ -1,12 +1,21 @@
 /** All commands except `serve`, as separate processes. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { SECRET } from "../support/deliver.ts";
-import { runCli, startHubProcess } from "../support/hub-process.ts";
+import { CLI, runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const hubFolder = fileURLToPath(new URL("../../packages/hub/", import.meta.url));
@@ -53,6 +62,22 @@ describe("the executable `signalbox`", () => {
     }
     for (const version of ["22.15.0", "24.0.0"])
       expect(run("--import", old(version)).stderr).toContain("not built");
+  });
+
+  it("caches the compiled code beside the program, and starts if it cannot write there", () => {
+    const folder = tempFolder();
+    cpSync(bin, join(folder, "bin/signalbox.js"));
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    mkdirSync(join(folder, "dist"));
+    writeFileSync(join(folder, "dist/cli.js"), 'console.log("started")');
+    const cache = join(folder, ".compile-cache");
+    const run = () =>
+      spawnSync(process.execPath, [join(folder, "bin/signalbox.js")], { encoding: "utf8" });
+    expect(run().stdout).toBe("started\n");
+    expect(readdirSync(cache)).not.toEqual([]);
+    rmSync(cache, { recursive: true });
+    writeFileSync(cache, "a file where the folder would be");
+    expect([run().stdout, run().stderr]).toEqual(["started\n", ""]);
   });
 });
 
@@ -394,7 +419,7 @@ describe("the CLI", () => {
   });
 
   it("exits with 0 if the reader closes the pipe", async () => {
-    const child = spawn(process.execPath, [join(hubFolder, "dist/cli.js"), "config"], {
+    const child = spawn(process.execPath, [CLI, "config"], {
       env: { PATH: process.env.PATH },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -1,18 +1,16 @@
 /** `signalbox events` against a running hub, local and remote. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { deliver } from "../support/deliver.ts";
 import {
+  CLI,
   createTokenByCli,
   type HubProcess,
   runCli,
   startHubProcess,
 } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
-
-const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
 
 async function start(data = tempFolder(), env: Record<string, string> = {}) {
   const hub = await startHubProcess({ data, env });

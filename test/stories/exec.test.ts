@@ -14,11 +14,10 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
 import { deliver, issueOpened } from "../support/deliver.ts";
-import { startHubProcess } from "../support/hub-process.ts";
+import { CLI, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { WAIT } from "../support/timeouts.ts";
 
-const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
 const AGENT = fileURLToPath(new URL("../support/scripted-agent.mjs", import.meta.url));
 
 interface LogEntry {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { MAX_WAIT_MS } from "./timeouts.ts";
 
-export const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
+export const CLI = fileURLToPath(new URL("../../packages/hub/bin/signalbox.js", import.meta.url));
 
 export interface HubProcess {
   url: string;
