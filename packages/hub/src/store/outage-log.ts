@@ -3,21 +3,26 @@ import type { Log } from "../lib/log.ts";
 import type { Timers } from "../lib/timers.ts";
 
 export interface OutageLog {
-  failed(error: Error): void;
-  succeeded(): void;
-  /** A connection has ended that no operation used. */
-  disconnected(error: Error): void;
+  /** Called when an operation has failed because the database is unavailable. */
+  onFailure(error: Error): void;
+  /** Called when an operation has succeeded. */
+  onSuccess(): void;
+  /** Called when a connection has ended that no operation used. */
+  onDisconnect(error: Error): void;
 }
 
-/** What a backend reports of its operations. */
-export type OperationLog = Pick<OutageLog, "failed" | "succeeded">;
+/** A backend calls one of these functions for each operation. */
+export type OperationLog = Pick<OutageLog, "onFailure" | "onSuccess">;
 
 export interface OutageLogOptions {
   log: Pick<Log, "warn" | "error">;
   timers: Pick<Timers, "monotonic">;
-  /** While the outage lasts, one line per this time. Also the shortest time between lost connections. */
+  /**
+   * The interval between two log lines of an outage, and the minimum interval between two log lines of
+   * lost connections.
+   */
   repeatMs?: number;
-  /** The outage has ended when an operation succeeds and none has failed for this time. */
+  /** An outage has ended when an operation succeeds, and no operation has failed for this time. */
   quietMs?: number;
 }
 
@@ -38,7 +43,7 @@ export function createOutageLog(options: OutageLogOptions): OutageLog {
   });
 
   return {
-    failed({ message }) {
+    onFailure({ message }) {
       const now = timers.monotonic();
       if (!outage) {
         outage = { since: now, failures: 1, failedAt: now, loggedAt: now };
@@ -51,12 +56,12 @@ export function createOutageLog(options: OutageLogOptions): OutageLog {
       outage.loggedAt = now;
       log.error({ ...facts(outage), reason: message }, "the database is still unavailable");
     },
-    succeeded() {
+    onSuccess() {
       if (!outage || timers.monotonic() - outage.failedAt < quietMs) return;
       log.warn(facts(outage), "the database is available again");
       outage = undefined;
     },
-    disconnected({ message }) {
+    onDisconnect({ message }) {
       const now = timers.monotonic();
       if (outage || now - disconnectedAt < repeatMs) return;
       disconnectedAt = now;

@@ -18,7 +18,7 @@ export class DatabaseUnavailable extends Error {
 /** Opens the database of DATABASE_URL. Only the driver that is used is loaded. */
 export async function openStore(
   settings: DatabaseSettings,
-  outages: OutageLog = { failed() {}, succeeded() {}, disconnected() {} },
+  outages: OutageLog = { onFailure() {}, onSuccess() {}, onDisconnect() {} },
 ): Promise<Store> {
   if (isSqlite(settings)) {
     const { openSqlite } = await import("../../store/backends/sqlite.ts");
@@ -26,7 +26,7 @@ export async function openStore(
   }
   const { openPostgres } = await import("../../store/backends/postgres.ts");
   try {
-    return await openPostgres(settings.databaseUrl, { outages, onError: outages.disconnected });
+    return await openPostgres(settings.databaseUrl, { outages, onError: outages.onDisconnect });
   } catch (error) {
     if (isStorageUnavailable(error))
       throw new DatabaseUnavailable(

@@ -4,7 +4,7 @@ import { SettingsError } from "../settings.ts";
 import { DatabaseUnavailable, type openStore } from "./open-store.ts";
 import { openWhenAvailable } from "./open-when-available.ts";
 
-const outages = { failed() {}, succeeded() {}, disconnected() {} };
+const outages = { onFailure() {}, onSuccess() {}, onDisconnect() {} };
 const settings = { databaseUrl: "postgres://127.0.0.1:1/none", data: "", databaseWait: 30 };
 
 const createLog = () => {

@@ -24,7 +24,7 @@ export async function openWhenAvailable(
   let isOpen = false;
   const outagesOnceOpen: OutageLog = {
     ...outages,
-    failed: (error) => isOpen && outages.failed(error),
+    onFailure: (error) => isOpen && outages.onFailure(error),
   };
   for (let attempt = 1; ; attempt += 1) {
     try {

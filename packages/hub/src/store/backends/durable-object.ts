@@ -34,10 +34,10 @@ const dialect: Dialect = {
 
 export function openDurableObject(storage: ObjectStorage): Store {
   const sql: SyncSql = {
-    query: (text, params) => storage.sql.exec(text, ...params.map(bindable)).toArray(),
+    query: (text, params) => storage.sql.exec(text, ...params.map(toBindable)).toArray(),
     insert(insert) {
       const text = insertSql(insert);
-      for (const row of insert.rows) storage.sql.exec(text, ...row.map(bindable));
+      for (const row of insert.rows) storage.sql.exec(text, ...row.map(toBindable));
     },
   };
   const listeners = createListeners();
@@ -61,12 +61,12 @@ export function openDurableObject(storage: ObjectStorage): Store {
   };
 }
 
-/** Tests the message, since an error loses its other properties in an RPC call. */
+/** Tests the message, because an error loses its code in an RPC call. */
 export const isDataError = (error: unknown): boolean =>
   error instanceof Error && /SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(error.message);
 
-/** The storage accepts only whole buffers, not views. */
-const bindable = (value: Value): unknown =>
+/** The storage accepts only whole buffers, not views of them. */
+const toBindable = (value: Value): unknown =>
   value instanceof Uint8Array
     ? value.byteLength === value.buffer.byteLength
       ? value.buffer

@@ -1,10 +1,13 @@
-/** Errors of the driver: which of them mean that the database is unavailable. */
+/** Classifies the errors of the driver. */
 import { StorageUnavailable } from "../storage-unavailable.ts";
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
-/** Every state has a digit. `EPIPE`, a code of the operating system, has none. */
+/**
+ * The SQLSTATE of an error that the server sent; otherwise empty. Every SQLSTATE has a digit; `EPIPE`
+ * has none.
+ */
 export const sqlState = (error: unknown): string =>
   /^(?=.*\d)[0-9A-Z]{5}$/.test(codeOf(error)) ? codeOf(error) : "";
 
@@ -24,7 +27,10 @@ export const isLockTimeout = (error: unknown): boolean => sqlState(error) === "5
 /** `idle_in_transaction_session_timeout`: this process did not continue its transaction in time. */
 export const isIdleTimeout = (error: unknown): boolean => sqlState(error) === "25P03";
 
-/** The server had closed the connection, for example after an idle timeout, and the reason was not read. */
+/**
+ * The server has closed the connection, for example after an idle timeout; its error was not read
+ * before.
+ */
 export const isConnectionClosed = (error: unknown): boolean =>
   ["EPIPE", "ECONNRESET"].includes(codeOf(error));
 
@@ -34,23 +40,24 @@ export const isConnectionClosed = (error: unknown): boolean =>
  */
 const UNAVAILABLE = /^(08|25P03|53|55P03|57|58|XX)/;
 
-/** An error of a verb's own code, not of the driver. */
+/** An error that a verb has thrown, not the driver. */
 export class VerbFailed extends Error {}
 
 /**
- * Hides the driver's error if it means that the database is unavailable. An error without a state is
- * about the connection: refused, reset, or a timeout.
+ * Replaces the driver's error if it means that the database is unavailable. An error without a SQLSTATE is
+ * an error of the connection: refused, reset, or a timeout.
  */
 export function toStorageError(error: unknown): unknown {
   if (error instanceof VerbFailed) return error.cause;
   if (!(error instanceof Error) || error instanceof StorageUnavailable) return error;
-  if (error instanceof RangeError || error instanceof TypeError) return error; // about the values
+  // The driver cannot serialize a value.
+  if (error instanceof RangeError || error instanceof TypeError) return error;
   const state = sqlState(error);
   if (state !== "" && !UNAVAILABLE.test(state)) return error;
   return new StorageUnavailable(messageOf(error));
 }
 
-/** For a refused connection, Node throws an AggregateError without a message. */
+/** The message of an error. For a refused connection, Node throws an AggregateError without a message. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (isQueryTimeout(error) || error.message === "timeout exceeded when trying to connect")

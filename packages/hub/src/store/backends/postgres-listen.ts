@@ -1,13 +1,13 @@
 /**
  * Sends notices to all replicas, as part of the transaction, and receives them on a separate
- * connection, which is reopened after an error. Notices in between are lost, so every connect reports
- * a gap.
+ * connection, which is reopened after an error. Notices are lost while it is closed, so every new
+ * connection reports a `gap`.
  */
 import pg from "pg";
 import type { Notice } from "../sql.ts";
 
 const CHANNEL = "signalbox";
-const RELISTEN_MS = 1_000;
+const RECONNECT_MS = 1_000;
 
 /** After this time a connection that does not close is destroyed. */
 export const CLOSE_TIMEOUT_MS = 2_000;
@@ -52,7 +52,7 @@ export function listen(
       onError(error);
       timer = setTimeout(() => {
         connecting = connect();
-      }, RELISTEN_MS);
+      }, RECONNECT_MS);
     };
     next.on("error", reconnect);
     next.on("end", () => reconnect(new Error("the LISTEN connection ended")));

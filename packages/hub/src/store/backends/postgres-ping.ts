@@ -2,10 +2,10 @@ import pg from "pg";
 import { sqlState } from "./postgres-errors.ts";
 import { destroySocket } from "./postgres-listen.ts";
 
-/** A connection that is stuck for longer is replaced. */
+/** A connection that does not respond for this time is replaced. */
 const TIMEOUT_MS = 5_000;
 
-/** A connection for pings. It is always open, because a busy server opens connections slowly. */
+/** Pings the server on a separate connection, which stays open: a busy server opens connections slowly. */
 export function createPing(connection: pg.ClientConfig) {
   let current: { client: pg.Client; connected: Promise<unknown> } | undefined;
   const drop = (client: pg.Client) => {
@@ -21,12 +21,12 @@ export function createPing(connection: pg.ClientConfig) {
     });
     client.on("error", () => drop(client));
     current = { client, connected: client.connect() };
-    current.connected.catch(() => drop(client)); // the next ping opens another one
+    current.connected.catch(() => drop(client)); // the next ping opens another connection
     return current;
   };
   return {
     open(): void {
-      // A ping may have opened it already. A second one would never be closed.
+      // A ping may have opened the connection already. A second connection would never be closed.
       if (!current) open();
     },
     /** Rejects if the server does not respond. An error that the server sends is a response. */

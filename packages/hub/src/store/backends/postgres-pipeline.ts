@@ -1,7 +1,7 @@
 /**
- * Executes the statements of a verb on one connection. It waits only for rows that the verb reads: all
- * statements in between, and the commit, are sent together. So a transaction takes few round trips,
- * and holds its locks for a short time.
+ * Executes the statements of a verb on one connection. It waits only for rows that the verb reads. All
+ * other statements are sent without waiting, up to the commit. So a transaction takes few round trips, and
+ * holds its locks for a short time.
  */
 import type pg from "pg";
 import type { Notice, Operation, Row, Verb } from "../sql.ts";
@@ -9,11 +9,11 @@ import { VerbFailed } from "./postgres-errors.ts";
 import { type Statement, statements } from "./postgres-statement.ts";
 
 export interface Pipeline {
-  /** Does not wait. If the statement fails, the next `query` or `run` throws its error. */
+  /** Sends a statement without waiting. If it fails, the next `query` throws its error. */
   send(statement: Statement | string): void;
   /** Throws the error of the first statement that failed. */
   query(statement: Statement | string): Promise<Row[]>;
-  /** Its last statements may not be executed yet. */
+  /** Runs a verb. When the promise resolves, its last statements may not be executed yet. */
   run<Result>(verb: Verb<Result>, notices: Notice[]): Promise<Result>;
 }
 
@@ -23,8 +23,8 @@ export function createPipeline(client: pg.ClientBase): Pipeline {
 
   const query = (statement: Statement | string): Promise<Row[]> =>
     new Promise((resolve, reject) => {
-      // Statements that the driver cannot serialize fail here. They are unknown to the server, which
-      // would commit without them.
+      // A statement that the driver cannot serialize never reaches the server, which would commit the
+      // other statements. So nothing is sent after a failure.
       if (failure) return reject(failure);
       const done = (error: Error | null, result?: pg.QueryResult<Row>) => {
         if (error) failure ??= error;
@@ -51,7 +51,7 @@ export function createPipeline(client: pg.ClientBase): Pipeline {
         notices.push(operation.notice);
         return [];
       case "all":
-        return Promise.all(operation.operations.map((one) => perform(one, notices))) as Promise<
+        return Promise.all(operation.operations.map((inner) => perform(inner, notices))) as Promise<
           unknown[]
         > as Promise<Row[]>;
     }

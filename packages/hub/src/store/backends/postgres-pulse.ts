@@ -1,7 +1,7 @@
 /**
  * Detects a server that has stopped responding: frozen, or unreachable without an error. If an
  * operation takes longer than usual, a ping on a separate connection shows whether the server still
- * responds. If not, all operations fail at once, and new ones fail immediately until a ping succeeds.
+ * responds. If not, all operations in progress fail, and new ones fail immediately until a ping succeeds.
  * A slow operation on a server that responds is not interrupted.
  */
 import { StorageUnavailable } from "../storage-unavailable.ts";
@@ -11,7 +11,7 @@ export interface PulseOptions {
   ping(): Promise<void>;
   /** Called when the server stops responding, before the operations fail. */
   onLost(): void;
-  /** After this time, an operation causes a ping. */
+  /** An operation that takes longer causes a ping. */
   slowMs?: number;
   /** How long the server may take to respond to a ping. */
   pingTimeoutMs?: number;
@@ -28,7 +28,7 @@ export interface Pulse {
   stop(): void;
 }
 
-interface Watched {
+interface WatchedEntry {
   since: number;
   reject(error: Error): void;
 }
@@ -37,33 +37,34 @@ const NOT_RESPONDING = "the database does not respond";
 
 export function createPulse(options: PulseOptions): Pulse {
   const { ping, onLost, slowMs = 500, pingTimeoutMs = 1_250 } = options;
-  const watched = new Set<Watched>();
+  const watched = new Set<WatchedEntry>();
   let timer: NodeJS.Timeout | undefined;
   let isLost = false;
 
-  const responds = async (): Promise<boolean> => {
+  const checkResponse = async (): Promise<boolean> => {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     ping().then(
       () => resolve(true),
       () => resolve(false),
     );
-    // If this process was suspended, the response may be in the socket's buffer: it is read first.
+    // If this process was suspended, the response may already be in the socket's buffer. `setImmediate`
+    // lets the socket be read first.
     const timeout = setTimeout(() => setImmediate(() => resolve(false)), pingTimeoutMs);
-    const alive = await promise;
+    const isAlive = await promise;
     clearTimeout(timeout);
-    return alive;
+    return isAlive;
   };
   const check = async (): Promise<void> => {
     const [oldest] = watched;
     if (isLost || (oldest && performance.now() - oldest.since >= slowMs)) {
-      const alive = await responds();
-      if (!alive && !isLost) lose();
-      isLost = !alive;
+      const isAlive = await checkResponse();
+      if (!isAlive && !isLost) failAll();
+      isLost = !isAlive;
     }
     timer = undefined;
     schedule();
   };
-  const lose = () => {
+  const failAll = () => {
     onLost();
     for (const { reject } of watched) reject(new StorageUnavailable(NOT_RESPONDING));
     watched.clear();
@@ -78,7 +79,7 @@ export function createPulse(options: PulseOptions): Pulse {
     watch(work) {
       if (isLost) return Promise.reject(new StorageUnavailable(NOT_RESPONDING));
       return new Promise((resolve, reject) => {
-        const entry: Watched = { since: performance.now(), reject };
+        const entry: WatchedEntry = { since: performance.now(), reject };
         watched.add(entry);
         schedule();
         work({ isAbandoned: () => !watched.has(entry) })

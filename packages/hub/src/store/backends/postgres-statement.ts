@@ -1,4 +1,4 @@
-/** Translates the operations of a verb to PostgreSQL statements, and its values to JavaScript. */
+/** Translates the operations of a verb to PostgreSQL statements, and PostgreSQL's values to JavaScript. */
 import pg from "pg";
 import type { Dialect, Operation, Value } from "../sql.ts";
 import { zstd } from "./zstd.ts";
@@ -30,7 +30,7 @@ export function* statements(
   operation: Extract<Operation, { kind: "query" | "execute" | "insert" }>,
 ): Generator<Statement> {
   if (operation.kind !== "insert") {
-    yield { text: numbered(operation.sql), values: operation.params as Value[] };
+    yield { text: numberParams(operation.sql), values: operation.params as Value[] };
     return;
   }
   const { table, columns, rows, onConflict = "" } = operation;
@@ -49,7 +49,7 @@ export function* statements(
 const numberedCache = new Map<string, string>();
 
 /** Replaces `?` by `$1`, `$2`, …. Our statements have no question marks in literals. */
-function numbered(sql: string): string {
+function numberParams(sql: string): string {
   let text = numberedCache.get(sql);
   if (text === undefined) {
     let count = 0;
@@ -59,7 +59,7 @@ function numbered(sql: string): string {
   return text;
 }
 
-/** Parses BIGINT as a number, since our values fit; the driver would return strings. */
+/** Parses BIGINT as a number, since our values fit. By default, the driver returns strings. */
 export const types = {
   getTypeParser: ((oid: number, format?: "text" | "binary") =>
     oid === pg.types.builtins.INT8

@@ -32,26 +32,32 @@ export interface PostgresOptions {
   poolSize?: number;
   /** A statement fails after this time, and its connection is closed. */
   queryTimeoutMs?: number;
-  /** Must be shorter than `idleTimeoutMs`: else a frozen replica's waiting transactions hold locks next. */
+  /**
+   * How long a transaction waits for a lock. Must be shorter than `idleTimeoutMs`: otherwise a transaction
+   * of a frozen replica that waits for a lock could get it when the server ends the one before it.
+   */
   lockTimeoutMs?: number;
   /**
    * A replica that freezes in a transaction holds locks. The server ends its transaction after this
    * time, so that the other replicas wait about a second.
    */
   idleTimeoutMs?: number;
-  /** How often a transaction is tried that the server ends because of a lock or a conflict. */
+  /**
+   * The maximum number of attempts of a transaction that the server rolls back, such as after a
+   * conflict.
+   */
   maxAttempts?: number;
-  /** Called with errors of connections that no call waits for. */
+  /** Called with the error of a connection that no call uses. */
   onError?: (error: Error) => void;
-  /** Gets the result of every call. */
+  /** Is notified of the result of every call. */
   outages?: OperationLog;
   /** Injected by benchmarks that measure reads without the cache. */
   cache?: StoreCache;
 }
 
 /**
- * A migration of a large table takes long, and the replicas that start wait for it. It waits for locks
- * for a short time only: until it gets them, the queries of other replicas wait behind it.
+ * A migration of a large table takes long, and the replicas that start wait for it, so its queries have no
+ * timeout. It waits for a lock only briefly: meanwhile, the queries of other replicas wait behind it.
  */
 const MIGRATION = { query_timeout: 0, lockMs: 10_000, idleMs: 15_000, max: 1 };
 
@@ -64,7 +70,7 @@ export async function openPostgres(
     idleTimeoutMs = 1_000,
     maxAttempts = 8,
     onError = () => {},
-    outages = { failed() {}, succeeded() {} },
+    outages = { onFailure() {}, onSuccess() {} },
     cache = createStoreCache(),
   }: PostgresOptions = {},
 ): Promise<Store> {
@@ -101,13 +107,13 @@ export async function openPostgres(
   const pool = openPool({ max: poolSize, idleMs: idleTimeoutMs, lockMs: lockTimeoutMs });
   const listeners = createListeners();
   const commitListeners = createListeners();
-  const pinging = createPing(connection);
+  const pings = createPing(connection);
   const pulse = createPulse({
-    ping: pinging.ping,
+    ping: pings.ping,
     onLost: () => clients.forEach(destroySocket),
   });
 
-  const runOnce = async <Result>(
+  const runWithRetries = async <Result>(
     verb: () => Verb<Result>,
     { writes, from = pool }: RunOptions,
     { isAbandoned }: WatchedCall,
@@ -117,7 +123,7 @@ export async function openPostgres(
       let broken: Error | undefined;
       let isCommitting = false;
       try {
-        if (isAbandoned()) throw new StorageUnavailable("the request was given up");
+        if (isAbandoned()) throw new StorageUnavailable("the caller has already received an error");
         const pipeline = createPipeline(client);
         const notices: Notice[] = [];
         if (!writes) return await pipeline.run(verb(), notices);
@@ -136,13 +142,14 @@ export async function openPostgres(
           await client.query("ROLLBACK").catch((failed: Error) => {
             broken = failed;
           });
-        // All of these roll back: the server does not time out a transaction that it is committing.
-        const isUndone =
+        // After these errors, the transaction is certainly rolled back: the server does not time out
+        // a transaction that it is committing.
+        const isRolledBack =
           isConflict(error) ||
           isLockTimeout(error) ||
           isIdleTimeout(cause) ||
           (writes && !isCommitting && isConnectionClosed(cause));
-        if (!isUndone || attempt >= maxAttempts) throw cause;
+        if (!isRolledBack || attempt >= maxAttempts) throw cause;
       } finally {
         client.release(broken);
       }
@@ -150,12 +157,12 @@ export async function openPostgres(
   };
   const execute = async <Result>(verb: () => Verb<Result>, options: RunOptions) => {
     try {
-      const result = await pulse.watch((operation) => runOnce(verb, options, operation));
-      outages.succeeded();
+      const result = await pulse.watch((call) => runWithRetries(verb, options, call));
+      outages.onSuccess();
       return result;
     } catch (thrown) {
       const error = toStorageError(thrown);
-      if (error instanceof StorageUnavailable) outages.failed(error);
+      if (error instanceof StorageUnavailable) outages.onFailure(error);
       throw error;
     }
   };
@@ -167,13 +174,13 @@ export async function openPostgres(
     await execute(() => migrate(dialect), { writes: true, from: migrations });
   } catch (error) {
     pulse.stop();
-    pinging.stop();
+    pings.stop();
     await pool.end();
     throw error;
   } finally {
     await migrations.end();
   }
-  pinging.open();
+  pings.open();
   const listening = listen(connection, listeners.notify, (error) =>
     onError(new Error(messageOf(error))),
   );
@@ -190,7 +197,7 @@ export async function openPostgres(
     isDataError,
     async close() {
       pulse.stop();
-      pinging.stop();
+      pings.stop();
       // A database that does not respond must not prevent this process from exiting.
       setTimeout(() => clients.forEach(destroySocket), CLOSE_TIMEOUT_MS).unref();
       await Promise.all([listening.stop(), pool.end()]);

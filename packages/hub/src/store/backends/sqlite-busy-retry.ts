@@ -1,14 +1,15 @@
-interface Waiting {
+interface WaitingCall {
   attempt: () => void;
   reject: (error: unknown) => void;
+  /** The deadline. */
   until: number;
 }
 
-const PAUSE_MS = 50;
+const RETRY_MS = 50;
 
 /**
- * If the database is locked, retries work until its timeout, without blocking the event loop. Later
- * work waits in a queue, so that the order is kept and only the first work is retried.
+ * While the database is locked, retries a call until its timeout, without blocking the event loop. Later
+ * calls wait in a queue, so that their order is kept and only the first one is retried.
  */
 export function createBusyRetry({
   timeoutMs,
@@ -19,10 +20,10 @@ export function createBusyRetry({
   timeoutMs: number;
   isBusy: (error: unknown) => boolean;
   onSuccess?: () => void;
-  /** Maps the errors that callers get. */
+  /** Converts an error to the one that the caller gets. */
   toError?: (error: unknown) => unknown;
 }) {
-  let waiting: Waiting[] = [];
+  let waiting: WaitingCall[] = [];
   let timer: NodeJS.Timeout | undefined;
 
   const retryFirst = () => {
@@ -41,7 +42,7 @@ export function createBusyRetry({
         for (const { reject } of waiting.filter(({ until }) => until <= now))
           reject(toError(error));
         waiting = waiting.filter(({ until }) => until > now);
-        return scheduleRetry(PAUSE_MS);
+        return scheduleRetry(RETRY_MS);
       }
     }
     scheduleRetry(0);
@@ -67,7 +68,7 @@ export function createBusyRetry({
           onSuccess();
         };
         waiting.push({ attempt, reject, until });
-        scheduleRetry(PAUSE_MS);
+        scheduleRetry(RETRY_MS);
       });
     },
 

@@ -4,9 +4,9 @@ import Database from "better-sqlite3";
 import { isBusy, restrictPermissions } from "./sqlite.ts";
 
 /**
- * Locks a database file for one hub; commands may still open it. The lock is SQLite's own, on an empty
- * file beside the database, so the operating system releases it when the process ends, however it
- * ends. Returns a function that releases it, or undefined if another hub holds it.
+ * Locks a database file, so that only one hub uses it; commands may still open it. The lock is a
+ * SQLite lock on an empty file beside the database, so the operating system releases it even if the
+ * process is killed. Returns a function that releases the lock, or undefined if another hub has it.
  */
 export function lockDatabase(databaseFile: string): (() => void) | undefined {
   const file = `${databaseFile}.lock`;

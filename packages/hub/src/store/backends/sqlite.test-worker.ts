@@ -10,6 +10,7 @@ export interface WorkerRequest {
 }
 
 export interface WorkerResult {
+  /** The `seq` of each event that no other process appends. */
   stored: number[];
   shared: { outcome: string; seq: number }[];
   error?: string;

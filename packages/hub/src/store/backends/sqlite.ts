@@ -1,7 +1,7 @@
 /**
  * SQLite, the embedded default: one file in WAL mode, with an fsync for every commit. Verbs run
  * synchronously; a batch of 64 events with payloads takes about three milliseconds. While another
- * process has locked the file, verbs wait in order without blocking the event loop.
+ * process has locked the file, verbs wait in a queue, without blocking the event loop.
  */
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -37,17 +37,18 @@ export const dialect: Dialect = {
 export interface SqliteOptions {
   /** How long a verb waits for the lock of another process. */
   busyTimeoutMs?: number;
-  /** Gets the result of every call. */
+  /** Is notified of the result of every call. */
   outages?: OperationLog;
   /** Injected by benchmarks that measure reads without the cache. */
   cache?: StoreCache;
 }
 
-/** How long SQLite itself waits for a lock. This blocks the thread; after that, verbs are retried. */
+/** How long SQLite itself waits for a lock, which blocks the thread. After this time, verbs are retried. */
 const BLOCKING_WAIT_MS = 25;
 
 const WAL_LIMIT_BYTES = 16 * 1024 * 1024;
-const PAGE_BYTES = 8192; // needs the fewest writes for payloads of about 10 KB
+/** The size with the fewest writes for payloads of about 10 KB. */
+const PAGE_BYTES = 8192;
 
 /** SQLite's name of a database without a file. */
 const IN_MEMORY = ":memory:";
@@ -72,10 +73,13 @@ export function connect(
   return db;
 }
 
-/** Makes the files accessible to their owner only. SQLite copies the mode to its other files. */
+/**
+ * Makes the file and its WAL accessible to their owner only. SQLite copies the mode to files that it
+ * creates.
+ */
 export function restrictPermissions(file: string): void {
   try {
-    // Only for a new file: closing a file that this process has open would release its locks.
+    // Only creates the file (`wx`): closing an existing file would release the locks of this process on it.
     closeSync(openSync(file, "wx", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -94,7 +98,7 @@ export function restrictPermissions(file: string): void {
 export const isBusy = (error: unknown): boolean =>
   error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
 
-/** The file is locked, the disk is full, or it fails. */
+/** The file is locked, the disk is full, or the disk has failed. */
 const isUnavailable = (error: unknown): error is Error & { code: string } =>
   error instanceof Database.SqliteError &&
   /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL)/.test(error.code);
@@ -115,7 +119,7 @@ export function retryWhileBusy(work: () => void, timeoutMs: number): void {
 }
 
 export function openSqlite(file: string, options: SqliteOptions = {}): Store {
-  const { busyTimeoutMs = 10_000, outages = { failed() {}, succeeded() {} } } = options;
+  const { busyTimeoutMs = 10_000, outages = { onFailure() {}, onSuccess() {} } } = options;
   const db = connect(file, options);
   const statements = new Map<string, Database.Statement>();
   const prepare = (sql: string) => {
@@ -163,11 +167,11 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
   const retryOptions = {
     timeoutMs: busyTimeoutMs,
     isBusy,
-    onSuccess: outages.succeeded,
+    onSuccess: outages.onSuccess,
     toError(error: unknown) {
       if (!isUnavailable(error)) return error;
       const unavailable = new StorageUnavailable(`${error.message} (${error.code})`);
-      outages.failed(unavailable);
+      outages.onFailure(unavailable);
       return unavailable;
     },
   };

@@ -9,7 +9,10 @@ import {
 } from "node:zlib";
 import { type Codec, FULL_BYTES } from "../packs.ts";
 
-/** A fast level: a tenth of the size, in much less time than writing the uncompressed bytes. */
+/**
+ * A fast level: a pack shrinks to a tenth, in much less time than it takes to write the uncompressed
+ * bytes.
+ */
 const params = {
   [constants.ZSTD_c_compressionLevel]: -3,
   // A hash table that fits into the L1 cache: it is zeroed for every pack.
@@ -21,12 +24,12 @@ const params = {
 /** Nearly every compressed pack fits into one chunk of this size. */
 const CHUNK_BYTES = 32 * 1024;
 
-/** Writing takes longer than compressing, and does not run in another thread. */
+/** A better level: compression runs in another thread, and the commit has fewer bytes to write. */
 const largeParams = { [constants.ZSTD_c_compressionLevel]: 1 };
 const compress = promisify<Uint8Array, ZstdOptions, Uint8Array>(zstdCompress);
 const decompress = promisify<Uint8Array, ZstdOptions, Uint8Array>(zstdDecompress);
-/** Not a Buffer, whose slice() does not copy. */
-const withoutBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
+/** Returns a Uint8Array, because `slice` of a Buffer does not copy. */
+const toUint8Array = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
   new Uint8Array(buffer, byteOffset, byteLength);
 
 export const zstd: Codec = {
@@ -37,10 +40,10 @@ export const zstd: Codec = {
     compress(bytes, { params: largeParams, pledgedSrcSize: bytes.byteLength }),
   decode(bytes, maxSize) {
     // With a chunk for the whole pack, zstd decompresses directly into the returned buffer.
-    const decoded = withoutBuffer(zstdDecompressSync(bytes, { chunkSize: maxSize }));
+    const decoded = toUint8Array(zstdDecompressSync(bytes, { chunkSize: maxSize }));
     // A copy, so that a small pack does not keep the whole chunk in memory.
     return decoded.byteLength < FULL_BYTES / 2 ? decoded.slice() : decoded;
   },
   decodeLarge: async (bytes, maxSize) =>
-    withoutBuffer(await decompress(bytes, { chunkSize: maxSize })),
+    toUint8Array(await decompress(bytes, { chunkSize: maxSize })),
 };
