@@ -6,7 +6,7 @@ import {
   createPacker,
   createPackLarge,
   FULL_BYTES,
-  type Packed,
+  type PayloadPosition,
   payloadAt,
   unpack,
 } from "./packs.ts";
@@ -17,10 +17,10 @@ const event = (bytes: number) =>
 const rowsOf = (codec: typeof zstd | undefined, sizes: number[], maxBlob = 1e9) => {
   const packer = createPacker({ codec, maxBlob });
   for (const [at, size] of sizes.entries()) packer.add("acme", at + 1, event(size));
-  return packer.finish().map(([, seq, part, name, events, body]) => ({
+  return packer.finish().map(([, seq, part, codecName, events, body]) => ({
     seq,
     part: part as number,
-    codec: name as string,
+    codec: codecName as string,
     events,
     body: body as Uint8Array,
   }));
@@ -38,7 +38,7 @@ describe("packs", () => {
   it("keep their contents when the buffer is reused", async () => {
     const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
     const characters = ["a", "b", "c", "d"];
-    const packed = characters.map((character, at) =>
+    const positions = characters.map((character, at) =>
       packer.add("acme", at + 1, {
         ...sampleEvent(),
         body: new TextEncoder().encode(character.repeat(120 * KILOBYTE)),
@@ -54,7 +54,7 @@ describe("packs", () => {
       [1, "zstd"],
       [3, "zstd"],
     ]);
-    for (const [at, position] of packed.entries()) {
+    for (const [at, position] of positions.entries()) {
       const pack = rows.filter(({ seq }) => seq === position.pack);
       const { body } = payloadAt(await unpack(zstd, pack), {
         ...position,
@@ -100,7 +100,9 @@ describe("packs", () => {
     const packed = await packLarge(large);
     expect(packed.events.map(({ pack }) => pack?.codec)).toEqual([undefined, "zstd", undefined]);
     const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
-    const positions = packed.events.map((one, at) => packer.add("acme", at + 1, one));
+    const positions = packed.events.map((packedEvent, at) =>
+      packer.add("acme", at + 1, packedEvent),
+    );
     const rows = packer.finish().map(([, seq, , codec, events, body]) => ({
       seq,
       events,
@@ -112,14 +114,14 @@ describe("packs", () => {
       [1, 2],
     ]);
     expect(rows[0]?.body.byteLength).toBeLessThan(10 * KILOBYTE);
-    for (const [at, one] of large.events.entries()) {
-      const position = positions[at] as Packed;
-      const size = one.body.byteLength;
+    for (const [at, original] of large.events.entries()) {
+      const position = positions[at] as PayloadPosition;
+      const size = original.body.byteLength;
       const pack = rows.filter(({ seq }) => seq === position.pack);
       const unpacked = await unpack(zstd, pack, FULL_BYTES + size);
       const payload = payloadAt(unpacked, { ...position, size });
-      expect(payload.headers).toEqual(one.headers);
-      expect(Buffer.compare(payload.body, one.body)).toBe(0);
+      expect(payload.headers).toEqual(original.headers);
+      expect(Buffer.compare(payload.body, original.body)).toBe(0);
     }
   });
 

@@ -1,8 +1,8 @@
 /**
  * Payloads are stored in packs: the concatenated payloads of one tenant in one commit, compressed if
  * the host has a codec. Webhooks of one sender are similar, so compression makes a pack about ten times
- * smaller, and faster to write. An event refers to its pack and to its offset in the pack. A pack
- * is deleted with its last event.
+ * smaller, and faster to write. The row of an event contains the position of its payload: the pack, and
+ * the offset in the pack. A pack is deleted with its last event.
  * See docs/decisions/0005-payloads-in-packs.md.
  */
 import { concat, type MaybePromise, utf8 } from "../lib/hmac.ts";
@@ -15,7 +15,7 @@ export interface Codec {
   encode(bytes: Uint8Array): Uint8Array;
   /** Encodes a large payload in another thread. */
   encodeLarge(bytes: Uint8Array): Promise<Uint8Array>;
-  /** The result has at most `maxSize` bytes; it is fastest if it has fewer. */
+  /** The result must have at most `maxSize` bytes. Decoding is fastest if it has fewer. */
   decode(bytes: Uint8Array, maxSize: number): Uint8Array;
   /** Decodes a large payload in another thread. */
   decodeLarge(bytes: Uint8Array, maxSize: number): Promise<Uint8Array>;
@@ -23,14 +23,17 @@ export interface Codec {
 
 export const PACK_COLUMNS = ["tenant_id", "seq", "part", "codec", "events", "body"];
 
-/** Where a payload is stored: `pack` is the `seq` of the pack's first event, `pack_at` the offset. */
-export interface Packed {
+/** Where a payload is stored. */
+export interface PayloadPosition {
+  /** The pack: the `seq` of its first event. */
   pack: number;
+  /** The offset in the unpacked pack. The metadata is stored there, followed by the body. */
   pack_at: number;
+  /** The size of the content type and the headers, as JSON. */
   meta_size: number;
 }
 
-/** The maximum size of a pack with several events. Reading one event unpacks the whole pack. */
+/** The maximum size of a pack with several events: reading one event unpacks the whole pack. */
 export const FULL_BYTES = 256 * 1024;
 
 /**
@@ -39,14 +42,17 @@ export const FULL_BYTES = 256 * 1024;
  */
 const buffer = new Uint8Array(FULL_BYTES);
 
-interface Pack {
+/** A pack to which payloads are still added. */
+interface OpenPack {
+  /** The `seq` of its first event. */
   seq: number;
   events: number;
   size: number;
-  parts: Uint8Array[];
+  /** The metadata and bodies of the events. */
+  chunks: Uint8Array[];
 }
 
-/** The pack of one large event. It is encoded before the transaction, because that takes long. */
+/** The pack of one large event. It is encoded before the transaction, because encoding takes long. */
 export interface LargePack {
   meta_size: number;
   codec: string;
@@ -56,7 +62,7 @@ export interface LargePack {
 const metaOf = ({ content_type, headers }: NewEvent): Uint8Array =>
   utf8(JSON.stringify({ content_type, headers }));
 
-/** Returns no promise if no event is large. */
+/** `packLarge` returns a promise only if an event is large. */
 export const createPackLarge =
   ({ codec }: Pick<Dialect, "codec">): Store["packLarge"] =>
   (request) =>
@@ -82,24 +88,25 @@ async function packLarge(codec: Codec, request: AppendRequest): Promise<AppendRe
 /** Collects the payloads of a batch into rows of the table `packs`. */
 export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlob">) {
   const rows: Value[][] = [];
-  const open = new Map<string, Pack>();
+  /** By tenant. */
+  const openPacks = new Map<string, OpenPack>();
 
   const close = (tenant: string) => {
-    const pack = open.get(tenant);
+    const pack = openPacks.get(tenant);
     if (!pack) return;
-    open.delete(tenant);
+    openPacks.delete(tenant);
     let body: Uint8Array | undefined;
-    let name = "";
+    let codecName = "";
     if (codec && pack.events > 1) {
       const encoded = codec.encode(fillBuffer(pack));
-      if (encoded.byteLength < pack.size) [body, name] = [encoded, codec.name];
+      if (encoded.byteLength < pack.size) [body, codecName] = [encoded, codec.name];
     }
-    write(tenant, pack, name, body ?? concat(pack.parts));
+    addRows(tenant, pack, codecName, body ?? concat(pack.chunks));
   };
-  const write = (
+  const addRows = (
     tenant: string,
-    { seq, events }: Pick<Pack, "seq" | "events">,
-    name: string,
+    { seq, events }: Pick<OpenPack, "seq" | "events">,
+    codecName: string,
     body: Uint8Array,
   ) => {
     for (let part = 0; part === 0 || part * maxBlob < body.byteLength; part += 1)
@@ -107,59 +114,62 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
         tenant,
         seq,
         part,
-        name,
+        codecName,
         events,
         body.subarray(part * maxBlob, (part + 1) * maxBlob),
       ]);
   };
 
   return {
-    add(tenant: string, seq: number, event: NewEvent): Packed {
+    add(tenant: string, seq: number, event: NewEvent): PayloadPosition {
       if (event.pack) {
-        const { meta_size, codec: name, body } = event.pack;
-        write(tenant, { seq, events: 1 }, name, body);
+        const { meta_size, codec: codecName, body } = event.pack;
+        addRows(tenant, { seq, events: 1 }, codecName, body);
         return { pack: seq, pack_at: 0, meta_size };
       }
       const { body } = event;
       const meta = metaOf(event);
       const size = meta.byteLength + body.byteLength;
-      let pack = open.get(tenant);
+      let pack = openPacks.get(tenant);
       // A large body gets its own pack: otherwise reading the other events would read it too.
       if (pack && pack.size + size > FULL_BYTES) {
         close(tenant);
         pack = undefined;
       }
       if (!pack) {
-        pack = { seq, events: 0, size: 0, parts: [] };
-        open.set(tenant, pack);
+        pack = { seq, events: 0, size: 0, chunks: [] };
+        openPacks.set(tenant, pack);
       }
-      const packed = { pack: pack.seq, pack_at: pack.size, meta_size: meta.byteLength };
-      pack.parts.push(meta, body);
+      const position = { pack: pack.seq, pack_at: pack.size, meta_size: meta.byteLength };
+      pack.chunks.push(meta, body);
       pack.size += size;
       pack.events += 1;
-      return packed;
+      return position;
     },
     /** Closes the open packs and returns all rows. */
     finish(): Value[][] {
-      for (const tenant of open.keys()) close(tenant);
+      for (const tenant of openPacks.keys()) close(tenant);
       return rows;
     },
   };
 }
 
-/** The result is valid until the next call. */
-function fillBuffer({ parts, size }: Pack): Uint8Array {
-  let at = 0;
-  for (const part of parts) {
-    buffer.set(part, at);
-    at += part.byteLength;
+/** Copies the payloads of a pack to `buffer`. The result is valid until the next call. */
+function fillBuffer({ chunks, size }: OpenPack): Uint8Array {
+  let offset = 0;
+  for (const chunk of chunks) {
+    buffer.set(chunk, offset);
+    offset += chunk.byteLength;
   }
   return buffer.subarray(0, size);
 }
 
 const decoder = new TextDecoder();
 
-/** Returns the contents of a pack; a promise if it is large and encoded. `rows` are its parts, in order. */
+/**
+ * Returns the contents of a pack. `rows` are its parts, in order. Returns a promise if the pack is encoded
+ * and `maxSize` is above `FULL_BYTES`.
+ */
 export function unpack(
   codec: Codec | undefined,
   rows: readonly { codec: string; body: Uint8Array | ArrayBuffer }[],
@@ -168,8 +178,8 @@ export function unpack(
   const name = rows[0]?.codec ?? "";
   if (name !== "" && name !== codec?.name)
     throw new Error(`A stored payload is packed with ${name}, which this host cannot unpack.`);
-  const stored = rows.map(({ body }) => new Uint8Array(body));
-  const whole = stored.length === 1 ? (stored[0] as Uint8Array) : concat(stored);
+  const parts = rows.map(({ body }) => new Uint8Array(body));
+  const whole = parts.length === 1 ? (parts[0] as Uint8Array) : concat(parts);
   if (name === "") return whole;
   const { decode, decodeLarge } = codec as Codec;
   return maxSize <= FULL_BYTES ? decode(whole, maxSize) : decodeLarge(whole, maxSize);
@@ -178,7 +188,7 @@ export function unpack(
 /** Returns a view of the pack. Callers must not write to it. */
 export function payloadAt(
   pack: Uint8Array,
-  { pack_at, meta_size, size }: Omit<Packed, "pack"> & { size: number },
+  { pack_at, meta_size, size }: Omit<PayloadPosition, "pack"> & { size: number },
 ): Payload {
   const meta = pack.subarray(pack_at, pack_at + meta_size);
   const body = pack.subarray(pack_at + meta_size, pack_at + meta_size + size);

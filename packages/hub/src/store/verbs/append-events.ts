@@ -3,10 +3,10 @@
  * `seq` follows the order of the commits (once event N is visible, no event before N can appear), the
  * quota is exact, and two replicas cannot store the same webhook twice.
  *
- * On PostgreSQL it holds the rows for one round trip: the lock with the search for duplicates, then
- * all inserts with the commit.
+ * On PostgreSQL it takes two round trips if no trigger listens: one locks the rows and searches for
+ * duplicates, and one sends all inserts and the commit. So it holds the locks for one round trip.
  */
-import { createPacker, PACK_COLUMNS, type Packed } from "../packs.ts";
+import { createPacker, PACK_COLUMNS, type PayloadPosition } from "../packs.ts";
 import type { TrippedTrigger } from "../run-store.ts";
 import {
   both,
@@ -48,13 +48,13 @@ export function* appendEvents(
   batch: readonly AppendRequest[],
   defaultQuota: number | null,
 ): Verb<(AppendResult | StalePlan)[]> {
-  const filled = batch.filter(({ events }) => events.length > 0);
-  if (filled.length === 0) return batch.map(() => ({ outcome: "duplicate", events: [] }));
-  const tenants = filled.map(({ tenant }) => tenant);
-  const at = filled[0]?.events[0]?.received_at as number;
-  const [heads, known] = yield* both(
+  const nonEmpty = batch.filter(({ events }) => events.length > 0);
+  if (nonEmpty.length === 0) return batch.map(() => ({ outcome: "duplicate", events: [] }));
+  const tenants = nonEmpty.map(({ tenant }) => tenant);
+  const at = nonEmpty[0]?.events[0]?.received_at as number;
+  const [heads, positions] = yield* both(
     lockOrCreateTenants(dialect, tenants, at),
-    findKnown(dialect, filled),
+    findStored(dialect, nonEmpty),
   );
   const growths = new Map<string, Growth>();
   const events: Value[][] = [];
@@ -64,41 +64,41 @@ export function* appendEvents(
   const outcomes = batch.map(
     ({ tenant, events: requested, skipQuota, plan }): AppendResult | StalePlan => {
       const keys = requested.map((event) => keyOf(tenant, event));
-      const fresh = new Set<string>();
-      for (const key of keys) if (!known.has(key)) fresh.add(key);
-      if (fresh.size === 0)
-        return { outcome: "duplicate", events: keys.map((key) => resultOf(known, key, true)) };
+      const newKeys = new Set<string>();
+      for (const key of keys) if (!positions.has(key)) newKeys.add(key);
+      if (newKeys.size === 0)
+        return { outcome: "duplicate", events: keys.map((key) => resultOf(positions, key, true)) };
 
       const head = heads.get(tenant) as TenantHead;
       if (head.deleted_at !== null) return { outcome: "deleted" };
       if (plan && plan.revision !== head.triggers_rev) return { outcome: "stale" };
       const quota = skipQuota ? null : (head.quota ?? defaultQuota);
-      if (quota !== null && head.pending + fresh.size > quota)
+      if (quota !== null && head.pending + newKeys.size > quota)
         return { outcome: "over_quota", pending: head.pending, quota };
 
       const growth = growths.get(tenant) ?? { pending: 0, bytes: 0, types: new Map() };
       growths.set(tenant, growth);
-      const results = requested.map((event, nth) => {
-        const key = keys[nth] as string;
+      const results = requested.map((event, index) => {
+        const key = keys[index] as string;
         // A second event with the same key in this request is a duplicate of the first.
-        if (!fresh.delete(key)) return resultOf(known, key, true);
+        if (!newKeys.delete(key)) return resultOf(positions, key, true);
         head.seq += 1;
         head.pending += 1;
         growth.pending += 1;
         growth.bytes += event.body.byteLength;
         growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
         events.push(eventValues(tenant, head.seq, event, packer.add(tenant, head.seq, event)));
-        known.set(key, { id: event.id, seq: head.seq });
-        const eventPlan = plan?.events[nth];
+        positions.set(key, { id: event.id, seq: head.seq });
+        const eventPlan = plan?.events[index];
         if (eventPlan)
           planned.push({
             ...eventPlan,
             event_id: event.id,
             tenant,
             at: event.received_at,
-            isOfConnection: isConnection(event),
+            isOfConnection: isOfConnection(event),
           });
-        return resultOf(known, key, false);
+        return resultOf(positions, key, false);
       });
       return { outcome: "stored", events: results };
     },
@@ -110,7 +110,7 @@ export function* appendEvents(
   yield* incrementCounters(growths, heads);
   for (const tenant of growths.keys())
     yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as TenantHead).seq });
-  return tripped.length === 0 ? outcomes : outcomes.map((one) => addTripped(one, tripped));
+  return tripped.length === 0 ? outcomes : outcomes.map((outcome) => addTripped(outcome, tripped));
 }
 
 /** Adds each stopped trigger to the result of the request that stored its event. */
@@ -120,12 +120,12 @@ function addTripped(
 ): AppendResult | StalePlan {
   if (outcome.outcome !== "stored") return outcome;
   const ids = new Set(outcome.events.flatMap(({ id, duplicate }) => (duplicate ? [] : [id])));
-  const own = tripped.filter(({ event_id }) => ids.has(event_id));
-  return own.length === 0 ? outcome : { ...outcome, tripped: own };
+  const trippedByRequest = tripped.filter(({ event_id }) => ids.has(event_id));
+  return trippedByRequest.length === 0 ? outcome : { ...outcome, tripped: trippedByRequest };
 }
 
-/** The events of the batch that are already stored, by the sender's delivery id. */
-function* findKnown(
+/** Finds the events of the batch that are already stored, by the sender's delivery id. */
+function* findStored(
   dialect: Dialect,
   batch: readonly AppendRequest[],
 ): Verb<Map<string, EventPosition>> {
@@ -134,7 +134,7 @@ function* findKnown(
     for (const { source_id, external_id } of events)
       if (external_id !== null) keys.push([tenant, source_id, external_id]);
 
-  const known = new Map<string, EventPosition>();
+  const positions = new Map<string, EventPosition>();
   for (const { values, params } of keyRows(keys, dialect)) {
     const rows = yield* query<
       EventPosition & { tenant_id: string; source_id: string; external_id: string }
@@ -144,13 +144,16 @@ function* findKnown(
         "ON e.tenant_id = k.column1 AND e.source_id = k.column2 AND e.external_id = k.column3",
       params,
     );
-    for (const row of rows) known.set(keyOf(row.tenant_id, row), { id: row.id, seq: row.seq });
+    for (const row of rows) positions.set(keyOf(row.tenant_id, row), { id: row.id, seq: row.seq });
   }
-  return known;
+  return positions;
 }
 
-/** The source of an endpoint for webhooks is its kind, such as `github`. See connections/connection-id.ts. */
-const isConnection = ({ source, source_id }: NewEvent): boolean =>
+/**
+ * Whether a connection sent the event: then its source is the connection's id, from
+ * connections/connection-id.ts. The source of a webhook endpoint is a kind, such as `github`.
+ */
+const isOfConnection = ({ source, source_id }: NewEvent): boolean =>
   source === source_id && /-[a-z2-9]{6}$/.test(source);
 
 /** An event without a delivery id has no duplicates. The lengths make the key unambiguous. */
@@ -162,16 +165,16 @@ const keyOf = (
     ? event.id
     : `${tenant.length},${event.source_id.length},${tenant}${event.source_id}${event.external_id}`;
 
-const resultOf = (known: Map<string, EventPosition>, key: string, duplicate: boolean) => {
-  const { id, seq } = known.get(key) as EventPosition;
+const resultOf = (positions: Map<string, EventPosition>, key: string, duplicate: boolean) => {
+  const { id, seq } = positions.get(key) as EventPosition;
   return { id, seq, duplicate };
 };
 
 // biome-ignore format: in the order of EVENT_COLUMNS
-const eventValues = (tenant: string, seq: number, event: NewEvent, packed: Packed): Value[] => [
+const eventValues = (tenant: string, seq: number, event: NewEvent, position: PayloadPosition): Value[] => [
   tenant, seq, event.id, event.source, event.source_id, event.external_id, event.type, event.received_at,
   event.action, event.repo, event.sender, event.number, event.title, event.url, event.body.byteLength,
-  packed.pack, packed.pack_at, packed.meta_size, packCheckResult(event.check_result),
+  position.pack, position.pack_at, position.meta_size, packCheckResult(event.check_result),
 ];
 
 // Constants, because the text of an insert is cached by its columns.

@@ -2,7 +2,7 @@
 import type { StoredApp } from "../flow-store.ts";
 import { type Dialect, first, query, type Verb } from "../sql.ts";
 import { removeSubscriptions } from "./trigger-subscriptions.ts";
-import { triggersChanged } from "./triggers.ts";
+import { markTriggersChanged } from "./triggers.ts";
 
 type AppRow = Omit<StoredApp, "tenant"> & { tenant_id: string };
 
@@ -16,7 +16,7 @@ export function* createApp(app: StoredApp): Verb<boolean> {
     [app.tenant, app.slug, app.name, app.description, app.created_at, app.updated_at],
   );
   if (!created) return false;
-  // `triggersChanged` updates the tenant's row, which may not exist before the first event.
+  // `markTriggersChanged` updates the tenant's row, which may not exist before the first event.
   yield* query("INSERT INTO tenants (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING", [
     app.tenant,
     app.created_at,
@@ -77,7 +77,7 @@ export function* deleteApp(
     `UPDATE flows SET deleted = 1, version = NULL, updated_at = ? ${ofApp} AND deleted = 0 RETURNING id`,
     [at, tenant, slug],
   );
-  yield* triggersChanged(tenant, slug);
+  yield* markTriggersChanged(tenant, slug);
   yield* removeSubscriptions(
     dialect,
     tenant,

@@ -2,20 +2,20 @@ import { expect, test } from "vitest";
 import { StorageUnavailable } from "../storage-unavailable.ts";
 import { bindVerbs } from "./index.ts";
 
-/** A table with one verb, which writes, and then reads twice. */
+/** Binds a table with one verb: a write that is followed by two reads. */
 const bind = (read: () => void) =>
   bindVerbs(
-    { claimRuns: { writes: true, thenReads: true, run: reads } } as never,
+    { claimRuns: { writes: true, thenReads: true, run: readTwice } } as never,
     (async (verb: () => unknown, writes: boolean) => (writes ? verb() : read())) as never,
   );
-function* reads() {
+function* readTwice() {
   yield;
   yield;
   return ["claimed"];
 }
 const lease = { worker: "ada", now: 0, until: 1 };
 
-test("repeats the read after a committed write while the storage is unavailable", async () => {
+test("repeats a read that follows a committed write while the storage is unavailable", async () => {
   let reads = 0;
   const { claimRuns } = bind(() => {
     reads += 1;
@@ -35,13 +35,13 @@ test("does not repeat a read that fails for another reason", async () => {
   expect(reads).toBe(1);
 });
 
-test("lets other work run between long reads", async () => {
-  let others = 0;
+test("yields to the event loop between long reads", async () => {
+  let timers = 0;
   const { claimRuns } = bind(() => {
     const until = performance.now() + 20;
     while (performance.now() < until);
-    setTimeout(() => (others += 1), 0);
+    setTimeout(() => (timers += 1), 0);
   });
   await claimRuns(lease, 1);
-  expect(others).toBe(2);
+  expect(timers).toBe(2);
 });

@@ -13,7 +13,7 @@ export interface PlannedEvent extends EventPlan {
   tenant: string;
   event_id: string;
   at: number;
-  /** Whether its source is a connection, and not an endpoint for webhooks. */
+  /** Whether a connection sent the event, and not a webhook endpoint or a flow. */
   isOfConnection: boolean;
 }
 
@@ -21,8 +21,9 @@ interface Breaker {
   tenant_id: string;
   flow_id: string;
   node_id: string;
-  /** The start of the current minute, and the number of runs since then. */
+  /** The start of the current minute. */
   since: number;
+  /** The number of runs since then. */
   fired: number;
   /** Updated at most once a minute. */
   tripped_at: number | null;
@@ -30,7 +31,7 @@ interface Breaker {
   tripped_most: number | null;
 }
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 const KEY = ["tenant_id", "flow_id", "node_id"] as const;
 const STATE = ["since", "fired", "tripped_at", "tripped_by", "tripped_most"] as const;
 
@@ -50,7 +51,7 @@ export interface LoopGuard {
   save(): Verb<TrippedTrigger[]>;
 }
 
-/** The caller must have locked the rows of the tenants, so that no other transaction counts. */
+/** The caller must have locked the rows of the tenants, so that no other transaction changes the counts. */
 export function* loadLoopGuard(
   dialect: Dialect,
   planned: readonly PlannedEvent[],
@@ -75,9 +76,9 @@ export function* loadLoopGuard(
 
   return {
     stops(run) {
-      const found = guarded.get(run);
-      if (!found) return false;
-      const { key, max, at } = found;
+      const guardedRun = guarded.get(run);
+      if (!guardedRun) return false;
+      const { key, max, at } = guardedRun;
       const breaker = breakerOf(key);
       if (isOver(breaker.since, at)) Object.assign(breaker, { since: at, fired: 0 });
       const hasReachedLimit = breaker.fired >= max;
@@ -85,21 +86,21 @@ export function* loadLoopGuard(
       return hasReachedLimit;
     },
     count(run) {
-      const found = guarded.get(run);
-      if (!found) return;
-      const breaker = breakerOf(found.key);
+      const guardedRun = guarded.get(run);
+      if (!guardedRun) return;
+      const breaker = breakerOf(guardedRun.key);
       breaker.fired += 1;
       changed.add(breaker);
     },
     finalVerdict({ tenant, event_id, at }, verdict, run) {
-      const { flow_id, node_id, breaker, matched } = verdict;
-      if (!breaker || (matched && !(run && stopped.has(run)))) return verdict;
-      const found = breakerOf({ tenant_id: tenant, flow_id, node_id });
-      const { reason, ...trip } = breaker;
-      const isFirst = found.tripped_at === null || isOver(found.tripped_at, at);
+      const { flow_id, node_id, breaker: plannedTrip, matched } = verdict;
+      if (!plannedTrip || (matched && !(run && stopped.has(run)))) return verdict;
+      const breaker = breakerOf({ tenant_id: tenant, flow_id, node_id });
+      const { reason, ...trip } = plannedTrip;
+      const isFirst = breaker.tripped_at === null || isOver(breaker.tripped_at, at);
       if (isFirst) {
-        changed.add(found);
-        Object.assign(found, { tripped_at: at, tripped_by: trip.limit, tripped_most: trip.max });
+        changed.add(breaker);
+        Object.assign(breaker, { tripped_at: at, tripped_by: trip.limit, tripped_most: trip.max });
       }
       tripped.push({ ...trip, event_id, flow_id, node_id, isFirst });
       if (!matched) return verdict;
@@ -117,8 +118,11 @@ export function* loadLoopGuard(
   };
 }
 
-/** Whether the minute has ended. A new one also begins if the clock was set back by a minute. */
-const isOver = (since: number, at: number): boolean => Math.abs(at - since) >= MINUTE;
+/**
+ * Whether the minute that began at `since` has ended. It also ends if the clock is set back by a
+ * minute.
+ */
+const isOver = (since: number, at: number): boolean => Math.abs(at - since) >= MINUTE_MS;
 
 type Key = Pick<Breaker, (typeof KEY)[number]>;
 const keyOf = (key: Key): string => JSON.stringify(KEY.map((name) => key[name]));

@@ -7,43 +7,45 @@ import type {
 } from "../connection-store.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 
-/** How long the token of a removed subscription is answered with "gone"; afterwards it is unknown. */
+/** How long callbacks with the token of a removed subscription get "gone"; then the token is deleted. */
 const REMOVED_TOKEN_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** The maximum number of expired tokens that one call deletes. */
 const SWEEP_LIMIT = 100;
 
 /**
- * How long a token stays valid that the server no longer uses: it may still send events that it had
- * queued. Rejected tokens too, as a server may store one and then fail.
+ * How long a token stays valid after the server has replaced or rejected it. The server may still send
+ * queued events with a replaced token. It may also have stored a token before it returned an error.
  */
 const GRACE_MS = 24 * 60 * 60 * 1_000;
 
 /** How many of the oldest and how many of the newest unconfirmed tokens of a subscription stay valid. */
-const UNCONFIRMED = 10;
+const MAX_UNCONFIRMED = 10;
 
 interface TokenRow {
   hash: string;
-  /** Null in rows of former versions. */
+  /** Null in rows that an earlier version of the hub has stored. */
   target: string | null;
-  /** The types that the server may use it for, and whether the server has confirmed that. */
+  /** JSON of `Types`. */
   types: string;
   expires_at: number | null;
   created_at: number;
 }
 
+/** The event types for which the server may use the token, and whether the server has confirmed each. */
 type Types = Record<string, boolean>;
 const parseTypes = (types: string): Types => JSON.parse(types) as Types;
 
 const FIELDS = "hash, target, types, expires_at, created_at";
 
-/** Locked in the order of the hashes, so that two transactions cannot deadlock. */
+/** Locks rows in the order of the hashes, so that two transactions cannot deadlock. */
 const lockTokens = (dialect: Dialect, where: string, params: readonly Value[]) =>
   query<TokenRow>(
     `SELECT ${FIELDS} FROM callback_tokens WHERE ${where} ORDER BY hash${dialect.forUpdate}`,
     params,
   );
 
+/** Makes the token expire at `until`, unless it expires earlier. */
 function* expire({ hash, expires_at }: TokenRow, until: number): Verb<void> {
   if (expires_at !== null && expires_at <= until) return;
   yield* query("UPDATE callback_tokens SET expires_at = ? WHERE hash = ?", [until, hash]);
@@ -63,7 +65,7 @@ export function* stageCallbackToken(dialect: Dialect, token: NewCallbackToken): 
       `ORDER BY expires_at LIMIT ?${dialect.skipLocked})`,
     [at, SWEEP_LIMIT],
   );
-  const sent: Types = Object.fromEntries(types.map((type) => [type, false]));
+  const unconfirmedTypes: Types = Object.fromEntries(types.map((type) => [type, false]));
   yield* query(
     "INSERT INTO callback_tokens (hash, tenant_id, connection_id, subscription_id, scope, target, types, created_at) " +
       "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING",
@@ -74,7 +76,7 @@ export function* stageCallbackToken(dialect: Dialect, token: NewCallbackToken): 
       subscription,
       scope,
       JSON.stringify(target),
-      JSON.stringify(sent),
+      JSON.stringify(unconfirmedTypes),
       at,
     ],
   );
@@ -84,7 +86,8 @@ export function* stageCallbackToken(dialect: Dialect, token: NewCallbackToken): 
   const unconfirmed = valid
     .filter((row) => !Object.values(parseTypes(row.types)).includes(true))
     .sort((a, b) => a.created_at - b.created_at);
-  for (const row of unconfirmed.slice(UNCONFIRMED, -UNCONFIRMED)) yield* expire(row, at + GRACE_MS);
+  for (const row of unconfirmed.slice(MAX_UNCONFIRMED, -MAX_UNCONFIRMED))
+    yield* expire(row, at + GRACE_MS);
 }
 
 export function* confirmCallbackToken(
@@ -106,30 +109,32 @@ export function* confirmCallbackToken(
     `SELECT target FROM connections WHERE id = ?${dialect.forUpdate}`,
     [connection_id],
   );
-  const ofConnection = scope === "connection";
+  const isForConnection = scope === "connection";
   const rows = yield* lockTokens(
     dialect,
-    `${ofConnection ? "connection_id" : "subscription_id"} = ? ` +
+    `${isForConnection ? "connection_id" : "subscription_id"} = ? ` +
       "AND (hash = ? OR expires_at IS NULL OR expires_at > ? OR (expires_at > ? AND target <> ?))",
-    [ofConnection ? connection_id : subscription_id, hash, at + GRACE_MS, at, target],
+    [isForConnection ? connection_id : subscription_id, hash, at + GRACE_MS, at, target],
   );
-  const own = rows.find((row) => row.hash === hash);
-  if (!own) return;
-  // The connection has been moved to another server meanwhile.
-  if (connection && connection.target !== target) return yield* expire(own, at + GRACE_MS);
-  const types = { ...parseTypes(own.types), [type]: true };
+  const confirmed = rows.find((row) => row.hash === hash);
+  if (!confirmed) return;
+  // The server of the connection has been replaced meanwhile.
+  if (connection && connection.target !== target) return yield* expire(confirmed, at + GRACE_MS);
+  const types = { ...parseTypes(confirmed.types), [type]: true };
   yield* query("UPDATE callback_tokens SET types = ?, expires_at = NULL WHERE hash = ?", [
     JSON.stringify(types),
     hash,
   ]);
-  const isWhole = Object.values(types).every((isConfirmed) => isConfirmed);
+  const isFullyConfirmed = Object.values(types).every((isConfirmed) => isConfirmed);
   for (const row of rows) {
-    if (row === own) continue;
-    const { [type]: replaced, ...rest } = parseTypes(row.types);
-    if (ofConnection && replaced !== undefined) yield* setTypes(row, rest);
-    const isUnused = ofConnection ? !wanted.some((one) => rest[one] !== undefined) : isWhole;
-    const isElsewhere = row.target !== null && row.target !== target;
-    if (isUnused) yield* expire(row, isElsewhere ? at : at + GRACE_MS);
+    if (row === confirmed) continue;
+    const { [type]: replaced, ...remaining } = parseTypes(row.types);
+    if (isForConnection && replaced !== undefined) yield* setTypes(row, remaining);
+    const isUnused = isForConnection
+      ? !wanted.some((wantedType) => remaining[wantedType] !== undefined)
+      : isFullyConfirmed;
+    const isOfOtherServer = row.target !== null && row.target !== target;
+    if (isUnused) yield* expire(row, isOfOtherServer ? at : at + GRACE_MS);
   }
 }
 
@@ -139,19 +144,30 @@ export function* rejectCallbackToken(
 ): Verb<void> {
   const [row] = yield* lockTokens(dialect, "hash = ?", [hash]);
   if (!row) return;
-  const { [type]: _, ...rest } = parseTypes(row.types);
-  if (Object.keys(rest).length > 0) yield* setTypes(row, rest);
+  const { [type]: _, ...remaining } = parseTypes(row.types);
+  if (Object.keys(remaining).length > 0) yield* setTypes(row, remaining);
   else yield* expire(row, at + GRACE_MS);
 }
 
-/** Expires the tokens of a removed subscription, so that they are deleted at some time. */
-export function* expireTokensOf(dialect: Dialect, subscription: string, now: number): Verb<void> {
+/** Makes the tokens of a removed subscription expire. `stageCallbackToken` deletes expired tokens. */
+export function* expireTokensOfSubscription(
+  dialect: Dialect,
+  subscription: string,
+  now: number,
+): Verb<void> {
   for (const row of yield* lockTokens(dialect, "subscription_id = ?", [subscription]))
     yield* expire(row, now + REMOVED_TOKEN_MS);
 }
 
-/** The tokens of a connection whose server is replaced expire, even if the new one never answers. */
-export function* expireTokensAt(dialect: Dialect, connection: string, at: number): Verb<void> {
+/**
+ * Makes the tokens of a connection whose server is replaced expire, even if the new server never confirms
+ * a token.
+ */
+export function* expireTokensOfConnection(
+  dialect: Dialect,
+  connection: string,
+  at: number,
+): Verb<void> {
   for (const row of yield* lockTokens(dialect, "connection_id = ?", [connection]))
     yield* expire(row, at + GRACE_MS);
 }

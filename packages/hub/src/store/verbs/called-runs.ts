@@ -7,14 +7,14 @@ import type { RunRow } from "./run-rows.ts";
 
 /**
  * The progress of a called run counts as progress of its callers. Resets `idle_claims` of `callers` and
- * of all runs that called them, and returns the ids of all these runs. Skips locked rows: the
- * transaction has locked the called run, and waiting is allowed only from caller to called run.
+ * of all runs that called them, and returns the ids of all these runs. Skips locked rows, to avoid
+ * a deadlock: the transaction has locked the called run, and others lock callers before called runs.
  */
 export function* propagateProgress(dialect: Dialect, callers: Iterable<string>): Verb<string[]> {
   const ancestors: string[] = [];
   const idle: string[] = [];
   for (let next = [...new Set(callers)]; next.length > 0; ) {
-    const found = yield* idleClaims(dialect, next);
+    const found = yield* readIdleClaims(dialect, next);
     ancestors.push(...next);
     for (const { id, idle_claims } of found) if (idle_claims > 1) idle.push(id);
     next = [...new Set(found.flatMap(({ parent_run }) => parent_run ?? []))];
@@ -28,13 +28,13 @@ export function* propagateProgress(dialect: Dialect, callers: Iterable<string>):
   return ancestors;
 }
 
-type Idle = Pick<RunRow, "id" | "parent_run" | "idle_claims">;
+type IdleRun = Pick<RunRow, "id" | "parent_run" | "idle_claims">;
 
-function* idleClaims(dialect: Dialect, runs: readonly string[]): Verb<Idle[]> {
-  const found: Idle[] = [];
+function* readIdleClaims(dialect: Dialect, runs: readonly string[]): Verb<IdleRun[]> {
+  const found: IdleRun[] = [];
   for (const { list, params } of inLists(runs, dialect, 0))
     found.push(
-      ...(yield* query<Idle>(
+      ...(yield* query<IdleRun>(
         `SELECT id, parent_run, idle_claims FROM runs WHERE id IN ${list}`,
         params,
       )),
@@ -43,8 +43,9 @@ function* idleClaims(dialect: Dialect, runs: readonly string[]): Verb<Idle[]> {
 }
 
 /**
- * Cancels the runs that ended callers have called, or asks their workers to do so. Called runs have
- * neither a lane nor an event. The transaction must not hold a lock on a queue.
+ * Cancels the runs that `callers`, which have ended, have called. If a worker executes a called run,
+ * requests its cancellation. No lane or event is updated, because called runs have none. The transaction
+ * must not have locked a queue; see run-queues.ts.
  */
 export function* cancelCalledRuns(
   dialect: Dialect,

@@ -1,4 +1,4 @@
-/** Agents claim events, release them, and mark them as processed. */
+/** Claims and releases events, marks them as processed, and reopens them. */
 import {
   type Dialect,
   execute,
@@ -41,16 +41,20 @@ export function* markProcessed(
 ): Verb<MarkResult> {
   const wanted = [...new Set(ids)];
   const marked = yield* markPending(dialect, tenant, wanted, at, note);
-  const rest = wanted.filter((id) => !marked.has(id));
-  const existing = yield* existingIds(dialect, tenant, rest);
+  const unmarked = wanted.filter((id) => !marked.has(id));
+  const existing = yield* findExistingIds(dialect, tenant, unmarked);
   return {
     marked: wanted.filter((id) => marked.has(id)),
-    alreadyProcessed: rest.filter((id) => existing.has(id)),
-    unknown: rest.filter((id) => !existing.has(id)),
+    alreadyProcessed: unmarked.filter((id) => existing.has(id)),
+    unknown: unmarked.filter((id) => !existing.has(id)),
   };
 }
 
-function* existingIds(dialect: Dialect, tenant: string, ids: readonly string[]): Verb<Set<string>> {
+function* findExistingIds(
+  dialect: Dialect,
+  tenant: string,
+  ids: readonly string[],
+): Verb<Set<string>> {
   const existing = new Set<string>();
   for (const { list, params } of inLists(ids, dialect, 1))
     for (const { id } of yield* query<{ id: string }>(
@@ -61,7 +65,7 @@ function* existingIds(dialect: Dialect, tenant: string, ids: readonly string[]):
   return existing;
 }
 
-/** Marks the pending events among these, or only those that `by` has claimed. Returns their ids. */
+/** Marks the pending events among `ids`; with `by`, only those that `by` has claimed. Returns their ids. */
 function* markPending(
   dialect: Dialect,
   tenant: string,
@@ -72,11 +76,11 @@ function* markPending(
 ): Verb<Set<string>> {
   yield* lockTenants(dialect, [tenant]);
   const marked = new Map<string, { type: string }>();
-  const claimed = by === undefined ? "" : "AND claimed_by = ? ";
+  const isClaimed = by === undefined ? "" : "AND claimed_by = ? ";
   for (const { list, params } of inLists(ids, dialect, 4))
     for (const row of yield* query<{ id: string; type: string }>(
       "UPDATE events SET processed = 1, processed_at = ?, note = ?, claimed_until = 0 " +
-        `WHERE ${OF_TENANT} AND processed = 0 ${claimed}AND id IN ${list} RETURNING id, type`,
+        `WHERE ${OF_TENANT} AND processed = 0 ${isClaimed}AND id IN ${list} RETURNING id, type`,
       [at, note, tenant, ...(by === undefined ? [] : [by]), ...params],
     ))
       marked.set(row.id, row);
@@ -115,12 +119,12 @@ export function* reopenEvents(
       reopened.set(row.id, row);
   yield* incrementPending(tenant, [...reopened.values()]);
   yield* notifyChanged(tenant, [...reopened.keys()]);
-  const rest = wanted.filter((id) => !reopened.has(id));
-  const existing = yield* existingIds(dialect, tenant, rest);
+  const others = wanted.filter((id) => !reopened.has(id));
+  const existing = yield* findExistingIds(dialect, tenant, others);
   return {
     reopened: wanted.filter((id) => reopened.has(id)),
-    alreadyPending: rest.filter((id) => existing.has(id)),
-    unknown: rest.filter((id) => !existing.has(id)),
+    alreadyPending: others.filter((id) => existing.has(id)),
+    unknown: others.filter((id) => !existing.has(id)),
   };
 }
 
@@ -157,12 +161,12 @@ export function* decrementPending(tenant: string, events: readonly { type: strin
   yield* execute("DELETE FROM pending_types WHERE tenant_id = ? AND count = 0", [tenant]);
 }
 
-/** Claims events with an expired lease first, then unclaimed events, each oldest first. */
+/** Claims first events whose claim has expired, then unclaimed events; each the oldest first. */
 export function* claimEvents(dialect: Dialect, claim: Claim): Verb<EventRow[]> {
   const expired = yield* claimFrom(dialect, claim, claim.limit, {
     condition: "claimed_until > 0 AND claimed_until <= ?",
     params: [claim.now],
-    // `coalesce` as in OF_TENANT: there are few leases, and the index on types would read the backlog.
+    // `coalesce` as in OF_TENANT: there are few claims, and the index on types would read the backlog.
     ofType: "coalesce(type, '') = ?",
     order: "claimed_until, seq",
   });
@@ -200,7 +204,7 @@ export function* claimEvent({
   now,
   until,
 }: WorkerClaim): Verb<ClaimResult | undefined> {
-  // An owner is set only while the event is claimed: a release removes it.
+  // `by` still owns the claim if `claimed_by` is set: a release would have removed it.
   const renewed = yield* first<StoredRow>(
     "UPDATE events SET claimed_until = ? " +
       `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_by = ? RETURNING ${EVENT_COLUMNS}`,

@@ -17,13 +17,13 @@ import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
 import { updateEventStatus } from "./run-events.ts";
 import {
+  addDueTime,
   admitNext,
+  type DueTimes,
   isLimited,
   lockQueues,
-  rescheduleTenant,
-  type Schedule,
-  saveSchedule,
-  scheduleTenant,
+  saveDueTimes,
+  updateDueTime,
 } from "./run-queues.ts";
 import {
   CLAIMED_STEP_FIELDS,
@@ -34,7 +34,10 @@ import {
   toRun,
 } from "./run-rows.ts";
 
-/** The maximum number of passes of one `claimOfTenant` call: a pass may find only runs that must be held. */
+/**
+ * The maximum number of passes of one `claimOfTenant` call: a pass may find only runs that must be
+ * held.
+ */
 const MAX_PASSES = 5;
 
 /** A run that was claimed this often without progress fails: it may have crashed its workers. */
@@ -70,18 +73,18 @@ function* claimDue(dialect: Dialect, lease: RunLease, limit: number): Verb<RunRo
   );
   const tenants = due.map(({ tenant_id }) => tenant_id);
   const claimed: RunRow[] = [];
-  // Tenants that used their whole share may have more runs. They get what the others left.
+  // Tenants that used their whole share may have more due runs. They share what the others left.
   for (let busy = tenants; busy.length > 0 && claimed.length < limit; ) {
     const more: string[] = [];
-    for (const [nth, tenant] of busy.entries()) {
-      const share = Math.ceil((limit - claimed.length) / (busy.length - nth));
+    for (const [index, tenant] of busy.entries()) {
+      const share = Math.ceil((limit - claimed.length) / (busy.length - index));
       const rows = yield* claimOfTenant(dialect, tenant, lease, share);
       claimed.push(...rows);
       if (share > 0 && rows.length === share) more.push(tenant);
     }
     busy = more;
   }
-  for (const tenant of tenants) yield* rescheduleTenant(tenant, lease.now);
+  for (const tenant of tenants) yield* updateDueTime(tenant, lease.now);
   return claimed;
 }
 
@@ -104,28 +107,28 @@ type ExpiredRun = Pick<
 
 /**
  * Requeues runs whose lease has expired. A run with `MAX_IDLE_CLAIMS` claims without progress fails
- * instead. Of the suspects, one is claimed, the deepest call first. The leases of the others are
- * extended to the end of its trial. `admitSuspect` ends the trial early, when the claimed suspect makes
- * progress or ends.
+ * instead. Of the suspects, only the one with the greatest call depth is claimed, on trial. The leases of
+ * the others are extended to the end of the trial. `admitSuspect` ends the trial early, when the claimed
+ * suspect makes progress or ends.
  */
 function* requeueExpired(
   dialect: Dialect,
   { worker, now, until }: RunLease,
   limit: number,
 ): Verb<{ expired: ExpiredRun[]; suspect?: RunRow | undefined }> {
-  const lost = yield* findExpired(dialect, now, limit);
-  if (lost.length === 0) return { expired: [] };
-  const suspects = lost.some(isSuspect)
+  const found = yield* findExpired(dialect, now, limit);
+  if (found.length === 0) return { expired: [] };
+  const suspects = found.some(isSuspect)
     ? (yield* findExpired(dialect, now, MAX_SET_ASIDE)).filter(isSuspect)
     : [];
   const expired = yield* requeue(
     dialect,
-    lost.filter((run) => !isSuspect(run)),
+    found.filter((run) => !isSuspect(run)),
     now,
   );
-  const [first, ...others] = suspects.sort((a, b) => b.depth - a.depth);
-  if (!first) return { expired };
-  const trialEnd = now + trialTime(first, until - now);
+  const [deepest, ...others] = suspects.sort((a, b) => b.depth - a.depth);
+  if (!deepest) return { expired };
+  const trialEnd = now + trialTime(deepest, until - now);
   for (const { list, params } of inLists(others.map(idOf), dialect, 1))
     yield* query(`UPDATE runs SET lease_until = ?, worker = NULL WHERE id IN ${list}`, [
       trialEnd,
@@ -135,11 +138,12 @@ function* requeueExpired(
     worker,
     until,
     now,
-    first.id,
+    deepest.id,
   ]);
   return { expired, suspect };
 }
 
+/** A run whose lease has expired. */
 type LostRun = Pick<RunRow, "id" | "idle_claims" | "depth">;
 
 const findExpired = (dialect: Dialect, now: number, limit: number): Verb<LostRun[]> =>
@@ -149,7 +153,7 @@ const findExpired = (dialect: Dialect, now: number, limit: number): Verb<LostRun
     [now, limit],
   );
 
-/** The maximum number of suspects that one claim sets aside. Later claims set aside the rest. */
+/** The maximum number of suspects whose leases one claim extends. Later claims extend the others. */
 const MAX_SET_ASIDE = 1_000;
 
 /**
@@ -159,7 +163,7 @@ const MAX_SET_ASIDE = 1_000;
 const trialTime = ({ idle_claims }: LostRun, lease: number): number =>
   Math.ceil(lease / Math.max(1, 2 ** (4 + MAX_SHARED_CLAIMS - idle_claims)));
 
-/** The next suspect can be claimed now, since the one before it has not crashed its worker. */
+/** Makes the next suspect claimable now, since the one before it has not crashed its worker. */
 export function* admitSuspect(dialect: Dialect, now: number): Verb<void> {
   const admitted = yield* query(
     "UPDATE runs SET lease_until = ? WHERE id = (SELECT id FROM runs WHERE status = 'running' " +
@@ -170,8 +174,8 @@ export function* admitSuspect(dialect: Dialect, now: number): Verb<void> {
 }
 
 /**
- * Whether a claimed run was a suspect, and has made no progress yet. `idle_claims` includes the current
- * claim.
+ * Whether a claimed run was a suspect when it was claimed, and has made no progress since. `idle_claims`
+ * includes the current claim.
  */
 export const isOnTrial = ({ idle_claims }: Pick<RunRow, "idle_claims">): boolean =>
   idle_claims > MAX_SHARED_CLAIMS;
@@ -194,21 +198,22 @@ function* requeue(
         params,
       )),
     );
-  const schedule: Schedule = new Map();
-  for (const { tenant_id } of expired) scheduleTenant(schedule, tenant_id, now);
+  const dueTimes: DueTimes = new Map();
+  for (const { tenant_id } of expired) addDueTime(dueTimes, tenant_id, now);
   const stuck = yield* findStuck(dialect, expired);
   if (stuck.length > 0) {
     yield* cancelCalledRuns(dialect, stuck.map(idOf), now);
-    yield* lockQueues(dialect, schedule.keys());
+    yield* lockQueues(dialect, dueTimes.keys());
   }
-  for (const run of stuck) yield* failStuck(dialect, run, now, schedule);
-  yield* saveSchedule(schedule);
+  for (const run of stuck) yield* failStuck(dialect, run, now, dueTimes);
+  yield* saveDueTimes(dueTimes);
   return expired;
 }
 
 /**
- * Expired runs without progress. If neither a called run nor its caller made progress, only the called
- * run fails, and the caller continues with that result.
+ * Returns the expired runs that must fail, because they were claimed too often without progress. If
+ * a called run and its caller must both fail, only the called run fails, and the caller continues with
+ * that result.
  */
 function* findStuck(dialect: Dialect, expired: readonly ExpiredRun[]): Verb<ExpiredRun[]> {
   const stuck = expired.filter(({ idle_claims }) => idle_claims >= MAX_IDLE_CLAIMS);
@@ -222,7 +227,7 @@ function* failStuck(
   dialect: Dialect,
   run: ExpiredRun,
   now: number,
-  schedule: Schedule,
+  dueTimes: DueTimes,
 ): Verb<void> {
   const error = {
     code: "gave_up",
@@ -236,7 +241,7 @@ function* failStuck(
     now,
     run.id,
   ]);
-  yield* admitNext(dialect, run, now, schedule);
+  yield* admitNext(dialect, run, now, dueTimes);
   yield* notifyEnded(run, "failed", now);
 }
 
@@ -300,7 +305,7 @@ function* countRunning(
   return running;
 }
 
-/** The steps of a run that were read so far. */
+/** The steps of a run that were read so far, and their sizes. */
 interface StoredSteps extends Pick<ClaimedRun, "steps" | "bytes"> {
   run: string;
   outputBytes: number;
@@ -310,8 +315,8 @@ interface StoredSteps extends Pick<ClaimedRun, "steps" | "bytes"> {
 type Loading = Pick<ClaimedRun, "run" | "graph"> & { stored: StoredSteps };
 
 /**
- * Adds to each run the graph of its version and the steps that are already stored. The first steps of
- * all runs are one read, and the others one read per page.
+ * Adds to each run the graph of its version and its stored steps. One read returns the first steps of all
+ * runs; each further page of steps is one read.
  */
 function* hydrate(cache: StoreCache, rows: readonly RunRow[]): Reads<ClaimedRun[]> {
   let runs: Loading[] = [];
@@ -337,7 +342,8 @@ export function* readGraph(
 ): Verb<ClaimedRun["graph"]> {
   const key = `${flow_id}:${version}`;
   const cached = graphs.get(key);
-  // A removed flow can be created again with the same id; its versions then start at 1 again.
+  // `created_at` is compared, because a removed flow can be created again with the same id. Its versions
+  // then start at 1 again.
   const found = yield* first<{ created_at: number; graph: string | null }>(
     "SELECT created_at, CASE WHEN created_at = ? THEN NULL ELSE graph END AS graph " +
       "FROM flow_versions WHERE flow_id = ? AND version = ?",
@@ -353,13 +359,13 @@ export function* readGraph(
 /** The maximum number of steps of one run in its first read, and in each later read. */
 const [FIRST_STEPS, MORE_STEPS] = [64, 256];
 
-/** A worker loads larger outputs only for the nodes that read them. */
+/** Larger outputs are omitted. The worker loads them later, only for the nodes that read them. */
 const MAX_OUTPUT_BYTES = 16 * 1024;
 /** After this many bytes of outputs, only outputs of at most `MAX_TINY_BYTES` are loaded. */
 const MAX_OUTPUTS_BYTES = 4 * 1024 * 1024;
 const MAX_TINY_BYTES = 128;
 
-/** Adds the next steps. */
+/** Reads the next page of steps, and adds them to `stored`. */
 function* readSteps(stored: StoredSteps): Verb<void> {
   const { run, steps } = stored;
   const limit = steps.length === 0 ? FIRST_STEPS : MORE_STEPS;
@@ -415,15 +421,15 @@ export function* releaseRuns(dialect: Dialect, worker: string, now: number): Ver
   const rows = yield* query<RunRow>(
     "WITH leased AS MATERIALIZED (SELECT id FROM runs WHERE worker = ? AND status = 'running' " +
       `ORDER BY id${dialect.forUpdate}) ` +
-      // A worker that releases a run has not crashed on it.
+      // A worker that releases a run has not crashed, so the claim does not count.
       "UPDATE runs SET status = 'queued', worker = NULL, " +
       "idle_claims = CASE WHEN idle_claims > 0 THEN idle_claims - 1 ELSE 0 END " +
       `WHERE id IN (SELECT id FROM leased) RETURNING ${RUN_FIELDS}`,
     [worker],
   );
-  const schedule: Schedule = new Map();
-  for (const { tenant_id } of rows) scheduleTenant(schedule, tenant_id, now);
-  yield* saveSchedule(schedule);
+  const dueTimes: DueTimes = new Map();
+  for (const { tenant_id } of rows) addDueTime(dueTimes, tenant_id, now);
+  yield* saveDueTimes(dueTimes);
   yield* updateEventStatus(dialect, rows);
 }
 

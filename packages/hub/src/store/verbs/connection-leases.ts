@@ -1,4 +1,4 @@
-/** Leases of connections: keepers lease those that are due, and record the result. */
+/** Leases of connections: keepers lease due connections, and record the results. */
 import type {
   ConnectionLease,
   ConnectionResult,
@@ -16,7 +16,7 @@ import {
   storableText,
   toConnection,
 } from "./connection-rows.ts";
-import { recordSubscriptions, subscriptionsOf } from "./trigger-subscriptions.ts";
+import { readSubscriptions, recordSubscriptions } from "./trigger-subscriptions.ts";
 
 export function* leaseConnections(
   dialect: Dialect,
@@ -34,7 +34,7 @@ export function* leaseConnections(
     leased.push({
       connection: toConnection(row),
       offers: (yield* readOffers(row.id)) ?? null,
-      subscriptions: yield* subscriptionsOf(row.id),
+      subscriptions: yield* readSubscriptions(row.id),
       former: parseFormer(former),
     });
   return leased;
@@ -49,9 +49,9 @@ export function* renewConnections(
   for (const { list, params } of inLists([...ids].sort(), dialect, 3))
     for (const { id } of yield* query<{ id: string }>(
       // An expired lease is not renewed: another process may be about to lease the connection.
-      `WITH held AS MATERIALIZED (SELECT id FROM connections WHERE id IN ${list} AND leased_by = ? ` +
+      `WITH leased AS MATERIALIZED (SELECT id FROM connections WHERE id IN ${list} AND leased_by = ? ` +
         `AND due_at > ? ORDER BY id${dialect.forUpdate}) ` +
-        "UPDATE connections SET due_at = ? WHERE id IN (SELECT id FROM held) RETURNING id",
+        "UPDATE connections SET due_at = ? WHERE id IN (SELECT id FROM leased) RETURNING id",
       [...params, by, now, until],
     ))
       renewed.push(id);
@@ -106,7 +106,7 @@ export function* finishConnection(
     `UPDATE connections SET ${values.map(([column]) => `${column} = ?`).join(", ")} WHERE id = ?`,
     [...values.map(([, value]) => value), id],
   );
-  if (leased.deleted === 1 && (yield* subscriptionsOf(id)).length === 0)
+  if (leased.deleted === 1 && (yield* readSubscriptions(id)).length === 0)
     yield* removeConnection(id);
   else if (touched_at !== null) yield* notify({ topic: "connections", due: next });
   return true;
@@ -118,14 +118,14 @@ function* dueAfter(
   leased: LeasedRow,
 ): Verb<number> {
   const touchedAt = leased.touched_at ?? 0;
-  const changed =
+  const isChanged =
     revision !== leased.revision ||
     leased.deleted === 1 ||
     (yield* first("SELECT 1 FROM trigger_subscriptions WHERE connection_id = ? AND next_at <= ?", [
       id,
       touchedAt,
     ])) !== undefined;
-  return changed ? touchedAt : Math.max(touchedAt, pause_until);
+  return isChanged ? touchedAt : Math.max(touchedAt, pause_until);
 }
 
 export function* dropFormerServers(
@@ -138,9 +138,9 @@ export function* dropFormerServers(
   const row = yield* first<{ former: string }>("SELECT former FROM connections WHERE id = ?", [
     connection,
   ]);
-  const rest = parseFormer(row?.former ?? "[]").filter((one) => one.revision > revision);
+  const remaining = parseFormer(row?.former ?? "[]").filter((server) => server.revision > revision);
   yield* query("UPDATE connections SET former = ? WHERE id = ?", [
-    JSON.stringify(rest),
+    JSON.stringify(remaining),
     connection,
   ]);
   return true;
@@ -165,9 +165,9 @@ export function* nextConnectionDue(): Verb<number | null> {
 
 export function* releaseConnections(dialect: Dialect, by: string): Verb<void> {
   const released = yield* query<{ next_at: number }>(
-    "WITH held AS MATERIALIZED (SELECT id FROM connections WHERE leased_by = ? " +
+    "WITH leased AS MATERIALIZED (SELECT id FROM connections WHERE leased_by = ? " +
       `ORDER BY id${dialect.forUpdate}) ` +
-      "UPDATE connections SET leased_by = NULL, due_at = next_at WHERE id IN (SELECT id FROM held) RETURNING next_at",
+      "UPDATE connections SET leased_by = NULL, due_at = next_at WHERE id IN (SELECT id FROM leased) RETURNING next_at",
     [by],
   );
   if (released.length > 0)

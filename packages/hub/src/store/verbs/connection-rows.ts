@@ -14,7 +14,7 @@ export const CONNECTION_FIELDS =
   "id, tenant_id, name, target, sealed, credentials, revision, status, error, checked_at, attempt, " +
   "tool_count, trigger_count, next_at, deleted, created_at, updated_at";
 
-/** Selected beside `CONNECTION_FIELDS` if it is needed. */
+/** Parses the column `former`, which is not one of `CONNECTION_FIELDS`. */
 export const parseFormer = (former: string): FormerServer[] => JSON.parse(former) as FormerServer[];
 
 export const toConnection = ({ tenant_id, ...row }: ConnectionRow): Connection => ({
@@ -25,12 +25,12 @@ export const toConnection = ({ tenant_id, ...row }: ConnectionRow): Connection =
   deleted: row.deleted === 1,
 });
 
-/** PostgreSQL rejects NUL in texts, and a server may return anything. */
+/** Removes NUL characters, which PostgreSQL rejects in texts. A server may return them. */
 export const storableText = (text: string): string => text.replaceAll("\0", "");
 
 /**
  * Makes a connection due at `at`, unless it is due earlier, and notifies the keepers. During a lease
- * the time is only stored; the connection is due when the lease ends.
+ * the time is only recorded; `finishConnection` makes the connection due.
  */
 export function* makeDue(id: string, at: number): Verb<void> {
   const earlier = (column: string) => `CASE WHEN ${column} < ? THEN ${column} ELSE ? END`;
@@ -43,7 +43,7 @@ export function* makeDue(id: string, at: number): Verb<void> {
   if (touched) yield* notify({ topic: "connections", due: at });
 }
 
-/** Locks the connection, in any state, and returns it. */
+/** Locks the connection, even if it is marked as deleted, and returns it. */
 export function* lockConnection(
   dialect: Dialect,
   tenant: string,

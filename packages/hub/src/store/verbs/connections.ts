@@ -1,7 +1,7 @@
 /** Connections: how to reach MCP servers, and what they offered when they were last checked. */
 import type { Connection, ConnectionStore, Offers } from "../connection-store.ts";
 import { type Dialect, first, query, type Verb } from "../sql.ts";
-import { expireTokensAt } from "./callback-tokens.ts";
+import { expireTokensOfConnection } from "./callback-tokens.ts";
 import {
   CONNECTION_FIELDS,
   type ConnectionRow,
@@ -14,10 +14,10 @@ import {
 } from "./connection-rows.ts";
 import { lockOrCreateTenants } from "./lock-tenants.ts";
 import {
-  removeSubscriptionsOf,
+  readSubscriptions,
+  removeSubscriptionsOfConnection,
   restartSubscriptions,
   subscribeTriggers,
-  subscriptionsOf,
 } from "./trigger-subscriptions.ts";
 
 export function* createConnection(
@@ -57,8 +57,8 @@ export function* updateConnection(
   if (ifRevision !== undefined && ifRevision !== found.revision) return "changed";
   const next = { ...found, ...change };
   const target = JSON.stringify(next.target);
-  const isOther = target !== JSON.stringify(found.target) || next.sealed !== found.sealed;
-  const reset = isOther
+  const isServerChanged = target !== JSON.stringify(found.target) || next.sealed !== found.sealed;
+  const reset = isServerChanged
     ? "revision = revision + 1, status = 'unknown', error = NULL, attempt = 0, "
     : "";
   yield* query(
@@ -66,24 +66,24 @@ export function* updateConnection(
     [next.name, target, next.sealed, JSON.stringify(next.credentials), at, id],
   );
   if (target !== JSON.stringify(found.target)) yield* replaceServer(dialect, found, at);
-  if (isOther) {
+  if (isServerChanged) {
     yield* restartSubscriptions(id, at);
     yield* makeDue(id, at);
   }
   return yield* getConnection(tenant, id);
 }
 
-/** How many replaced servers are kept until the next visit, which disables their triggers. */
+/** How many former servers are stored until a keeper has disabled their triggers. */
 const MAX_FORMER = 5;
 
-/** The former server may still send events with its tokens. */
+/** Stores the former server, so that its triggers are disabled, and makes its tokens expire. */
 function* replaceServer(
   dialect: Dialect,
   { id, revision, target, sealed }: Connection,
   at: number,
 ): Verb<void> {
-  yield* expireTokensAt(dialect, id, at);
-  if ((yield* subscriptionsOf(id)).length === 0) return;
+  yield* expireTokensOfConnection(dialect, id, at);
+  if ((yield* readSubscriptions(id)).length === 0) return;
   const row = yield* first<{ former: string }>("SELECT former FROM connections WHERE id = ?", [id]);
   const former = [...parseFormer(row?.former ?? "[]"), { revision, target, sealed }];
   yield* query("UPDATE connections SET former = ? WHERE id = ?", [
@@ -102,7 +102,7 @@ export function* deleteConnection(
   if (!found || found.deleted) return false;
   yield* query("UPDATE connections SET deleted = 1, updated_at = ? WHERE id = ?", [at, id]);
   yield* makeDue(id, at);
-  if (!(yield* removeSubscriptionsOf(id, at))) yield* removeConnection(id);
+  if (!(yield* removeSubscriptionsOfConnection(id, at))) yield* removeConnection(id);
   return true;
 }
 

@@ -6,7 +6,7 @@ import { closeSteps } from "./close-steps.ts";
 import { notifyEnded } from "./notify-ended.ts";
 import { previewRun } from "./read-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
-import { admitNext, lockQueues, type Schedule, saveSchedule } from "./run-queues.ts";
+import { admitNext, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
 
 export function* cancelRun(
@@ -29,9 +29,9 @@ export function* cancelRun(
     );
     yield* closeSteps(id, at, (node) => openStepError("cancelled", node));
     // If the run was admitted to its lane, the next held run is admitted instead.
-    const schedule: Schedule = new Map();
-    if (row.status === "queued") yield* admitNext(dialect, row, at, schedule);
-    yield* saveSchedule(schedule);
+    const dueTimes: DueTimes = new Map();
+    if (row.status === "queued") yield* admitNext(dialect, row, at, dueTimes);
+    yield* saveDueTimes(dueTimes);
     yield* notifyEnded(row, "cancelled", at);
     yield* updateEventStatus(dialect, [row]);
   }
@@ -57,7 +57,7 @@ export function* retryRun(
       "error = 'null', finished_at = NULL WHERE id = ?",
     [at, id],
   );
-  yield* saveSchedule(new Map([[tenant, at]]));
+  yield* saveDueTimes(new Map([[tenant, at]]));
   yield* updateEventStatus(dialect, [row]);
   return yield* previewRun(tenant, id);
 }

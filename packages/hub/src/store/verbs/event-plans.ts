@@ -18,7 +18,7 @@ const VERDICT_COLUMNS = [
 ];
 
 const FIRING_COLUMNS = ["flow_id", "node_id", "fired_at"];
-/** At most once a second for each trigger, so that a burst of events does not write the row each time. */
+/** Updates a row at most once a second, so that a burst of events does not write it each time. */
 const LATER_FIRING =
   "ON CONFLICT (flow_id, node_id) DO UPDATE SET fired_at = excluded.fired_at " +
   "WHERE trigger_firings.fired_at <= excluded.fired_at - 1000";
@@ -31,26 +31,30 @@ export function* storePlans(
   // No trigger listens to most events.
   if (planned.length === 0) return [];
   const guard = yield* loadLoopGuard(dialect, planned);
-  const runs = planned.flatMap((one) => one.runs);
+  const runs = planned.flatMap((event) => event.runs);
   // An input may be gathered into an existing run; the event is then linked to that run.
   const ids =
     runs.length === 0
       ? []
       : yield* addRuns(dialect, runs, { updateEvents: markEventsPending, guard });
-  let next = 0;
+  let nextRun = 0;
   const verdicts: Value[][] = [];
   const firings = new Map<string, Value[]>();
-  for (const one of planned) {
-    for (const verdict of one.verdicts) {
-      const run = verdict.matched ? runs[next] : undefined;
-      const id = verdict.matched ? (ids[next++] ?? null) : null;
-      const { flow_id, node_id, version, matched, reasons } = guard.finalVerdict(one, verdict, run);
-      const skipped = matched && id === null ? run?.limit : undefined;
-      const allReasons = skipped ? [...reasons, skipReason(skipped)] : reasons;
-      if (one.isOfConnection && id !== null)
-        firings.set(JSON.stringify([flow_id, node_id]), [flow_id, node_id, one.at]);
+  for (const event of planned) {
+    for (const verdict of event.verdicts) {
+      const run = verdict.matched ? runs[nextRun] : undefined;
+      const id = verdict.matched ? (ids[nextRun++] ?? null) : null;
+      const { flow_id, node_id, version, matched, reasons } = guard.finalVerdict(
+        event,
+        verdict,
+        run,
+      );
+      const reachedLimit = matched && id === null ? run?.limit : undefined;
+      const allReasons = reachedLimit ? [...reasons, skipReason(reachedLimit)] : reasons;
+      if (event.isOfConnection && id !== null)
+        firings.set(JSON.stringify([flow_id, node_id]), [flow_id, node_id, event.at]);
       const row = [matched ? 1 : 0, JSON.stringify(allReasons), id];
-      verdicts.push([one.tenant, one.event_id, flow_id, node_id, version, ...row]);
+      verdicts.push([event.tenant, event.event_id, flow_id, node_id, version, ...row]);
     }
   }
   yield* insert("verdicts", VERDICT_COLUMNS, verdicts);

@@ -34,8 +34,8 @@ export interface StoredRow {
 }
 
 /**
- * One column for all fields, because nearly every event has none of them: inserting one null is free,
- * and lists need no payload. An array contains no names, which a search would find.
+ * All fields are in one column, because nearly every event has none of them, and inserting one null is
+ * free. The value is an array, because a search would also find the field names of an object.
  */
 export const packCheckResult = (result: CheckResult | null): string | null =>
   result && JSON.stringify([result.conclusion, result.head_branch, result.head_sha]);

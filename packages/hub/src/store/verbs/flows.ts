@@ -18,9 +18,14 @@ import type {
 import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
 import { createApp, lockApp } from "./apps.ts";
 import { removeSchedules, syncSchedules } from "./schedules.ts";
-import { callableNames, saveDraftNames, savePublishedNames, takenNames } from "./tool-names.ts";
+import {
+  findCallableNames,
+  findTakenNames,
+  saveDraftNames,
+  savePublishedNames,
+} from "./tool-names.ts";
 import { removeSubscriptions, syncSubscriptions } from "./trigger-subscriptions.ts";
-import { insertTriggers, triggersChanged } from "./triggers.ts";
+import { insertTriggers, markTriggersChanged } from "./triggers.ts";
 
 type FlowRow = Omit<StoredFlow, "tenant" | "graph"> & { tenant_id: string; graph: string };
 
@@ -33,13 +38,13 @@ const toFlow = ({ tenant_id, graph, ...rest }: FlowRow): StoredFlow => ({
   graph: JSON.parse(graph) as FlowGraph,
 });
 
-function* saved(row: FlowRow | undefined): Verb<EditResult> {
+function* notifySaved(row: FlowRow | undefined): Verb<EditResult> {
   const flow = toFlow(row as FlowRow);
-  yield* flowChanged(flow);
+  yield* notifyFlow(flow);
   return { outcome: "saved", flow };
 }
 
-const flowChanged = ({ tenant, id, revision }: StoredFlow): Verb<void> =>
+const notifyFlow = ({ tenant, id, revision }: StoredFlow): Verb<void> =>
   notify({ topic: "flow", tenant, flow: id, revision });
 
 export function* createFlow(
@@ -49,7 +54,7 @@ export function* createFlow(
 ): Verb<EditResult> {
   const { id, tenant, app, at } = key;
   if (!(yield* lockApp(dialect, tenant, app))) return { outcome: "no_app" };
-  const taken = yield* takenNames(key, at);
+  const taken = yield* findTakenNames(key, at);
   const { name, description, graph, toolNames } = edit({
     flow: undefined,
     taken,
@@ -61,7 +66,7 @@ export function* createFlow(
     [id, tenant, app, name, description, JSON.stringify(graph), at, at],
   );
   yield* saveDraftNames(key, toolNames, at);
-  return yield* saved(row);
+  return yield* notifySaved(row);
 }
 
 export function* editFlow(
@@ -72,8 +77,8 @@ export function* editFlow(
 ): Verb<EditResult> {
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return found;
-  const taken = yield* takenNames(found, at);
-  const callable = yield* callableNames(found, at);
+  const taken = yield* findTakenNames(found, at);
+  const callable = yield* findCallableNames(found, at);
   const { name, description, graph, toolNames } = edit({ flow: found, taken, callable });
   const row = yield* first<FlowRow>(
     "UPDATE flows SET name = ?, description = ?, graph = ?, revision = revision + 1, updated_at = ? " +
@@ -81,7 +86,7 @@ export function* editFlow(
     [name, description, JSON.stringify(graph), at, found.id],
   );
   yield* saveDraftNames(found, toolNames, at);
-  return yield* saved(row);
+  return yield* notifySaved(row);
 }
 
 export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): Verb<StoredFlow[]> {
@@ -111,8 +116,8 @@ export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): V
 }
 
 /**
- * Whether a flow with this id exists; a deleted flow is restored. Undefined if the id belongs to a flow
- * of another app or tenant.
+ * Returns whether a flow with this id exists, and restores a deleted flow. Returns undefined if the id
+ * belongs to a flow of another app or tenant.
  */
 function* findOrRestore(id: string, tenant: string, app: string): Verb<boolean | undefined> {
   const row = yield* first<{ tenant_id: string; app: string; deleted: number }>(
@@ -135,7 +140,10 @@ export function* getFlow(tenant: string, id: string): Verb<StoredFlow | undefine
   return row && toFlow(row);
 }
 
-/** The graphs of a page, of which there is at least one. They are parsed and validated together. */
+/**
+ * The maximum size of the graphs of a page, which are parsed and validated together. A page has at least
+ * one flow.
+ */
 const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 export function* listFlows(
@@ -208,9 +216,9 @@ export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<De
   yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
   yield* query("DELETE FROM triggers WHERE flow_id = ?", [id]);
   yield* removeSchedules(id);
-  yield* triggersChanged(tenant, app);
+  yield* markTriggersChanged(tenant, app);
   yield* removeSubscriptions(dialect, tenant, [id], at);
-  yield* flowChanged(found);
+  yield* notifyFlow(found);
   return { outcome: "deleted" };
 }
 
@@ -258,14 +266,14 @@ export function* publishFlow(
     `UPDATE flows SET version = ?, revision = revision + 1, updated_at = ? WHERE id = ? RETURNING ${FLOW_FIELDS}`,
     [version, at, found.id],
   );
-  yield* triggersChanged(found.tenant, found.app);
+  yield* markTriggersChanged(found.tenant, found.app);
   yield* syncSubscriptions(dialect, found, triggers, at);
-  return yield* saved(row);
+  return yield* notifySaved(row);
 }
 
-/** The number of graphs of drafts that are kept per flow, besides those of runs that have not ended. */
+/** The number of drafts that are stored per flow, besides those of runs that have not ended. */
 const KEPT_DRAFTS = 20;
-/** The newest runs of the flow in which those are searched. */
+/** Runs that have not ended are searched among so many newest runs of the flow. */
 const RECENT_RUNS = 1_000;
 
 export function* saveDraftVersion(
@@ -275,23 +283,26 @@ export function* saveDraftVersion(
 ): Verb<number | undefined> {
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return undefined;
-  const text = JSON.stringify(graph);
+  const graphJson = JSON.stringify(graph);
   const newest = yield* first<{ version: number; same: number }>(
     "SELECT version, CASE WHEN graph = ? THEN 1 ELSE 0 END AS same FROM flow_versions " +
       "WHERE flow_id = ? AND version < 0 ORDER BY version LIMIT 1",
-    [text, key.id],
+    [graphJson, key.id],
   );
   if (newest?.same === 1) return newest.version;
   const version = (newest?.version ?? 0) - 1;
   yield* query(
     "INSERT INTO flow_versions (flow_id, version, graph, note, created_by, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-    [key.id, version, text, "", by, at],
+    [key.id, version, graphJson, "", by, at],
   );
   yield* removeOldDrafts(dialect, key, version + KEPT_DRAFTS);
   return version;
 }
 
-/** Removes the graphs from this version on, except those that a run can still need. */
+/**
+ * Removes versions of drafts with the number `from` or above, which are the oldest: their numbers count
+ * down. Keeps those that a run can still need.
+ */
 function* removeOldDrafts(dialect: Dialect, { tenant, id }: FlowKey, from: number): Verb<void> {
   const old = yield* query<{ version: number }>(
     "SELECT version FROM flow_versions WHERE flow_id = ? AND version < 0 AND version >= ?",
@@ -350,7 +361,7 @@ export function* getVersion(
   return row && (JSON.parse(row.graph) as FlowGraph);
 }
 
-/** Locks the app of the flow, and returns the flow. */
+/** Locks the app of the flow, and returns the flow; or the reason why it cannot be edited. */
 function* lockFlow(
   dialect: Dialect,
   { tenant, id, ifRevision }: FlowKey,

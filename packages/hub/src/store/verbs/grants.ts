@@ -1,4 +1,4 @@
-/** Grants of connections, and authorizations that a person has begun. */
+/** Grants of connections, and authorizations that a person has begun; see grant-store.ts. */
 import type { ConnectionGrant, GrantStore } from "../grant-store.ts";
 import { type Dialect, first, query, type Verb } from "../sql.ts";
 import { lockConnection, makeDue, storableText } from "./connection-rows.ts";
@@ -10,7 +10,10 @@ export function* getGrant(tenant: string, connection: string): Verb<ConnectionGr
   );
 }
 
-/** Locks the connection and creates its row. False if the connection does not exist. */
+/**
+ * Locks the connection, and creates the row of its grant if there is none. False if there is no
+ * connection.
+ */
 function* lockGrant(dialect: Dialect, tenant: string, connection: string): Verb<boolean> {
   if (!(yield* lockConnection(dialect, tenant, connection))) return false;
   yield* query(
@@ -85,7 +88,7 @@ export function* saveGrant(
     ],
   );
   if (!saved) return false;
-  const isRefreshed = ifVersion !== undefined && sealed !== null;
-  if (!isRefreshed) yield* makeDue(connection, at);
+  const isRefresh = ifVersion !== undefined && sealed !== null;
+  if (!isRefresh) yield* makeDue(connection, at);
   return true;
 }

@@ -193,7 +193,7 @@ import {
   listTriggerStates,
 } from "./triggers.ts";
 
-/** The rows of `health`: 1 is the readiness check, 2 the sweeper. */
+/** Stores a time in `health`. Row 1 belongs to the readiness check, and row 2 to the sweeper. */
 const touchHealth = (id: number) => (at: number) =>
   execute(
     "INSERT INTO health (id, checked_at) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET checked_at = excluded.checked_at",
@@ -238,7 +238,7 @@ interface WriteThenRead<Args extends unknown[], Result> {
   run: (...args: Args) => Verb<Reads<Result>>;
 }
 
-/** A read that returns a function: it runs when the connection is free again. */
+/** A read that returns a function, which decodes the result after the connection was released. */
 interface ReadThenDecode<Args extends unknown[], Result> {
   writes: false;
   thenDecodes: true;
@@ -322,7 +322,9 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   deleteSource: writes(deleteSource),
   addSourceSecret: writes(addSourceSecret),
   expireSourceSecret: writes(expireSourceSecret),
-  putSubscription: writes((subscription, terms) => putSubscription(dialect, subscription, terms)),
+  putSubscription: writes((subscription, options) =>
+    putSubscription(dialect, subscription, options),
+  ),
   findSubscription: reads(findSubscription),
   countSubscriptions: reads(countSubscriptions),
   removeSubscription: writes(removeSubscription),
@@ -425,8 +427,8 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   beginAuthorization: writes((tenant, connection, pending) =>
     beginAuthorization(dialect, tenant, connection, pending),
   ),
-  takeAuthorization: writes((tenant, connection, taken) =>
-    takeAuthorization(dialect, tenant, connection, taken),
+  takeAuthorization: writes((tenant, connection, expected) =>
+    takeAuthorization(dialect, tenant, connection, expected),
   ),
   leaseGrant: writes(leaseGrant),
   saveGrant: writes((tenant, connection, grant, at) =>
@@ -473,7 +475,10 @@ export function bindVerbs(
   return Object.fromEntries(bound) as Verbs;
 }
 
-/** On SQLite a read blocks the thread, and the promise of its result does not let other work run. */
+/**
+ * After this time, a sequence of reads yields to the event loop. On SQLite a read is synchronous, and
+ * awaiting its result does not yield.
+ */
 const MAX_BLOCKING_MS = 10;
 
 async function runReads<Result>(
@@ -494,7 +499,10 @@ async function runReads<Result>(
 const MAX_RETRIES = 10;
 const RETRY_MS = 500;
 
-/** The write has committed: if its read failed, claimed runs would only be continued a lease later. */
+/**
+ * Repeats a read that follows a committed write. Without it, claimed runs would continue only after their
+ * leases have expired.
+ */
 async function retryRead<Result>(read: () => Promise<Result>, failures = 0): Promise<Result> {
   try {
     return await read();

@@ -5,7 +5,7 @@
 import type { NewRun, RunError } from "../run-store.ts";
 import { type Dialect, execute, inLists, query, type Verb } from "../sql.ts";
 import { notifyEnded } from "./notify-ended.ts";
-import { ADMIT, type Schedule, scheduleTenant } from "./run-queues.ts";
+import { ADMIT, addDueTime, type DueTimes } from "./run-queues.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /** The number of queued, held and running runs of each lane, including those of this batch. */
@@ -15,20 +15,23 @@ const keyOf = ({ tenant, limit }: NewRun): string => JSON.stringify([tenant, lim
 
 const IN_LANE = "FROM runs WHERE tenant_id = ? AND lane = ? AND finished_at IS NULL AND status";
 
-/** False if the lane is full and `whenFull` is `skip`. Otherwise counts the run. */
+/**
+ * False if the lane has reached its limit and `whenFull` is `skip`. Otherwise the run occupies its
+ * lane.
+ */
 export function* admitsRun(occupancy: LaneOccupancy, run: NewRun): Verb<boolean> {
   const { tenant, limit } = run;
   if (limit?.whenFull !== "skip") return true;
   const key = keyOf(run);
   const occupied =
     occupancy.get(key) ??
-    (yield* count("IN ('queued', 'held', 'running')", tenant, limit.lane, limit.max));
+    (yield* countInLane("IN ('queued', 'held', 'running')", tenant, limit.lane, limit.max));
   if (occupied < limit.max) occupancy.set(key, occupied + 1);
   return occupied < limit.max;
 }
 
-/** Counts up to `max`. */
-function* count(statuses: string, tenant: string, lane: string, max: number): Verb<number> {
+/** Counts the runs of a lane with these statuses, up to `max`. */
+function* countInLane(statuses: string, tenant: string, lane: string, max: number): Verb<number> {
   return (yield* query(`SELECT id ${IN_LANE} ${statuses} LIMIT ?`, [tenant, lane, max])).length;
 }
 
@@ -45,7 +48,7 @@ export function* canStartNow({ tenant, limit }: NewRun, now: number): Verb<boole
   return ahead.length < limit.max;
 }
 
-type Waiting = Pick<
+type WaitingRun = Pick<
   RunRow,
   "id" | "status" | "due_at" | "claims" | "started_at" | "event_id" | "gathered_count"
 >;
@@ -56,23 +59,23 @@ type Waiting = Pick<
  */
 export function* replaceWaiting(
   dialect: Dialect,
-  fresh: readonly NewRun[],
-  schedule: Schedule,
-): Verb<Waiting[]> {
+  newRuns: readonly NewRun[],
+  dueTimes: DueTimes,
+): Verb<WaitingRun[]> {
   const newest = new Map<string, NewRun>();
-  for (const run of fresh) if (run.limit?.whenFull === "replace") newest.set(keyOf(run), run);
-  const replaced: Waiting[] = [];
+  for (const run of newRuns) if (run.limit?.whenFull === "replace") newest.set(keyOf(run), run);
+  const replaced: WaitingRun[] = [];
   for (const { id, tenant, limit, at } of newest.values()) {
     if (!limit) continue;
     const { lane, max } = limit;
     // Locked before the running runs are counted: a worker that is claiming one of these commits first.
-    const waiting = yield* query<Waiting>(
+    const waiting = yield* query<WaitingRun>(
       `SELECT id, status, due_at, claims, started_at, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
         `AND id <> ? ORDER BY id${dialect.forUpdate}`,
       [tenant, lane, id],
     );
     waiting.sort((a, b) => a.due_at - b.due_at || (a.id < b.id ? -1 : 1));
-    const capacity = max - (yield* count("= 'running'", tenant, lane, max));
+    const capacity = max - (yield* countInLane("= 'running'", tenant, lane, max));
     const superseded = waiting.slice(capacity).filter(({ claims }) => claims === 0);
     for (const { list, params } of inLists(superseded.map(idOf), dialect, 2))
       yield* execute(
@@ -83,11 +86,11 @@ export function* replaceWaiting(
       yield* notifyEnded({ ...run, tenant_id: tenant }, "cancelled", at);
     replaced.push(...superseded);
 
-    // A run that ends concurrently cannot admit these runs, since it skips locked rows.
+    // Held runs that were locked here are admitted here: a run that ends concurrently skips locked rows.
     const held = waiting.filter((run) => run.status === "held" && !superseded.includes(run));
     for (const { list, params } of inLists(held.map(idOf), dialect, 0))
       yield* execute(`UPDATE runs SET ${ADMIT} WHERE id IN ${list}`, params);
-    if (held.length > 0) scheduleTenant(schedule, tenant, at);
+    if (held.length > 0) addDueTime(dueTimes, tenant, at);
   }
   return replaced;
 }

@@ -1,6 +1,6 @@
 /**
- * Migrates the flows of a legacy system, in which each flow was one tool, or, in a later version, each
- * trigger. Before our tables are created, every legacy table with the same name is renamed to
+ * Migrates the flows of a legacy system. Each of its flows was one tool; in its later version, each
+ * trigger was one tool. Before our tables are created, every legacy table with the same name is renamed to
  * `older_…`. Later the rows of `older_flows` are migrated in one transaction, which renames that table
  * to `migrated_flows`. No row is deleted.
  */
@@ -9,7 +9,10 @@ import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../fl
 import { columnsOf, type Dialect, query, type Row, type Verb } from "../sql.ts";
 import { publishFlow, saveFlows } from "./flows.ts";
 
-/** Whether a table `flows` with these columns belongs to a legacy system. Ours has a column `graph`. */
+/**
+ * Whether a table `flows` with these columns belongs to a legacy system. Our table has a column
+ * `graph`.
+ */
 export function isLegacyTable(columns: readonly string[]): boolean {
   const names = new Set(columns.map(normalizeColumnName));
   return names.has("toolname") || (names.has("nodes") && !names.has("graph"));
@@ -49,7 +52,7 @@ export function* migrateLegacyFlows(
       const publication = publish(flow);
       if (publication) yield* publishFlow(dialect, flow, () => publication);
     }
-  const table = yield* freeName(dialect, "migrated_flows");
+  const table = yield* findFreeName(dialect, "migrated_flows");
   yield* query(`ALTER TABLE older_flows RENAME TO ${table}`);
   return { outcome: "migrated", apps: saved.map(([, flows]) => flows), table };
 }
@@ -58,7 +61,10 @@ function* exists(dialect: Dialect, table: string): Verb<boolean> {
   return (yield* columnsOf(dialect, table)).length > 0;
 }
 
-/** Oldest first, if a column has the time: of two flows with one tool name, the older keeps it. */
+/**
+ * Selects the rows of a table, the oldest first if a column has the creation time: of two flows with the
+ * same tool name, the older one keeps it.
+ */
 export function selectOldestFirst(table: string, columns: readonly string[]): string {
   const order = ["createdat", "id"].flatMap(
     (wanted) => columns.find((column) => normalizeColumnName(column) === wanted) ?? [],
@@ -72,8 +78,8 @@ function* rowsOf(dialect: Dialect, table: string): Verb<Row[]> {
   return columns.length === 0 ? [] : yield* query(selectOldestFirst(table, columns));
 }
 
-function* freeName(dialect: Dialect, wanted: string): Verb<string> {
+function* findFreeName(dialect: Dialect, wanted: string): Verb<string> {
   let name = wanted;
-  for (let nth = 2; yield* exists(dialect, name); nth += 1) name = `${wanted}_${nth}`;
+  for (let suffix = 2; yield* exists(dialect, name); suffix += 1) name = `${wanted}_${suffix}`;
   return name;
 }

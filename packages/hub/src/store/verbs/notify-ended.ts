@@ -7,7 +7,7 @@ export function* notifyEnded(
   status: EndStatus,
   at: number,
 ): Verb<void> {
-  // The clocks of replicas differ.
+  // The clocks of replicas can differ: `at` may be before `started_at`.
   const took = started_at === null ? null : Math.max(0, at - started_at);
   yield* notify({ topic: "run_ended", tenant: tenant_id, run: id, status, took });
 }

@@ -8,7 +8,7 @@ import { type Dialect, execute, first, query, type Value, type Verb } from "../s
 
 const COLUMNS = "id, name, redirect_uris, grant_types, created_at, expires_at";
 
-const values = (client: OAuthClient): Value[] => {
+const toValues = (client: OAuthClient): Value[] => {
   const { id, name, redirect_uris, grant_types, created_at, expires_at } = client;
   const lists = [JSON.stringify(redirect_uris), JSON.stringify(grant_types)];
   return [id, name, ...lists, created_at, expires_at];
@@ -19,11 +19,11 @@ export function* putOAuthClient(client: OAuthClient): Verb<void> {
     `INSERT INTO oauth_clients (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ` +
       "ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris, " +
       "grant_types = excluded.grant_types, expires_at = excluded.expires_at",
-    values(client),
+    toValues(client),
   );
 }
 
-/** Concurrent registrations on PostgreSQL can exceed the limit by their number. */
+/** On PostgreSQL, concurrent registrations can exceed the limit, since they do not see each other. */
 export function* registerOAuthClient(
   { skipLocked }: Dialect,
   client: OAuthClient,
@@ -34,7 +34,7 @@ export function* registerOAuthClient(
   );
   const excess = Number(unused?.count) + 1 - maxUnused;
   if (excess > 0) {
-    // The outer condition is for a client that becomes used in another transaction.
+    // The outer condition keeps a client whose grant another transaction has approved meanwhile.
     const removed = yield* query(
       "DELETE FROM oauth_clients WHERE unused = 1 AND id IN (SELECT id FROM oauth_clients " +
         `WHERE unused = 1 AND created_at < ? ORDER BY created_at LIMIT ?${skipLocked}) RETURNING id`,
@@ -44,7 +44,7 @@ export function* registerOAuthClient(
   }
   yield* execute(
     `INSERT INTO oauth_clients (${COLUMNS}, unused) VALUES (?, ?, ?, ?, ?, ?, 1)`,
-    values(client),
+    toValues(client),
   );
   return { outcome: "registered" };
 }

@@ -123,16 +123,17 @@ export function* redeemOAuthGrant(
   ]);
   if (!row) return { outcome: "unknown" };
   const { status } = row;
-  const field = mismatch(row, redemption);
+  const field = findMismatch(row, redemption);
   if (status === "active" || status === "revoked") {
-    // With another client id it may be a guess; the code of the right client was intercepted.
+    // With the right client id, a second use means that the code may have been intercepted, so the grant
+    // is revoked. With another client id, it may be a guess.
     if (field !== "client_id") yield* revokeOAuthGrant(row.id, at);
     return { outcome: "reused" };
   }
   if (field) return { outcome: "mismatch", field };
   if (row.expires_at <= at) return { outcome: "expired" };
   if (status !== "approved") return { outcome: status };
-  const until = yield* parentExpiry(row.parent, at);
+  const until = yield* readParentExpiry(row.parent, at);
   if (until === undefined) return { outcome: "expired" };
   const { family_hash, refresh_hash, refresh_expires_at } = redemption;
   yield* execute(
@@ -141,11 +142,11 @@ export function* redeemOAuthGrant(
     [family_hash, refresh_hash, at, refresh_expires_at, at, row.id],
   );
   const grant = toGrant({ ...row, status: "active", expires_at: refresh_expires_at });
-  yield* issue(grant, access, until, at);
+  yield* issueToken(grant, access, until, at);
   return { outcome: "redeemed", grant };
 }
 
-function mismatch(row: GrantRow, redemption: Redemption) {
+function findMismatch(row: GrantRow, redemption: Redemption) {
   const { client_id, redirect_uri, challenge, resource } = redemption;
   if (client_id !== row.client_id) return "client_id";
   if (redirect_uri !== undefined && redirect_uri !== row.redirect_uri) return "redirect_uri";
@@ -153,8 +154,11 @@ function mismatch(row: GrantRow, redemption: Redemption) {
   return resource !== undefined && resource !== row.resource ? "resource" : undefined;
 }
 
-/** Undefined if the parent no longer allows new tokens. */
-function* parentExpiry(parent: string | null, at: number): Verb<number | undefined> {
+/**
+ * Returns when the parent token expires: infinity if it never does, or if there is no parent. Returns
+ * undefined if the parent has expired, is revoked or was removed.
+ */
+function* readParentExpiry(parent: string | null, at: number): Verb<number | undefined> {
   if (parent === null) return Number.POSITIVE_INFINITY;
   const token = yield* getToken(parent);
   if (!token || token.revoked_at !== null) return undefined;
@@ -162,7 +166,12 @@ function* parentExpiry(parent: string | null, at: number): Verb<number | undefin
   return until > at ? until : undefined;
 }
 
-function* issue(grant: OAuthGrant, access: NewAccessToken, until: number, at: number): Verb<void> {
+function* issueToken(
+  grant: OAuthGrant,
+  access: NewAccessToken,
+  until: number,
+  at: number,
+): Verb<void> {
   yield* putToken({
     id: access.id,
     kind: "oauth",
@@ -195,13 +204,14 @@ export function* rotateOAuthGrant(
     return { outcome: "invalid" };
   if (row.expires_at <= at) return { outcome: "invalid" };
   const isNewest = presented_hash === row.refresh_hash;
+  // The client may have lost the response to its last request.
   const isRetry =
     presented_hash === row.former_hash && at - (row.rotated_at ?? 0) <= rotation.graceMs;
   if (!isNewest && !isRetry) {
     yield* revokeOAuthGrant(row.id, at);
     return { outcome: "reused" };
   }
-  const until = yield* parentExpiry(row.parent, at);
+  const until = yield* readParentExpiry(row.parent, at);
   if (until === undefined) return { outcome: "invalid" };
   if (isNewest)
     yield* execute(
@@ -210,7 +220,7 @@ export function* rotateOAuthGrant(
       [next_hash, at, refresh_expires_at, at, row.id],
     );
   const grant = toGrant(row);
-  yield* issue(grant, rotation.access, until, at);
+  yield* issueToken(grant, rotation.access, until, at);
   return { outcome: "rotated", grant };
 }
 
@@ -224,13 +234,13 @@ export function* revokeOAuthGrant(id: string, at: number): Verb<boolean> {
 }
 
 export function* listOAuthGrants({ now, person, before, limit }: GrantQuery): Verb<OAuthGrant[]> {
-  const used =
+  const tokenUsedAt =
     "(SELECT max(last_used_at) FROM tokens WHERE tokens.parent = oauth_grants.id) AS token_used_at";
   const conditions: [string, Value][] = [["expires_at > ?", now]];
   if (person !== undefined) conditions.push(["person = ?", person]);
   if (before !== undefined) conditions.push(["id < ?", before]);
   const rows = yield* query<GrantRow & { token_used_at: number | null }>(
-    `SELECT ${GRANT_COLUMNS.join(", ")}, ${used} FROM oauth_grants WHERE status = 'active' ` +
+    `SELECT ${GRANT_COLUMNS.join(", ")}, ${tokenUsedAt} FROM oauth_grants WHERE status = 'active' ` +
       `AND ${conditions.map(([sql]) => sql).join(" AND ")} ORDER BY id DESC LIMIT ?`,
     [...conditions.map(([, value]) => value), limit],
   );

@@ -29,7 +29,7 @@ export function* putPerson(person: Person, ifSealed?: string): Verb<boolean> {
 }
 
 export function* getPerson(id: string): Verb<Person | undefined> {
-  // One statement: a person is never read with the memberships of another commit.
+  // One statement, so that a person is never read with the memberships of another commit.
   const rows = yield* query<Omit<Person, "memberships"> & Partial<Membership>>(
     "SELECT people.id, login, people.name, avatar, sealed, checked_at, tenant_id AS tenant, role FROM people " +
       // GitHub still reports the memberships of a tenant whose data was deleted here.
@@ -73,7 +73,7 @@ export function* endPerson(id: string, sealed: string, at: number): Verb<boolean
 }
 
 export function* sweepPeople(checkedBefore: number, limit: number): Verb<number> {
-  // The time is compared again in the row to be deleted: the person may be signing in.
+  // `checked_at` is compared again in the row to be deleted: the person may have signed in meanwhile.
   const removed = yield* query<{ id: string }>(
     "DELETE FROM people WHERE checked_at < ? AND id IN (SELECT id FROM people WHERE checked_at < ? " +
       "AND NOT EXISTS (SELECT 1 FROM tokens WHERE person = people.id AND revoked_at IS NULL " +

@@ -27,13 +27,13 @@ import { readGraph } from "./claim-runs.ts";
 import { admitsRun, canStartNow, type LaneOccupancy, replaceWaiting } from "./lane-limits.ts";
 import { lockOrCreateTenants } from "./lock-tenants.ts";
 import { linkEvents, updateEventStatus } from "./run-events.ts";
-import { lockQueues, type Schedule, saveSchedule, scheduleTenant } from "./run-queues.ts";
+import { addDueTime, type DueTimes, lockQueues, saveDueTimes } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow, startOf, toRun } from "./run-rows.ts";
 
-/** A run that has not started, with the inputs that it has gathered. */
+/** A run that has not started, with the inputs that were added to it. */
 interface PendingRun {
   id: string;
-  /** The greatest depth of its inputs; `chain` belongs to the same input. */
+  /** The greatest depth of its inputs. `chain` is that of the same input. */
   depth: number;
   chain: readonly string[];
   gathered: Gathered[];
@@ -55,30 +55,34 @@ export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<(str
 }
 
 interface AddOptions {
-  /** Updates the status of the events that the runs belong to. */
+  /** Updates the trigger status of the events of the runs. */
   updateEvents?: typeof updateEventStatus;
-  /** Can stop a run that would be created. */
+  /** Can prevent that a run is created. */
   guard?: Pick<LoopGuard, "stops" | "count">;
 }
 
-/** The caller must have locked the rows of the tenants, so that concurrent runs find each other. */
+/**
+ * The caller must have locked the rows of the tenants, so that concurrent transactions find each other's
+ * runs with the same key or gather lane.
+ */
 export function* addRuns(
   dialect: Dialect,
   runs: readonly NewRun[],
   { updateEvents = updateEventStatus, guard }: AddOptions = {},
 ): Verb<(string | null)[]> {
-  const known = yield* findExisting(dialect, runs);
-  const fresh: { run: NewRun; pending: PendingRun }[] = [];
-  const lanes = new Map<string, PendingRun | undefined>();
+  const existingIds = yield* findExisting(dialect, runs);
+  const created: { run: NewRun; pending: PendingRun }[] = [];
+  /** The run that gathers inputs, by gather lane. */
+  const gatherers = new Map<string, PendingRun | undefined>();
   const occupancy: LaneOccupancy = new Map();
   const changed = new Set<PendingRun>();
   const ids: (string | null)[] = [];
   for (const run of runs) {
-    const existing = known.get(keyOf(run.tenant, run.key));
+    const existing = existingIds.get(keyOf(run.tenant, run.key));
     const lane = run.gather && JSON.stringify([run.tenant, run.gather.lane]);
-    if (existing === undefined && lane !== undefined && !lanes.has(lane))
-      lanes.set(lane, yield* findPending(dialect, run));
-    const gatherer = lane === undefined ? undefined : lanes.get(lane);
+    if (existing === undefined && lane !== undefined && !gatherers.has(lane))
+      gatherers.set(lane, yield* findPending(dialect, run));
+    const gatherer = lane === undefined ? undefined : gatherers.get(lane);
     if (existing === undefined && gatherer) {
       gatherInto(gatherer, run);
       changed.add(gatherer);
@@ -90,34 +94,34 @@ export function* addRuns(
       (!guard?.stops(run) && (yield* admitsRun(occupancy, run)) ? run.id : null);
     ids.push(id);
     if (id === null) continue;
-    if (run.key !== undefined) known.set(keyOf(run.tenant, run.key), id);
+    if (run.key !== undefined) existingIds.set(keyOf(run.tenant, run.key), id);
     if (existing !== undefined || gatherer) continue;
     guard?.count(run);
     const pending = newPending(run);
-    fresh.push({ run, pending });
-    if (lane !== undefined) lanes.set(lane, pending);
+    created.push({ run, pending });
+    if (lane !== undefined) gatherers.set(lane, pending);
   }
   yield* insert(
     "runs",
     RUN_COLUMNS,
-    fresh.map(({ run, pending }) => runValues(run, pending)),
+    created.map(({ run, pending }) => runValues(run, pending)),
   );
-  const isFresh = new Set(fresh.map(({ pending }) => pending));
-  for (const pending of changed) if (!isFresh.has(pending)) yield* saveGathered(pending);
+  const inserted = new Set(created.map(({ pending }) => pending));
+  for (const pending of changed) if (!inserted.has(pending)) yield* saveGathered(pending);
 
-  const links = runs.flatMap(({ tenant, event_id }, nth) => {
-    const id = ids[nth] ?? null;
+  const links = runs.flatMap(({ tenant, event_id }, index) => {
+    const id = ids[index] ?? null;
     return id === null ? [] : [{ tenant, event_id, id }];
   });
   yield* linkEvents(links);
-  const schedule: Schedule = new Map();
-  for (const { run } of fresh) scheduleTenant(schedule, run.tenant, run.due_at);
+  const dueTimes: DueTimes = new Map();
+  for (const { run } of created) addDueTime(dueTimes, run.tenant, run.due_at);
   const replaced = yield* replaceWaiting(
     dialect,
-    fresh.map(({ run }) => run),
-    schedule,
+    created.map(({ run }) => run),
+    dueTimes,
   );
-  yield* saveSchedule(schedule);
+  yield* saveDueTimes(dueTimes);
   // One call for all events: their rows must be locked in the order of their ids.
   yield* (replaced.length > 0 ? updateEventStatus : updateEvents)(dialect, [...links, ...replaced]);
   return ids;
@@ -126,10 +130,10 @@ export function* addRuns(
 export function* startRun(
   dialect: Dialect,
   cache: StoreCache,
-  given: ImmediateRun,
+  immediateRun: ImmediateRun,
   lease: RunLease,
 ): Verb<ClaimedRun | undefined> {
-  const run: NewRun = { ...given, due_at: lease.now, limit: undefined, gather: undefined };
+  const run: NewRun = { ...immediateRun, due_at: lease.now, limit: undefined, gather: undefined };
   if (run.key !== undefined) {
     yield* lockOrCreateTenants(dialect, [run.tenant], run.at);
     if ((yield* findExisting(dialect, [run])).size > 0) return undefined;
@@ -177,24 +181,24 @@ export function* insertStarted(starts: readonly Start[]): Verb<void> {
 export function* startInLane(
   dialect: Dialect,
   cache: StoreCache,
-  given: LaneRun,
+  laneRun: LaneRun,
   lease: RunLease,
 ): Verb<LaneStart> {
-  const run: NewRun = { ...given, due_at: lease.now, gather: undefined };
+  const run: NewRun = { ...laneRun, due_at: lease.now, gather: undefined };
   const { tenant } = run;
   yield* lockOrCreateTenants(dialect, [tenant], run.at);
-  const [known] = (yield* findExisting(dialect, [run])).values();
-  if (known !== undefined) return { outcome: "queued", id: known };
+  const [existing] = (yield* findExisting(dialect, [run])).values();
+  if (existing !== undefined) return { outcome: "queued", id: existing };
   if (!(yield* admitsRun(new Map(), run))) return { outcome: "full" };
-  const schedule: Schedule = new Map();
-  // Before the queue is locked: a transaction that holds a queue must not wait for a run.
-  const replaced = yield* replaceWaiting(dialect, [run], schedule);
+  const dueTimes: DueTimes = new Map();
+  // Before the queue is locked: a transaction that has locked a queue must not wait for a run.
+  const replaced = yield* replaceWaiting(dialect, [run], dueTimes);
   yield* lockQueues(dialect, [tenant]);
   const isFree = yield* canStartNow(run, lease.now);
   if (isFree) yield* insertRunning([{ run, lease }]);
   else yield* insert("runs", RUN_COLUMNS, [runValues(run, newPending(run), "held")]);
   yield* linkEvents([run]);
-  yield* saveSchedule(schedule);
+  yield* saveDueTimes(dueTimes);
   yield* updateEventStatus(dialect, [run, ...replaced]);
   const claimed = isFree ? yield* readStarted(cache, run) : undefined;
   return claimed ? { outcome: "started", claimed } : { outcome: "queued", id: run.id };
@@ -204,8 +208,8 @@ type Start = NonNullable<RunProgress["start"]>;
 
 function* insertRunning(starts: readonly Start[], onConflict?: string): Verb<void> {
   const columns = [...RUN_COLUMNS, "worker", "lease_until", "started_at"];
-  const rows = starts.map(({ run: given, lease: { worker, now, until } }) => {
-    const run: NewRun = { ...given, due_at: now };
+  const rows = starts.map(({ run: immediateRun, lease: { worker, now, until } }) => {
+    const run: NewRun = { ...immediateRun, due_at: now };
     return [...runValues(run, newPending(run), "running"), worker, until, now];
   });
   yield* insert("runs", columns, rows, onConflict);
@@ -227,12 +231,13 @@ const newPending = ({ id, depth, chain = [] }: NewRun): PendingRun => ({
 const keyOf = (tenant: string, key: string | undefined): string | undefined =>
   key === undefined ? undefined : JSON.stringify([tenant, key]);
 
+/** Returns the ids of stored runs by their keys. */
 function* findExisting(
   dialect: Dialect,
   runs: readonly NewRun[],
 ): Verb<Map<string | undefined, string>> {
   const keys = runs.flatMap(({ tenant, key }) => (key === undefined ? [] : [[tenant, key]]));
-  const known = new Map<string | undefined, string>();
+  const ids = new Map<string | undefined, string>();
   for (const { values, params } of keyRows(keys, dialect))
     for (const { id, tenant_id, run_key } of yield* query<{
       id: string;
@@ -243,11 +248,14 @@ function* findExisting(
         "ON r.tenant_id = k.column1 AND r.run_key = k.column2",
       params,
     ))
-      known.set(keyOf(tenant_id, run_key), id);
-  return known;
+      ids.set(keyOf(tenant_id, run_key), id);
+  return ids;
 }
 
-/** Locks the run, so that no worker claims it before the input is added. */
+/**
+ * Finds the run that gathers inputs, and locks it, so that no worker claims it before an input is
+ * added.
+ */
 function* findPending(dialect: Dialect, { tenant, gather }: NewRun): Verb<PendingRun | undefined> {
   const row = yield* first<Pick<RunRow, "id" | "depth" | "chain" | "gathered" | "gathered_count">>(
     "SELECT id, depth, chain, gathered, gathered_count FROM runs WHERE tenant_id = ? AND gather_lane = ? AND claims = 0 " +
@@ -263,11 +271,11 @@ function gatherInto(pending: PendingRun, { input, event_id, at, depth, chain = [
   pending.count += 1;
   // The longest chain counts; otherwise a loop could continue forever.
   if (depth > pending.depth) Object.assign(pending, { depth, chain });
-  // Only runs of events gather; their input is the event.
-  const own = input as JsonObject;
+  // Only runs of events gather inputs. Their stored input is a small object, never a `LargeJson`.
+  const eventInput = input as JsonObject;
   const more = [
     ...pending.gathered,
-    { at, input: own, ...(event_id !== undefined && { event_id }) },
+    { at, input: eventInput, ...(event_id !== undefined && { event_id }) },
   ];
   if (JSON.stringify(more).length <= MAX_GATHERED_CHARS) pending.gathered = more;
 }

@@ -3,13 +3,13 @@
  * list with a filter that has no index scans a bounded part of the log per page.
  */
 import { concat, type MaybePromise } from "../../lib/hmac.ts";
-import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
+import { FULL_BYTES, type PayloadPosition, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus, RecentType } from "../store.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
-/** Senders can invent types. */
+/** The status is limited, because senders can invent types. */
 const MAX_STATUS_TYPES = 1_000;
 
 export function* pendingStatus(tenant: string): Verb<PendingStatus> {
@@ -18,7 +18,8 @@ export function* pendingStatus(tenant: string): Verb<PendingStatus> {
     "SELECT type, count, (SELECT pending FROM tenants WHERE id = ?) AS total, " +
       "(SELECT received_at FROM events WHERE tenant_id = ? AND processed = 0 " +
       "ORDER BY seq DESC LIMIT 1) AS latest FROM pending_types WHERE tenant_id = ? " +
-      // Not a parameter, for which SQLite prepares a sort of any length: three times the time.
+      // Not a parameter: with a limit that is unknown when the statement is prepared, SQLite sorts more
+      // slowly, which makes the query take three times as long.
       `ORDER BY count DESC, type LIMIT ${MAX_STATUS_TYPES}`,
     [tenant, tenant, tenant],
   );
@@ -142,7 +143,7 @@ export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined
   return row && toEvent(row);
 }
 
-/** The database cuts the body, so that a large one is not in memory as a whole. */
+/** The database cuts the slice, so that a large body is never in memory as a whole. */
 export function* slicePayload(
   { maxBlob }: Dialect,
   tenant: string,
@@ -150,9 +151,9 @@ export function* slicePayload(
   from: number,
   to: number,
 ): Verb<Payload | undefined> {
-  const packed = yield* locatePayload(tenant, seq);
-  if (!packed) return undefined;
-  const { pack, pack_at, meta_size, size } = packed;
+  const position = yield* locatePayload(tenant, seq);
+  if (!position) return undefined;
+  const { pack, pack_at, meta_size, size } = position;
   const body = pack_at + meta_size;
   const end = body + Math.min(to, size);
   const slices: Uint8Array[] = [];
@@ -177,7 +178,7 @@ export function* slicePayload(
 }
 
 const locatePayload = (tenant: string, seq: number) =>
-  first<Packed & { size: number }>(
+  first<PayloadPosition & { size: number }>(
     "SELECT pack, pack_at, meta_size, size FROM events WHERE tenant_id = ? AND seq = ?",
     [tenant, seq],
   );
@@ -188,12 +189,12 @@ export function* getPayload(
   tenant: string,
   seq: number,
 ): Verb<() => MaybePromise<Payload | undefined>> {
-  const packed = yield* locatePayload(tenant, seq);
-  if (!packed) return () => undefined;
-  const { pack, pack_at, meta_size, size } = packed;
+  const position = yield* locatePayload(tenant, seq);
+  if (!position) return () => undefined;
+  const { pack, pack_at, meta_size, size } = position;
   const key = `${pack}:${tenant}`;
   const cached = packs.get(key);
-  if (cached) return () => payloadAt(cached, packed);
+  if (cached) return () => payloadAt(cached, position);
   const rows = yield* query<{ codec: string; body: Uint8Array }>(
     "SELECT codec, body FROM packs WHERE tenant_id = ? AND seq = ? ORDER BY part",
     [tenant, pack],
@@ -203,9 +204,9 @@ export function* getPayload(
   return () => {
     const maxSize = Math.max(FULL_BYTES, pack_at + meta_size + size + 1);
     const unpacked = unpack(dialect.codec, rows, maxSize);
-    if (unpacked instanceof Promise) return unpacked.then((bytes) => payloadAt(bytes, packed));
+    if (unpacked instanceof Promise) return unpacked.then((bytes) => payloadAt(bytes, position));
     // A larger pack has only one event, and is not cached.
     if (unpacked.byteLength <= FULL_BYTES) packs.set(key, unpacked);
-    return payloadAt(unpacked, packed);
+    return payloadAt(unpacked, position);
   };
 }

@@ -50,7 +50,7 @@ export function* findRun(tenant: string, key: string): Verb<Run | undefined> {
   return row && toRun(row);
 }
 
-/** The columns with an index that a list is filtered by. */
+/** The filters of a list that have an index. */
 const filtersOf = ({ token, flow, app, status }: RunQuery) =>
   (
     [
@@ -61,7 +61,7 @@ const filtersOf = ({ token, flow, app, status }: RunQuery) =>
     ] as const
   ).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]));
 
-/** The conditions of a list without these filters. */
+/** The other conditions of a list. */
 function conditionsOf(wanted: RunQuery) {
   const conditions = ["r.tenant_id = ?"];
   const params: Value[] = [wanted.tenant];
@@ -106,12 +106,12 @@ const toSummary = ({ tenant_id, error, ...row }: SummaryRow): RunSummary => ({
 /** The number of runs that a page with several filters scans. */
 const SCAN_LIMIT = 2_000;
 
-/** One filter selects a bounded part of the runs by its index, the others select in that part. */
+/** The first filter selects a bounded part of the runs by its index. The others only test these runs. */
 export function* listRunSummaries(wanted: RunQuery): Verb<Page<RunSummary, string>> {
   const { and, params, select } = conditionsOf(wanted);
   const { event, cause, limit } = wanted;
   const filters = filtersOf(wanted);
-  // An event has few runs.
+  // An event has few runs, so no index of another filter is needed.
   const indexed = event === undefined ? filters.shift() : undefined;
   if (indexed) and(`${indexed.column} = ?`, indexed.value);
   let end: string | undefined;
@@ -119,7 +119,7 @@ export function* listRunSummaries(wanted: RunQuery): Verb<Page<RunSummary, strin
     const last = `${select("r.id")} 1 OFFSET ${SCAN_LIMIT - 1}`;
     end = (yield* first<{ id: string }>(last, params))?.id;
     and("r.id >= ?", end);
-    // `coalesce`: the index of this column would be read beyond the part.
+    // `coalesce` prevents the use of the index of this column, which would be read beyond the bounded part.
     for (const { column, value } of filters) and(`coalesce(${column}, '') = ?`, value);
     and("r.cause = ?", cause);
   }
@@ -141,15 +141,15 @@ export function* lastRuns(
       [tenant, ...params, tenant],
     ))
       if (run !== null) runs.push(run);
-  const found: RunSummary[] = [];
+  const summaries: RunSummary[] = [];
   for (const { list, params } of inLists([...new Set(runs)], dialect, 0))
-    found.push(
+    summaries.push(
       ...(yield* query<SummaryRow>(
         `SELECT ${SUMMARY_FIELDS} FROM runs r WHERE r.id IN ${list}`,
         params,
       )).map(toSummary),
     );
-  return found;
+  return summaries;
 }
 
 export function* countRunsByPeriod(
@@ -158,15 +158,15 @@ export function* countRunsByPeriod(
   digits: number,
   max: number,
 ): Verb<RunCount[]> {
-  const slots: RunCount[] = [];
+  const counts: RunCount[] = [];
   for (const status of RUN_STATUSES)
     for (const { prefix, count } of yield* query<{ prefix: string; count: number }>(
       "SELECT prefix, count(*) AS count FROM (SELECT substr(id, 1, ?) AS prefix FROM runs " +
         "WHERE tenant_id = ? AND status = ? AND id >= ? ORDER BY id DESC LIMIT ?) AS picked GROUP BY prefix",
       [digits, tenant, status, since, max],
     ))
-      slots.push({ prefix, status, count: Number(count) });
-  return slots;
+      counts.push({ prefix, status, count: Number(count) });
+  return counts;
 }
 
 export const listRunTimes = (
@@ -197,7 +197,7 @@ export function* countRuns(
   return counts;
 }
 
-/** The default size of a page of steps. */
+/** The default limits of a page of steps. */
 const MAX_STEPS = 500;
 const MAX_STEP_BYTES = 1024 * 1024;
 
@@ -237,11 +237,11 @@ export function* listSteps(
   const left = sizes.slice(fitting.length).map(({ nth }) => nth);
   const unread = [...checked.filter((nth) => left.includes(nth)), ...open.slice(limit)];
   if (left.length > 0) return { items, next: last, unread };
-  const rest = yield* first<{ nth: number | null }>(
+  const following = yield* first<{ nth: number | null }>(
     `SELECT min(nth) AS nth ${OF_RUN} AND nth > ?`,
     [...key, end],
   );
-  if (rest?.nth != null) return { items, next: rest.nth - 1, unread };
+  if (following?.nth != null) return { items, next: following.nth - 1, unread };
   return { items, next: unread.length > 0 ? last : null, unread };
 }
 
@@ -250,7 +250,7 @@ interface Range {
   to: number;
 }
 
-/** One range for consecutive numbers: for a list of numbers, SQLite would read all steps of the run. */
+/** Joins consecutive numbers to ranges: with a list of numbers, SQLite would read all steps of the run. */
 function toRanges(numbers: readonly number[]): Range[] {
   const ranges: Range[] = [];
   for (const nth of numbers) {

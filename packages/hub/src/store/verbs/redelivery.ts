@@ -43,7 +43,7 @@ export function* leaseSweep({
   return { leased: undefined, due_at: Math.max(next_at, paused_until, leased_until) };
 }
 
-/** Also locks the row, so that the verbs of one sweep run one after the other. */
+/** Renews the lease, and locks its row, so that concurrent verbs of one sweep run one after the other. */
 function* renewLease({ by, now, until }: Lease): Verb<boolean> {
   const renewed = yield* first(
     "UPDATE github_sweep SET leased_until = ? WHERE id = 1 AND leased_by = ? AND leased_until > ? RETURNING id",
@@ -63,9 +63,9 @@ export function* recordAttempts(
     dialect,
     attempts.map(({ guid }) => guid),
   );
-  const before = new Map([...known].map(([guid, { state }]) => [guid, state]));
+  const formerStates = new Map([...known].map(([guid, { state }]) => [guid, state]));
   const changed = new Set<string>();
-  // From the oldest to the newest, so that the newest attempt is the last known one.
+  // From the oldest to the newest, so that the newest attempt is merged last.
   for (const attempt of attempts.toReversed()) {
     const merged = mergeAttempt(known.get(attempt.guid), attempt);
     if (!merged) continue;
@@ -87,10 +87,10 @@ export function* recordAttempts(
     newest_at,
   ]);
   return {
-    failed: rows.filter(({ guid, state }) => state === "open" && !before.has(guid)).length,
+    failed: rows.filter(({ guid, state }) => state === "open" && !formerStates.has(guid)).length,
     delivered: rows.filter(
       ({ guid, state }) =>
-        state === "delivered" && before.has(guid) && before.get(guid) !== "delivered",
+        state === "delivered" && formerStates.has(guid) && formerStates.get(guid) !== "delivered",
     ).length,
   };
 }
@@ -115,13 +115,13 @@ function* findRedeliveries(
   return found;
 }
 
-/** The redelivery after an attempt; undefined if the attempt changes nothing. */
+/** Returns the redelivery with the attempt; undefined if the attempt is not stored. */
 function mergeAttempt(
   known: Redelivery | undefined,
   attempt: DeliveryAttempt,
 ): Redelivery | undefined {
-  // Most webhooks succeed with their first attempt: they are not stored. A successful redelivery is,
-  // because the failed attempt is older, and follows on a later page.
+  // Most webhooks succeed with their first attempt: they are not stored. A successful redelivery is
+  // stored, because its failed attempt is older, and follows on a later page.
   if (attempt.is_ok && !attempt.is_redelivery && !known) return undefined;
   const isNewest = !known || attempt.at >= known.attempted_at;
   const failed_at = Math.min(attempt.at, known?.failed_at ?? attempt.at);
@@ -186,7 +186,7 @@ export function* retryRedelivery(
   const where = "guid = ? AND state <> 'delivered' AND failed_at > ?";
   const select = `SELECT guid FROM github_redeliveries WHERE ${where}`;
   if (!(yield* first(select, [guid, failedAfter]))) return undefined;
-  // First the sweep: other transactions lock it before the webhooks.
+  // The sweep first: other transactions lock its row before those of the redeliveries.
   yield* requestSweep(at);
   return yield* first<Redelivery>(
     "UPDATE github_redeliveries SET state = 'open', requests = 0, next_at = ?, note = NULL " +

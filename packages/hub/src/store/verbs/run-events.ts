@@ -2,6 +2,7 @@
 import { type Dialect, execute, inLists, insert, query, type Value, type Verb } from "../sql.ts";
 import { notifyChanged } from "./claim-events.ts";
 
+/** Records which event started each run. */
 export function* linkEvents(
   runs: readonly { id: string; tenant: string; event_id?: string | undefined }[],
 ): Verb<void> {
@@ -18,7 +19,7 @@ export function* linkEvents(
 const RUNS_OF_EVENT =
   "FROM run_events l JOIN runs r ON r.id = l.run_id WHERE l.event_id = events.id AND l.tenant_id = events.tenant_id";
 
-// Runs that retention has removed do not count. Without any run the event keeps its status.
+// Runs that retention has removed do not count. If no run is left, the event keeps its status.
 const COMBINED_STATUS =
   "CASE WHEN count(*) = 0 THEN NULL " +
   "WHEN sum(CASE WHEN r.status IN ('queued', 'held') THEN 1 ELSE 0 END) = count(*) THEN 'pending' " +
@@ -26,7 +27,7 @@ const COMBINED_STATUS =
   "WHEN sum(CASE WHEN r.status = 'succeeded' THEN 1 ELSE 0 END) = count(*) THEN 'succeeded' " +
   "ELSE 'failed' END";
 
-/** Must be called last: a transaction that holds an event's row must not wait for other locks. */
+/** Must be called last: a transaction that has locked an event must not wait for other locks. */
 export function* updateEventStatus(
   dialect: Dialect,
   runs: readonly { id: string; event_id?: string | null | undefined; gathered_count?: number }[],
@@ -62,7 +63,7 @@ export function* updateEventStatus(
   }
 }
 
-/** For new events: their runs have not started, so no count is needed. */
+/** Like `updateEventStatus`, for new events: their runs have not started, so no count is needed. */
 export function* markEventsPending(
   dialect: Dialect,
   runs: readonly { event_id?: string | null | undefined }[],

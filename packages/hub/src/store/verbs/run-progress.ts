@@ -18,17 +18,17 @@ import { notifyEnded } from "./notify-ended.ts";
 import { insertStarted } from "./queue-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import {
+  addDueTime,
   admitNext,
+  type DueTimes,
   isLimited,
   lockQueues,
-  type Schedule,
-  saveSchedule,
-  scheduleTenant,
+  saveDueTimes,
 } from "./run-queues.ts";
 import { type RunRow, STEP_COLUMNS, startOf, stepValues } from "./run-rows.ts";
 
 type Next = NonNullable<RunProgress["next"]>;
-/** Without the columns that can be large, since these fields are read for every saved step. */
+/** Does not include columns that can be large, since these fields are read for every saved step. */
 const LEASED_FIELDS = [
   "id",
   "tenant_id",
@@ -49,7 +49,7 @@ interface ReleasedRun {
   row: LeasedRun;
   next: Next;
   now: number;
-  /** A run calls others only after it was stored. */
+  /** False if the run is stored only now: a run calls others only after it was stored. */
   mayHaveCalled: boolean;
 }
 
@@ -64,18 +64,18 @@ export function* saveProgress(
   const progressed = new Set<string>();
   const callers = new Set<string>();
   const followed = new Set<string>();
-  let endsTrial: number | undefined;
-  const outcomes = batch.map(({ run, claim, start, steps: done, next, now }) => {
+  let trialEndedAt: number | undefined;
+  const outcomes = batch.map(({ run, claim, start, steps: changedSteps, next, now }) => {
     const row = leased.get(run);
     if (row?.claims !== claim) return "lost";
-    for (const step of done)
+    for (const step of changedSteps)
       steps.set(
         JSON.stringify([run, step.node_id, step.item, step.attempt]),
         stepValues(run, step),
       );
-    const hasProgress = next !== undefined || done.some(isProgress);
+    const hasProgress = next !== undefined || changedSteps.some(isProgress);
     if (row.idle_claims > 1 && !next && hasProgress) progressed.add(run);
-    if (isOnTrial(row) && hasProgress) endsTrial = now;
+    if (isOnTrial(row) && hasProgress) trialEndedAt = now;
     if (row.parent_run !== null && hasProgress) callers.add(row.parent_run);
     // The end of a run has its own notice.
     if (row.followed_until > now && (!next || isSuspended(next))) followed.add(run);
@@ -98,7 +98,7 @@ export function* saveProgress(
     yield* execute(`UPDATE runs SET idle_claims = 0 WHERE id IN ${list}`, params);
   if (callers.size > 0) yield* propagateProgress(dialect, callers);
   yield* release(dialect, released);
-  if (endsTrial !== undefined) yield* admitSuspect(dialect, endsTrial);
+  if (trialEndedAt !== undefined) yield* admitSuspect(dialect, trialEndedAt);
   yield* notifySteps([...followed]);
   return outcomes;
 }
@@ -111,9 +111,10 @@ function* notifySteps(runs: readonly string[]): Verb<void> {
     yield* notify({ topic: "run_steps", runs: runs.slice(at, at + RUNS_PER_NOTICE) });
 }
 
-/** A started step is not progress: a worker starts interrupted steps again. */
+/** A step that has only started is not progress: a worker starts interrupted steps again. */
 const isProgress = ({ status }: WrittenStep): boolean => status !== "running";
 
+/** Locks the running runs of the batch, and returns them by id. */
 function* lockLeased(
   dialect: Dialect,
   batch: readonly RunProgress[],
@@ -131,17 +132,17 @@ function* lockLeased(
 
 const isSuspended = (next: Next) => next.status === "waiting" || next.status === "queued";
 
-/** A suspended run has no worker that could handle the cancellation. */
+/** Cancels a run that would be suspended: then no worker could handle the requested cancellation. */
 const endIfCancelled = (row: LeasedRun, next: Next): Next =>
   row.cancel_asked === 1 && isSuspended(next) ? { status: "cancelled" } : next;
 
 /** Returns the runs that end. A run that would be suspended is cancelled if its caller ends as well. */
 function findEnded(released: readonly ReleasedRun[]): ReadonlySet<string> {
   const ended = new Set<string>();
-  for (const one of released.toSorted((a, b) => a.row.depth - b.row.depth)) {
-    if (ended.has(one.row.parent_run ?? "") && isSuspended(one.next))
-      one.next = { status: "cancelled" };
-    if (!isSuspended(one.next)) ended.add(one.row.id);
+  for (const run of released.toSorted((a, b) => a.row.depth - b.row.depth)) {
+    if (ended.has(run.row.parent_run ?? "") && isSuspended(run.next))
+      run.next = { status: "cancelled" };
+    if (!isSuspended(run.next)) ended.add(run.row.id);
   }
   return ended;
 }
@@ -162,14 +163,14 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
     dialect,
     queued.map(({ row }) => row.tenant_id),
   );
-  const schedule: Schedule = new Map();
+  const dueTimes: DueTimes = new Map();
   for (const { row, next, now } of released) {
     if (next.status === "waiting" || next.status === "queued") {
       yield* execute(
         "UPDATE runs SET status = ?, due_at = ?, worker = NULL, idle_claims = 0 WHERE id = ?",
         [next.status, next.due_at, row.id],
       );
-      scheduleTenant(schedule, row.tenant_id, next.due_at);
+      addDueTime(dueTimes, row.tenant_id, next.due_at);
     } else {
       const output = writeJson(next.status === "succeeded" ? next.output : null);
       const error = next.status === "failed" ? next.error : null;
@@ -182,9 +183,9 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
         yield* closeSteps(row.id, now, (node) => openStepError("cancelled", node));
       yield* notifyEnded(row, next.status, now);
     }
-    yield* admitNext(dialect, row, now, schedule);
+    yield* admitNext(dialect, row, now, dueTimes);
   }
-  yield* saveSchedule(schedule);
+  yield* saveDueTimes(dueTimes);
   yield* updateEventStatus(
     dialect,
     released.map(({ row }) => row),

@@ -3,35 +3,38 @@
  * the tenants round robin, so that a tenant with a million runs does not delay the others.
  *
  * Lock order in all transactions: apps, schedules, tenants, runs, queues, events; within each table by
- * id. Only a claim goes from queues to runs, and it skips locked rows. A transaction that holds a queue never
- * waits for a run. Therefore no deadlock is possible.
+ * id. Only a claim locks queues before runs, and it skips locked runs. So a transaction that has locked
+ * a queue never waits for a run, and no deadlock is possible.
  */
 import { type Dialect, execute, first, insert, notify, type Verb } from "../sql.ts";
 import type { RunRow } from "./run-rows.ts";
 
-/** The time at which each tenant's queue has to be served. */
-export type Schedule = Map<string, number>;
+/** The time at which the queue of each tenant becomes due. */
+export type DueTimes = Map<string, number>;
 
-export function scheduleTenant(schedule: Schedule, tenant: string, at: number): void {
-  schedule.set(tenant, Math.min(schedule.get(tenant) ?? at, at));
+export function addDueTime(dueTimes: DueTimes, tenant: string, at: number): void {
+  dueTimes.set(tenant, Math.min(dueTimes.get(tenant) ?? at, at));
 }
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** Sets the due times of the tenants' queues, unless they are due earlier, and notifies the workers. */
-export function* saveSchedule(schedule: Schedule): Verb<void> {
-  if (schedule.size === 0) return;
+/** Makes the tenants' queues due at these times, unless they are due earlier, and notifies the workers. */
+export function* saveDueTimes(dueTimes: DueTimes): Verb<void> {
+  if (dueTimes.size === 0) return;
   yield* insert(
     "queues",
     ["tenant_id", "due_at"],
-    [...schedule].sort(([a], [b]) => compareIds(a, b)),
+    [...dueTimes].sort(([a], [b]) => compareIds(a, b)),
     "ON CONFLICT (tenant_id) DO UPDATE SET " +
       "due_at = CASE WHEN queues.due_at < excluded.due_at THEN queues.due_at ELSE excluded.due_at END",
   );
-  yield* notify({ topic: "runs", due: Math.min(...schedule.values()) });
+  yield* notify({ topic: "runs", due: Math.min(...dueTimes.values()) });
 }
 
-/** Until the commit, no other transaction can claim runs of these tenants or change their lanes. */
+/**
+ * Prevents other transactions from claiming runs of these tenants or changing their lanes, until the
+ * commit.
+ */
 export function* lockQueues(dialect: Dialect, tenants: Iterable<string>): Verb<void> {
   if (!dialect.forUpdate) return;
   yield* insert(
@@ -50,21 +53,22 @@ export const isLimited = ({ lane, lane_limit }: InLane): boolean =>
 const HOUR_MS = 3_600_000;
 
 /**
- * Queues a held run ahead of all queued runs: it has waited already, and a caller may be waiting for
- * it. A run that has started before keeps its `due_at`, from which its deadline is computed.
+ * Queues a held run. Its `due_at` is moved ahead of those of all queued runs, because the run has already
+ * waited, and a caller may be waiting for it. A run that has started before keeps its `due_at`, from which
+ * its deadline is computed.
  */
 export const ADMIT = `status = 'queued', due_at = CASE WHEN claims = 0 THEN due_at - ${HOUR_MS} ELSE due_at END`;
 
 /**
- * Queues the first held run of the lane that `released` leaves. The tenant's queue must be locked:
- * otherwise a concurrent claim could hold another run because of `released`, and no later run would
- * admit it. Admitting too many runs is harmless, since a claim counts again.
+ * Queues the first held run of a lane, because the run `released` no longer occupies it. The tenant's
+ * queue must be locked: otherwise a concurrent claim could still count `released` and hold another run,
+ * which no later run would admit. Admitting too many runs is harmless, since a claim counts again.
  */
 export function* admitNext(
   dialect: Dialect,
   released: InLane,
   now: number,
-  schedule: Schedule,
+  dueTimes: DueTimes,
 ): Verb<void> {
   if (!isLimited(released)) return;
   const next = yield* first(
@@ -73,11 +77,14 @@ export function* admitNext(
       `ORDER BY due_at, id LIMIT 1${dialect.skipLocked}) RETURNING id`,
     [released.tenant_id, released.lane],
   );
-  if (next) scheduleTenant(schedule, released.tenant_id, now);
+  if (next) addDueTime(dueTimes, released.tenant_id, now);
 }
 
-/** After a claim: moves the tenant behind the others that are due, to the time of its next run. */
-export function* rescheduleTenant(tenant: string, now: number): Verb<void> {
+/**
+ * After a claim, makes the queue due when the tenant's next run is due, but not before `now`. So the queues
+ * of other tenants that are due come first.
+ */
+export function* updateDueTime(tenant: string, now: number): Verb<void> {
   const next = yield* first<{ due_at: number | null }>(
     "SELECT min(due_at) AS due_at FROM runs WHERE tenant_id = ? AND status IN ('queued', 'waiting')",
     [tenant],

@@ -22,7 +22,7 @@ export interface RunRow
   cancel_asked: number;
   lane: string | null;
   lane_limit: number | null;
-  /** How often it was claimed since its last progress. */
+  /** How often the run was claimed since its last progress. */
   idle_claims: number;
 }
 
@@ -69,8 +69,8 @@ const toStep = (row: StepRow): Step => ({
 });
 
 /**
- * A worker needs the inputs of open steps only. Its parameter is the size above which the output of a
- * step that is done is omitted.
+ * A worker needs only the inputs of open steps. The fields have one SQL parameter: the size above which
+ * the output of a step that is done is omitted.
  */
 export const CLAIMED_STEP_FIELDS = STEP_FIELDS.replace(
   "input, output",
@@ -92,11 +92,14 @@ const PREVIEW_CHARACTERS = 200;
 const ifLarge = (column: string, large: string, otherwise: string) =>
   `CASE WHEN octet_length(${column}) > ${MAX_WHOLE_BYTES} THEN ${large} ELSE ${otherwise} END`;
 
-/** The beginning of a value that can be large. It is stored, since the engines read a whole value for it. */
+/**
+ * The beginning of a value that can be large. It is stored, because the engines would read the whole
+ * value.
+ */
 export const startOf = (text: string): string | null =>
   text.length * 3 > MAX_WHOLE_BYTES ? text.slice(0, PREVIEW_CHARACTERS).toWellFormed() : null;
 
-/** The text of a column, or its beginning if it is large; and its size if it is large. */
+/** Selects the text of a column. If the text is large, selects its beginning and its size. */
 const previewOf = (column: string) =>
   `${ifLarge(column, `coalesce(${column}_start, substr(${column}, 1, ${PREVIEW_CHARACTERS}))`, column)} AS ${column}, ` +
   `${ifLarge(column, `octet_length(${column})`, "NULL")} AS ${column}_bytes`;
@@ -107,7 +110,7 @@ const withPreviews = (fields: string): string =>
     .map((field) => (field === "input" || field === "output" ? previewOf(field) : field))
     .join(", ");
 
-/** To read a column, SQLite reads those before it, so that a large value also counts by its size. */
+/** A large value also counts by its size, because SQLite must read it to reach the next column. */
 const previewBytes = (column: string) =>
   ifLarge(
     column,
@@ -119,14 +122,14 @@ export const STEP_PREVIEW_BYTES =
   `300 + ${previewBytes("input")} + ${previewBytes("output")} + ` +
   "octet_length(error) + coalesce(octet_length(log), 0)";
 
-type Previewed<Row> = Row & { input_bytes: number | null; output_bytes: number | null };
+type WithSizes<Row> = Row & { input_bytes: number | null; output_bytes: number | null };
 
 /** Replaces large values by `Preview`s. */
-const previewed = <Row extends Record<"input" | "output", string>>({
+const applyPreviews = <Row extends Record<"input" | "output", string>>({
   input_bytes,
   output_bytes,
   ...row
-}: Previewed<Row>) => ({
+}: WithSizes<Row>) => ({
   ...row,
   input: previewText(row.input, input_bytes),
   output: previewText(row.output, output_bytes),
@@ -137,10 +140,10 @@ const previewText = (text: string, bytes: number | null): string =>
     ? text
     : JSON.stringify({ $preview: text.toWellFormed(), bytes } satisfies Preview);
 
-export type RunPreviewRow = Previewed<RunRow>;
-export type StepPreviewRow = Previewed<StepRow>;
-export const toRunPreview = (row: RunPreviewRow): Run => toRun(previewed(row) as RunRow);
-export const toStepPreview = (row: StepPreviewRow): Step => toStep(previewed(row) as StepRow);
+export type RunPreviewRow = WithSizes<RunRow>;
+export type StepPreviewRow = WithSizes<StepRow>;
+export const toRunPreview = (row: RunPreviewRow): Run => toRun(applyPreviews(row) as RunRow);
+export const toStepPreview = (row: StepPreviewRow): Step => toStep(applyPreviews(row) as StepRow);
 
 const STEP_FIELDS_WITH_LOG = `${STEP_FIELDS}, log`;
 export const RUN_PREVIEW_FIELDS = withPreviews(RUN_FIELDS).replace(

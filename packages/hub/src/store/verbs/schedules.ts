@@ -13,8 +13,8 @@ export function* removeSchedules(flow: string): Verb<void> {
 }
 
 /**
- * Stores the flow's active schedules. One whose times have not changed keeps its `next_at`, unless an
- * error has stopped it.
+ * Stores the flow's active schedules. A schedule whose cron expression and time zone have not changed
+ * keeps its `next_at`, unless it is null: then it is computed again.
  */
 export function* syncSchedules(
   { id, tenant }: { id: string; tenant: string },
@@ -64,7 +64,7 @@ export function* fireSchedules(
   const runs: NewRun[] = [];
   for (const { flow_id, node_id, next_at } of due) {
     const trigger = triggers.get(JSON.stringify([flow_id, node_id]));
-    // A schedule without a trigger, which no verb leaves behind, never fires.
+    // A schedule without a trigger never fires. No verb leaves such a schedule behind.
     const { run, next_at: next } = trigger
       ? plan({ trigger, next_at })
       : { run: undefined, next_at: null };

@@ -5,7 +5,7 @@ import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
 /** The number of rows that one page scans. A rare word takes several pages, each in bounded time. */
 const SCAN_LIMIT = 5_000;
-/** Clocks of replicas differ: the order of `received_at` and of `seq` agree only within this time. */
+/** The clocks of replicas differ: `received_at` and `seq` have the same order only beyond this time. */
 const CLOCK_SLACK_MS = 60_000;
 
 const SEARCHED = [
@@ -44,7 +44,7 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
   const pattern = compilePattern(text);
   if (pattern.ascii !== "") and(`${dialect.indexOf}(${HAYSTACK}, ?) > 0`, pattern.ascii);
   const { repo, sender, status } = wanted;
-  // `coalesce`: the index on types would be read without the bounds on `seq`.
+  // `coalesce` prevents the use of the index on types, which would be read without the bounds on `seq`.
   if (wanted.type !== undefined) and("coalesce(type, '') = ?", wanted.type);
   if (repo !== undefined) and("repo = ?", repo);
   if (sender !== undefined) {
@@ -63,8 +63,8 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
   const candidates = rows.slice(0, limit);
   const items = candidates.filter(pattern.matches).map(toEvent);
   if (rows.length > limit) return { items, next: candidates.at(-1)?.seq ?? null };
-  const below = bottom && (from === undefined || bottom.received_at >= from - CLOCK_SLACK_MS);
-  return { items, next: below ? bottom.seq : null };
+  const hasMore = bottom && (from === undefined || bottom.received_at >= from - CLOCK_SLACK_MS);
+  return { items, next: hasMore ? bottom.seq : null };
 }
 
 const HAYSTACK = `lower(${SEARCHED.map((column) => `coalesce(${column}, '')`).join(" || ' ' || ")} || ' #' || coalesce(CAST(number AS TEXT), ''))`;
@@ -77,20 +77,20 @@ function compilePattern(text: string): { ascii: string; matches: (row: StoredRow
   const lower = text.toLowerCase();
   // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
   const parts = lower.split(/[^\u0000-\u007f]+/);
-  const ascii = parts.reduce((longest, one) => (one.length > longest.length ? one : longest));
+  const ascii = parts.reduce((longest, part) => (part.length > longest.length ? part : longest));
   if (parts.length === 1) return { ascii, matches: () => true };
   const haystack = (row: StoredRow) =>
     `${SEARCHED.map((column) => row[column] ?? "").join(" ")} #${row.number ?? ""}`;
   return { ascii, matches: (row) => haystack(row).toLowerCase().includes(lower) };
 }
 
-/** The number of events received from each of the ascending `times` to the next one. */
 export function* countReceived(tenant: string, times: readonly number[]): Verb<number[]> {
   const top = yield* headOf(tenant);
   const [bottom = top, ...ends] = yield* together(
     times.map((time) => seqAfter(tenant, time - 1, 1, top)),
   );
-  // Events before it may have been removed: they were received earlier.
+  // The first remaining event of the range. Removed events before it are not counted, because they may have
+  // been received before the range.
   const start = (yield* eventFrom(tenant, bottom))?.seq ?? top;
   let before = start;
   return ends.map((end) => {
@@ -100,7 +100,7 @@ export function* countReceived(tenant: string, times: readonly number[]): Verb<n
   });
 }
 
-/** Above the `seq` of every event. */
+/** Returns a number above the `seq` of every event. */
 function* headOf(tenant: string): Verb<number> {
   const head = yield* first<{ seq: number }>("SELECT seq FROM tenants WHERE id = ?", [tenant]);
   return (head?.seq ?? 0) + 1;

@@ -42,7 +42,7 @@ export function* deleteSecret(tenant: string, name: string): Verb<boolean> {
   return deleted !== undefined;
 }
 
-/** The encrypted columns, and a column by which the newest row is found. */
+/** The encrypted columns. The sample is the last row by `order`: the newest one, if that is a time. */
 const SEALED = [
   { kind: "webhook secrets", table: "source_secrets", column: "sealed", order: "created_at" },
   { kind: "secrets of flows", table: "secrets", column: "sealed", order: "updated_at" },

@@ -10,7 +10,7 @@ interface SourceRow extends Omit<Source, "config" | "secrets"> {
   expires_at: number | null;
 }
 
-// One statement, so that during a concurrent delete no endpoint is read without its secrets.
+// One statement: if the endpoint is being deleted, it is never read without its secrets.
 const SELECT_SOURCE =
   "SELECT s.id, s.tenant_id AS tenant, s.kind, s.name, s.key, s.config, s.created_at, " +
   "k.id AS secret_id, k.sealed, k.created_at AS secret_created_at, k.expires_at " +

@@ -26,13 +26,13 @@ const toSubscription = ({ places, ...row }: SubscriptionRow): Subscription => ({
 
 export function* putSubscription(
   dialect: Dialect,
-  given: NewSubscription,
+  subscription: NewSubscription,
   { now, limit, formerUntil }: PutSubscriptionOptions,
 ): Verb<Subscription | undefined> {
-  // Serializes the calls of one principal, so that the limit is exact.
-  yield* query(`SELECT id FROM tokens WHERE id = ?${dialect.forUpdate}`, [given.principal]);
-  const known = yield* first("SELECT id FROM subscriptions WHERE id = ?", [given.id]);
-  if (!known && (yield* countSubscriptions(given.principal)) >= limit) return undefined;
+  // Serializes the calls of entry principal, so that the limit is exact.
+  yield* query(`SELECT id FROM tokens WHERE id = ?${dialect.forUpdate}`, [subscription.principal]);
+  const existing = yield* first("SELECT id FROM subscriptions WHERE id = ?", [subscription.id]);
+  if (!existing && (yield* countSubscriptions(subscription.principal)) >= limit) return undefined;
   const row = yield* first<SubscriptionRow>(
     "INSERT INTO subscriptions (id, principal, tenants, name, arguments, url, secret, secret_hash, " +
       "places, expires_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
@@ -48,16 +48,16 @@ export function* putSubscription(
       "updated_at = CASE WHEN excluded.updated_at > subscriptions.updated_at " +
       "THEN excluded.updated_at ELSE subscriptions.updated_at + 1 END RETURNING *",
     [
-      given.id,
-      given.principal,
-      JSON.stringify(given.tenants),
-      given.name,
-      JSON.stringify(given.arguments),
-      given.url,
-      given.secret,
-      given.secret_hash,
-      JSON.stringify(given.positions),
-      given.expires_at,
+      subscription.id,
+      subscription.principal,
+      JSON.stringify(subscription.tenants),
+      subscription.name,
+      JSON.stringify(subscription.arguments),
+      subscription.url,
+      subscription.secret,
+      subscription.secret_hash,
+      JSON.stringify(subscription.positions),
+      subscription.expires_at,
       now,
       now,
       formerUntil,
@@ -72,11 +72,11 @@ export function* findSubscription(id: string): Verb<Subscription | undefined> {
 }
 
 export function* countSubscriptions(principal: string): Verb<number> {
-  const held = yield* first<{ count: number }>(
+  const row = yield* first<{ count: number }>(
     "SELECT count(*) AS count FROM subscriptions WHERE principal = ?",
     [principal],
   );
-  return held?.count ?? 0;
+  return row?.count ?? 0;
 }
 
 export function* removeSubscription(id: string, ifUpdatedAt?: number): Verb<boolean> {
@@ -99,7 +99,7 @@ export function* leaseSubscriptions(
   dialect: Dialect,
   { by, now, until, limit }: Lease,
 ): Verb<string[]> {
-  // An expired lease is not renewed: another process may have leased the subscription.
+  // An expired lease is not renewed: another process may be about to lease the subscription.
   const renewed = yield* query<{ id: string }>(
     "UPDATE subscriptions SET leased_until = ? WHERE leased_by = ? AND leased_until > ? RETURNING id",
     [until, by, now],
@@ -120,26 +120,26 @@ export function* releaseSubscriptions(by: string): Verb<void> {
 }
 
 export function* recordProgress(by: string, progress: readonly DeliveryProgress[]): Verb<string[]> {
-  const held: string[] = [];
+  const saved: string[] = [];
   // Sorted by id, so that two transactions cannot deadlock.
-  for (const one of progress.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+  for (const entry of progress.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
     const values: Value[] = [
-      JSON.stringify(one.positions),
-      one.gap ? 1 : 0,
-      one.attempt,
-      one.failing_since,
-      one.next_at,
-      one.last_error,
-      one.delivered_at,
+      JSON.stringify(entry.positions),
+      entry.gap ? 1 : 0,
+      entry.attempt,
+      entry.failing_since,
+      entry.next_at,
+      entry.last_error,
+      entry.delivered_at,
     ];
     const rows = yield* query(
       "UPDATE subscriptions SET places = ?, gap = ?, attempt = ?, failing_since = ?, next_at = ?, " +
         "last_error = ?, delivered_at = ? WHERE id = ? AND leased_by = ? RETURNING id",
-      [...values, one.id, by],
+      [...values, entry.id, by],
     );
-    if (rows.length > 0) held.push(one.id);
+    if (rows.length > 0) saved.push(entry.id);
   }
-  return held;
+  return saved;
 }
 
 export function* isVerified(principal: string, url: string): Verb<boolean> {

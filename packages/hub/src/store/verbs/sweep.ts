@@ -20,25 +20,26 @@ const HAS_NO_OPEN_RUN =
 
 export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult> {
   const { now, processedFor, pendingFor, maxBytes, limit } = retention;
-  const done = yield* query<EventKey>(
+  const processed = yield* query<EventKey>(
     `SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
     [now - processedFor, limit],
   );
   // Ids begin with the time: the index on ids finds the oldest events.
   const expired = yield* query<EventKey>(
     `SELECT tenant_id, seq FROM events WHERE id < ? AND processed = 0 AND ${HAS_NO_OPEN_RUN} ORDER BY id LIMIT ?`,
-    [idFloor(now - pendingFor), limit - done.length],
+    [idFloor(now - pendingFor), limit - processed.length],
   );
   // Only if no event is due by age: removing such events may free enough bytes.
-  const overflow = done.length + expired.length > 0 ? [] : yield* findOverflow(maxBytes, limit);
+  const overflow =
+    processed.length + expired.length > 0 ? [] : yield* findOverflow(maxBytes, limit);
 
-  const all = [...done, ...expired, ...overflow];
+  const all = [...processed, ...expired, ...overflow];
   yield* lockTenants(
     dialect,
     all.map((event) => event.tenant_id),
   );
   const swept = {
-    processed: yield* remove(dialect, done),
+    processed: yield* remove(dialect, processed),
     expired: yield* remove(dialect, expired),
     overflow: yield* remove(dialect, overflow),
   };
@@ -51,7 +52,7 @@ function* findOverflow(maxBytes: number, limit: number): Verb<EventKey[]> {
       "WHERE bytes > coalesce(max_bytes, ?) ORDER BY bytes DESC LIMIT ?",
     [maxBytes, maxBytes, limit],
   );
-  // Runs that have not ended may need all events of the largest tenant; then the next one is swept.
+  // If open runs need all events of the largest tenant, the next tenant is swept.
   for (const tenant of tenants) {
     const excess = yield* findExcess(tenant, limit);
     if (excess.length > 0) return excess;
@@ -75,9 +76,9 @@ function* findExcess(tenant: LargeTenant, limit: number): Verb<EventKey[]> {
   if (rows.length < limit) rows.push(...(yield* oldest(0, limit - rows.length)));
   let excess = tenant.bytes - tenant.max_bytes;
   return rows.filter((row) => {
-    const wanted = excess > 0;
+    const isExcess = excess > 0;
     excess -= row.size;
-    return wanted;
+    return isExcess;
   });
 }
 
@@ -94,31 +95,31 @@ export function* sweepTenants(
       "WHERE id > ? AND (processed_for IS NOT NULL OR pending_for IS NOT NULL) ORDER BY id LIMIT ?",
     [after, TENANTS_PER_CALL],
   );
-  const done: EventKey[] = [];
+  const processed: EventKey[] = [];
   const expired: EventKey[] = [];
   let next = after;
   for (const { id, processed_for, pending_for } of tenants) {
     if (processed_for !== null)
-      done.push(
+      processed.push(
         ...(yield* query<EventKey>(
           `SELECT tenant_id, seq FROM events WHERE tenant_id = ? AND processed = 1 AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
-          [id, now - processed_for, limit - done.length - expired.length],
+          [id, now - processed_for, limit - processed.length - expired.length],
         )),
       );
     if (pending_for !== null)
       expired.push(
-        ...(yield* findExpired(id, now - pending_for, limit - done.length - expired.length)),
+        ...(yield* findExpired(id, now - pending_for, limit - processed.length - expired.length)),
       );
-    if (done.length + expired.length >= limit) break; // the next call continues with this tenant
+    if (processed.length + expired.length >= limit) break; // the next call continues with this tenant
     next = id;
   }
   yield* lockTenants(
     dialect,
-    [...done, ...expired].map((event) => event.tenant_id),
+    [...processed, ...expired].map((event) => event.tenant_id),
   );
   const isEnd = tenants.length < TENANTS_PER_CALL && next === (tenants.at(-1)?.id ?? after);
   return {
-    processed: yield* remove(dialect, done),
+    processed: yield* remove(dialect, processed),
     expired: yield* remove(dialect, expired),
     next: isEnd ? null : next,
   };
@@ -134,7 +135,7 @@ function* findExpired(tenant: string, before: number, limit: number): Verb<Event
   return oldest.filter(({ id }) => id < floor);
 }
 
-interface Removed {
+interface RemovedEvent {
   id: string;
   seq: number;
   type: string;
@@ -144,7 +145,7 @@ interface Removed {
 }
 
 /** Decrements the event counts of the packs, and deletes packs without events. */
-function* decrementPacks(tenant: string, removed: readonly Removed[]): Verb<void> {
+function* decrementPacks(tenant: string, removed: readonly RemovedEvent[]): Verb<void> {
   for (const [pack, events] of Map.groupBy(removed, (row) => row.pack)) {
     const remaining = yield* first<{ events: number }>(
       "UPDATE packs SET events = events - ? WHERE tenant_id = ? AND seq = ? AND part = 0 RETURNING events",
@@ -156,7 +157,11 @@ function* decrementPacks(tenant: string, removed: readonly Removed[]): Verb<void
 }
 
 /** Deletes the verdicts of the events, and their links to runs. */
-function* removeLinks(dialect: Dialect, tenant: string, removed: readonly Removed[]): Verb<void> {
+function* removeLinks(
+  dialect: Dialect,
+  tenant: string,
+  removed: readonly RemovedEvent[],
+): Verb<void> {
   const ids = removed.map(({ id }) => id);
   for (const { list, params } of inLists(ids, dialect, 1)) {
     yield* query(`DELETE FROM verdicts WHERE tenant_id = ? AND event_id IN ${list}`, [
@@ -167,17 +172,17 @@ function* removeLinks(dialect: Dialect, tenant: string, removed: readonly Remove
   }
 }
 
-/** Returns the number of removed events: another replica may have removed some of them. */
+/** Returns the number of removed events. Another replica may have removed some of `events` before. */
 function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
   let count = 0;
-  for (const [tenant, own] of Map.groupBy(events, (event) => event.tenant_id)) {
-    const removed: Removed[] = [];
-    const seqs = own.map((event) => event.seq);
+  for (const [tenant, ownEvents] of Map.groupBy(events, (event) => event.tenant_id)) {
+    const removed: RemovedEvent[] = [];
+    const seqs = ownEvents.map((event) => event.seq);
     for (const { list, params } of inLists(seqs, dialect, 1)) {
       // The runs are checked again: one may have been retried in the meantime.
       const where = `tenant_id = ? AND seq IN ${list} AND ${HAS_NO_OPEN_RUN}`;
       removed.push(
-        ...(yield* query<Removed>(
+        ...(yield* query<RemovedEvent>(
           `DELETE FROM events WHERE ${where} RETURNING id, seq, type, size, processed, pack`,
           [tenant, ...params],
         )),

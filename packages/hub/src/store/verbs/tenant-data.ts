@@ -22,37 +22,37 @@ export function* exportRows(page: ExportPage): Verb<ExportedRows> {
       ? [`${table.by} = ?`, [owner ?? ""]]
       : [table.where ?? OF_TENANT, paramsOf(table, tenant)];
   const columns = [...new Set([...exported, ...key])];
-  const isAfter = after ? `AND (${key}) > (${key.map(() => "?")})` : "";
+  const afterCondition = after ? `AND (${key}) > (${key.map(() => "?")})` : "";
   const rows = yield* query<Record<string, Value>>(
-    `SELECT ${columns} FROM ${name} WHERE ${where} ${isAfter} ORDER BY ${key} LIMIT ?`,
+    `SELECT ${columns} FROM ${name} WHERE ${where} ${afterCondition} ORDER BY ${key} LIMIT ?`,
     [...params, ...(after ?? []), limit],
   );
   const last = rows.length === limit ? rows.at(-1) : undefined;
   return { rows, next: last ? key.map((column) => last[column] as Value) : null };
 }
 
-/** `name`: the id of a table, or the name of an owned one. */
+/** `name`: the id of a tenant table, or the name of an owned table. */
 function findTable(name: string, isOwned: boolean): TenantTable | OwnedTable {
   const tables = [...keptTables, ...tenantTables];
   const table: TenantTable | OwnedTable | undefined = isOwned
-    ? tables.flatMap(({ owned = [] }) => owned).find((one) => one.name === name)
-    : tables.find((one) => (one.id ?? one.name) === name);
+    ? tables.flatMap(({ owned = [] }) => owned).find((table) => table.name === name)
+    : tables.find((table) => (table.id ?? table.name) === name);
   if (!table) throw new Error(`There is no table ${name} in an export.`);
   return table;
 }
 
 export function* startDeletion(dialect: Dialect, tenant: string, at: number): Verb<boolean> {
   yield* lockTenants(dialect, [tenant]);
-  const isDeletable = (yield* hasRows(tenant)) ? "" : "AND (deleted_at IS NULL OR deleting = 1)";
+  const condition = (yield* hasRows(tenant)) ? "" : "AND (deleted_at IS NULL OR deleting = 1)";
   const started = yield* query(
     "UPDATE tenants SET deleting = 1, deleted_at = coalesce(deleted_at, ?) " +
-      `WHERE id = ? ${isDeletable} RETURNING id`,
+      `WHERE id = ? ${condition} RETURNING id`,
     [at, tenant],
   );
   if (started.length === 0) return false;
   yield* execute("DELETE FROM memberships WHERE tenant_id = ?", [tenant]);
-  yield* withdrawTokens(dialect, tenant);
-  yield* withdrawGrants(dialect, tenant);
+  yield* removeFromTokens(dialect, tenant);
+  yield* removeFromGrants(dialect, tenant);
   yield* execute(
     "UPDATE tokens SET revoked_at = ? WHERE revoked_at IS NULL " +
       "AND id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)",
@@ -65,7 +65,7 @@ export function* startDeletion(dialect: Dialect, tenant: string, at: number): Ve
   return true;
 }
 
-/** A deleted tenant has rows if a deletion was interrupted, or if something was stored after it. */
+/** Whether rows of the tenant exist. A deleted tenant has rows if some were stored after its deletion. */
 function* hasRows(tenant: string): Verb<boolean> {
   for (const table of tenantTables) {
     const { name, where = OF_TENANT } = table;
@@ -75,39 +75,42 @@ function* hasRows(tenant: string): Verb<boolean> {
   return false;
 }
 
-/** Tokens for several tenants stay valid for the others. */
-function* withdrawTokens({ forUpdate }: Dialect, tenant: string): Verb<void> {
+/** Removes the tenant from tokens of several tenants, which stay valid for the others. */
+function* removeFromTokens({ forUpdate }: Dialect, tenant: string): Verb<void> {
   const shared = yield* query<{ id: string; tenants: string }>(
     "SELECT id, tenants FROM tokens WHERE tenants <> ? " +
       `AND id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?) ORDER BY id${forUpdate}`,
     [JSON.stringify([tenant]), tenant],
   );
   for (const { id, tenants } of shared) {
-    const others = without(tenants, tenant);
+    const others = omitTenant(tenants, tenant);
     if (others === "[]") continue;
     yield* execute("UPDATE tokens SET tenants = ? WHERE id = ?", [others, id]);
     yield* execute("DELETE FROM token_tenants WHERE tenant_id = ? AND token_id = ?", [tenant, id]);
   }
 }
 
-/** A grant would issue new tokens for the tenant. */
-function* withdrawGrants({ indexOf, forUpdate }: Dialect, tenant: string): Verb<void> {
+/** Removes the tenant from grants of several tenants, which would issue new tokens for it. */
+function* removeFromGrants({ indexOf, forUpdate }: Dialect, tenant: string): Verb<void> {
   const shared = yield* query<{ id: string; tenants: string }>(
     `SELECT id, tenants FROM oauth_grants WHERE ${indexOf}(tenants, ?) > 0 AND tenants <> ? ORDER BY id${forUpdate}`,
     [JSON.stringify(tenant), JSON.stringify([tenant])],
   );
   for (const { id, tenants } of shared)
     yield* execute("UPDATE oauth_grants SET tenants = ? WHERE id = ?", [
-      without(tenants, tenant),
+      omitTenant(tenants, tenant),
       id,
     ]);
 }
 
-const without = (tenants: string, tenant: string): string =>
-  JSON.stringify((JSON.parse(tenants) as string[]).filter((one) => one !== tenant));
+const omitTenant = (tenants: string, tenant: string): string =>
+  JSON.stringify((JSON.parse(tenants) as string[]).filter((id) => id !== tenant));
 
-/** The maximum number of owners in one transaction: each can have many rows. */
-const OWNERS = 100;
+/**
+ * The maximum number of rows of one table with owned tables that a call deletes: each can own many
+ * rows.
+ */
+const MAX_OWNERS = 100;
 
 export function* continueDeletion(dialect: Dialect, tenant: string, limit: number): Verb<boolean> {
   yield* lockTenants(dialect, [tenant]);
@@ -117,7 +120,7 @@ export function* continueDeletion(dialect: Dialect, tenant: string, limit: numbe
   yield* lockQueues(dialect, [tenant]);
   let left = limit;
   for (const table of tenantTables) {
-    const max = table.owned ? Math.min(left, OWNERS) : left;
+    const max = table.owned ? Math.min(left, MAX_OWNERS) : left;
     const deleted = yield* deleteRows(dialect, table, tenant, max);
     if (deleted === max) return false;
     left -= deleted;

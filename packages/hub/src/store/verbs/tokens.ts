@@ -40,7 +40,7 @@ const COLUMNS = [
 ] as const;
 const INSERT_TOKEN = `INSERT INTO tokens (${COLUMNS}) VALUES (${COLUMNS.map(() => "?")})`;
 
-const values = ({ kind = "token", parent = null, ...token }: NewStoredToken): Value[] => {
+const toValues = ({ kind = "token", parent = null, ...token }: NewStoredToken): Value[] => {
   const { id, name, hash, scopes, tenants, created_at, expires_at } = token;
   const { person = null, resource = null } = token;
   const lists = [JSON.stringify(scopes), JSON.stringify(tenants)];
@@ -48,12 +48,12 @@ const values = ({ kind = "token", parent = null, ...token }: NewStoredToken): Va
 };
 
 export function* putToken(token: NewStoredToken): Verb<boolean> {
-  const rows = yield* query(`${INSERT_TOKEN} ON CONFLICT DO NOTHING RETURNING id`, values(token));
+  const rows = yield* query(`${INSERT_TOKEN} ON CONFLICT DO NOTHING RETURNING id`, toValues(token));
   if (rows.length > 0) yield* indexTenants([token]);
   return rows.length > 0;
 }
 
-/** `token_tenants` finds the tokens of one tenant among those of many. */
+/** `token_tenants` is an index: it finds the tokens of one tenant. */
 const indexTenants = (tokens: readonly Pick<Token, "id" | "tenants">[]): Verb<void> =>
   insert(
     "token_tenants",
@@ -71,14 +71,14 @@ function* removeFromIndex(tokens: readonly Pick<TokenRow, "id" | "tenants">[]): 
       ]);
 }
 
-const INDEXED_PER_STEP = 500;
+const INDEXED_PER_QUERY = 500;
 
-/** For the migration that creates the index. */
+/** Fills `token_tenants` in the migration that creates it. */
 export function* indexAllTokens(): Verb<void> {
   for (let after = ""; ; ) {
     const rows = yield* query<Pick<TokenRow, "id" | "tenants">>(
       "SELECT id, tenants FROM tokens WHERE id > ? ORDER BY id LIMIT ?",
-      [after, INDEXED_PER_STEP],
+      [after, INDEXED_PER_QUERY],
     );
     yield* indexTenants(
       rows.map(({ id, tenants }) => ({ id, tenants: JSON.parse(tenants) as string[] })),
@@ -100,7 +100,7 @@ export function* replaceTokens(
   );
   for (const { id } of revoked) yield* revokeChildren(id, at);
   if (!token) return;
-  // The conflict below renames the stored token.
+  // If the token is stored, the statement below changes its id and tenants.
   yield* removeFromIndex(
     yield* query<TokenRow>("SELECT id, tenants FROM tokens WHERE hash = ?", [token.hash]),
   );
@@ -108,7 +108,7 @@ export function* replaceTokens(
     `${INSERT_TOKEN} ` +
       "ON CONFLICT (hash) DO UPDATE SET id = excluded.id, name = excluded.name, scopes = excluded.scopes, " +
       "tenants = excluded.tenants, expires_at = excluded.expires_at, revoked_at = NULL",
-    values(token),
+    toValues(token),
   );
   yield* indexTenants([token]);
 }

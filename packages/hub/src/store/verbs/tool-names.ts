@@ -4,26 +4,27 @@
  */
 import { insert, query, type Value, type Verb } from "../sql.ts";
 
-interface FlowId {
+interface FlowOfApp {
   id: string;
   tenant: string;
   app: string;
 }
 
-interface Named {
+/** A trigger and its tool name; null if the trigger is not a tool. */
+interface TriggerName {
   tool_name: string | null;
   node_id: string;
 }
 
-/** A former name, which calls the same trigger until `alias_until`. */
+/** The former name of a trigger, by which it can be called until `alias_until`. */
 interface Alias {
   name: string;
   alias_node: string;
   alias_until: number;
 }
 
-/** The names of the app's other flows, without expired aliases, which are deleted. */
-export function* takenNames({ id, tenant, app }: FlowId, at: number): Verb<Set<string>> {
+/** Returns the names of the app's other flows. Deletes expired aliases before. */
+export function* findTakenNames({ id, tenant, app }: FlowOfApp, at: number): Verb<Set<string>> {
   yield* query(
     "DELETE FROM tool_names WHERE tenant_id = ? AND app = ? AND alias_until <= ? AND drafted = 0",
     [tenant, app, at],
@@ -35,33 +36,33 @@ export function* takenNames({ id, tenant, app }: FlowId, at: number): Verb<Set<s
   return new Set(rows.map(({ name }) => name));
 }
 
-/** The flow's callable names, including aliases, each with the id of its node. */
-export function* callableNames(flow: FlowId, at: number): Verb<Map<string, string>> {
+/** Returns the flow's callable names, including aliases, each with the id of its node. */
+export function* findCallableNames(flow: FlowOfApp, at: number): Verb<Map<string, string>> {
   const names = new Map<string, string>();
-  for (const { name, alias_node } of yield* aliasesOf(flow, at)) names.set(name, alias_node);
-  for (const { tool_name, node_id } of yield* publishedNames(flow))
+  for (const { name, alias_node } of yield* readAliases(flow, at)) names.set(name, alias_node);
+  for (const { tool_name, node_id } of yield* readPublishedNames(flow))
     if (tool_name !== null) names.set(tool_name, node_id);
   return names;
 }
 
-const publishedNames = ({ id }: FlowId): Verb<Named[]> =>
+const readPublishedNames = ({ id }: FlowOfApp): Verb<TriggerName[]> =>
   query("SELECT tool_name, node_id FROM triggers WHERE flow_id = ?", [id]);
 
 /** Replaces the names of the draft. Published names and aliases stay. */
 export function* saveDraftNames(
-  flow: FlowId,
+  flow: FlowOfApp,
   drafted: readonly { name: string }[],
   at: number,
 ): Verb<void> {
-  const published = yield* publishedNames(flow);
-  yield* replaceNames(flow, drafted, published, yield* aliasesOf(flow, at));
+  const published = yield* readPublishedNames(flow);
+  yield* replaceNames(flow, drafted, published, yield* readAliases(flow, at));
 }
 
 /** Replaces the published names. The former name of a trigger that still exists becomes an alias. */
 export function* savePublishedNames(
-  flow: FlowId,
-  former: readonly Named[],
-  published: readonly Named[],
+  flow: FlowOfApp,
+  former: readonly TriggerName[],
+  published: readonly TriggerName[],
   at: number,
   aliasUntil: number,
 ): Verb<void> {
@@ -77,28 +78,30 @@ export function* savePublishedNames(
     flow,
     drafted,
     published,
-    [...(yield* aliasesOf(flow, at)), ...aliases].filter(({ alias_node }) => nodes.has(alias_node)),
+    [...(yield* readAliases(flow, at)), ...aliases].filter(({ alias_node }) =>
+      nodes.has(alias_node),
+    ),
   );
 }
 
-const aliasesOf = ({ id }: FlowId, at: number): Verb<Alias[]> =>
+const readAliases = ({ id }: FlowOfApp, at: number): Verb<Alias[]> =>
   query(
     "SELECT name, alias_node, alias_until FROM tool_names WHERE flow_id = ? AND alias_until > ?",
     [id, at],
   );
 
 function* replaceNames(
-  { id, tenant, app }: FlowId,
+  { id, tenant, app }: FlowOfApp,
   drafted: readonly { name: string }[],
-  published: readonly Named[],
+  published: readonly TriggerName[],
   aliases: readonly Alias[],
 ): Verb<void> {
   const current = new Set(published.map(({ tool_name }) => tool_name));
-  const former = new Map(
+  const aliasByName = new Map(
     aliases.filter(({ name }) => !current.has(name)).map((alias) => [alias.name, alias]),
   );
-  const row = (name: string, isDrafted: 0 | 1): Value[] => {
-    const alias = former.get(name);
+  const toRow = (name: string, isDrafted: 0 | 1): Value[] => {
+    const alias = aliasByName.get(name);
     return [
       tenant,
       app,
@@ -109,13 +112,13 @@ function* replaceNames(
       alias?.alias_until ?? null,
     ];
   };
-  const others = new Set([...current, ...former.keys()].filter((name) => name !== null));
+  const others = new Set([...current, ...aliasByName.keys()].filter((name) => name !== null));
   for (const { name } of drafted) others.delete(name);
   yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
   // The primary key rejects a name of another flow.
   yield* insert(
     "tool_names",
     ["tenant_id", "app", "name", "flow_id", "drafted", "alias_node", "alias_until"],
-    [...drafted.map(({ name }) => row(name, 1)), ...[...others].map((name) => row(name, 0))],
+    [...drafted.map(({ name }) => toRow(name, 1)), ...[...others].map((name) => toRow(name, 0))],
   );
 }

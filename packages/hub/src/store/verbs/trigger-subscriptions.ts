@@ -2,14 +2,14 @@
  * Subscriptions to the triggers of connections. Each Event trigger of a published flow whose source is
  * a connection has one. They change in the transaction that changes the triggers or the connection.
  *
- * Lock order: apps, tenants, connections by id, subscriptions. Every change of a subscription holds
- * the lock of its connection.
+ * Lock order: apps, tenants, connections by id, subscriptions. Every transaction that changes
+ * a subscription has locked its connection.
  */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { SubscriptionResult, TriggerSubscription } from "../connection-store.ts";
 import type { NewTrigger } from "../flow-store.ts";
 import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
-import { expireTokensOf } from "./callback-tokens.ts";
+import { expireTokensOfSubscription } from "./callback-tokens.ts";
 import { makeDue, storableText } from "./connection-rows.ts";
 
 type SubscriptionRow = Omit<
@@ -43,14 +43,20 @@ const toSubscription = (
   last_fired_at,
 });
 
-/** What a trigger wants from its connection. */
-type Wanted = Pick<SubscriptionRow, "connection_id" | "node_id" | "type" | "params" | "poll"> & {
+/** The subscription that a trigger needs. */
+type WantedSubscription = Pick<
+  SubscriptionRow,
+  "connection_id" | "node_id" | "type" | "params" | "poll"
+> & {
   wanted: "active" | "paused";
 };
 
-type Listening = Pick<NewTrigger, "node_id" | "type" | "active" | "config">;
+type EventTrigger = Pick<NewTrigger, "node_id" | "type" | "active" | "config">;
 
-const wantedOf = (connection: string, { node_id, type, active, config }: Listening): Wanted => ({
+const toWanted = (
+  connection: string,
+  { node_id, type, active, config }: EventTrigger,
+): WantedSubscription => ({
   connection_id: connection,
   node_id,
   type: type ?? "",
@@ -83,7 +89,7 @@ export function* syncSubscriptions(
   const changed = new Set<string>();
   for (const trigger of triggers) {
     if (trigger.source === null || !connections.has(trigger.source)) continue;
-    const wanted = wantedOf(trigger.source, trigger);
+    const wanted = toWanted(trigger.source, trigger);
     const found = former.get(keyOf(wanted));
     former.delete(keyOf(wanted));
     if (found && isSame(found, wanted)) continue;
@@ -114,7 +120,7 @@ export function* removeSubscriptions(
         params,
       )),
     );
-  // All together, since locking them flow by flow could deadlock.
+  // All connections are locked first, in the order of their ids: flow by flow, the order could differ.
   yield* lockConnections(
     dialect,
     tenant,
@@ -140,13 +146,19 @@ function* lockConnections(
   return found;
 }
 
-const keyOf = ({ node_id, connection_id }: Pick<Wanted, "node_id" | "connection_id">): string =>
+const keyOf = ({
+  node_id,
+  connection_id,
+}: Pick<WantedSubscription, "node_id" | "connection_id">): string =>
   JSON.stringify([node_id, connection_id]);
 
-const isSame = (a: Omit<Wanted, "wanted"> & { wanted: string }, b: Wanted): boolean =>
+const isSame = (
+  a: Omit<WantedSubscription, "wanted"> & { wanted: string },
+  b: WantedSubscription,
+): boolean =>
   a.type === b.type && a.params === b.params && a.poll === b.poll && a.wanted === b.wanted;
 
-/** The interval does not affect which items a poll returns. */
+/** Whether two polls return the same items: their intervals may differ. */
 const isSamePoll = (a: string | null, b: string | null): boolean => {
   const items = (poll: string | null) => {
     const { everySeconds: _, ...rest } = parse(poll) ?? {};
@@ -163,11 +175,11 @@ function* change(
   { type, params, poll, wanted }: Pick<SubscriptionRow, "type" | "params" | "poll" | "wanted">,
   at: number,
 ): Verb<void> {
-  // Events of a paused trigger are not wanted, so it does not continue where it was paused.
-  const isSame = isSamePoll(row.poll, poll) && (poll !== null || row.type === type);
-  const position = isSame && wanted !== "paused" ? "" : ", position = NULL";
+  // A paused trigger loses its position, because events that arrive during the pause are not wanted.
+  const hasSameItems = isSamePoll(row.poll, poll) && (poll !== null || row.type === type);
+  const resetPosition = hasSameItems && wanted !== "paused" ? "" : ", position = NULL";
   yield* query(
-    `UPDATE trigger_subscriptions SET type = ?, params = ?, poll = ?, wanted = ?, ${RESTART}${position} WHERE id = ?`,
+    `UPDATE trigger_subscriptions SET type = ?, params = ?, poll = ?, wanted = ?, ${RESTART}${resetPosition} WHERE id = ?`,
     [type, params, poll, wanted, at, at, row.id],
   );
 }
@@ -175,7 +187,7 @@ function* change(
 function* add(
   dialect: Dialect,
   flow: { id: string; tenant: string },
-  { connection_id, node_id, type, params, poll, wanted }: Wanted,
+  { connection_id, node_id, type, params, poll, wanted }: WantedSubscription,
   at: number,
 ): Verb<void> {
   yield* query(
@@ -203,12 +215,15 @@ export function* subscribeTriggers(
     [tenant, connection],
   );
   for (const { flow_id, active, config, ...trigger } of triggers) {
-    const listening = { ...trigger, active: active === 1, config: parse(config) ?? {} };
-    yield* add(dialect, { id: flow_id, tenant }, wantedOf(connection, listening), at);
+    const eventTrigger = { ...trigger, active: active === 1, config: parse(config) ?? {} };
+    yield* add(dialect, { id: flow_id, tenant }, toWanted(connection, eventTrigger), at);
   }
 }
 
-/** The server has changed, or its credentials: all subscriptions are configured again. */
+/**
+ * Makes the keeper configure all subscriptions again, because the server or its credentials have
+ * changed.
+ */
 export function* restartSubscriptions(connection: string, at: number): Verb<void> {
   yield* query(`UPDATE trigger_subscriptions SET ${RESTART} WHERE connection_id = ?`, [
     at,
@@ -217,13 +232,13 @@ export function* restartSubscriptions(connection: string, at: number): Verb<void
   ]);
 }
 
-/** False if the connection has none. */
-export function* removeSubscriptionsOf(connection: string, at: number): Verb<boolean> {
+/** Marks the subscriptions of a connection as wanted `removed`. False if the connection has none. */
+export function* removeSubscriptionsOfConnection(connection: string, at: number): Verb<boolean> {
   yield* query(
     `UPDATE trigger_subscriptions SET wanted = 'removed', ${RESTART} WHERE connection_id = ? AND wanted <> 'removed'`,
     [at, at, connection],
   );
-  return (yield* subscriptionsOf(connection)).length > 0;
+  return (yield* readSubscriptions(connection)).length > 0;
 }
 
 export function* reconfigureSubscription(
@@ -242,7 +257,7 @@ export function* reconfigureSubscription(
   return true;
 }
 
-export function* subscriptionsOf(connection: string): Verb<TriggerSubscription[]> {
+export function* readSubscriptions(connection: string): Verb<TriggerSubscription[]> {
   const rows = yield* query<SubscriptionRow>(
     `SELECT ${FIELDS} FROM trigger_subscriptions WHERE connection_id = ? ORDER BY created_at, id`,
     [connection],
@@ -275,7 +290,7 @@ export function* listSubscriptionStates(
   );
 }
 
-/** The caller holds the lock of the connection. */
+/** The caller must have locked the connection. */
 export function* recordSubscriptions(
   dialect: Dialect,
   connection: string,
@@ -293,7 +308,7 @@ export function* recordSubscriptions(
     if (!row) continue;
     if (result.isRemoved && row.wanted === "removed" && result.revision === row.revision) {
       yield* query("DELETE FROM trigger_subscriptions WHERE id = ?", [row.id]);
-      yield* expireTokensOf(dialect, row.id, now);
+      yield* expireTokensOfSubscription(dialect, row.id, now);
       continue;
     }
     const values = Object.entries(changesOf(row, result));
@@ -316,7 +331,7 @@ function changesOf(row: SubscriptionRow, result: SubscriptionResult): Record<str
       ...(attempt !== undefined && { attempt }),
       ...(next_at !== undefined && { next_at }),
     }),
-    // What the server has confirmed is true whatever is wanted now.
+    // Which type the server may have enabled does not depend on what is wanted now.
     ...(configured_type !== undefined && { configured_type }),
     // A position that a changed poll has reset stays reset.
     ...(position !== undefined &&

@@ -40,8 +40,11 @@ export function* insertTriggers(
   yield* insert("triggers", TRIGGER_FIELDS.split(", "), rows);
 }
 
-/** Increments the revision, so that plans with former triggers become stale, and notifies listeners. */
-export function* triggersChanged(tenant: string, app: string): Verb<void> {
+/**
+ * Increments the revision of the tenant's triggers, so that plans from former triggers become stale, and
+ * notifies listeners.
+ */
+export function* markTriggersChanged(tenant: string, app: string): Verb<void> {
   yield* query("UPDATE tenants SET triggers_rev = triggers_rev + 1 WHERE id = ?", [tenant]);
   yield* deleteUnusedBreakers(tenant);
   yield* notify({ topic: "tools", tenant, app });
@@ -64,16 +67,16 @@ export function* listTriggerStates(tenant: string, flow: string): Verb<TriggerSt
     "SELECT trigger_node, created_at FROM runs WHERE tenant_id = ? AND flow_id = ? AND version > 0 ORDER BY id DESC LIMIT ?",
     [tenant, flow, RECENT_RUNS],
   );
-  // The newest run of a trigger is the last one that is set.
+  // Reversed, so that the newest run of each trigger is set last.
   const fired = new Map(runs.toReversed().map((run) => [run.trigger_node, run.created_at]));
   return rows.map((row) => ({
     ...row,
     active: row.active === 1,
-    last_fired_at: latest(row.last_fired_at, fired.get(row.node_id) ?? null),
+    last_fired_at: laterOf(row.last_fired_at, fired.get(row.node_id) ?? null),
   }));
 }
 
-const latest = (a: number | null, b: number | null): number | null =>
+const laterOf = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.max(a, b);
 
 export function* listTools(
