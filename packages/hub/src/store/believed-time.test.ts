@@ -13,7 +13,7 @@ function open(lastSeen?: number) {
   return { timers, jumps, now };
 }
 
-it("follows the clock", () => {
+it("follows the wall clock", () => {
   const { timers, jumps, now } = open();
   timers.advance(40 * DAY);
   expect(now()).toBe(START + 40 * DAY);
@@ -22,7 +22,7 @@ it("follows the clock", () => {
   expect(jumps).toEqual([]);
 });
 
-it("does not believe a jump of 100 days, until it has lasted for an hour", () => {
+it("ignores a jump of 100 days for an hour", () => {
   const { timers, jumps, now } = open();
   timers.advance(60_000);
   expect(now()).toBe(START + 60_000);
@@ -36,7 +36,7 @@ it("does not believe a jump of 100 days, until it has lasted for an hour", () =>
   expect(now()).toBe(timers.now());
 });
 
-it("believes the clock again when it is corrected", () => {
+it("follows the wall clock again when it is set back", () => {
   const { timers, jumps, now } = open();
   timers.stepClock(100 * DAY);
   now();
@@ -49,13 +49,13 @@ it("believes the clock again when it is corrected", () => {
   expect(jumps).toHaveLength(2);
 });
 
-it("compares with the time that an earlier process has seen", () => {
+it("ignores a wall clock that is 100 days after the last sweep of an earlier process", () => {
   const { jumps, now } = open(START - 100 * DAY);
   expect(now()).toBe(START - 100 * DAY);
   expect(jumps).toEqual([100 * DAY]);
 });
 
-it("believes at start that up to 30 days have passed since an earlier process", () => {
+it("accepts at start that no process has swept for up to 30 days", () => {
   for (const days of [0.5, 3, 30]) {
     const { timers, jumps, now } = open(START - days * DAY);
     expect(now()).toBe(START);

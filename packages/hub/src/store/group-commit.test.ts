@@ -24,7 +24,7 @@ function createSlowStore() {
   };
 }
 
-/** A store that writes immediately, and rejects batches that contain a bad request. */
+/** A store that writes immediately, but rejects batches that contain a bad request. */
 function createStrictStore(isBad: (request: AppendRequest) => boolean) {
   const store = {
     ...createSlowStore(),
@@ -117,7 +117,7 @@ describe("group commit", () => {
         expect(store.batches.flat().map(({ tenant }) => tenant)).toEqual(
           arrivals.map((_, at) => `${at}`),
         );
-        const events = (batch: AppendRequest[]) => batch.flatMap((one) => one.events);
+        const events = (batch: AppendRequest[]) => batch.flatMap((request) => request.events);
         const bytes = (batch: AppendRequest[]) =>
           events(batch).reduce((sum, { body }) => sum + body.byteLength, 0);
         const fits = (batch: AppendRequest[]) =>
@@ -188,7 +188,7 @@ describe("group commit", () => {
     expect(sizes).toEqual([1, 2]);
   });
 
-  test("needs no `defer`", async () => {
+  test("writes requests without the option `defer`", async () => {
     const commit = createGroupCommit({ store: createStrictStore(() => false), quota: null });
     expect(await commit.append(requestOf("a"))).toEqual(resultOf(requestOf("a")));
   });
@@ -223,7 +223,7 @@ describe("drain", () => {
     await settled;
   });
 
-  test("waits for a request whose payload is still being packed", async () => {
+  test("waits for a request whose payload is still being compressed", async () => {
     const packing = Promise.withResolvers<void>();
     const store = {
       ...createSlowStore(),
@@ -243,7 +243,7 @@ describe("drain", () => {
     expect(done).toEqual(["stored", "drained"]);
   });
 
-  test("resolves when a payload could not be packed", async () => {
+  test("resolves when a payload could not be compressed", async () => {
     const store = {
       ...createSlowStore(),
       packLarge: () => Promise.reject(new Error("out of memory")),

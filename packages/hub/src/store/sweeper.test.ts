@@ -7,12 +7,12 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] 
 afterEach(() => void vi.useRealTimers());
 
 const retention = { processedFor: 3, pendingFor: 90, maxBytes: 8192 };
-const swept = (given: Partial<SweepResult> = {}): SweepResult => ({
+const sweepResult = (counts: Partial<SweepResult> = {}): SweepResult => ({
   processed: 0,
   expired: 0,
   overflow: 0,
-  more: Object.keys(given).length > 0,
-  ...given,
+  more: Object.keys(counts).length > 0,
+  ...counts,
 });
 
 function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_000) {
@@ -57,9 +57,9 @@ function start(results: (SweepResult | Error)[], lastSweep?: number, time = 1_00
         sweptTenants.push([after, now]);
         return { processed: 0, expired: 0, next: after === "" ? "acme" : null };
       },
-      async sweep(given) {
-        sweeps.push(given);
-        const result = results.shift() ?? swept();
+      async sweep(options) {
+        sweeps.push(options);
+        const result = results.shift() ?? sweepResult();
         if (result instanceof Error) throw result;
         return result;
       },
@@ -86,12 +86,12 @@ it("sweeps every minute, with the retention from its options", async () => {
   stop();
 });
 
-it("sweeps events until nothing is left, counts them, and warns once per reason of a loss", async () => {
+it("sweeps events until none is left to remove, counts them, and warns once per reason", async () => {
   const { sweeps, logged, counts, stop } = start([
-    swept({ processed: 500 }),
-    swept({ processed: 3, expired: 4 }),
-    swept({ expired: 1 }),
-    swept({ overflow: 7 }),
+    sweepResult({ processed: 500 }),
+    sweepResult({ processed: 3, expired: 4 }),
+    sweepResult({ expired: 1 }),
+    sweepResult({ overflow: 7 }),
   ]);
   await vi.advanceTimersByTimeAsync(60_000);
   await vi.waitFor(() => expect(sweeps).toHaveLength(5));
@@ -104,7 +104,7 @@ it("sweeps events until nothing is left, counts them, and warns once per reason 
   stop();
 });
 
-it("sweeps ended runs and then deleted flows, until nothing is left", async () => {
+it("sweeps ended runs and then deleted flows, until none is left to remove", async () => {
   const { sweptRuns, sweptFlows, logged, stop } = start([]);
   await vi.advanceTimersByTimeAsync(60_000);
   await vi.waitFor(() => expect(sweptFlows).toEqual([970, 970]));
@@ -113,8 +113,8 @@ it("sweeps ended runs and then deleted flows, until nothing is left", async () =
   stop();
 });
 
-it("does not warn about processed events", async () => {
-  const { sweeps, logged, stop } = start([swept({ processed: 9 })]);
+it("does not warn about the removal of processed events", async () => {
+  const { sweeps, logged, stop } = start([sweepResult({ processed: 9 })]);
   await vi.advanceTimersByTimeAsync(60_000);
   await vi.waitFor(() => expect(sweeps).toHaveLength(2));
   await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
@@ -122,7 +122,7 @@ it("does not warn about processed events", async () => {
   stop();
 });
 
-it("tries again after a failure, but not after a stop", async () => {
+it("sweeps again after a failure, but not after it was stopped", async () => {
   const { sweeps, logged, stop } = start([new Error("disk full")]);
   await vi.advanceTimersByTimeAsync(60_000);
   await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
@@ -134,7 +134,7 @@ it("tries again after a failure, but not after a stop", async () => {
   expect(sweeps).toHaveLength(2);
 });
 
-it("does not remove events by a clock that is 100 days ahead of the last sweep", async () => {
+it("ignores a clock that is 100 days ahead of the last sweep", async () => {
   const day = 24 * 3_600_000;
   const { noted, sweeps, sweptRuns, logged, stop } = start([], 900 * day, 1_000 * day);
   await vi.advanceTimersByTimeAsync(60_000);
@@ -147,7 +147,7 @@ it("does not remove events by a clock that is 100 days ahead of the last sweep",
   stop();
 });
 
-it("sweeps all tenants with retention times of their own, and ends deletions", async () => {
+it("sweeps all tenants with their own retention times, and completes deletions of tenants", async () => {
   const { sweptTenants, continued, noted, stop } = start([]);
   await vi.advanceTimersByTimeAsync(60_000);
   await vi.waitFor(() => expect(noted).toHaveLength(1));

@@ -13,6 +13,7 @@ const connect = (object: () => DurableObjectStub<StoreObject>): Store =>
   new Proxy({ backend: "durable-object", isDataError } as Store, {
     get: (own, name) =>
       Reflect.get(own, name) ??
+      // Without `then`, an `await` does not take the store for a promise.
       (name === "then"
         ? undefined
         : async (...args: unknown[]) => {

@@ -7,7 +7,7 @@ import type { Store } from "../store.ts";
 import { openPostgres } from "./postgres.ts";
 
 let admin: pg.Client;
-/** In no transaction: PostgreSQL caches `pg_stat_activity` until the end of one. */
+/** Uses no transaction, because PostgreSQL caches `pg_stat_activity` until the end of a transaction. */
 let observer: pg.Client;
 let one: Store;
 let two: Store;
@@ -27,7 +27,7 @@ afterEach(async () => {
   await Promise.all([admin.end(), observer.end()]);
 });
 
-/** Resolves when so many transactions wait for a lock, or when `until` has settled. */
+/** Resolves when `count` transactions wait for a lock, or when `until` has settled. */
 async function waitForLocks(count: number, until: Promise<unknown>): Promise<void> {
   let isSettled = false;
   const settle = () => {
@@ -90,7 +90,7 @@ test.each(["tokens", "oauth_grants"])(
     await waitForLocks(2, second);
     await admin.query("COMMIT");
     expect(await Promise.all([first, second])).toEqual([true, true]);
-    // The second transaction has read what the first one has written.
+    // The second transaction has read the tenants that the first one has stored.
     const read = async () => (await admin.query(`SELECT tenants FROM ${table}`)).rows;
     expect(await read()).toEqual([{ tenants: '["umbrella"]' }]);
     for (const id of tenants) await deleteTenant(one, id);

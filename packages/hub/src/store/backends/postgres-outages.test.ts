@@ -32,7 +32,8 @@ describe("a replica that freezes in a transaction", () => {
     const proxy = await startFreezableProxy(url);
     const [frozen, other] = [await open(proxy.url), await open()];
     await appendEvents(other, [sampleEvent()]);
-    const hasLocked = proxy.onResponse("triggers_rev", "freeze"); // the row of its tenant
+    // The response to the statement that locks the row of the tenant.
+    const hasLocked = proxy.onResponse("triggers_rev", "freeze");
     const appended = appendEvents(frozen, [sampleEvent()]);
     await hasLocked;
     const started = performance.now();
@@ -50,7 +51,8 @@ describe("a replica that freezes in a transaction", () => {
     const output = {
       toJSON() {
         blocked += 1;
-        // Longer than the server waits. What it says about the end is lost when the data is sent.
+        // Longer than the idle timeout of the server, which then closes the connection. Its message
+        // is lost, because this process sends data before it reads.
         if (blocked === 2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
         return "x".repeat(1_000_000);
       },
@@ -62,7 +64,7 @@ describe("a replica that freezes in a transaction", () => {
     expect(await store.getRun("acme", claimed[0].run.id)).toMatchObject({ status: "succeeded" });
   });
 
-  test("holds the rows only until it has sent the rest of its transaction", async () => {
+  test("holds its locks only until it has sent the rest of its transaction", async () => {
     const proxy = await startFreezableProxy(url);
     const [frozen, other] = [await open(proxy.url), await open()];
     await appendEvents(other, [sampleEvent()]);
@@ -70,7 +72,7 @@ describe("a replica that freezes in a transaction", () => {
     const reasons = [{ on: "active" as const, holds: true, message: "the trigger is active" }];
     const verdict = { flow_id: "a flow", node_id: "start", version: 1, matched: true, reasons };
     const plan = { verdicts: [verdict], runs: [sampleRun({ event_id: event.id })] };
-    // The response to its last read. The inserts and the commit get no response.
+    // The replica receives the response to its last read. The inserts and the commit get no response.
     const isMute = proxy.onResponse("external_id", "mute");
     const appended = frozen
       .appendEvents(
@@ -86,7 +88,7 @@ describe("a replica that freezes in a transaction", () => {
   });
 });
 
-test("a transaction waits for a lock for a few seconds at most", async () => {
+test("a transaction that waits for a lock fails after a few seconds", async () => {
   const store = await open();
   await appendEvents(store, [sampleEvent()]);
   const locking = new pg.Client({ connectionString: url });
@@ -152,7 +154,8 @@ describe("a database that stops responding", () => {
     for (const result of results)
       expect(result).toMatchObject({ reason: { code: "storage_unavailable" } });
     const next = performance.now();
-    // 20 of them, each after the other, so that a time limit for each would be seen on a busy machine.
+    // 20 calls, one after the other: if each waited for its timeout, the total would exceed the limit
+    // below.
     for (let call = 0; call < 20; call += 1)
       await expect(store.pendingStatus("acme")).rejects.toMatchObject({
         code: "storage_unavailable",

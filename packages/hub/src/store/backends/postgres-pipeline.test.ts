@@ -26,19 +26,19 @@ async function commit(...values: unknown[]): Promise<unknown> {
   return pipeline.query("COMMIT").catch((error: unknown) => error);
 }
 
-const stored = async () => {
+const readNumbers = async () => {
   await client.query("ROLLBACK");
   return (await client.query("SELECT n FROM numbers ORDER BY n")).rows.map(({ n }) => n);
 };
 
 test("commits all statements", async () => {
   expect(await commit(1, 2)).toEqual([]);
-  expect(await stored()).toEqual([1, 2]);
+  expect(await readNumbers()).toEqual([1, 2]);
 });
 
 test("commits nothing if the server rejects a statement, and throws its error", async () => {
   expect(await commit(1, null, 2)).toMatchObject({ code: "23502" });
-  expect(await stored()).toEqual([]);
+  expect(await readNumbers()).toEqual([]);
 });
 
 test("commits nothing if the driver cannot send a statement", async () => {
@@ -48,5 +48,5 @@ test("commits nothing if the driver cannot send a statement", async () => {
     },
   };
   expect(await commit(1, unserializable, 2)).toEqual(new RangeError("too long"));
-  expect(await stored()).toEqual([]);
+  expect(await readNumbers()).toEqual([]);
 });

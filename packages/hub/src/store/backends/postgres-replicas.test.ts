@@ -21,7 +21,7 @@ import type { Notice } from "../sql.ts";
 import type { Store } from "../store.ts";
 import { openPostgres } from "./postgres.ts";
 
-/** A transaction that waits for a lock for so long is in a deadlock. It is not repeated. */
+/** A transaction that waits for a lock longer than this is in a deadlock. It is not retried. */
 const ONCE = { lockTimeoutMs: 15_000, maxAttempts: 1 };
 
 let url: string;
@@ -64,16 +64,16 @@ const TERMINATE =
   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND ";
 
 describe("replicas", () => {
-  test("report to `onCommit` only their own commits, to `subscribe` those of all", async () => {
+  test("report to `onCommit` only their own commits, and to `subscribe` those of all replicas", async () => {
     const [one, two] = await openReplicas(2);
     const own: Notice[][] = [[], []];
     const all: Notice[][] = [[], []];
     for (const [at, store] of [one, two].entries()) {
-      store?.onCommit((notice) => own[at]?.push(notice));
-      store?.subscribe((notice) => all[at]?.push(notice));
+      store.onCommit((notice) => own[at]?.push(notice));
+      store.subscribe((notice) => all[at]?.push(notice));
     }
-    await appendEvents(nth([one, two], 0), [sampleEvent()]);
-    await appendEvents(nth([one, two], 1), [sampleEvent()]);
+    await appendEvents(one, [sampleEvent()]);
+    await appendEvents(two, [sampleEvent()]);
     const [first, second] = [1, 2].map((seq) => ({ topic: "events", tenant: "acme", seq }));
     expect(own).toEqual([[first], [second]]);
     await vi.waitFor(() => {
@@ -135,7 +135,7 @@ describe("replicas", () => {
     const tenants = Array.from({ length: 12 }, (_, at) => `tenant-${at}`);
     await Promise.all(
       Array.from({ length: 40 }, (_, at) => {
-        const some = tenants.filter((_, nth) => (nth * 7 + at) % 3 > 0);
+        const some = tenants.filter((_, index) => (index * 7 + at) % 3 > 0);
         const batch = (at % 2 ? some : some.toReversed()).map((tenant) =>
           appendRequest([sampleEvent()], tenant),
         );

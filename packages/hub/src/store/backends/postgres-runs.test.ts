@@ -26,7 +26,7 @@ import type { ClaimedRun, NewRun, Run, RunProgress } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { openPostgres } from "./postgres.ts";
 
-/** A transaction that waits for a lock for so long is in a deadlock. It is not repeated. */
+/** A transaction that waits for a lock longer than this is in a deadlock. It is not retried. */
 const ONCE = { lockTimeoutMs: 15_000, maxAttempts: 1 };
 
 let admin: pg.Client;
@@ -94,7 +94,7 @@ describe("replicas", () => {
     expect(claimed.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
   });
 
-  test("queue one run for each key, and gather all concurrent inputs", async () => {
+  test("queue one run for each key, and gather concurrent inputs into one run", async () => {
     for (let round = 0; round < 20; round += 1) {
       const key = `key ${round}`;
       const lane = `lane ${round}`;
@@ -152,7 +152,7 @@ describe("replicas", () => {
     }
   });
 
-  test("replace a waiting run whose row is locked", async () => {
+  test("replace a waiting run whose row is locked, after it is unlocked", async () => {
     const limit = { lane: "one", max: 1, whenFull: "replace" } as const;
     const [running, waits, newer] = sampleRuns(3, () => ({ limit }));
     await one.queueRuns([running, waits]);
@@ -171,7 +171,7 @@ describe("replicas", () => {
     expect(await one.getRun("acme", waits.id)).toMatchObject({ status: "cancelled" });
   });
 
-  test("cancel a run, or ask the worker that has just claimed it to do so", async () => {
+  test("cancel a queued run, or request the cancellation from the worker that has just claimed it", async () => {
     for (let round = 0; round < 20; round += 1) {
       const runs = sampleRuns(6);
       await one.queueRuns(runs);
@@ -179,10 +179,10 @@ describe("replicas", () => {
         claim(one),
         ...runs.map(({ id }) => two.cancelRun("acme", id, START)),
       ]);
-      const held = runIds(claimed);
+      const claimedIds = runIds(claimed);
       for (const { id } of runs)
         expect(await one.getRun("acme", id)).toMatchObject({
-          status: held.includes(id) ? "running" : "cancelled",
+          status: claimedIds.includes(id) ? "running" : "cancelled",
           cancel_requested: true,
         });
       await one.saveProgress(claimed.map((run) => progress(run, END)));
@@ -274,7 +274,7 @@ describe("concurrent operations", () => {
         event_id: nth(events.get(tenant) ?? [], at % 7),
       });
     };
-    /** Additional runs, whose callers wait. */
+    /** Additional runs that clients start and wait for. */
     const called = times(30, (at) => ({
       ...newRun(at),
       limit: { lane: "called", max: LANES.called as number },
@@ -305,7 +305,7 @@ describe("concurrent operations", () => {
       left.delete(run.id);
     };
 
-    /** Sometimes a run is suspended, requeued, or fails and is retried. */
+    /** Claims and completes runs. Sometimes a run is suspended, requeued, or fails and is retried. */
     const work = async (worker: number, random: () => number): Promise<void> => {
       const store = either(worker);
       while (left.size > 0) {

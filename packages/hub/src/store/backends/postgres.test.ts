@@ -73,14 +73,14 @@ describe("values that PostgreSQL rejects", () => {
     "a fraction in an integer column": { number: 1.5 },
     "an id too long for its index": { external_id: random(9_000) },
   };
-  for (const [what, given] of Object.entries(rejected))
+  for (const [what, fields] of Object.entries(rejected))
     test(`${what} is a data error, and fails only its own request`, async () => {
       await deleteRows();
       const store = await openPostgres(url);
       const commit = createGroupCommit({ store, quota: null });
       const [one, two] = sampleEvents(2);
       const results = await Promise.allSettled(
-        [one, sampleEvent(given), two].map((event) => commit.append(appendRequest([event]))),
+        [one, sampleEvent(fields), two].map((event) => commit.append(appendRequest([event]))),
       );
       expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
       const [, bad] = results;

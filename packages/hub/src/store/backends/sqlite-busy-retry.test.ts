@@ -6,11 +6,11 @@ afterEach(() => void vi.useRealTimers());
 
 const BUSY = new Error("busy");
 
-/** Work on a file that is locked until `unlock()`. */
+/** Simulates calls that use a file, which is locked until `unlock()`. */
 function setUp() {
   let busy = true;
   const done: string[] = [];
-  const tries: string[] = [];
+  const attempts: string[] = [];
   let successes = 0;
   const retry = createBusyRetry({
     timeoutMs: 1_000,
@@ -22,14 +22,14 @@ function setUp() {
   return {
     successes: () => successes,
     done,
-    tries,
+    attempts,
     retry,
     unlock: () => {
       busy = false;
     },
     run: (name: string) =>
       retry.run(() => {
-        tries.push(name);
+        attempts.push(name);
         if (busy) throw BUSY;
         if (name === "bad") throw new Error("a bad row");
         done.push(name);
@@ -46,11 +46,11 @@ test("runs immediately if the file is not locked", async () => {
   expect(await running).toBe("a");
 });
 
-test("queues later work behind waiting work, and retries only the first", async () => {
-  const { run, unlock, done, tries, successes } = setUp();
+test("queues later calls behind a waiting call, and retries only the first one", async () => {
+  const { run, unlock, done, attempts, successes } = setUp();
   const all = Promise.allSettled([run("a"), run("bad"), run("c")]);
   await vi.advanceTimersByTimeAsync(400);
-  expect(new Set(tries)).toEqual(new Set(["a"]));
+  expect(new Set(attempts)).toEqual(new Set(["a"]));
   unlock();
   const late = run("d");
   await vi.runAllTimersAsync();
@@ -76,13 +76,12 @@ test("rejects each call after its own timeout, with the busy error", async () =>
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("rejects all waiting work on close", async () => {
+test("rejects all waiting calls when the store is closed", async () => {
   const { run, retry } = setUp();
   const all = Promise.allSettled([run("a"), run("b")]);
   retry.rejectAll(new Error("closed"));
-  expect((await all).map((one) => one.status === "rejected" && one.reason.message)).toEqual([
-    "closed",
-    "closed",
-  ]);
+  expect(
+    (await all).map((result) => result.status === "rejected" && result.reason.message),
+  ).toEqual(["closed", "closed"]);
   expect(vi.getTimerCount()).toBe(0);
 });

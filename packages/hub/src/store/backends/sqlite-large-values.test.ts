@@ -4,7 +4,7 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { claimExactly, runIds, sampleRuns, sampleStep, save } from "../contract/run-sample.ts";
 import { openSqlite } from "./sqlite.ts";
 
-/** The shortest of five times, in milliseconds of CPU time. */
+/** Runs the work five times, and returns the shortest CPU time in milliseconds. */
 async function measure(work: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < 5; round += 1) {
@@ -16,7 +16,7 @@ async function measure(work: () => Promise<unknown>): Promise<number> {
   return Math.min(...times);
 }
 
-it("lists runs and steps without a read of their large values", async () => {
+it("lists runs and steps without reading their large values", async () => {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   await store.queueRuns(sampleRuns(8));

@@ -5,7 +5,7 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "./sqlite.ts";
 import { lockDatabase } from "./sqlite-lock.ts";
 
-it("locks a database once, until the lock is released; others can open the database", async () => {
+it("locks a database until the lock is released, while others can still open the database", async () => {
   const folder = tempFolder();
   const file = join(folder, "hub.db");
   const release = lockDatabase(file);

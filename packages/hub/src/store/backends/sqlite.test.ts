@@ -82,7 +82,7 @@ describe("a SQLite file", () => {
     expect((await stat(join(file, ".."))).mode & 0o777).toBe(0o700);
   });
 
-  test("and its WAL files are accessible only to their owner, even in a public folder", async () => {
+  test("is accessible only to its owner, like its WAL files, even in a public folder", async () => {
     const file = newFile();
     await mkdir(dirname(file), { mode: 0o755, recursive: true });
     const modes = async () =>
@@ -100,7 +100,7 @@ describe("a SQLite file", () => {
     await second.close();
   });
 
-  test("of a newer hub is not changed, and the error names the fix", async () => {
+  test("is not changed if a newer hub has migrated it, and the error names the fix", async () => {
     const file = newFile();
     await openSqlite(file).close();
     const db = new Database(file);
@@ -133,7 +133,7 @@ describe("a SQLite file", () => {
     await second.close();
   });
 
-  test("is retried until the timeout if it is locked, but not after other errors", () => {
+  test("makes `retryWhileBusy` repeat the work while it is locked, but not after other errors", () => {
     const fail = (code: string) => {
       throw new Database.SqliteError("no", code);
     };
@@ -145,7 +145,7 @@ describe("a SQLite file", () => {
     expect(tries).toBe(4);
   });
 
-  test("fails checkWritable while it is locked", async () => {
+  test("makes `checkWritable` fail while another process has locked it", async () => {
     const file = newFile();
     const store = openSqlite(file, { busyTimeoutMs: 1 });
     const other = new Database(file);
@@ -192,7 +192,7 @@ describe("a SQLite file that another process has locked", () => {
     await expect.poll(() => eventLoop.count).toBeGreaterThan(200);
     eventLoop.disable();
     expect(ended).toEqual([]);
-    expect(eventLoop.percentile(99.9) / 1e6).toBeLessThan(5_000); // a blocking wait takes 10 s
+    expect(eventLoop.percentile(99.9) / 1e6).toBeLessThan(5_000); // a blocking wait would take 10 s
     other.exec("ROLLBACK");
     expect(await Promise.all(writes)).toEqual([[2], [3], [4]]);
     expect(ended).toEqual(["a", "b", "c"]);
@@ -207,7 +207,7 @@ describe("a SQLite file that another process has locked", () => {
   });
 });
 
-test("a process killed during the migration of legacy flows leaves them unchanged", async () => {
+test("a process that is killed during the migration of legacy flows leaves them unchanged", async () => {
   const file = newFile();
   const db = connect(file);
   onTestFinished(() => void db.close());
@@ -227,7 +227,7 @@ test("a process killed during the migration of legacy flows leaves them unchange
        const die = () => process.kill(process.pid, "SIGKILL");
        openSqlite(process.argv[1]).migrateLegacyFlows((rows) => [{
          app: sampleApp(),
-         plan: () => rows.map(({ id }, nth) => ({ id, edit: (found) => (nth < 3 ? draft(found) : die()) })),
+         plan: () => rows.map(({ id }, index) => ({ id, edit: (stored) => (index < 3 ? draft(stored) : die()) })),
        }]);`,
       file,
     ],
@@ -277,14 +277,14 @@ describe("processes that share a SQLite file", () => {
 
       const store = openSqlite(file);
       const rows = await allEvents(store);
-      const fresh = results.flatMap(({ stored }) => stored);
-      expect(fresh).toHaveLength(PROCESSES * 5 * 3);
+      const stored = results.flatMap((result) => result.stored);
+      expect(stored).toHaveLength(PROCESSES * 5 * 3);
       expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, at) => at + 1));
-      expect(rows).toHaveLength(fresh.length + shared.length);
-      for (const nth of shared.keys()) {
-        const outcomes = results.map((result) => result.shared[nth]);
-        expect(outcomes.filter((one) => one?.outcome === "stored")).toHaveLength(1);
-        expect(new Set(outcomes.map((one) => one?.seq)).size).toBe(1);
+      expect(rows).toHaveLength(stored.length + shared.length);
+      for (const index of shared.keys()) {
+        const outcomes = results.map((result) => result.shared[index]);
+        expect(outcomes.filter((shared) => shared?.outcome === "stored")).toHaveLength(1);
+        expect(new Set(outcomes.map((shared) => shared?.seq)).size).toBe(1);
       }
       expect(await store.getTenant("acme")).toMatchObject({
         seq: rows.length,
