@@ -1,8 +1,8 @@
 /**
- * The time by which data is removed. If the wall clock jumps forward, it may be wrong, and what it
- * removes cannot be restored. Then the believed time continues from the last one by the monotonic
- * clock, until the wall clock has been ahead for a while. A clock that is set back is believed
- * immediately, because it removes less.
+ * The time that retention uses. If the wall clock jumps forward, it may be wrong, and data that is
+ * removed because of it cannot be restored. Therefore the believed time ignores the jump for a grace
+ * period, and advances with the monotonic clock instead. If the wall clock is set back, it is believed
+ * immediately, because then less data is removed.
  */
 import { type Instant, instant } from "../lib/elapsed.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -11,13 +11,13 @@ export interface BelievedTimeOptions {
   timers: Pick<Timers, "now" | "monotonic">;
   /** When a hub on this database last removed data; undefined if none has. */
   lastSeen: number | undefined;
-  /** Called once per jump; `aheadMs`: how far the wall clock is ahead. */
+  /** Called once per jump. `aheadMs`: by how much the wall clock is ahead. */
   onJump(aheadMs: number): void;
-  /** While this process runs, the wall clock may jump forward by this time. */
+  /** While this process runs, a jump of at most this length is believed immediately. */
   toleranceMs?: number;
-  /** For this time, no hub may have run before this process. */
+  /** At the start, a `lastSeen` that is longer ago than this counts as a jump. */
   maxStoppedMs?: number;
-  /** After this time, a wall clock that is still ahead is believed. */
+  /** The grace period: after this time, a wall clock that is still ahead is believed. */
   graceMs?: number;
 }
 
@@ -34,18 +34,18 @@ export function createBelievedTime(options: BelievedTimeOptions): () => number {
   let jumpedAt: number | undefined;
 
   return () => {
-    const seen = instant(timers);
-    const expected = last.now + seen.monotonic - last.monotonic;
-    const aheadMs = seen.now - expected;
+    const current = instant(timers);
+    const expected = last.now + current.monotonic - last.monotonic;
+    const aheadMs = current.now - expected;
     if (aheadMs > toleranceMs && jumpedAt === undefined) {
-      jumpedAt = seen.monotonic;
+      jumpedAt = current.monotonic;
       onJump(aheadMs);
     }
-    const isDoubtful =
-      aheadMs > toleranceMs && jumpedAt !== undefined && seen.monotonic - jumpedAt < graceMs;
-    if (isDoubtful) return expected;
+    const isInGracePeriod =
+      aheadMs > toleranceMs && jumpedAt !== undefined && current.monotonic - jumpedAt < graceMs;
+    if (isInGracePeriod) return expected;
     jumpedAt = undefined;
-    last = seen;
-    return seen.now;
+    last = current;
+    return current.now;
   };
 }

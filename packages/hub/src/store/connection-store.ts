@@ -229,7 +229,10 @@ export interface ConnectionStore {
     },
     at: number,
   ): Promise<Connection | "changed" | undefined>;
-  /** Marks the connection as deleted, and its subscriptions as wanted `removed`. False if it does not exist. */
+  /**
+   * Marks the connection as deleted, and its subscriptions as wanted `removed`. False if it does not
+   * exist.
+   */
   deleteConnection(tenant: string, id: string, at: number): Promise<boolean>;
   /** Undefined if the connection does not exist or is marked as deleted. */
   getConnection(tenant: string, id: string): Promise<Connection | undefined>;

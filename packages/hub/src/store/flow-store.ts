@@ -204,7 +204,8 @@ export interface FlowStore {
   saveFlows(app: StoredApp, plan: PlanFlows): Promise<StoredFlow[]>;
   /**
    * Saves and publishes the flows of a legacy system whose tables are in this database. Then renames
-   * the legacy table of flows, so that its flows are migrated only once. The rows of the table do not change.
+   * the legacy table of flows, so that its flows are migrated only once. The rows of the table do not
+   * change.
    */
   migrateLegacyFlows(convert: ConvertFlows): Promise<LegacyMigration>;
   getFlow(tenant: string, id: string): Promise<StoredFlow | undefined>;
@@ -227,7 +228,10 @@ export interface FlowStore {
     now: number,
   ): Promise<string | undefined>;
   deleteFlow(key: FlowKey, at: number): Promise<DeleteResult>;
-  /** Removes flows that were deleted before this time and have no runs. Returns the number of removed flows. */
+  /**
+   * Removes flows that were deleted before this time and have no runs. Returns the number of removed
+   * flows.
+   */
   sweepFlows(deletedBefore: number, limit: number): Promise<number>;
   /** Publishes the version that `prepare` returns for the stored flow. */
   publishFlow(key: FlowKey, prepare: (flow: StoredFlow) => Publication): Promise<EditResult>;

@@ -1,6 +1,6 @@
 import type { Notice } from "./sql.ts";
 
-/** Listeners of notices. An exception in one is rethrown in a microtask, so that all are called. */
+/** Listeners of notices. If a listener throws, the others are still called; a microtask rethrows. */
 export function createListeners() {
   const listeners = new Set<(notice: Notice) => void>();
   return {

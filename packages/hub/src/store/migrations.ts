@@ -1,7 +1,7 @@
 /**
  * The schema, as an ordered list of migrations. A released migration is never edited; a new one is
- * added instead. They run in one transaction under a lock, so that several processes can start at the
- * same time on an empty or an old database.
+ * added instead. All due migrations run in one transaction under a lock, so that several processes
+ * can start at the same time on an empty or an old database.
  */
 import { type Dialect, first, query, type Verb } from "./sql.ts";
 import { renameLegacyTables } from "./verbs/legacy-flows.ts";
@@ -13,9 +13,9 @@ interface Migration {
   name: string;
   /** `TEXT`, `BLOB` and `CLUSTERED` are replaced by the engine's keywords; see `Dialect`. */
   statements: readonly string[];
-  /** Only for engines that have `CLUSTERED`. */
+  /** Skipped by engines without `CLUSTERED` tables. */
   onlyClustered?: true;
-  /** Runs after the statements. */
+  /** Fills the new tables, after the statements. */
   fill?: () => Verb<void>;
 }
 
@@ -33,7 +33,7 @@ const migrations: readonly Migration[] = [
         bytes BIGINT NOT NULL DEFAULT 0,
         quota BIGINT
       )`,
-      // Stored counts: the cost of the status does not depend on the backlog.
+      // The counts are stored, so that the cost of `pendingStatus` does not depend on the backlog.
       `CREATE TABLE pending_types (
         tenant_id TEXT NOT NULL,
         type TEXT NOT NULL,
@@ -364,17 +364,18 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    // For each repository in a batch, the index wrote one page: half of all writes.
+    // For each repository in a batch, this index wrote one page: half of all writes.
     name: "no index of repositories",
     statements: ["DROP INDEX events_pending_repo"],
   },
   {
-    // Changes if the log is deleted and created again.
+    // The id changes if the log is deleted and created again.
     name: "the id of the log",
     statements: ["CREATE TABLE log_id (one SMALLINT PRIMARY KEY, id TEXT NOT NULL)"],
   },
   {
-    // Notices serialize commits on PostgreSQL, so only the steps of these runs are announced.
+    // Only runs with `followed_until` in the future send notices of their steps: on PostgreSQL, notices
+    // serialize commits.
     name: "followed runs",
     statements: ["ALTER TABLE runs ADD COLUMN followed_until BIGINT NOT NULL DEFAULT 0"],
   },
@@ -389,8 +390,8 @@ const migrations: readonly Migration[] = [
   {
     name: "connections and trigger subscriptions",
     statements: [
-      // `due_at`: when it can be leased next, which is the end of the lease while it is leased.
-      // `touched_at`: when it became due during the lease.
+      // `due_at`: when the connection can be leased next; during a lease, the end of the lease.
+      // `touched_at`: the due time that was requested during a lease.
       `CREATE TABLE connections (
         id TEXT PRIMARY KEY,
         tenant_id TEXT NOT NULL,
@@ -416,7 +417,8 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX connections_tenant ON connections (tenant_id, id) WHERE deleted = 0",
       "CREATE INDEX connections_due ON connections (due_at)",
       "CREATE INDEX connections_owner ON connections (leased_by) WHERE leased_by IS NOT NULL",
-      // A separate table, so that lists do not read it; several parts if the engine limits values.
+      // A separate table, so that lists of connections do not read the offers. Offers have several parts
+      // if the engine limits the size of values.
       `CREATE TABLE connection_offers (
         connection_id TEXT NOT NULL,
         part SMALLINT NOT NULL,
@@ -496,12 +498,13 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    // The servers, with their sealed credentials, that a connection had before, and whose triggers must be disabled.
+    // `former`: the former servers of a connection, with their encrypted credentials. Their triggers
+    // must be disabled.
     name: "former servers of connections",
     statements: ["ALTER TABLE connections ADD COLUMN former TEXT NOT NULL DEFAULT '[]'"],
   },
   {
-    // For previews: SQLite and PostgreSQL read a whole value for its beginning.
+    // For previews: to return the beginning of a value, SQLite and PostgreSQL read the whole value.
     name: "beginnings of large values",
     statements: [
       "ALTER TABLE runs ADD COLUMN input_start TEXT",
@@ -511,7 +514,8 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    // To compare keys in a clustered table, SQLite reads whole rows. To read a column, it reads those before it.
+    // To compare keys in a clustered table, SQLite reads whole rows. To read a column, it reads all columns
+    // before it.
     name: "large columns of runs and steps behind others, and not in a clustered table",
     onlyClustered: true,
     statements: [
@@ -644,7 +648,7 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    // `name_version`: GitHub's time of the name, so that a late event does not restore an older name.
+    // `name_version`: GitHub's timestamp of the name, so that a late event does not restore an older name.
     name: "suspended installations, and versions of names",
     statements: [
       "ALTER TABLE installations ADD COLUMN suspended_at BIGINT",
@@ -734,7 +738,7 @@ const migrations: readonly Migration[] = [
   {
     name: "redeliveries of GitHub's webhooks",
     statements: [
-      // One row.
+      // The table has one row.
       `CREATE TABLE github_sweep (
         id BIGINT PRIMARY KEY,
         read_until BIGINT NOT NULL,
@@ -781,7 +785,7 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    // 1: the client has registered itself, and no person has approved a grant of it.
+    // `unused` is 1 if the client has registered itself, and no person has approved a grant of it.
     name: "unused OAuth clients",
     statements: [
       "ALTER TABLE oauth_clients ADD COLUMN unused SMALLINT NOT NULL DEFAULT 0",
@@ -802,9 +806,9 @@ const migrations: readonly Migration[] = [
 
 class DatabaseTooNew extends Error {
   readonly code = "database_too_new";
-  constructor(found: number) {
+  constructor(version: number) {
     super(
-      `The database is at version ${found}, but this hub supports only up to ${migrations.length}. ` +
+      `The database is at version ${version}, but this hub supports only up to ${migrations.length}. ` +
         "Start a newer Signalbox, or point it at another database.",
     );
   }
@@ -816,11 +820,11 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
   yield* query(
     "CREATE TABLE IF NOT EXISTS schema_version (id INTEGER PRIMARY KEY, version BIGINT NOT NULL)",
   );
-  const at =
+  const version =
     (yield* first<{ version: number }>("SELECT version FROM schema_version WHERE id = 1"))
       ?.version ?? 0;
-  if (at > migrations.length) throw new DatabaseTooNew(at);
-  const due = migrations.slice(at);
+  if (version > migrations.length) throw new DatabaseTooNew(version);
+  const due = migrations.slice(version);
   if (due.length > 0)
     yield* renameLegacyTables(
       dialect,

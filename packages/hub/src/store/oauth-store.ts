@@ -74,11 +74,11 @@ export interface NewAccessToken {
 export interface Redemption {
   code_hash: string;
   client_id: string;
-  /** If it is undefined, it is not compared: a request with a device code has none. */
+  /** If the request has none, it is undefined and not compared. */
   redirect_uri: string | undefined;
   /** Computed from the code verifier of the request. */
   challenge: string | null;
-  /** If it is undefined, it is not compared. */
+  /** If the request has none, it is undefined and not compared. */
   resource: string | undefined;
   access: NewAccessToken;
   /** The hash of the part that all refresh tokens of the grant have in common. */

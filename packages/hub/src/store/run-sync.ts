@@ -6,7 +6,7 @@ export interface SyncSql {
   insert(insert: Insert): void;
 }
 
-/** Runs all statements of a verb, and collects its notices. The caller manages the transaction. */
+/** Runs all operations of a verb, and adds its notices to `notices`. The caller manages the transaction. */
 export function runSync<Result>(sql: SyncSql, verb: Verb<Result>, notices: Notice[]): Result {
   let rows: Row[] = [];
   for (;;) {
@@ -30,13 +30,17 @@ function execute(sql: SyncSql, operation: Operation, notices: Notice[]): Row[] {
       notices.push(operation.notice);
       return NO_ROWS;
     case "all":
-      return operation.operations.map((one) => execute(sql, one, notices)) as unknown as Row[];
+      return operation.operations.map((inner) => execute(sql, inner, notices)) as unknown as Row[];
   }
 }
 
+/** Caches the text of the last insert, by its list of columns, which is usually a constant. */
 const texts = new WeakMap<readonly string[], { table: string; conflict: string; text: string }>();
 
-/** Inserts one row: on a synchronous engine, repeating a prepared statement is fastest. */
+/**
+ * Returns a statement that inserts one row. Executing it once per row is the fastest method on a
+ * synchronous engine.
+ */
 export function insertSql({ table, columns, onConflict: conflict = "" }: Insert): string {
   const cached = texts.get(columns);
   if (cached?.table === table && cached.conflict === conflict) return cached.text;

@@ -1,8 +1,8 @@
 /**
- * A verb is a method of the store. It is written once for all backends, as a generator that yields SQL
- * operations and returns its result. SQLite and Durable Objects run it synchronously; PostgreSQL awaits
- * the result of each operation. A verb that writes runs in one transaction, and no transaction object leaves the store.
- * See docs/decisions/0002-verbs-as-generators.md.
+ * A verb is a method of the store. It is written once for all backends, as a generator that yields
+ * SQL operations and returns its result. SQLite and Durable Objects run it synchronously; PostgreSQL
+ * awaits the rows of each query. A verb that writes runs in one transaction, and no transaction
+ * object leaves the store. See docs/decisions/0002-verbs-as-generators.md.
  */
 import type { Codec } from "./packs.ts";
 import type { EndStatus } from "./run-store.ts";

@@ -1,15 +1,15 @@
 /**
- * The database cannot be reached, or does not respond in time. The request may succeed later. It has
- * a message only: the error of a driver can contain its connection, with keys and passwords.
+ * The database cannot be reached, or does not respond in time. The request may succeed later. This error
+ * has no `cause`, because the driver's error can contain the connection, with keys and passwords.
  */
 export class StorageUnavailable extends Error {
   readonly code = "storage_unavailable";
 }
 
-/** When a client should repeat its request, in seconds. */
+/** After how many seconds a client should repeat its request. */
 export const RETRY_AFTER_S = 5;
 
-/** Such errors are logged once per outage, by `createOutageLog`. */
+/** Callers do not log these errors: `createOutageLog` logs each outage once. */
 export const isStorageUnavailable = (error: unknown): boolean =>
   error instanceof StorageUnavailable ||
   (error instanceof Error && error.cause instanceof StorageUnavailable);

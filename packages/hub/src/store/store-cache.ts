@@ -1,4 +1,4 @@
-/** A bounded cache of values that never change. */
+/** Two bounded caches of values that never change. */
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { FULL_BYTES } from "./packs.ts";
 import type { ClaimedRun } from "./run-store.ts";
@@ -6,7 +6,10 @@ import type { ClaimedRun } from "./run-store.ts";
 export interface StoreCache {
   /** Unpacked packs. A client that reads one event usually reads the events next to it too. */
   packs: BoundedMap<string, Uint8Array>;
-  /** The graphs of published versions, by flow and version. */
+  /**
+   * The graphs of versions, by flow and version. `created_at` is that of the version: a removed flow can
+   * be created again with the same id.
+   */
   graphs: BoundedMap<string, { graph: ClaimedRun["graph"]; created_at: number; size: number }>;
   /** Must be called when the database may have been replaced, for example by a backup. */
   clear(): void;

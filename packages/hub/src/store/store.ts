@@ -126,7 +126,10 @@ export type AppendResult =
   /** The tenant was deleted. */
   | { outcome: "deleted" };
 
-/** The triggers have changed since the plan was computed. Nothing is stored; the caller matches the events again. */
+/**
+ * The triggers have changed since the plan was computed. Nothing is stored; the caller matches the
+ * events again.
+ */
 export interface StalePlan {
   outcome: "stale";
 }
@@ -503,7 +506,10 @@ export interface TenantStore {
    * not exist or is already revoked: only one of several concurrent calls returns true.
    */
   revokeToken(id: string, at: number): Promise<boolean>;
-  /** The number of stored codes and sessions that a token has created, including revoked and expired ones. */
+  /**
+   * The number of stored codes and sessions that a token has created, including revoked and expired
+   * ones.
+   */
   countChildren(parent: string): Promise<number>;
   /** Records that these tokens were used at `at`. Ignores a time before the recorded one. */
   touchTokens(ids: readonly string[], at: number): Promise<void>;

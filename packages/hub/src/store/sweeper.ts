@@ -1,5 +1,6 @@
 /**
- * Retention: removes old events, runs, deleted flows, ended sessions and expired OAuth grants, about once a minute. It uses small
+ * The sweeper applies retention about once a minute: it removes old events and runs, deleted flows,
+ * expired sessions and OAuth grants, people without tokens, and the data of deleted tenants. It uses small
  * transactions and yields to the event loop between them, so that it does not delay webhooks.
  */
 import type { Log } from "../lib/log.ts";
@@ -8,9 +9,13 @@ import { createBelievedTime } from "./believed-time.ts";
 import { isStorageUnavailable } from "./storage-unavailable.ts";
 import type { Retention, Store, TenantSweep } from "./store.ts";
 
+/** The maximum number of rows that one transaction removes. */
 const BATCH = 500;
 const DAY_MS = 24 * 3_600_000;
-/** How long a person is kept after the last token has ended: as long as a session lasts. */
+/**
+ * How long a person without valid tokens is kept after GitHub last confirmed the memberships:
+ * as long as a session lasts.
+ */
 const KEEP_PEOPLE_MS = 30 * DAY_MS;
 const REASONS = ["processed", "expired", "overflow"] as const;
 
@@ -32,7 +37,7 @@ export interface SweeperOptions {
     | "lastSweep"
   >;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
-  /** How long ended runs and deleted flows are kept. */
+  /** How long ended runs and deleted flows are kept, in milliseconds. */
   keepRunsMs: number;
   onSwept: (reason: SweepReason, count: number) => void;
   log: Pick<Log, "warn" | "error">;

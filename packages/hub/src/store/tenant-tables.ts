@@ -1,7 +1,7 @@
 /**
- * Every table of the schema with data of tenants: how its rows are found, and which columns an export
- * contains. The export and the deletion of a tenant follow this list. A contract test compares it with
- * the schema, so that a new table or column is not forgotten.
+ * The tables of the schema with data of tenants: how the rows of a tenant are selected, and which columns
+ * an export contains. The export and the deletion of a tenant use this list. A contract test compares it
+ * with the schema, so that a new table or column cannot be forgotten.
  */
 import type { Value } from "./sql.ts";
 
@@ -10,12 +10,13 @@ interface Columns {
   kind?: string;
   /** The primary key, without the tenant. */
   key: readonly string[];
+  /** Columns that an export contains. */
   exported?: readonly string[];
   /** Columns that contain JSON. */
   json?: readonly string[];
   /** Columns that contain 0 or 1. */
   flags?: readonly string[];
-  /** Credentials, values derived from others, and what only the hub's own work needs. */
+  /** Columns that an export does not contain: credentials, derived values, and the hub's internal state. */
   omitted?: readonly string[];
 }
 
@@ -27,34 +28,43 @@ export interface OwnedTable extends Columns {
 
 export interface TenantTable extends Columns {
   name: string;
-  /** Unique; by default `name`. */
+  /** Identifies this entry of the list; by default `name`. */
   id?: string;
-  /** A condition on the rows of one tenant, with `params`. By default, on `tenant_id`. */
+  /** Selects the rows of one tenant, with `params`; by default `tenant_id = ?`. */
   where?: string;
   params?(tenant: string): Value[];
-  /** Tables whose rows belong to a row of this one. Its key is then `id`. */
+  /** Tables whose rows belong to a row of this table. The key of this table must be `id`. */
   owned?: readonly OwnedTable[];
 }
 
-const at = ["created_at", "updated_at"];
+const times = ["created_at", "updated_at"];
 
-/** A table whose deleted rows have an index of their own. */
+/** Two entries for one table, because its deleted rows have a separate index. */
 const withDeleted = (table: TenantTable): TenantTable[] => [
   { ...table, where: "tenant_id = ? AND deleted = 0" },
   { ...table, where: "tenant_id = ? AND deleted = 1", id: `deleted ${table.name}` },
 ];
 
-/** In the order of their deletion: first what grants access and what brings data. */
+/** In the order of their deletion: first the tables that grant access or let new data arrive. */
 export const tenantTables: readonly TenantTable[] = [
   { name: "memberships", kind: "membership", key: ["person"], exported: ["person", "role"] },
   {
     name: "subscriptions",
     kind: "subscription",
-    // Without a condition on the tokens: a host with an object per tenant has them in the registry.
+    // Not selected by `principal`: on Cloudflare the tokens are in the registry, not in this database.
     where: "tenants = ?",
     params: (tenant) => [JSON.stringify([tenant])],
     key: ["id"],
-    exported: ["id", "name", "arguments", "url", "last_error", "delivered_at", "expires_at", ...at],
+    exported: [
+      "id",
+      "name",
+      "arguments",
+      "url",
+      "last_error",
+      "delivered_at",
+      "expires_at",
+      ...times,
+    ],
     json: ["arguments"],
     omitted: [
       ...["principal", "tenants", "secret", "secret_hash", "former_secret", "former_until"],
@@ -62,7 +72,7 @@ export const tenantTables: readonly TenantTable[] = [
     ],
   },
   {
-    // At the start of a deletion, tokens for other tenants too were withdrawn from this tenant.
+    // A deletion finds no tokens of several tenants: `startDeletion` has removed this tenant from them.
     name: "tokens",
     kind: "token",
     where: "id IN (SELECT token_id FROM token_tenants WHERE tenant_id = ?)",
@@ -121,7 +131,17 @@ export const tenantTables: readonly TenantTable[] = [
     kind: "connection",
     key: ["id"],
     exported: [
-      ...["id", "name", "target", "credentials", "status", "error", "checked_at", "deleted", ...at],
+      ...[
+        "id",
+        "name",
+        "target",
+        "credentials",
+        "status",
+        "error",
+        "checked_at",
+        "deleted",
+        ...times,
+      ],
     ],
     json: ["target", "credentials"],
     flags: ["deleted"],
@@ -145,7 +165,7 @@ export const tenantTables: readonly TenantTable[] = [
             "params",
             "state",
             "error",
-            ...at,
+            ...times,
           ],
         ],
         json: ["params"],
@@ -184,21 +204,21 @@ export const tenantTables: readonly TenantTable[] = [
     name: "secrets",
     kind: "secret",
     key: ["name"],
-    exported: ["name", ...at],
+    exported: ["name", ...times],
     omitted: ["sealed"],
   },
   {
     name: "apps",
     kind: "app",
     key: ["slug"],
-    exported: ["slug", "name", "description", ...at],
+    exported: ["slug", "name", "description", ...times],
   },
   ...withDeleted({
     name: "flows",
     kind: "flow",
     key: ["id"],
     exported: [
-      ...["id", "app", "name", "description", "graph", "revision", "version", "deleted", ...at],
+      ...["id", "app", "name", "description", "graph", "revision", "version", "deleted", ...times],
     ],
     json: ["graph"],
     flags: ["deleted"],
@@ -294,7 +314,7 @@ export const tenantTables: readonly TenantTable[] = [
     flags: ["matched"],
   },
   {
-    // With the payload, which is in `packs`.
+    // The export adds the payload, which is in `packs`.
     name: "events",
     kind: "event",
     key: ["seq"],
@@ -321,7 +341,7 @@ export const tenantTables: readonly TenantTable[] = [
   { name: "pending_types", key: ["type"], omitted: ["count"] },
 ];
 
-/** Exported, but not deleted: these rows keep ids, so that late webhooks are still refused. */
+/** Exported, but not deleted: with the ids in these rows, the hub still rejects late webhooks. */
 export const keptTables: readonly TenantTable[] = [
   {
     name: "tenants",
@@ -354,7 +374,7 @@ export const sharedTables: readonly string[] = [
   "github_redeliveries",
 ];
 
-/** What a host with an object per tenant keeps in the registry. */
+/** The exported tables that are in the registry on Cloudflare. */
 export const registryTables: readonly string[] = [
   ...["tenants", "installations", "memberships", "tokens", "oauth_grants", "sources"],
 ];
