@@ -1,19 +1,19 @@
 import { expect, it } from "vitest";
 import { serializeError } from "./serialize-error.ts";
 
-it("logs no other properties of an error, nor of its cause", () => {
+it("serializes the type, message, code, stack and cause of an error, and omits its other properties", () => {
   const cause = Object.assign(new Error("terminated"), { code: "57P01", client: { secretKey: 7 } });
-  const logged = serializeError(new TypeError("failed", { cause }));
-  expect(logged).toEqual({
+  const serialized = serializeError(new TypeError("failed", { cause }));
+  expect(serialized).toEqual({
     type: "TypeError",
     message: "failed",
     stack: expect.stringContaining("TypeError: failed"),
     cause: { type: "Error", message: "terminated", code: "57P01", stack: expect.any(String) },
   });
-  expect(JSON.stringify(logged)).not.toContain("secretKey");
+  expect(JSON.stringify(serialized)).not.toContain("secretKey");
 });
 
-it("logs values that are not errors", () => {
+it("returns primitive values unchanged, and other objects as a string", () => {
   expect([
     serializeError("text"),
     serializeError(undefined),

@@ -29,8 +29,8 @@ describe("readSettings", () => {
   });
 
   it("allows outbound requests only to public addresses by default", () => {
-    const allowPrivate = (given: string) =>
-      read({ env: { SIGNALBOX_ALLOW_PRIVATE: given } }).allowPrivate;
+    const allowPrivate = (value: string) =>
+      read({ env: { SIGNALBOX_ALLOW_PRIVATE: value } }).allowPrivate;
     expect(read().allowPrivate).toBe(false);
     expect(["", "off", "on", "10.0.0.0/8, ::1"].map(allowPrivate)).toEqual([
       false,
@@ -117,7 +117,7 @@ describe("readSettings", () => {
     [{ env: { GITHUB_WEBHOOK_SECRET: "a,,b" } }, /GITHUB_WEBHOOK_SECRET contains an empty secret/],
     [{ file: { prot: 1 } }, /unknown setting "prot"/],
     [{ file: { secrets: { gihtub: "x" } } }, /unknown source "gihtub"/],
-  ] as [Partial<SettingsInput>, RegExp][])("rejects an invalid setting: %#", (input, message) => {
+  ] as [Partial<SettingsInput>, RegExp][])("rejects %j", (input, message) => {
     expect(() => read(input)).toThrow(message);
   });
 
@@ -169,7 +169,7 @@ describe("a hub", () => {
     expect(() => assertSafe(read(), 0)).not.toThrow();
   });
 
-  it("that is public names the setting that makes it so", () => {
+  it("that is public and has no secret is rejected with the name of the setting that makes it public", () => {
     const errorOf = (env: Record<string, string>) => {
       try {
         assertSafe(read({ env }), 0);
@@ -178,17 +178,19 @@ describe("a hub", () => {
       }
       return "";
     };
-    const tunnel = errorOf({ SIGNALBOX_PUBLIC_URL: "https://hub.example" });
-    expect(tunnel).toMatch(/\(SIGNALBOX_PUBLIC_URL is set\).*local: unset SIGNALBOX_PUBLIC_URL\.$/);
-    const host = errorOf({ HOST: "0.0.0.0" });
-    expect(host).toMatch(/\(HOST is 0\.0\.0\.0\).*local: listen on 127\.0\.0\.1 \(HOST\)\.$/);
+    const publicUrlError = errorOf({ SIGNALBOX_PUBLIC_URL: "https://hub.example" });
+    expect(publicUrlError).toMatch(
+      /\(SIGNALBOX_PUBLIC_URL is set\).*local: unset SIGNALBOX_PUBLIC_URL\.$/,
+    );
+    const hostError = errorOf({ HOST: "0.0.0.0" });
+    expect(hostError).toMatch(/\(HOST is 0\.0\.0\.0\).*local: listen on 127\.0\.0\.1 \(HOST\)\.$/);
   });
 
-  it("needs an admin token of 16 characters; a command sends any token", () => {
+  it("does not start with an admin token of less than 16 characters, which a command may send", () => {
     const short = read({ env: { SIGNALBOX_TOKEN: "sbx_typo" } });
     expect(short.token).toBe("sbx_typo");
     expect(() => assertSafe(short, 0)).toThrow(/^SIGNALBOX_TOKEN must have at least 16/);
-    // A header cannot contain it.
+    // A header cannot contain the character "…".
     expect(() => read({ env: { SIGNALBOX_TOKEN: "sbx_…" } })).toThrow(/ASCII/);
   });
 
@@ -275,14 +277,14 @@ describe("the settings of the GitHub App", () => {
     });
   });
 
-  it("checks for failed webhooks every few minutes, or never", () => {
+  it("contains the interval of the checks for failed webhooks, or none if they are off", () => {
     expect(github({ GITHUB_REDELIVERY: "30" }).redeliverEveryMs).toBe(1_800_000);
     expect(github({ GITHUB_REDELIVERY: "off" }).redeliverEveryMs).toBeUndefined();
     for (const wrong of ["0", "on", "1441", "1.5"])
       expect(() => github({ GITHUB_REDELIVERY: wrong })).toThrow("GITHUB_REDELIVERY must be ");
   });
 
-  it("reads App and client, also with escaped line breaks and from a number in the file", () => {
+  it("contains App and client, also with escaped line breaks and from a number in the file", () => {
     const escaped = pem.replaceAll("\n", "\\n");
     expect(
       github({
@@ -324,12 +326,12 @@ describe("the settings of the GitHub App", () => {
     );
   });
 
-  it("shows neither the private key nor the client secret", () => {
+  it("is shown without the private key and the client secret", () => {
     const { origins } = read({
       env: { GITHUB_APP_PRIVATE_KEY: pem, GITHUB_CLIENT_SECRET: "hidden" },
     });
     const shown = effectiveSettings(origins);
     for (const name of ["githubAppPrivateKey", "githubClientSecret"])
-      expect(shown.find((one) => one.name === name)?.value).toBe("(set)");
+      expect(shown.find((setting) => setting.name === name)?.value).toBe("(set)");
   });
 });

@@ -19,7 +19,7 @@ async function setUp(alarm: number | null = null) {
   return { timers, alarms };
 }
 
-it("runs short timers without an alarm, and long ones only by the alarm", async () => {
+it("runs short timers without an alarm, and long timers only in the alarm", async () => {
   const { timers } = await setUp();
   const ran: string[] = [];
   timers.after(1_000, () => ran.push("short"));

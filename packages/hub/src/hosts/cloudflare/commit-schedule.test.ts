@@ -1,17 +1,19 @@
 import { expect, it } from "vitest";
 import { createCommitSchedule } from "./commit-schedule.ts";
 
-it("commits without a timer while one request is received, and by a timer while several are", async () => {
+it("commits without a timer while one request is received, and after a timer while several are", async () => {
   const byTimer: (() => void)[] = [];
   const { receive, defer } = createCommitSchedule((work) => byTimer.push(work));
   const commits: string[] = [];
   const request = (name: string) =>
-    receive(() => new Promise<void>((end) => ends.push(end)).then(() => void commits.push(name)));
-  const ends: (() => void)[] = [];
+    receive(() =>
+      new Promise<void>((finish) => finishers.push(finish)).then(() => void commits.push(name)),
+    );
+  const finishers: (() => void)[] = [];
 
   const first = request("first");
   defer(() => commits.push("alone"));
-  expect(commits).toEqual([]); // what is added in the same turn can still join
+  expect(commits).toEqual([]); // a request of the same microtask can still join the commit
   await Promise.resolve();
   expect(commits).toEqual(["alone"]);
 
@@ -20,7 +22,7 @@ it("commits without a timer while one request is received, and by a timer while 
   await Promise.resolve();
   expect(byTimer).toHaveLength(1);
 
-  for (const end of ends) end();
+  for (const finish of finishers) finish();
   await Promise.all([first, second]);
   await receive(async () => defer(() => commits.push("alone again")));
   expect(commits).toEqual(["alone", "first", "second", "alone again"]);

@@ -1,4 +1,4 @@
-/** Wrangler accepts the built Worker and its configuration. Nothing is uploaded. */
+/** Checks that Wrangler accepts the built Worker and its configuration, without uploading it. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 
 const HUB = join(import.meta.dirname, "../../..");
-/** It comes with @cloudflare/vitest-plugin. */
+/** Wrangler is a dependency of @cloudflare/vitest-plugin. */
 const WRANGLER = join(HUB, "../../node_modules/wrangler/bin/wrangler.js");
 
 function dryRun(...args: string[]) {
@@ -31,7 +31,7 @@ it.each([
   ["--env", "preview"],
   // The top level, which `wrangler dev` runs without --env.
   ["--name", "another"],
-])("can be deployed with %s %s", async (...args) => {
+])("the Worker can be deployed with %s %s", async (...args) => {
   const { stdout } = await dryRun(...args);
   for (const binding of ["TENANT_REGISTRY", "WEBHOOK_STORE", "WEBHOOK_MCP_AGENT", "ASSETS"])
     expect(stdout).toContain(`env.${binding}`);
@@ -39,6 +39,6 @@ it.each([
   expect(Number(/gzip: ([\d.]+) KiB/.exec(stdout)?.[1])).toBeLessThan(2_000);
 });
 
-it("is not deployed to production without --env", async () => {
+it("the Worker cannot be deployed without --env or --name", async () => {
   await expect(dryRun()).rejects.toThrow("You need to provide the name of your worker");
 });

@@ -34,7 +34,7 @@ it("cancels a body of more than 1 MB", async () => {
   expect(state()).toEqual({ sent: 17, isCanceled: true });
 });
 
-it("leaves a body that was read, and a request without one", async () => {
+it("ignores a body that was already read, and a request without a body", async () => {
   const { request } = upload(1);
   await request.arrayBuffer();
   await drainBody(request);

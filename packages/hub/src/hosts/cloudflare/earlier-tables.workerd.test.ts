@@ -11,7 +11,7 @@ const payload = JSON.stringify({
   repository: { full_name: "octo/town" },
 });
 
-it("sets the tables of an earlier Worker aside, and migrates its events once", () =>
+it("renames the tables of an earlier Worker, and migrates its events once", () =>
   runInDurableObject(env.STORE.getByName("earlier"), async (_: StoreObject, { storage }) => {
     await storage.deleteAll();
     storage.sql.exec(
@@ -19,19 +19,19 @@ it("sets the tables of an earlier Worker aside, and migrates its events once", (
     );
     storage.sql.exec("CREATE INDEX events_by_received ON events (received_at)");
     storage.sql.exec("CREATE TABLE installations (installation_id INTEGER, account_id INTEGER)");
-    for (let nth = 0; nth < 130; nth += 1)
+    for (let index = 0; index < 130; index += 1)
       storage.sql.exec(
         "INSERT INTO events VALUES (?, 'issues', ?, ?, ?, NULL, NULL)",
-        `id-${nth}`,
+        `id-${index}`,
         payload,
-        new Date(1_700_000_000_000 + nth * 1_000).toISOString(),
-        nth < 3 ? 1 : 0,
+        new Date(1_700_000_000_000 + index * 1_000).toISOString(),
+        index < 3 ? 1 : 0,
       );
 
     for (let start = 0; start < 2; start += 1) {
       setAsideEarlierTables(storage);
       const store = openDurableObject(storage);
-      // A crash in the middle of the migration repeats it.
+      // Simulates a crash before the end of the migration, which is then repeated.
       if (start === 1) storage.sql.exec("ALTER TABLE migrated_events RENAME TO earlier_events");
       expect(await migrateEarlierEvents(storage, store, "42", 1)).toBe(130);
       expect(await store.pendingStatus("42")).toMatchObject({

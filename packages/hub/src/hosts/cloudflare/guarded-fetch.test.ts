@@ -1,26 +1,26 @@
 import { expect, it } from "vitest";
 import { createGuardedFetch, createGuardedWebFetch } from "./guarded-fetch.ts";
 
-/** A fetch that redirects `/to?url=…`, and otherwise returns the URL and the headers that it got. */
+/** Creates guarded fetches over a fetch that redirects `/to?url=…`, and otherwise returns its URL and headers. */
 function setUp(allowPrivate: boolean | string[] = false) {
   const requested: string[] = [];
   const fetch: typeof globalThis.fetch = async (input, init) => {
     const url = new URL(String(input));
     requested.push(url.href);
-    const to = url.searchParams.get("url");
-    if (to !== null) return new Response("moved", { status: 307, headers: { location: to } });
+    const location = url.searchParams.get("url");
+    if (location !== null) return new Response("moved", { status: 307, headers: { location } });
     return Response.json({
       url: url.href,
       headers: Object.fromEntries(new Headers(init?.headers)),
     });
   };
-  const limits = { method: "GET", headers: {}, maxResponseBytes: 1_000, timeoutMs: 1_000 };
+  const defaults = { method: "GET", headers: {}, maxResponseBytes: 1_000, timeoutMs: 1_000 };
   const guarded = createGuardedFetch({ allowPrivate, fetch });
   const web = createGuardedWebFetch({ allowPrivate, allowHttp: false, fetch });
   return {
     requested,
     web,
-    guarded: (url: string, more: object = {}) => guarded({ ...limits, url, ...more }),
+    guarded: (url: string, overrides: object = {}) => guarded({ ...defaults, url, ...overrides }),
   };
 }
 
@@ -50,23 +50,23 @@ it("calls private addresses that the operator allows", async () => {
   await expect(guarded("https://10.1.2.4/")).rejects.toMatchObject({ code: "address_refused" });
 });
 
-it("sends credentials to the first origin only, and limits redirects and the size", async () => {
+it("sends credentials to the first origin only, and limits the redirects and the response size", async () => {
   const { guarded, web } = setUp();
   const headers = { authorization: "Bearer x", accept: "text/plain" };
-  const elsewhere = "https://example.com/to?url=https%3A%2F%2Fother.example%2F";
-  const sent = await guarded(elsewhere, { headers, redirects: 1 });
+  const crossOrigin = "https://example.com/to?url=https%3A%2F%2Fother.example%2F";
+  const sent = await guarded(crossOrigin, { headers, redirects: 1 });
   expect(JSON.parse(new TextDecoder().decode(sent.body))).toMatchObject({
     url: "https://other.example/",
     headers: { accept: "text/plain" },
   });
   expect(new TextDecoder().decode(sent.body)).not.toContain("Bearer");
-  expect(await (await web(elsewhere, { headers })).text()).not.toContain("Bearer");
-  expect((await guarded(elsewhere)).status).toBe(307);
-  expect((await web(elsewhere, { redirect: "manual" })).status).toBe(307);
-  await expect(web(elsewhere, { redirect: "error" })).rejects.toMatchObject({
+  expect(await (await web(crossOrigin, { headers })).text()).not.toContain("Bearer");
+  expect((await guarded(crossOrigin)).status).toBe(307);
+  expect((await web(crossOrigin, { redirect: "manual" })).status).toBe(307);
+  await expect(web(crossOrigin, { redirect: "error" })).rejects.toMatchObject({
     code: "too_many_redirects",
   });
-  const twice = `https://example.com/to?url=${encodeURIComponent(elsewhere)}`;
+  const twice = `https://example.com/to?url=${encodeURIComponent(crossOrigin)}`;
   await expect(guarded(twice, { redirects: 1 })).rejects.toMatchObject({
     code: "too_many_redirects",
   });

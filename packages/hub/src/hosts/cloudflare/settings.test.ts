@@ -12,19 +12,19 @@ const env = {
   ASSETS: {},
 };
 
-it("is always public, and needs a URL, a key and a token", () => {
+it("a Worker is always public, and needs a URL, a key and a token", () => {
   expect(readWorkerSettings({ ...env })).toMatchObject({ isPublic: true, tenancy: "single" });
   for (const name of ["SIGNALBOX_PUBLIC_URL", "SIGNALBOX_KEY", "SIGNALBOX_TOKEN"])
     expect(() => readWorkerSettings({ ...env, [name]: "" })).toThrow(`This Worker needs ${name}`);
 });
 
-it("needs a webhook secret", () => {
+it("a Worker needs a webhook secret", () => {
   expect(() => readWorkerSettings({ ...env, GITHUB_WEBHOOK_SECRET: undefined })).toThrow(
     "This Worker needs GITHUB_WEBHOOK_SECRET",
   );
 });
 
-it("accepts the secret of another source", () => {
+it("a Worker accepts the secret of another source instead of that of GitHub", () => {
   const { GITHUB_WEBHOOK_SECRET, ...others } = env;
   expect(
     readWorkerSettings({ ...others, STRIPE_WEBHOOK_SECRET: "the-secret-of-stripe" }).secrets,
@@ -34,13 +34,13 @@ it("accepts the secret of another source", () => {
 it.each([
   ["a short token", { SIGNALBOX_TOKEN: "short" }, "SIGNALBOX_TOKEN must have at least"],
   ["a short secret", { GITHUB_WEBHOOK_SECRET: "x" }, "Each secret of GITHUB_WEBHOOK_SECRET"],
-  ["half a pair", { GITHUB_APP_ID: "1" }, "GITHUB_APP_PRIVATE_KEY is not"],
-])("rejects %s before an object starts", (_, wrong, message) => {
+  ["an App id without a private key", { GITHUB_APP_ID: "1" }, "GITHUB_APP_PRIVATE_KEY is not"],
+])("a Worker rejects %s before an object starts", (_, wrong, message) => {
   expect(() => readWorkerSettings({ ...env, ...wrong })).toThrow(message);
 });
 
 it.each(["TENANT_REGISTRY", "WEBHOOK_STORE", "WEBHOOK_MCP_AGENT", "ASSETS"])(
-  "needs the binding %s",
+  "a Worker needs the binding %s",
   (name) => {
     expect(() => readWorkerSettings({ ...env, [name]: undefined })).toThrow(
       `This Worker needs the binding ${name}`,

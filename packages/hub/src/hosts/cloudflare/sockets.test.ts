@@ -10,14 +10,14 @@ function setUp() {
   const alarms: number[] = [];
   const resumed: LiveConnection[] = [];
   let isValid = true;
-  let checked = Promise.resolve();
+  let tokenCheck = Promise.resolve();
   let notify: (notice: Notice) => void = () => {};
-  const closed: number[] = [];
+  const closeCodes: number[] = [];
   const sent: string[] = [];
   let attachment: unknown = { after: new Map([["acme", 7]]) };
   const socket: HibernatableSocket = {
     send: (text) => void sent.push(text),
-    close: (code = 0) => void closed.push(code),
+    close: (code = 0) => void closeCodes.push(code),
     serializeAttachment(value) {
       attachment = value;
     },
@@ -25,7 +25,7 @@ function setUp() {
   };
   const live = {
     async resume(_, connection) {
-      await checked;
+      await tokenCheck;
       if (!isValid) return connection.close(4401, "");
       resumed.push(connection);
       connection.onClose(() => resumed.splice(resumed.indexOf(connection), 1));
@@ -49,7 +49,7 @@ function setUp() {
     timers,
     alarms,
     resumed,
-    closed,
+    closeCodes,
     attachment: () => attachment,
     notify: () => notify({ topic: "events", tenant: "acme", seq: 1 }),
     invalidate() {
@@ -58,7 +58,7 @@ function setUp() {
     /** Delays the next checks of the token. Returns a function that lets them finish. */
     delayChecks() {
       const { promise, resolve } = Promise.withResolvers<void>();
-      checked = promise;
+      tokenCheck = promise;
       return resolve;
     },
     disconnect: () => sockets.onClose(socket),
@@ -67,16 +67,16 @@ function setUp() {
   };
 }
 
-const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
+const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 it("subscribes a socket for a short time after an event, and saves its cursor", async () => {
   const { timers, resumed, notify, attachment } = setUp();
-  await settled();
+  await settle();
   timers.advance(2_000);
   expect(resumed).toHaveLength(0);
   notify();
   notify();
-  await settled();
+  await settle();
   expect(resumed).toHaveLength(1);
   const cursor = new Map([["acme", 9]]);
   expect(resumed[0]?.encoder.connected("log", cursor, ["acme"])).toBe("");
@@ -86,9 +86,9 @@ it("subscribes a socket for a short time after an event, and saves its cursor", 
   expect(resumed).toHaveLength(0);
 });
 
-it("saves a cursor after the events that the filter excludes", async () => {
+it("saves a cursor that includes the events that the filter excludes", async () => {
   const { timers, resumed, attachment } = setUp();
-  await settled();
+  await settle();
   const cursor = new Map([["acme", 7]]);
   resumed[0]?.encoder.connected("log", cursor, ["acme"]);
   cursor.set("acme", 12);
@@ -96,39 +96,39 @@ it("saves a cursor after the events that the filter excludes", async () => {
   expect(attachment()).toEqual({ after: new Map([["acme", 12]]) });
 });
 
-it("stops a client that disconnects while its token is checked", async () => {
+it("unsubscribes a client that disconnects while its token is checked", async () => {
   const { timers, resumed, notify, delayChecks, disconnect } = setUp();
-  await settled();
+  await settle();
   timers.advance(2_000);
   const finishChecks = delayChecks();
   notify();
   disconnect();
   finishChecks();
-  await settled();
+  await settle();
   expect(resumed).toHaveLength(0);
 });
 
-it("does not stop a client while its token is checked: it would not get the event", async () => {
+it("does not unsubscribe a client while its token is checked, since it would not get the event", async () => {
   const { timers, resumed, notify, delayChecks } = setUp();
-  await settled();
+  await settle();
   timers.advance(2_000);
   notify();
-  await settled();
+  await settle();
   expect(resumed).toHaveLength(1);
   resumed[0]?.close(1013, ""); // the timer of the first client is still set
   const finishChecks = delayChecks();
   notify();
   timers.advance(2_000);
   finishChecks();
-  await settled();
+  await settle();
   expect(resumed.map((connection) => connection.isFull())).toEqual([false]);
   timers.advance(4_000);
   expect(resumed).toHaveLength(0);
 });
 
-it("does not stop a client just after an event, which may still be read from another object", async () => {
+it("does not unsubscribe a client just after an event, which may still be read from another object", async () => {
   const { timers, resumed, notify } = setUp();
-  await settled();
+  await settle();
   timers.advance(1_900);
   notify();
   timers.advance(200);
@@ -137,15 +137,15 @@ it("does not stop a client just after an event, which may still be read from ano
   expect(resumed).toHaveLength(0);
 });
 
-it("checks the tokens of idle sockets every five minutes, by an alarm", async () => {
-  const { timers, alarms, invalidate, closed } = setUp();
-  await settled();
+it("checks the tokens of idle sockets every five minutes, in an alarm", async () => {
+  const { timers, alarms, invalidate, closeCodes } = setUp();
+  await settle();
   expect(alarms).toEqual([timers.now() + 300_000]);
   timers.advance(2_000);
   invalidate();
   timers.advance(298_000);
-  await settled();
-  expect(closed).toEqual([4401]);
+  await settle();
+  expect(closeCodes).toEqual([4401]);
   expect(alarms).toHaveLength(2);
 });
 
@@ -155,12 +155,12 @@ it.each([
   ["too many bytes in one message", [new ArrayBuffer(4_097)], 1009],
   ["too many bytes per second", Array(17).fill("x".repeat(4_096)), 1008],
   ["too many messages per second", Array(101).fill("x"), 1008],
-])("closes a socket after %s, and does not respond any more", async (_, messages, code) => {
-  const { closed, sent, receive, resumed } = setUp();
-  await settled();
+])("closes a socket after %s, and ignores its further messages", async (_, messages, code) => {
+  const { closeCodes, sent, receive, resumed } = setUp();
+  await settle();
   receive("ping");
   expect(sent).toEqual(['{"pong":0}']);
   for (const message of messages) receive(message);
   receive("ping");
-  expect([closed, sent.length, resumed]).toEqual([[code], 1, []]);
+  expect([closeCodes, sent.length, resumed]).toEqual([[code], 1, []]);
 });

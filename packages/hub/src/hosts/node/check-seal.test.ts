@@ -5,14 +5,14 @@ import { readSettings } from "../settings.ts";
 import { assertKeyDecrypts, warnOfShortSecrets } from "./check-seal.ts";
 
 const seal = createSeal(new Uint8Array(32).fill(1));
-const other = createSeal(new Uint8Array(32).fill(2));
+const otherSeal = createSeal(new Uint8Array(32).fill(2));
 
 function createLog() {
   const lines: string[] = [];
   return { lines, log: { warn: (line: unknown) => void lines.push(String(line)) } };
 }
 
-it("accepts a key that opens what is stored, and a database without secrets", async () => {
+it("accepts a key that decrypts the stored secrets, and any key for a database without secrets", async () => {
   const { lines, log } = createLog();
   const options = { acceptLostKey: false, log };
   await assertKeyDecrypts(seal, [], options);
@@ -24,24 +24,24 @@ it("accepts a key that opens what is stored, and a database without secrets", as
   expect(lines).toEqual([]);
 });
 
-it("rejects a key that opens nothing, unless the key is lost", async () => {
+it("rejects a key that decrypts no stored secret, unless the operator accepts that the key is lost", async () => {
   const { lines, log } = createLog();
-  const sealed = [{ kind: "webhook secrets", sealed: await other.seal("x") }];
-  await expect(assertKeyDecrypts(seal, sealed, { acceptLostKey: false, log })).rejects.toThrow(
+  const samples = [{ kind: "webhook secrets", sealed: await otherSeal.seal("x") }];
+  await expect(assertKeyDecrypts(seal, samples, { acceptLostKey: false, log })).rejects.toThrow(
     /does not decrypt the secrets in its database \(webhook secrets\).*SIGNALBOX_KEY.*--accept-lost-key/,
   );
   expect(lines).toEqual([]);
-  await assertKeyDecrypts(seal, sealed, { acceptLostKey: true, log });
+  await assertKeyDecrypts(seal, samples, { acceptLostKey: true, log });
   expect(lines).toHaveLength(1);
 });
 
 it("warns if some secrets were encrypted with another key", async () => {
   const { lines, log } = createLog();
-  const sealed = [
+  const samples = [
     { kind: "webhook secrets", sealed: await seal.seal("x") },
-    { kind: "connections", sealed: await other.seal("x") },
+    { kind: "connections", sealed: await otherSeal.seal("x") },
   ];
-  await assertKeyDecrypts(seal, sealed, { acceptLostKey: false, log });
+  await assertKeyDecrypts(seal, samples, { acceptLostKey: false, log });
   expect(lines).toEqual([expect.stringContaining("some of the stored secrets: connections")]);
 });
 

@@ -5,18 +5,18 @@ import { GrowingBytes } from "./growing-bytes.ts";
 it.each([10, 100_000, 262_144, 262_145, 3_000_000])(
   "joins chunks of %i bytes in total",
   (total) => {
-    const given = Buffer.from(Array.from({ length: total }, (_, at) => at % 251));
+    const content = Buffer.from(Array.from({ length: total }, (_, at) => at % 251));
     for (const step of [1 + Math.floor(total / 7), 70_001, total]) {
       const bytes = new GrowingBytes(total);
-      for (let at = 0; at < total; at += step) bytes.append(given.subarray(at, at + step));
+      for (let at = 0; at < total; at += step) bytes.append(content.subarray(at, at + step));
       expect(bytes.size).toBe(total);
-      expect(given.equals(bytes.end())).toBe(true);
+      expect(content.equals(bytes.end())).toBe(true);
       bytes.free();
     }
   },
 );
 
-// Runs in a process of its own: here, a garbage collection of other tests' memory changes the figures.
+// Runs in a separate process: here, the garbage collection of other tests' memory would change the result.
 const measure = `
   import { readFileSync } from "node:fs";
   import { GrowingBytes } from ${JSON.stringify(new URL("./growing-bytes.ts", import.meta.url).href)};
@@ -29,18 +29,18 @@ const measure = `
   const before = megabytes();
   const all = Array.from({ length: 20 }, () => new GrowingBytes(25_000_000));
   for (const bytes of all) for (let at = 0; at < 10; at += 1) bytes.append(chunk);
-  const held = megabytes() - before;
+  const used = megabytes() - before;
   for (const bytes of all) bytes.free();
-  console.log(JSON.stringify({ held, kept: megabytes() - before }));
+  console.log(JSON.stringify({ used, remaining: megabytes() - before }));
 `;
 
 it.runIf(process.platform === "linux")(
   "takes memory for the bytes that have arrived, and returns it when they are freed",
   () => {
     const printed = execFileSync(process.execPath, ["--input-type=module", "-e", measure]);
-    const { held, kept } = JSON.parse(printed.toString());
-    expect(held).toBeGreaterThan(150);
-    expect(held).toBeLessThan(300);
-    expect(kept).toBeLessThan(50);
+    const { used, remaining } = JSON.parse(printed.toString());
+    expect(used).toBeGreaterThan(150);
+    expect(used).toBeLessThan(300);
+    expect(remaining).toBeLessThan(50);
   },
 );

@@ -26,8 +26,8 @@ function call(request: Partial<OutboundRequest>, options: Partial<GuardedFetchOp
   });
 }
 
-async function failure(...given: Parameters<typeof call>): Promise<OutboundError> {
-  const [outcome] = await Promise.allSettled([call(...given)]);
+async function failure(...args: Parameters<typeof call>): Promise<OutboundError> {
+  const [outcome] = await Promise.allSettled([call(...args)]);
   if (outcome?.status === "rejected") return outcome.reason;
   throw new Error("the call did not fail");
 }
@@ -189,7 +189,7 @@ describe("the address of a call", () => {
     expect(textOf(await call({ url }, { lookup, allowPrivate: true }))).toBe("second");
   });
 
-  it("must exist in DNS", async () => {
+  it("is required: a name without an address causes dns_failed", async () => {
     expect(await failure({}, { lookup: async () => [] })).toMatchObject({
       code: "dns_failed",
       message: expect.stringMatching(/hooks\.test does not resolve.*spelling/),
@@ -461,7 +461,7 @@ describe("the caller's signal", () => {
     }
   });
 
-  it("has no listener afterwards", async () => {
+  it("has no listener after the call has ended", async () => {
     const { signal } = new AbortController();
     const { url } = await serve((response) => response.end());
     await call({ url, signal });
@@ -473,8 +473,8 @@ describe("the caller's signal", () => {
 describe("https", () => {
   const certificate = makeCertificate({ names: ["hooks.test"], ipv4: ["127.0.0.1"] });
   const ca = certificate.cert;
-  const serveTls = (made = certificate) => {
-    const server = https.createServer(made, ({ headers, socket }, response) =>
+  const serveTls = (keyPair = certificate) => {
+    const server = https.createServer(keyPair, ({ headers, socket }, response) =>
       response.end(JSON.stringify([headers.host, (socket as { servername?: unknown }).servername])),
     );
     return listen(server);

@@ -43,11 +43,11 @@ describe("a request", () => {
     ]);
   });
 
-  it("is sent after `beforeSend`, on a new and on a kept connection, and not if it throws", async () => {
+  it("is sent after `beforeSend`, on a new and on a reused connection, and is not sent if it throws", async () => {
     const { url, requests } = await serve((response) => response.end("ok"));
     const fetch = open();
     const sentBefore: number[] = [];
-    for (let nth = 0; nth < 2; nth += 1) {
+    for (let attempt = 0; attempt < 2; attempt += 1) {
       const beforeSend = () => void sentBefore.push(requests.length);
       await (await fetch(url, { method: "POST", body: "x", beforeSend })).text();
     }
@@ -63,8 +63,8 @@ describe("a request", () => {
   it("accepts a Request, and sends URLSearchParams as a form", async () => {
     const { url, requests } = await serve((response) => response.end("ok"));
     const fetch = open();
-    const given = new Request(url, { method: "PUT", body: "x", headers: { "x-a": "b" } });
-    expect(await (await fetch(given)).text()).toBe("ok");
+    const request = new Request(url, { method: "PUT", body: "x", headers: { "x-a": "b" } });
+    expect(await (await fetch(request)).text()).toBe("ok");
     await (await fetch(url, { method: "POST", body: new URLSearchParams({ a: "b c" }) })).text();
     expect(requests).toMatchObject([
       { method: "PUT", body: "x", headers: { "x-a": "b" } },
@@ -151,17 +151,17 @@ describe("the address guard", () => {
 
   it("looks a name up once for concurrent requests", async () => {
     const { url } = await serve((response) => response.end("ok"));
-    const found = Promise.withResolvers<string[]>();
+    const lookupResult = Promise.withResolvers<string[]>();
     let lookups = 0;
     const fetch = open({
       lookup: () => {
         lookups += 1;
-        return found.promise;
+        return lookupResult.promise;
       },
     });
     const responses = Array.from({ length: 10 }, async () => (await fetch(url)).text());
     await setImmediate();
-    found.resolve(["127.0.0.1"]);
+    lookupResult.resolve(["127.0.0.1"]);
     expect(new Set(await Promise.all(responses))).toEqual(new Set(["ok"]));
     expect(lookups).toBe(1);
   });
@@ -182,7 +182,7 @@ describe("the address guard", () => {
     expect(secret.requests).toEqual([]);
   });
 
-  it("allows https only, unless http is allowed, and no credentials in URLs", async () => {
+  it("rejects http unless it is allowed, and credentials in URLs", async () => {
     expect(await failure(open({ allowHttp: false })("http://hooks.test"))).toMatchObject({
       code: "invalid_url",
     });
@@ -207,7 +207,7 @@ describe("a redirect", () => {
     expect(other.requests[0]?.headers).not.toHaveProperty("x-api-key");
   });
 
-  it("is returned with redirect: manual, and rejected with error or after five", async () => {
+  it("is returned with redirect: manual, and rejected with redirect: error or after five redirects", async () => {
     const { url, requests } = await serve((response) =>
       response.writeHead(302, { location: "/again" }).end(),
     );

@@ -18,18 +18,18 @@ const evaluate = (evaluation: Evaluation) => {
 };
 const validate = createSchemaValidator(evaluate, TIMEOUT_MS);
 
-const many = <Value>(amount: number, make: (nth: number) => Value): Value[] =>
-  Array.from({ length: amount }, (_, nth) => make(nth));
+const many = <Value>(amount: number, make: (index: number) => Value): Value[] =>
+  Array.from({ length: amount }, (_, index) => make(index));
 const members = (amount: number, value: Json, name = "k"): { [name: string]: Json } =>
-  Object.fromEntries(many(amount, (nth) => [name + nth, value]));
+  Object.fromEntries(many(amount, (index) => [name + index, value]));
 const nest = (depth: number, inner: Json, wrap: (inner: Json) => Json): Json =>
   many(depth, () => undefined).reduce<Json>(wrap, inner);
 
 const objects = (amount: number): Json => many(amount, () => ({}));
-const numbers = many(20_000, (nth) => nth);
+const numbers = many(20_000, (index) => index);
 const kinds = ["L", "N", "Lu", "P", "Script=Latin", "Script_Extensions=Han", "Emoji", "Cased"];
 const classes = (length: number): string => {
-  const all = many(length / 5, (nth) => `\\p{${kinds[nth % kinds.length]}}`).join("");
+  const all = many(length / 5, (index) => `\\p{${kinds[index % kinds.length]}}`).join("");
   return `[${all.slice(0, all.lastIndexOf("\\p", length))}]`;
 };
 const deep = nest(190, { minimum: 1 }, (inner) => ({ items: inner }));
@@ -70,7 +70,7 @@ const hostile: [string, JsonSchema, Json][] = [
   ["empty groups", { pattern: `(?:(?:${"()".repeat(300)}){99}){99}` }, "a"],
   ["required", { items: { required: many(9000, (n) => `k${n}`) } }, objects(5000)],
   [
-    "required that is there",
+    "required properties that exist",
     { items: { required: Object.keys(members(500, 1)) } },
     many(500, () => members(500, 1)),
   ],
@@ -89,7 +89,7 @@ const hostile: [string, JsonSchema, Json][] = [
   ],
   ["unevaluatedItems", { allOf: many(1000, () => ({ unevaluatedItems: true })) }, numbers],
   [
-    "items that are evaluated already",
+    "items that are already evaluated",
     { allOf: [{ items: true }, ...many(900, () => ({ contains: {}, unevaluatedItems: false }))] },
     numbers,
   ],
@@ -111,7 +111,7 @@ const hostile: [string, JsonSchema, Json][] = [
       contains: nest(
         90,
         nest(90, { minimum: 1 }, (items) => ({ items })),
-        (one) => ({ anyOf: [one] }),
+        (schema) => ({ anyOf: [schema] }),
       ),
     },
     many(100, () => deepValue),
@@ -175,10 +175,10 @@ describe.each(hostile)("%s", (_, schema, value) => {
 
   // Without a deadline, some of these validations would not end.
   it("is validated in the sandbox, or rejected because of its depth", async () => {
-    const before = evaluations;
+    const evaluationsBefore = evaluations;
     const [error] = await withoutBlocking(() => validate([{ schema, value }]));
     const message = error?.message ?? "";
-    if (!/nested deeper/.test(message)) expect(evaluations).toBe(before + 1);
+    if (!/nested deeper/.test(message)) expect(evaluations).toBe(evaluationsBefore + 1);
     expect(message.length).toBeLessThanOrEqual(2001);
   });
 });

@@ -15,21 +15,25 @@ afterEach(closeServers);
 
 const NOW = Date.parse("2026-01-31T09:00:00Z");
 
-function run(config: JsonObject, more = {}, options: Partial<GuardedFetchOptions> = {}) {
+function run(
+  config: JsonObject,
+  contextOverrides = {},
+  options: Partial<GuardedFetchOptions> = {},
+) {
   const fetch = createGuardedFetch({ ...toLoopback, ...options });
-  return httpRequest.run(testContext({ config, fetch, now: () => NOW, ...more }));
+  return httpRequest.run(testContext({ config, fetch, now: () => NOW, ...contextOverrides }));
 }
 
-async function output(...given: Parameters<typeof run>): Promise<JsonObject> {
-  const result = await run(...given);
+async function output(...args: Parameters<typeof run>): Promise<JsonObject> {
+  const result = await run(...args);
   if (!("output" in result)) throw new Error("no output");
   return result.output as JsonObject;
 }
 
-async function failure(...given: Parameters<typeof run>): Promise<Permanent | RetryAt> {
-  const [outcome] = await Promise.allSettled([run(...given)]);
+async function failure(...args: Parameters<typeof run>): Promise<Permanent | RetryAt> {
+  const [outcome] = await Promise.allSettled([run(...args)]);
   if (outcome?.status === "rejected") return outcome.reason;
-  throw new Error("it did not fail");
+  throw new Error("the request did not fail");
 }
 
 describe("the request", () => {
@@ -256,8 +260,8 @@ describe("the response", () => {
     expect(await output({ url: `${url}/a` })).toMatchObject({ body: "b", url: `${url}/b` });
     expect(await output({ url: `${url}/a`, redirects: 0 })).toMatchObject({ status: 302 });
     expect(requests).toHaveLength(3);
-    const round = await serve((response) => response.writeHead(302, { location: "/" }).end());
-    expect(await failure({ url: round.url, redirects: 2 })).toMatchObject({
+    const loop = await serve((response) => response.writeHead(302, { location: "/" }).end());
+    expect(await failure({ url: loop.url, redirects: 2 })).toMatchObject({
       name: "Permanent",
       code: "too_many_redirects",
     });
@@ -312,9 +316,10 @@ describe("a failure", () => {
     [["500-599"], 404, false],
     [["200-299"], 204, true],
     [["404", 500], 404, true],
-  ])("is thrown with `failures` %j for status %i: %s", async (failures, status, fails) => {
+  ])("is thrown with `failures` %j for status %i: %s", async (failures, status, shouldFail) => {
     const url = await answering(status);
-    if (fails) expect(await failure({ url, failures })).toMatchObject({ code: `http_${status}` });
+    if (shouldFail)
+      expect(await failure({ url, failures })).toMatchObject({ code: `http_${status}` });
     else expect(await output({ url, failures })).toMatchObject({ status });
   });
 
@@ -348,7 +353,7 @@ it("the request is aborted when the run is cancelled", async () => {
   expect(await failure({ url }, { signal: controller.signal })).toMatchObject({ code: "aborted" });
 });
 
-describe("a request to a private address is rejected:", () => {
+describe("a private address", () => {
   const strict = { allowPrivate: false } as const;
   const expectRefused = async (config: JsonObject, options: Partial<GuardedFetchOptions>) => {
     const error = await failure(config, {}, options);
@@ -378,20 +383,20 @@ describe("a request to a private address is rejected:", () => {
     "[::ffff:169.254.169.254]",
     "[64:ff9b::7f00:1]",
     "127。0。0。1",
-  ])("%s", async (host) => {
+  ])("is rejected: %s", async (host) => {
     const { port, requests } = await serve((response) => response.end("inside"));
     await expectRefused({ url: `http://${host}:${port}/` }, strict);
     expect(requests).toEqual([]);
   });
 
-  it("a name with a private address among public ones", async () => {
+  it("is rejected if it is one of several addresses of a name", async () => {
     const { port, requests } = await serve((response) => response.end("inside"));
     const lookup = async () => ["93.184.216.34", "127.0.0.1"];
     await expectRefused({ url: `http://both.test:${port}/` }, { ...strict, lookup });
     expect(requests).toEqual([]);
   });
 
-  it("a name that resolves first to a public, then to a private address", async () => {
+  it("is rejected if a name resolves to it after it has resolved to a public address", async () => {
     const { port, requests } = await serve((response) => response.end("inside"));
     const lookups: string[] = [];
     // 192.0.2.1 (TEST-NET-1) stands for a public address that does not respond.
@@ -415,7 +420,7 @@ describe("a request to a private address is rejected:", () => {
     "http://2130706433",
     "http://[::ffff:127.0.0.1]",
     "http://inside.test",
-  ])("a redirect to %s", async (target) => {
+  ])("is rejected as the target of a redirect: %s", async (target) => {
     const inside = await serve((response) => response.end("inside"));
     const outside = await serve((response) =>
       response.writeHead(302, { location: `${target}:${inside.port}/` }).end(),

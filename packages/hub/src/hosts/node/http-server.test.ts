@@ -28,8 +28,8 @@ it("emits close once on each pipelined response when the client disconnects", as
   const closed: number[] = [];
   let received = 0;
   const { socket, sendRequests } = await open((_, response) => {
-    const nth = received++;
-    response.on("close", () => closed.push(nth));
+    const index = received++;
+    response.on("close", () => closed.push(index));
     if (received === 20) allReceived.resolve();
   });
   sendRequests(20);
@@ -42,10 +42,10 @@ it("emits no second close on a pipelined response that was sent", async () => {
   const responses: ServerResponse[] = [];
   const closed: number[] = [];
   const { socket, sendRequests } = await open((_, response) => {
-    const nth = responses.push(response) - 1;
-    response.on("close", () => closed.push(nth));
-    // The second is ready before the first.
-    if (nth === 1) for (const one of responses.toReversed()) one.end();
+    const index = responses.push(response) - 1;
+    response.on("close", () => closed.push(index));
+    // The second response is ready before the first.
+    if (index === 1) for (const pipelined of responses.toReversed()) pipelined.end();
   });
   socket.resume();
   sendRequests(2);

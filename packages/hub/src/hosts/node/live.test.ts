@@ -46,7 +46,7 @@ afterEach(async () => {
   expect(errors).toEqual([]);
 });
 
-const authorizationOf = (publicUrl?: string) => {
+const createAuthorization = (publicUrl?: string) => {
   const authorizer = createAuthorizer({ store, now: Date.now, everyTenant: undefined });
   const checkHost = () => undefined;
   return {
@@ -63,7 +63,7 @@ async function serve(options: Partial<LiveStreamsOptions> = {}): Promise<string>
     store,
     feed,
     async *followRun() {},
-    ...authorizationOf(),
+    ...createAuthorization(),
     timers: systemTimers,
     onError,
     ...options,
@@ -169,8 +169,8 @@ describe("the first frame and every heartbeat", () => {
 it("identifies the log in the first frame, independent of the token", async () => {
   const url = await serve();
   const logOf = async (tenants: string[], path = "/events") => {
-    const given = { id: tenants.join("-"), name: "x", scopes: ["inbox:read" as const], tenants };
-    const secret = await createToken(store, { ...given, expiresAt: null, now: Date.now() });
+    const options = { id: tenants.join("-"), name: "x", scopes: ["inbox:read" as const], tenants };
+    const secret = await createToken(store, { ...options, expiresAt: null, now: Date.now() });
     const sse = await openSse(`${url}${path}`, { authorization: `Bearer ${secret}` });
     await expect.poll(() => sse.messages.length).toBe(1);
     sse.close();
@@ -219,17 +219,17 @@ it("reads the tenant from the query, then from the header", async () => {
   const url = await serve();
   await appendEvents(store, sampleEvents(2));
   await appendEvents(store, [sampleEvent()], "umbrella");
-  const named = { ...bearer, "x-signalbox-tenant": "umbrella" };
+  const withTenant = { ...bearer, "x-signalbox-tenant": "umbrella" };
   for (const [path, cursor] of [
     ["/events", "1"],
     [ACME_EVENTS, "2"],
   ] as const) {
-    const sse = await openSse(`${url}${path}`, named);
+    const sse = await openSse(`${url}${path}`, withTenant);
     await expect.poll(() => sse.lastId()).toBe(cursor);
     sse.close();
   }
-  const strange = await openSse(`${url}/events`, { ...bearer, "x-signalbox-tenant": "initech" });
-  expect(strange.response.status).toBe(403);
+  const forbidden = await openSse(`${url}/events`, { ...bearer, "x-signalbox-tenant": "initech" });
+  expect(forbidden.response.status).toBe(403);
 });
 
 it("ignores an empty filter", async () => {
@@ -241,7 +241,7 @@ it("ignores an empty filter", async () => {
 });
 
 it("returns 405 for methods other than GET, and 401 without a token", async () => {
-  const url = await serve(authorizationOf("https://hub.example/"));
+  const url = await serve(createAuthorization("https://hub.example/"));
   for (const method of ["HEAD", "POST", "DELETE"]) {
     const response = await fetch(`${url}${ACME_EVENTS}`, { method, headers: bearer });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
@@ -294,7 +294,7 @@ describe("a token in the query", () => {
   });
 });
 
-it("resumes after the longest cursor, from a header and from the query", async () => {
+it("resumes after the longest possible cursor, from a header and from the query", async () => {
   const url = await serve();
   const tenants = Array.from({ length: MAX_TENANTS }, (_, at) => `${10 ** 14 + at} ❤`.slice(0, 16));
   const many = await createToken(store, {
@@ -320,7 +320,7 @@ it("resumes after the longest cursor, from a header and from the query", async (
   }
 });
 
-it("reports a cursor ahead of the log or of another log, and continues with new events", async () => {
+it("reports a cursor that is ahead of the log or from another log, and continues with new events", async () => {
   const url = await serve();
   await appendEvents(store, sampleEvents(2));
   const sse = await openSse(`${url}${ACME_EVENTS}&after=77`, bearer);
@@ -343,7 +343,7 @@ it("reports a cursor ahead of the log or of another log, and continues with new 
   sse.close();
 });
 
-it("sends the current state of an event", async () => {
+it("sends the current state of an event to a client that connects later", async () => {
   const url = await serve();
   const connected = await openSse(`${url}${ACME_EVENTS}`, bearer);
   await expect.poll(() => connected.lastId()).toBe("0");
@@ -398,7 +398,7 @@ describe("clients that never read", () => {
       await expect.poll(() => quick.seqs().length).toBe((batch + 1) * 10);
       max = Math.max(max, ...buffered());
     }
-    // 20 MB are sent; a client that does not read holds one buffer and the message that filled it.
+    // 20 MB are sent; a client that does not read uses one buffer and the message that filled it.
     expect(max).toBeLessThan(400_000);
     await expect.poll(() => sockets.size).toBe(1);
     await appendEvents(store, [sampleEvent()]);
@@ -407,7 +407,7 @@ describe("clients that never read", () => {
     await expect.poll(() => sockets.size).toBe(0);
   });
 
-  it("continue where they stopped when they read again", async () => {
+  it("get all events if they start to read later", async () => {
     const url = await serve();
     for (const client of [stuckSse(url), stuckSocket(url)]) {
       await appendEvents(store, large(100));
@@ -424,7 +424,7 @@ describe("clients that never read", () => {
     }
   });
 
-  it("is disconnected when it floods the hub with pings, which are not parsed", async () => {
+  it("are disconnected when they flood the hub with pings, which are not parsed", async () => {
     const url = await serve();
     const client = stuckSocket(url);
     client.on("error", () => {});
@@ -440,11 +440,11 @@ describe("clients that never read", () => {
   });
 });
 
-/** A frame of a client, with an empty mask. */
+/** A WebSocket frame of a client. Its mask is 0, so the text is unchanged. */
 const frame = (head: number, text: string) =>
   Buffer.from([head, 0x80 | text.length, 0, 0, 0, 0, ...Buffer.from(text)]);
 
-describe("a WebSocket client is disconnected with 1008 when it sends", () => {
+describe("a WebSocket client", () => {
   it.each([
     ["101 empty pings", Array(101).fill(frame(0x89, "")), /20 frames per second/],
     ["101 pongs", Array(101).fill(frame(0x8a, "")), /20 frames per second/],
@@ -454,7 +454,7 @@ describe("a WebSocket client is disconnected with 1008 when it sends", () => {
       [frame(0x01, ""), ...Array(30_000).fill(frame(0x00, ""))],
       /16384 bytes per second/,
     ],
-  ])("%s", async (_, frames, reason) => {
+  ])("is disconnected with 1008 when it sends %s", async (_, frames, reason) => {
     const url = await serve();
     const client = stuckSocket(url);
     let received = "";
@@ -466,18 +466,18 @@ describe("a WebSocket client is disconnected with 1008 when it sends", () => {
     await expect.poll(() => received).toContain("101 Switching");
     client.write(Buffer.concat(frames as Buffer[]));
     await expect.poll(() => received).toMatch(reason);
-    expect(received).toContain("\x03\xf0"); // 1008
+    expect(received).toContain("\x03\xf0"); // the close code 1008
     await expect.poll(() => sockets.size).toBe(0);
   });
 
-  it("a message above 4 KiB, with 1009", async () => {
+  it("is disconnected with 1009 when it sends a message above 4 KiB", async () => {
     const { socket, closed } = openSocket(await serve(), ACME_EVENTS);
     await once(socket, "open");
     socket.send("x".repeat(4 * 1024 + 1));
     expect(await closed).toBe(1009);
   });
 
-  it("but not when it sends a ping each second, or some at a time", async () => {
+  it("stays connected when it sends a burst of 50 pings", async () => {
     const { socket, messages } = openSocket(await serve(), ACME_EVENTS);
     await once(socket, "open");
     for (let at = 0; at < 50; at += 1) socket.send("ping");
@@ -486,9 +486,9 @@ describe("a WebSocket client is disconnected with 1008 when it sends", () => {
   });
 });
 
-it("stops following for clients that disconnected during authorization", async () => {
+it("unsubscribes clients that disconnected during authorization", async () => {
   const feed = createFeed(store);
-  const { authorizeRequest } = authorizationOf();
+  const { authorizeRequest } = createAuthorization();
   const { promise: disconnected, resolve: authorizeAll } = Promise.withResolvers<void>();
   let checked = 0;
   let following = 0;
@@ -525,13 +525,13 @@ it("stops following for clients that disconnected during authorization", async (
 });
 
 it("starts a pipelined stream only after the earlier responses", async () => {
-  const real = createFeed(store);
+  const realFeed = createFeed(store);
   let followed = 0;
   const feed = {
-    ...real,
-    follow(follow: Parameters<typeof real.follow>[0]) {
+    ...realFeed,
+    follow(follow: Parameters<typeof realFeed.follow>[0]) {
       followed += 1;
-      return real.follow(follow);
+      return realFeed.follow(follow);
     },
   };
   const url = new URL(await serve({ feed }));

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { formatEntry } from "./log-line.ts";
 
-it("writes fields as key=value, without empty ones", () => {
+it("writes fields as key=value, and omits empty fields", () => {
   const fields = { source: "github", ms: 1.5, type: "issues", action: null, repo: "octo/town" };
   expect(formatEntry({ level: 30, time: "2026-11-15T12:00:00Z", ...fields, msg: "stored" })).toBe(
     "stored source=github ms=1.5 type=issues repo=octo/town",
@@ -16,14 +16,14 @@ it("quotes text that could be read as several fields, or that controls the termi
   );
 });
 
-it("writes the stack of an error below", () => {
+it("writes the stack of an error below the message", () => {
   const err = { type: "Error", message: "disk full", stack: "Error: disk full\n    at write" };
   expect(formatEntry({ msg: "storage error", err })).toBe(
     "storage error\n    Error: disk full\n    at write",
   );
 });
 
-it("writes the causes of an error, and values that are no errors", () => {
+it("writes the causes of an error, and thrown values that are not errors", () => {
   const cause = {
     type: "Error",
     message: "connect ECONNREFUSED",

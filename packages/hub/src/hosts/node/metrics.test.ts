@@ -37,12 +37,12 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   for (const [, name, labels = ""] of documented) {
     const sample = new RegExp(`^${name}(?:_count)?(?:\\{(.*)\\})? `, "m").exec(text);
     expect(sample, name).not.toBeNull();
-    const found = [...(sample?.[1] ?? "").matchAll(/(\w+)="/g)].map(([, label]) => label);
-    expect(found.join(","), name).toBe(labels);
+    const actualLabels = [...(sample?.[1] ?? "").matchAll(/(\w+)="/g)].map(([, label]) => label);
+    expect(actualLabels.join(","), name).toBe(labels);
   }
 });
 
-it("starts the counts of runs at 0, and does not time runs that never started", async () => {
+it("starts the counts of runs at 0, and measures no duration of runs that never started", async () => {
   const metrics = create();
   for (const outcome of ["succeeded", "failed", "cancelled"])
     expect(await metrics.text()).toContain(`signalbox_runs_total{outcome="${outcome}"} 0\n`);
@@ -70,7 +70,7 @@ it("counts runs by outcome, and measures runs and steps in seconds", async () =>
     expect(lines).toContain(line);
 });
 
-it("reads the gauges for each response, and responds although the database does not", async () => {
+it("reads the gauges for each response, and responds even if the database does not", async () => {
   const metrics = create();
   let pending = 3;
   metrics.setGauges({

@@ -1,4 +1,4 @@
-/** MCP servers as commands. */
+/** Calls MCP servers that run as commands. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
@@ -12,8 +12,8 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { WAIT } from "../../../../../test/support/timeouts.ts";
 import { openCommand } from "./open-command.ts";
 
-/** A server of the older era that answers one tool call with the value of an expression. */
-function serverFile(expression: string): string {
+/** Writes the code of an MCP server whose one tool returns the value of an expression. Returns the path. */
+function writeServer(expression: string): string {
   const file = join(tempFolder(), "server.mjs");
   writeFileSync(
     file,
@@ -46,10 +46,10 @@ const run = { tool: "run", arguments: {} };
 const connect = async (args: string[], env = {}) =>
   newConnection({ command: process.execPath, args }, { env });
 
-it("runs a command without a shell, with PATH, HOME and the given variables only", async () => {
+it("runs a command without a shell, with PATH, HOME and the variables of the connection only", async () => {
   vi.stubEnv("SIGNALBOX_KEY", "secret");
   const connections = openConnections({ openCommand });
-  const file = serverFile("{ args: process.argv.slice(2), env: process.env, pid: process.pid }");
+  const file = writeServer("{ args: process.argv.slice(2), env: process.env, pid: process.pid }");
   const connection = await connect([file, "$HOME; echo"], { WEATHER_KEY: "k" });
   const { structuredContent } = await connections.callTool(connection, run, patient());
   expect(structuredContent).toMatchObject({ args: ["$HOME; echo"] });
@@ -67,7 +67,7 @@ it("runs a command without a shell, with PATH, HOME and the given variables only
 
 it("quotes the error output of a command that ends, and starts it again", async () => {
   const connections = openConnections({ openCommand });
-  const file = serverFile('(console.error("no key for WEATHER"), process.exit(3))');
+  const file = writeServer('(console.error("no key for WEATHER"), process.exit(3))');
   const connection = await connect([file]);
   expect(await failure(connections.callTool(connection, run, patient()))).toMatchObject({
     code: "unreachable",
@@ -78,7 +78,7 @@ it("quotes the error output of a command that ends, and starts it again", async 
 });
 
 it("limits the size of a list", async () => {
-  const connection = await connect([serverFile("0")], { TEXT: "x" });
+  const connection = await connect([writeServer("0")], { TEXT: "x" });
   const connections = openConnections({ openCommand });
   expect(await failure(connections.loadOffers(connection, patient()))).toMatchObject({
     code: "too_large",

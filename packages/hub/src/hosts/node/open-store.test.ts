@@ -13,7 +13,7 @@ it.each([
   ["sqlite://some/where.db", "some/where.db"],
   ["sqlite:/some/where.db", "/some/where.db"],
   ["sqlite:///some/where.db", "/some/where.db"],
-])("%s is the file %s", (databaseUrl, file) => {
+])("%s names the file %s", (databaseUrl, file) => {
   expect(sqliteFile({ databaseUrl, data: "data" })).toBe(resolve(file));
 });
 
@@ -31,12 +31,14 @@ it("rejects the database of another program, and names the table", async () => {
   const db = new Database(file);
   db.exec("CREATE TABLE flows (id TEXT, steps TEXT); INSERT INTO flows VALUES ('a', '[]')");
   db.close();
-  const error = await openStore({ databaseUrl: `sqlite:${file}`, data: "" }).catch((one) => one);
+  const error = await openStore({ databaseUrl: `sqlite:${file}`, data: "" }).catch(
+    (reason) => reason,
+  );
   expect(error).toBeInstanceOf(SettingsError);
   expect(error.message).toMatch(/other\.db belongs to another program: it has a table flows/);
-  const again = new Database(file);
-  expect(again.prepare("SELECT name FROM sqlite_schema").pluck().all()).toEqual(["flows"]);
-  again.close();
+  const reopened = new Database(file);
+  expect(reopened.prepare("SELECT name FROM sqlite_schema").pluck().all()).toEqual(["flows"]);
+  reopened.close();
 });
 
 it("rejects a folder without write permission", async () => {

@@ -13,7 +13,7 @@ const createLog = () => {
   return { lines, log: { warn: write, info: write } };
 };
 
-it("waits for the database, and says so once", async () => {
+it("waits for the database, and logs once that it waits", async () => {
   const { lines, log } = createLog();
   let attempts = 0;
   const store = {} as Store;
@@ -29,7 +29,7 @@ it("waits for the database, and says so once", async () => {
   ]);
 });
 
-it("gives up after the time limit, with an error that is not about a setting", async () => {
+it("throws DatabaseUnavailable after the time limit", async () => {
   const { log } = createLog();
   const opened = openWhenAvailable({ ...settings, databaseWait: 0 }, { outages, log });
   const error = await opened.catch((error: unknown) => error);
@@ -47,7 +47,7 @@ it("does not wait if the settings are wrong", async () => {
   expect(lines).toEqual([]);
 });
 
-it("opens a database that is available", async () => {
+it("opens a database that is available, and logs nothing", async () => {
   const { lines, log } = createLog();
   const sqlite = { databaseUrl: "sqlite::memory:", data: "", databaseWait: 0 };
   const open: typeof openStore = async () => ({}) as Store;

@@ -43,7 +43,7 @@ async function start(env: Record<string, string> = {}) {
     return text === "" ? undefined : JSON.parse(text);
   };
 
-  /** Connects to a server, and publishes a flow whose trigger has this config. */
+  /** Creates a connection to `server`, and publishes a flow whose trigger has this config. */
   const listen = async (server: Record<string, unknown>, config: Record<string, unknown>) => {
     const { id } = await api("POST", "/api/connections", { name: "Tracker", ...server });
     await api("POST", "/api/apps", { name: "Desk" });
@@ -59,7 +59,7 @@ async function start(env: Record<string, string> = {}) {
     const subscription = async () => (await store.listTriggerSubscriptions(TENANT, id))[0];
     await expect.poll(async () => (await subscription())?.position, WAIT).not.toBeNull();
     expect(await subscription()).toMatchObject({ state: "active", error: null });
-    /** Does not wait for the interval. */
+    /** Makes the next poll due, without waiting for the interval. */
     const pollNow = async () =>
       store.reconfigureSubscription(TENANT, id, (await subscription())?.id ?? "", Date.now());
     return { connection: id as string, subscription, pollNow };
@@ -119,7 +119,7 @@ it("polls a tool, and starts a run for each new item", async () => {
   expect(await hub.outputs()).toHaveLength(1);
 });
 
-it("shows why a poll failed, in the server's words, and recovers", async () => {
+it("records the server's message when a poll fails, and recovers", async () => {
   let isBroken = false;
   const server = await serveSdk2({
     list_issues: () =>

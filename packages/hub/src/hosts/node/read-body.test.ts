@@ -11,11 +11,11 @@ function open(
   { limit = 100, headers = {} as Record<string, string> } = {},
 ) {
   const stream = new PassThrough();
-  let continued = false;
+  let hasSentContinue = false;
   const response = Object.assign(new EventEmitter(), {
     destroyed: false,
     writeContinue: () => {
-      continued = true;
+      hasSentContinue = true;
     },
   });
   let release: (() => void) | undefined;
@@ -24,29 +24,35 @@ function open(
     response as unknown as ServerResponse,
     (name) => (headers[name] === undefined ? [] : [headers[name]]),
     limit,
-    (held) => {
-      release = held;
+    (releaseBody) => {
+      release = releaseBody;
     },
   );
-  return { stream, body, response, release: () => release?.(), isContinued: () => continued };
+  return {
+    stream,
+    body,
+    response,
+    release: () => release?.(),
+    sentContinue: () => hasSentContinue,
+  };
 }
 
 it("returns all chunks, in order", async () => {
-  const { stream, body, isContinued } = open(createBodyReader(createBodyBudget(1_000)));
+  const { stream, body, sentContinue } = open(createBodyReader(createBodyBudget(1_000)));
   for (const chunk of ["one ", "two ", "three"]) stream.write(chunk);
   stream.end();
   expect(Buffer.from((await body) as Uint8Array).toString()).toBe("one two three");
-  expect(isContinued()).toBe(false);
+  expect(sentContinue()).toBe(false);
   const empty = open(createBodyReader(createBodyBudget(1_000)));
   empty.stream.end();
   expect(await empty.body).toHaveLength(0);
 });
 
 it("sends 100 Continue to a client that expects it", async () => {
-  const { stream, body, isContinued } = open(createBodyReader(createBodyBudget(1_000)), {
+  const { stream, body, sentContinue } = open(createBodyReader(createBodyBudget(1_000)), {
     headers: { expect: "100-continue" },
   });
-  expect(isContinued()).toBe(true);
+  expect(sentContinue()).toBe(true);
   stream.end("x");
   expect(await body).toHaveLength(1);
 });
@@ -63,11 +69,11 @@ it("accepts a body of exactly the limit, and rejects one byte more", async () =>
 });
 
 it("rejects a Content-Length above the limit before it reads the body or sends 100 Continue", async () => {
-  const { body, isContinued } = open(createBodyReader(createBodyBudget(1_000)), {
+  const { body, sentContinue } = open(createBodyReader(createBodyBudget(1_000)), {
     headers: { "content-length": "101", expect: "100-continue" },
   });
   expect(await body).toMatchObject({ reason: "body_too_large" });
-  expect(isContinued()).toBe(false);
+  expect(sentContinue()).toBe(false);
 });
 
 it("rejects bodies above the shared budget, and releases the bytes of finished ones", async () => {
@@ -117,7 +123,7 @@ it("joins large bodies, whatever their chunks and their announced length", async
 
 const afterData = () => new Promise((resolve) => setImmediate(resolve));
 
-it("counts a large body until it was processed, even if its sender disconnects", async () => {
+it("keeps the bytes of a large body reserved until it was processed, even if its sender disconnects", async () => {
   const budget = createBodyBudget(200_000);
   const readBody = createBodyReader(budget);
   const { stream, body, response, release } = open(readBody, { limit: 200_000 });
@@ -129,7 +135,7 @@ it("counts a large body until it was processed, even if its sender disconnects",
   expect(budget.reserve(200_000, 0)).toBeUndefined();
 });
 
-it("does not hold the bytes of a rejected body", async () => {
+it("releases the bytes of a rejected body", async () => {
   const budget = createBodyBudget(150_000);
   const readBody = createBodyReader(budget);
   const { stream, body } = open(readBody, { limit: 1_000_000 });

@@ -6,9 +6,9 @@ import { createBodyBudget } from "../../ingest/body-budget.ts";
 import { rejection } from "../../ingest/ingest-outcome.ts";
 import { createReceiver } from "./receive.ts";
 
-it("counts a large body until it was processed, even if its sender disconnects", async () => {
+it("keeps the bytes of a large body reserved until it was processed, even if its sender disconnects", async () => {
   const bodyBudget = createBodyBudget(200_000);
-  const isRead = Promise.withResolvers<void>();
+  const bodyRead = Promise.withResolvers<void>();
   const processed = Promise.withResolvers<void>();
   const receive = createReceiver({
     bodyBudget,
@@ -16,7 +16,7 @@ it("counts a large body until it was processed, even if its sender disconnects",
     lingerMs: 0,
     async receive({ body }) {
       await body(200_000);
-      isRead.resolve();
+      bodyRead.resolve();
       await processed.promise;
       return rejection("busy", "Later.");
     },
@@ -33,7 +33,7 @@ it("counts a large body until it was processed, even if its sender disconnects",
   const sender = request({ port, host: "127.0.0.1", method: "POST" });
   sender.on("error", () => {});
   sender.end("x".repeat(150_000));
-  await isRead.promise;
+  await bodyRead.promise;
   sender.destroy();
   await closed.promise;
   expect(bodyBudget.reserve(60_000, 0)).toMatchObject({ reason: "busy" });

@@ -11,11 +11,11 @@ const acme: EvaluationCaller = { tenant: "acme", signal: new AbortController().s
 type JavaScript = Extract<Evaluation, { language: "javascript" }>;
 const evaluate = (
   code: string,
-  given: Partial<JavaScript> = {},
+  overrides: Partial<JavaScript> = {},
   caller: Partial<EvaluationCaller> = {},
 ) =>
   sandbox.evaluate(
-    { language: "javascript", code, data: {}, timeoutMs: 50, memoryMb: 32, ...given },
+    { language: "javascript", code, data: {}, timeoutMs: 50, memoryMb: 32, ...overrides },
     { ...acme, ...caller },
   );
 const data = (input: Json): { data: JsonObject } => ({ data: { input, trigger: null, nodes: {} } });
@@ -405,7 +405,7 @@ describe("the sandbox's processes", () => {
         { language: "javascript", code, data: {}, timeoutMs: 1000, memoryMb: 128 },
         acme,
       );
-    // A native search, which has no interrupts.
+    // A native search, which QuickJS does not interrupt.
     const uninterruptible = "return 'a'.repeat(4e6).indexOf('a'.repeat(2e6) + 'b')";
     const [hung, next] = await Promise.all([run(uninterruptible), run("return 1")]);
     expect(hung).toMatchObject({ error: "code_timeout" });
@@ -487,7 +487,7 @@ describe("large data", () => {
     expect(result).toMatchObject({ parts: [99_999, undefined, { text }] });
   });
 
-  it("are part of the data", async () => {
+  it("can be values inside the data of an evaluation", async () => {
     const code = "return [trigger.length, nodes]";
     const data = { input: null, trigger: new LargeJson(text), nodes: { a: new LargeJson(text) } };
     const javascript = { language: "javascript", timeoutMs: 2_000, memoryMb: 128 } as const;
@@ -495,7 +495,7 @@ describe("large data", () => {
     expect(result).toEqual({ log: [], output: new LargeJson(`[100000,{"a":${text}}]`) });
   });
 
-  it("must not be nested deeper than small ones", async () => {
+  it("must not be nested deeper than small data", async () => {
     const expression = `[${"[".repeat(250)}1${"]".repeat(250)}, $pad("", 300000)]`;
     const jsonata = { language: "jsonata", timeoutMs: 2_000, expression, data: null } as const;
     expect(await sandbox.evaluate(jsonata, acme)).toMatchObject({ error: "output_too_large" });

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { loadSealKey } from "./seal-key.ts";
 
-it("uses the given key, and writes no file", () => {
+it("uses the configured key, and writes no file", () => {
   const data = join(tempFolder(), "never");
   const key = Buffer.alloc(32, 7);
   expect(loadSealKey(key.toString("base64"), data)).toEqual(key);

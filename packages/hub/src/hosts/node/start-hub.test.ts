@@ -1,4 +1,4 @@
-/** The Node host on real sockets: bursts of one token, and clients that wait during a stop. */
+/** The Node host on real sockets: bursts of requests with one token, and clients that wait during a stop. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
@@ -20,7 +20,7 @@ async function start() {
   return hub;
 }
 
-const waitFor = (url: string) =>
+const waitForEvent = (url: string) =>
   fetch(`${url}/mcp`, {
     method: "POST",
     headers: {
@@ -39,7 +39,7 @@ const waitFor = (url: string) =>
 it("on stop, first responds to clients that wait for an event", async () => {
   const hub = await start();
   // The response headers arrive as soon as the calls wait.
-  const responses = await Promise.all([waitFor(hub.url), waitFor(hub.url)]);
+  const responses = await Promise.all([waitForEvent(hub.url), waitForEvent(hub.url)]);
   const texts = responses.map((response) => response.text());
   await hub.stop();
   for (const text of await Promise.all(texts))

@@ -1,6 +1,7 @@
 /** Creates a self-signed certificate for a test, so that no key is stored in a file. */
 import { generateKeyPairSync, sign } from "node:crypto";
 
+/** Encodes a value in DER. The tags are numbers of ASN.1. */
 const der = (tag: number, ...parts: Uint8Array[]): Buffer => {
   const content = Buffer.concat(parts);
   const size = content.byteLength;

@@ -1,4 +1,4 @@
-/** `POST /api/trigger-callback` on a real hub: what a server may send, and what becomes of its events. */
+/** `POST /api/trigger-callback` on a real hub: the requests that it accepts, and the events and runs that follow. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -57,7 +57,7 @@ async function start(env: Record<string, string> = {}, options: Partial<StartOpt
   await api("POST", `/api/flows/${flow.id}/publish`, {});
 
   /** Stores a token of the trigger, as the keeper does before it configures the server. */
-  const stage = async (secret = randomSecret("sbcb_")): Promise<string> => {
+  const stageToken = async (secret = randomSecret("sbcb_")): Promise<string> => {
     const [subscription] = await store.listTriggerSubscriptions(TENANT, CONNECTION);
     if (!subscription) throw new Error("no subscription");
     await store.stageCallbackToken({
@@ -72,7 +72,7 @@ async function start(env: Record<string, string> = {}, options: Partial<StartOpt
     });
     return secret;
   };
-  const token = await stage();
+  const token = await stageToken();
 
   const send = (body: unknown, headers: Record<string, string> = {}, secret = token) =>
     fetch(`${url}/api/trigger-callback`, {
@@ -84,10 +84,10 @@ async function start(env: Record<string, string> = {}, options: Partial<StartOpt
       },
       body: typeof body === "string" ? body : JSON.stringify(body),
     });
-  return { url, store, api, send, stage, token, flow: flow.id as string };
+  return { url, store, api, send, stageToken, token, flow: flow.id as string };
 }
 
-/** Reports the weather of one city. */
+/** A flow that reports the weather of one city. */
 const flowOf = (config: Record<string, unknown>) => ({
   name: "Report",
   nodes: [
@@ -156,7 +156,7 @@ describe("an accepted callback", () => {
     ["the field id", { id: "7" }, {}],
     ["Idempotency-Key", {}, { "idempotency-key": "7" }],
     ["webhook-id", {}, { "webhook-id": "7" }],
-  ])("is stored once for %s; the first data is kept", async (_, fields, headers) => {
+  ])("is stored once for %s, with the data of the first callback", async (_, fields, headers) => {
     const { send, api } = await start();
     const first = await send({ type: "weather.sun", data: { n: 1 }, ...fields }, headers);
     const second = await send({ type: "weather.rain", data: { n: 2 }, ...fields }, headers);
@@ -178,22 +178,26 @@ describe("an accepted callback", () => {
     expect(await runsOf(hub)).toEqual([]);
   });
 
-  it("needs neither content type nor id, as servers of the published package send it", async () => {
-    const { send, api } = await start();
-    for (let at = 0; at < 2; at += 1)
-      expect((await send({ type: "weather.sun", data: { n: 1 } })).status).toBe(202);
+  it("needs neither a content type nor an id", async () => {
+    const { url, api, token } = await start();
+    const body = new TextEncoder().encode('{"type":"weather.sun","data":{"n":1}}');
+    const headers = { authorization: `Bearer ${token}` };
+    for (let at = 0; at < 2; at += 1) {
+      const request = { method: "POST", headers, body };
+      expect((await fetch(`${url}/api/trigger-callback`, request)).status).toBe(202);
+    }
     expect(await api("GET", "/pending-events")).toHaveLength(2);
   });
 });
 
-describe("rejects", () => {
+describe("the endpoint rejects", () => {
   const problem = async (response: Response) => ({
     status: response.status,
     ...((await response.json()) as { code: string; detail: string }),
   });
 
   it.each([
-    ["no token", undefined],
+    ["a request without a token", undefined],
     ["a short token", `sbcb_${"a".repeat(42)}`],
     ["an unknown token", `sbcb_${"a".repeat(43)}`],
     ["an access token", ADMIN],
@@ -209,14 +213,14 @@ describe("rejects", () => {
     expect(await problem(response)).toMatchObject({ status: 401, code });
   });
 
-  it("an expired token, and the former one after a rotation and its grace", async () => {
-    const { send, store, stage, token } = await start();
+  it("the former token after a rotation and its grace period", async () => {
+    const { send, store, stageToken, token } = await start();
     expect((await send({ type: "x" })).status).toBe(202);
-    const next = await stage();
+    const next = await stageToken();
     const aDayAgo = Date.now() - 24 * 3_600_000;
     const hash = await sha256Hex(next);
     await store.confirmCallbackToken({ hash, type: "x", wanted: [], at: aDayAgo });
-    // The cache of tokens holds for a few seconds where no notice is sent.
+    // The hub caches tokens for a few seconds, unless a notice invalidates them.
     await expect
       .poll(async () => (await send({ type: "x" }, {}, token)).status, { timeout: 15_000 })
       .toBe(401);
@@ -274,7 +278,7 @@ describe("rejects", () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it("with 410 after the trigger was paused, and accepts again after it was resumed", async () => {
+  it("callbacks of a paused trigger with 410, until it is resumed", async () => {
     const { send, api, flow } = await start();
     const setActive = async (isActive: boolean) => {
       await api("PATCH", `/api/flows/${flow}/nodes/sun`, { parameters: { isActive } });
@@ -292,7 +296,7 @@ describe("rejects", () => {
     expect((await send({ type: "weather.sun" })).status).toBe(410);
   });
 
-  it("above the quota", async () => {
+  it("callbacks above the quota", async () => {
     const { send } = await start({ SIGNALBOX_QUOTA: "1" });
     expect((await send({ type: "weather.sun" })).status).toBe(202);
     const response = await send({ type: "weather.sun" });
@@ -326,7 +330,7 @@ it("counts callbacks in the metrics, without names of connections", async () => 
   expect(metrics).not.toContain(CONNECTION);
 });
 
-it("starts a run for each of 25 callbacks at once", async () => {
+it("starts a run for each of 25 concurrent callbacks", async () => {
   const hub = await start();
   const sent = await Promise.all(
     Array.from({ length: 25 }, (_, at) =>
