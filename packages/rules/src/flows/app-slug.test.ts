@@ -24,7 +24,7 @@ it("derives a valid slug from every name", () => {
     fc.property(
       fc.string({ unit: "grapheme", maxLength: 400 }),
       fc.integer({ min: 1 }),
-      (name, nth) => APP_SLUG.test(appSlugFor(name, nth)),
+      (name, number) => APP_SLUG.test(appSlugFor(name, number)),
     ),
   );
 });

@@ -63,15 +63,15 @@ const validate = (parameters: JsonObject) => {
   const end = testNode("Return", "End", { value: "done" });
   return validateFlow(testFlow([on, end], ["on → end"]), nodeTypes, { tools });
 };
-const onWeather = (given: JsonObject) => ({ source: "weather-7kq2xv", type: "sun", ...given });
+const onWeather = (fields: JsonObject) => ({ source: "weather-7kq2xv", type: "sun", ...fields });
 const inRome = (params: JsonObject) => onWeather({ params: { city: "Rome", ...params } });
-/** Nothing else may be found. */
+/** Returns the warnings, and expects that there are no errors. */
 const warningsOf = (parameters: JsonObject) => {
   const { errors, warnings } = validate(parameters);
   expect(errors).toEqual([]);
-  return warnings.map((found) => [found.code, found.path, found.message.replace("On: ", "")]);
+  return warnings.map(({ code, path, message }) => [code, path, message.replace("On: ", "")]);
 };
-const isPublished = (parameters: JsonObject) => {
+const canBePublished = (parameters: JsonObject) => {
   const { errors, warnings } = validate(parameters);
   return errors.length === 0 && !warnings.some(preventsPublishing);
 };
@@ -81,7 +81,7 @@ describe("the source of an event trigger", () => {
     expect(warningsOf({ source, type: "x", params: { a: "b" } })).toEqual([]);
   });
 
-  it("is a warning if it is unknown", () => {
+  it("causes a warning if it is unknown, but does not prevent publishing", () => {
     const parameters = { source: "weather-typo", type: "sun" };
     expect(warningsOf(parameters)).toEqual([
       [
@@ -90,22 +90,22 @@ describe("the source of an event trigger", () => {
         "source: there is no connection or webhook endpoint weather-typo, and no kind of sender with this name, so the trigger never fires; GET /api/connections and GET /api/sources list the ids",
       ],
     ]);
-    expect(isPublished(parameters)).toBe(true);
+    expect(canBePublished(parameters)).toBe(true);
   });
 
   it.each([
     ["down-3", "connection_failed"],
     ["new-4", "connection_not_checked"],
-  ])("can be published with the connection %s", (source, code) => {
+  ])("can be the connection %s in a published flow, with the warning %s", (source, code) => {
     const parameters = { source, type: "sun", params: { city: "?" } };
-    expect(warningsOf(parameters).map(([found]) => found)).toEqual([code]);
-    expect(isPublished(parameters)).toBe(true);
+    expect(warningsOf(parameters).map(([warningCode]) => warningCode)).toEqual([code]);
+    expect(canBePublished(parameters)).toBe(true);
   });
 });
 
 describe("the type of a connection's trigger", () => {
   it.each([onWeather({ params: { city: "Oslo" } }), { source: "weather-7kq2xv" }])(
-    "can be %j",
+    "causes no warning with the parameters %j",
     (parameters) => {
       expect(warningsOf(parameters)).toEqual([]);
     },
@@ -120,7 +120,7 @@ describe("the type of a connection's trigger", () => {
         "type: Weather has no trigger rain; it has sun, any, open, payload",
       ],
     ]);
-    expect(isPublished(parameters)).toBe(true);
+    expect(canBePublished(parameters)).toBe(true);
   });
 
   it("causes a warning if the server has no triggers and the trigger does not poll", () => {
@@ -135,7 +135,7 @@ describe("the type of a connection's trigger", () => {
 });
 
 describe("params of a connection's trigger", () => {
-  it("can be conditions, and left blank", () => {
+  it("can be conditions, and can be blank", () => {
     const params = { unit: { op: "glob", value: "C*" }, days: { op: "in", value: ["1", 2] } };
     expect(warningsOf(inRome({ ...params }))).toEqual([]);
     expect(warningsOf(inRome({ unit: "", days: null }))).toEqual([]);
@@ -146,15 +146,15 @@ describe("params of a connection's trigger", () => {
     ["city", "Bonn", '"Bonn" is not one of "Rome", "Oslo"'],
     ["days", { op: "in", value: [2, 3, 4] }, "3, 4 is not one of 1, 2"],
     ["days", { op: "ne", value: 7 }, "7 is not one of 1, 2"],
-  ])("cause a warning outside of an enum: %s %j", (name, param, message) => {
+  ])("cause a warning if a value is not in the enum of %s: %j", (name, param, message) => {
     const parameters = inRome({ [name]: param });
     expect(warningsOf(parameters)).toEqual([
       ["invalid_param_value", `params.${name}`, `params.${name}: ${message}`],
     ]);
-    expect(isPublished(parameters)).toBe(true);
+    expect(canBePublished(parameters)).toBe(true);
   });
 
-  it("cause a warning that the server does not know", () => {
+  it("cause a warning if the server does not declare them", () => {
     const parameters = inRome({ contry: "IT" });
     expect(warningsOf(parameters)).toEqual([
       [
@@ -163,12 +163,12 @@ describe("params of a connection's trigger", () => {
         "params.contry: the trigger sun of Weather has no such param; it has city, unit, days. Only the hub compares this param with the event's data",
       ],
     ]);
-    expect(isPublished(parameters)).toBe(true);
+    expect(canBePublished(parameters)).toBe(true);
   });
 
   it.each([
     ["the server declares no params", "any", "place.zip"],
-    ["its schema is open", "open", "place.zip"],
+    ["its schema allows additional properties", "open", "place.zip"],
     ["they are fields of the payload", "payload", "place.zip"],
     ["they are items of the payload", "payload", "tags[]"],
   ])("can have other names if %s", (_, type, name) => {
@@ -180,7 +180,7 @@ describe("params of a connection's trigger", () => {
     expect(warningsOf(parameters)).toEqual([
       ["missing_param", "params.city", "params.city: the trigger sun of Weather requires it"],
     ]);
-    expect(isPublished(parameters)).toBe(true);
+    expect(canBePublished(parameters)).toBe(true);
   });
 
   it("cause a warning if a required one is a condition, which the server does not get", () => {
@@ -211,7 +211,7 @@ describe("a trigger that polls", () => {
     expect(warningsOf(parameters)).toEqual([
       ["no_such_tool", "poll.tool", "poll.tool: Weather has no tool lst; it has list"],
     ]);
-    expect(isPublished(parameters)).toBe(false);
+    expect(canBePublished(parameters)).toBe(false);
   });
 
   it("has an error if the arguments are wrong", () => {

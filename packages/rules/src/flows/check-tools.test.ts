@@ -47,14 +47,14 @@ const tool = (name: string, outputSchema?: JsonSchema) => ({
   inputSchema: INPUT,
   ...(outputSchema && { outputSchema }),
 });
-const known = { error: null, triggers: undefined };
+const checked = { error: null, triggers: undefined };
 const tools: ToolContext = {
   connections: new Map([
     [
       "weather",
       {
         name: "Weather",
-        ...known,
+        ...checked,
         tools: new Map([
           ["get", tool("get", OUTPUT)],
           ["plain", tool("plain")],
@@ -63,29 +63,34 @@ const tools: ToolContext = {
     ],
     [
       "down",
-      { ...known, name: "Down", error: "ECONNREFUSED", tools: new Map([["get", tool("get")]]) },
+      { ...checked, name: "Down", error: "ECONNREFUSED", tools: new Map([["get", tool("get")]]) },
     ],
-    ["new", { ...known, name: "New", tools: undefined }],
+    ["new", { ...checked, name: "New", tools: undefined }],
   ]),
   senders: new Set(),
   findError: validateInProcess,
 };
 
 const start = testTool("Ask", { parameters: [{ name: "x" }] });
-const call = (given: JsonObject) =>
-  testNode("CallTool", "Call", { connection: "weather", tool: "get", arguments: {}, ...given });
+const call = (parameters: JsonObject) =>
+  testNode("CallTool", "Call", {
+    connection: "weather",
+    tool: "get",
+    arguments: {},
+    ...parameters,
+  });
 const end = (value: string) => testNode("Return", "End", { value });
 
-const validate = (given: JsonObject, value = "done") =>
+const validate = (parameters: JsonObject, value = "done") =>
   validateFlow(
-    testFlow([start, call(given), end(value)], ["ask → call", "call → end"]),
+    testFlow([start, call(parameters), end(value)], ["ask → call", "call → end"]),
     nodeTypes,
     { tools },
   );
-const messages = (found: { message: string }[]) => found.map(({ message }) => message);
+const messages = (findings: { message: string }[]) => findings.map(({ message }) => message);
 
 describe("a tool that a node calls", () => {
-  it("has no findings if the connection, the tool and the arguments are right", () => {
+  it("has no findings if the connection and the tool exist, and the arguments are valid", () => {
     expect(validate({ arguments: { city: "Bern", days: 2 } })).toEqual({
       errors: [],
       warnings: [],
@@ -93,7 +98,7 @@ describe("a tool that a node calls", () => {
   });
 
   it("prevents publishing if the connection or the tool does not exist", () => {
-    for (const [given, warning] of [
+    for (const [parameters, warning] of [
       [
         { connection: "gone" },
         {
@@ -111,7 +116,7 @@ describe("a tool that a node calls", () => {
         },
       ],
     ] as const) {
-      const { errors, warnings } = validate({ arguments: { city: "Bern" }, ...given });
+      const { errors, warnings } = validate({ arguments: { city: "Bern" }, ...parameters });
       expect(errors).toEqual([]);
       expect(warnings).toEqual([{ ...warning, nodeId: "call" }]);
       expect(warnings.every(preventsPublishing)).toBe(true);
@@ -133,8 +138,8 @@ describe("a tool that a node calls", () => {
     ["connection", { connection: "{{ trigger.x }}" }],
     ["tool", { tool: "{{ trigger.x }}" }],
     ["tool", { tool: "get_{{ trigger.x }}" }],
-  ])("has only a warning if a template sets the %s", (path, given) => {
-    const { errors, warnings } = validate({ ...given, arguments: { anything: 1 } });
+  ])("has only a warning if a template sets the %s", (path, parameters) => {
+    const { errors, warnings } = validate({ ...parameters, arguments: { anything: 1 } });
     expect(errors).toEqual([]);
     expect(warnings).toEqual([
       {
@@ -145,7 +150,7 @@ describe("a tool that a node calls", () => {
       },
     ]);
     expect(warnings.some(preventsPublishing)).toBe(false);
-    const flow = testFlow([start, call(given)], ["ask → call"]);
+    const flow = testFlow([start, call(parameters)], ["ask → call"]);
     expect(validateFlow(flow, nodeTypes).warnings).toEqual(warnings);
   });
 
@@ -180,7 +185,7 @@ describe("a tool that a node calls", () => {
     ]);
   });
 
-  it("is not checked without knowledge of connections", () => {
+  it("is not checked without information about connections", () => {
     const flow = testFlow([start, call({ connection: "gone" })], ["ask → call"]);
     expect(validateFlow(flow, nodeTypes)).toEqual({ errors: [], warnings: [] });
   });
@@ -215,18 +220,18 @@ describe("the arguments of a tool", () => {
       ],
     ],
     ["only templates", { city: "{{ trigger.x }}", days: "in {{ trigger.x }} days" }, []],
-  ])("are checked: %s", (_, given, expected) => {
-    const { errors, warnings } = validate({ arguments: given });
+  ])("have the expected errors for %s", (_, args, expected) => {
+    const { errors, warnings } = validate({ arguments: args });
     expect(messages(errors)).toEqual(expected.map((message) => `Call: ${message}`));
     expect(errors.every(({ code }) => code === "invalid_arguments")).toBe(true);
     expect(warnings).toEqual([]);
   });
 
-  it("are not checked against a schema that cannot be used", () => {
+  it("have no errors if the schema of the tool is invalid", () => {
     const connections = new Map(tools.connections);
     const broken = { ...tool("get"), inputSchema: { $ref: "#/nowhere" } };
     connections.set("weather", {
-      ...known,
+      ...checked,
       name: "Weather",
       tools: new Map([["get", broken]]),
     });
@@ -237,10 +242,10 @@ describe("the arguments of a tool", () => {
 });
 
 describe("the output of a tool", () => {
-  const warnings = (value: string, given: JsonObject = {}) =>
-    messages(validate({ arguments: { city: "Bern" }, ...given }, value).warnings);
+  const warnings = (value: string, parameters: JsonObject = {}) =>
+    messages(validate({ arguments: { city: "Bern" }, ...parameters }, value).warnings);
 
-  it("is known to references", () => {
+  it("has a schema, and references to other fields cause a warning", () => {
     for (const value of [
       "{{ call }}",
       "{{ call.text }}",
@@ -263,10 +268,14 @@ describe("the output of a tool", () => {
     expect(warnings("{{ call.structured.degree }}", { tool: "plain" })).toEqual([]);
   });
 
-  const outputSchema = (parameters: JsonObject, given: JsonObject = {}, edges: string[] = []) =>
+  const outputSchema = (
+    returnParameters: JsonObject,
+    callParameters: JsonObject = {},
+    edges: string[] = [],
+  ) =>
     outputSchemaOf(
       testFlow(
-        [start, call(given), testNode("Return", "End", parameters)],
+        [start, call(callParameters), testNode("Return", "End", returnParameters)],
         ["ask → call", "call → end", ...edges],
       ),
       start,
@@ -298,7 +307,7 @@ describe("the output of a tool", () => {
     });
   });
 
-  it("determines nothing if the result may be an error, or the tool has no output schema", () => {
+  it("determines no output schema if it may be an error, or the tool has no output schema", () => {
     expect(outputSchema({ value: "{{ call.structured }}" }, { tool: "plain" })).toBeUndefined();
     expect(outputSchema({}, { settings: { continueOnError: true } })).toBeUndefined();
     expect(outputSchema({}, {}, ["call:error → end"])).toBeUndefined();

@@ -115,7 +115,7 @@ describe("JSONata", () => {
   });
 
   const output = { x: 1, list: [{ x: 2 }, { x: 3 }] };
-  const given = (slug: string) => ({ input: { x: 7 }, nodes: { [slug]: output, b: { x: 9 } } });
+  const dataWith = (slug: string) => ({ input: { x: 7 }, nodes: { [slug]: output, b: { x: 9 } } });
 
   it.each([
     "$.nodes.fetch.x",
@@ -146,15 +146,15 @@ describe("JSONata", () => {
     "input.x in nodes.fetch.list.x",
     "(input.x > 1 ? nodes : $.nodes).fetch.x",
   ])("`%s` returns the same result after the node is renamed", async (expression) => {
-    const before = (await jsonata(expression).evaluate(given("fetch"))) as unknown;
-    const after = (await jsonata(String(rename(expression))).evaluate(given("load"))) as unknown;
+    const before = (await jsonata(expression).evaluate(dataWith("fetch"))) as unknown;
+    const after = (await jsonata(String(rename(expression))).evaluate(dataWith("load"))) as unknown;
     const serialize = (value: unknown) => JSON.stringify(value)?.replaceAll("fetch", "load");
     expect(serialize(before)).toBeDefined();
     expect(serialize(after)).toBe(serialize(before));
     expect(inJsonata(expression)).toContain("fetch");
   });
 
-  it("has quotes around a new name that is a keyword", () => {
+  it("gets quotes around the new slug if it is a keyword", () => {
     for (const word of ["and", "or", "in", "true", "null", "function"])
       expect(inJsonata(String(rename("nodes.fetch.x", word)))).toEqual([word]);
   });
@@ -196,7 +196,7 @@ describe("JSONata", () => {
   });
 });
 
-it("ignores filters, and nodes without code, and does not rename in JavaScript", () => {
+it("codeReferences ignores filters and nodes without code, and renameInCode ignores JavaScript", () => {
   expect(references("Merge", { code: "nodes.fetch" })).toBeUndefined();
   expect(references("Code", { code: 7 })).toBeUndefined();
   expect(references("Event", { source: "github", filter: "nodes.fetch" })).toBeUndefined();

@@ -3,7 +3,7 @@ import { LargeJson, type MixedJson, writeJson } from "../large-json.ts";
 import { compareAll, runComparisons } from "./compare.ts";
 import type { Evaluation, EvaluationResult } from "./evaluation.ts";
 
-const texts = Array.from({ length: 10_000 }, (_, nth) => `text ${nth}`);
+const texts = Array.from({ length: 10_000 }, (_, index) => `text ${index}`);
 
 async function compare(left: MixedJson, op: "eq" | "glob" | "contains", right: MixedJson) {
   let isInSandbox = false;
@@ -19,7 +19,7 @@ describe("a comparison", () => {
   it.each<[string, MixedJson, "eq" | "glob" | "contains", MixedJson]>([
     ["a short text", "text 7", "glob", "t*t ?"],
     ["a list", texts, "contains", "text 7"],
-  ])("of %s runs here", async (_, left, op, right) => {
+  ])("of %s runs in this process", async (_, left, op, right) => {
     expect(await compare(left, op, right)).toEqual({ holds: true, isInSandbox: false });
   });
 
@@ -33,7 +33,7 @@ describe("a comparison", () => {
     expect(await compare(left, op, right)).toEqual({ holds: true, isInSandbox: true });
   });
 
-  it("that exceeds its time limit fails with the fix", async () => {
+  it("that exceeds its time limit fails, and the message contains the fix", async () => {
     const message = "exceeds the time limit of 2 s";
     const evaluate = async (): Promise<EvaluationResult> => ({
       log: [],

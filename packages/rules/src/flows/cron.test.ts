@@ -2,17 +2,17 @@ import { describe, expect, it } from "vitest";
 import { countTicks, cronProblem, isTimeZone, lastTick, nextTick } from "./cron.ts";
 
 const HOUR = 3_600_000;
-const at = (iso: string) => new Date(iso).getTime();
+const timeOf = (iso: string) => new Date(iso).getTime();
 
-/** The next ticks after this time, in UTC. */
+/** Returns the next ticks after a time, in UTC. */
 function ticks(cron: string, timeZone: string, after: string, count: number): string[] {
-  const found: string[] = [];
-  let time: number | null = at(after);
-  while (found.length < count && time !== null) {
+  const times: string[] = [];
+  let time: number | null = timeOf(after);
+  while (times.length < count && time !== null) {
     time = nextTick({ cron, timeZone }, time);
-    if (time !== null) found.push(new Date(time).toISOString().replace(":00.000Z", "Z"));
+    if (time !== null) times.push(new Date(time).toISOString().replace(":00.000Z", "Z"));
   }
-  return found;
+  return times;
 }
 
 describe("cronProblem", () => {
@@ -55,7 +55,7 @@ describe("cronProblem", () => {
   );
 });
 
-it("knows the time zones of the IANA database", () => {
+it("isTimeZone accepts only names of the IANA database", () => {
   for (const zone of ["UTC", "Europe/Berlin", "America/New_York"])
     expect(isTimeZone(zone)).toBe(true);
   for (const zone of ["", " ", "Mars/Phobos", "Berlin", "GMT+2"])
@@ -71,17 +71,20 @@ describe("when the clocks go forward", () => {
       "2026-03-07T00:00Z",
       "2026-03-07T07:30Z 2026-03-08T07:00Z 2026-03-09T06:30Z",
     ],
-  ])("a daily job at 02:30 in %s fires once on that day, right after the gap", (zone, from, want) =>
-    expect(ticks("30 2 * * *", zone, from, 3)).toEqual(want.split(" ")),
+  ])(
+    "a daily job at 02:30 in %s fires once on that day, right after the gap",
+    (zone, from, expected) =>
+      expect(ticks("30 2 * * *", zone, from, 3)).toEqual(expected.split(" ")),
   );
 
   it.each([
     ["Europe/Berlin", "2026-03-28T23:30Z"],
     ["America/New_York", "2026-03-08T05:30Z"],
   ])("an hourly job in %s fires once in every real hour", (zone, from) => {
-    const times = ticks("0 * * * *", zone, from, 6).map(at);
-    expect(times[0]).toBe(at(from) + HOUR / 2);
-    for (const [nth, time] of times.slice(1).entries()) expect(time).toBe((times[nth] ?? 0) + HOUR);
+    const times = ticks("0 * * * *", zone, from, 6).map(timeOf);
+    expect(times[0]).toBe(timeOf(from) + HOUR / 2);
+    for (const [index, time] of times.slice(1).entries())
+      expect(time).toBe((times[index] ?? 0) + HOUR);
   });
 });
 
@@ -106,11 +109,11 @@ describe("when the clocks go back", () => {
       "2026-10-31T00:00Z",
       "2026-10-31T06:30Z 2026-11-01T07:30Z 2026-11-02T07:30Z",
     ],
-  ])("the daily job %j in %s fires once on that day", (cron, zone, from, want) =>
-    expect(ticks(cron, zone, from, 3)).toEqual(want.split(" ")),
+  ])("the daily job %j in %s fires once on that day", (cron, zone, from, expected) =>
+    expect(ticks(cron, zone, from, 3)).toEqual(expected.split(" ")),
   );
 
-  it("a daily job does not fire again in the repeated hour, also after a restart within it", () => {
+  it("a daily job does not fire again in the repeated hour, even if the hub restarts in this hour", () => {
     for (const restart of ["2026-10-25T00:45Z", "2026-10-25T01:00Z", "2026-10-25T01:15Z"])
       expect(ticks("30 2 * * *", "Europe/Berlin", restart, 1)).toEqual(["2026-10-26T01:30Z"]);
   });
@@ -119,9 +122,10 @@ describe("when the clocks go back", () => {
     ["Europe/Berlin", "2026-10-24T22:30Z"],
     ["America/New_York", "2026-11-01T03:30Z"],
   ])("an hourly job in %s fires once in every real hour", (zone, from) => {
-    const times = ticks("0 * * * *", zone, from, 6).map(at);
-    expect(times[0]).toBe(at(from) + HOUR / 2);
-    for (const [nth, time] of times.slice(1).entries()) expect(time).toBe((times[nth] ?? 0) + HOUR);
+    const times = ticks("0 * * * *", zone, from, 6).map(timeOf);
+    expect(times[0]).toBe(timeOf(from) + HOUR / 2);
+    for (const [index, time] of times.slice(1).entries())
+      expect(time).toBe((times[index] ?? 0) + HOUR);
   });
 });
 
@@ -133,7 +137,7 @@ describe.each([
   ["0 9 * * 1-5", "UTC", "2026-11-13T12:00Z"],
 ])("%j in %s after %s", (cron, timeZone, from) => {
   const times = { cron, timeZone };
-  const all = ticks(cron, timeZone, from, 40).map(at);
+  const all = ticks(cron, timeZone, from, 40).map(timeOf);
   const [first = 0, last = 0] = [all[0], all.at(-1)];
 
   it("has the same next tick wherever the search starts", () => {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { issuesOf } from "./issues.ts";
 import { textSchema } from "./text-schema.ts";
 
-const describe = (schema: z.ZodType, value: unknown) => {
+const messagesFor = (schema: z.ZodType, value: unknown) => {
   const { error } = z.strictObject({ a: schema }).safeParse({ a: value });
   return error && issuesOf(error).map(({ path, message }) => `${path}: ${message}`);
 };
@@ -47,6 +47,6 @@ it.each<[z.ZodType, unknown, string[]]>([
   [z.string("must be a URL"), 1, ["a: must be a URL"]],
   [textSchema("must be a URL").max(2), 1, ["a: must be a URL"]],
   [textSchema("must be a URL").max(2), "abc", ["a: must have at most 2 characters"]],
-])("describes issue %# with its path and a message", (schema, value, messages) => {
-  expect(describe(schema, value)).toEqual(messages);
+])("reports the value $1 with the messages $2", (schema, value, messages) => {
+  expect(messagesFor(schema, value)).toEqual(messages);
 });

@@ -64,9 +64,9 @@ describe("a flow", () => {
       "nodes with too many references together",
       {
         name: "x",
-        nodes: [1, 2, 2, 2, 2, 2].map((thousands, at) => ({
+        nodes: [1, 2, 2, 2, 2, 2].map((thousands, index) => ({
           ...node,
-          name: `Node ${at}`,
+          name: `Node ${index}`,
           parameters: { a: "{{ a }}".repeat(thousands * 1000) },
         })),
       },

@@ -24,7 +24,7 @@ const parameters = parametersSchema.parse([
     },
   },
 ]);
-const check = (given: unknown) => checkArguments(parameters, given, validateAll);
+const check = (args: unknown) => checkArguments(parameters, args, validateAll);
 
 describe("inputSchema", () => {
   it("converts all types of parameters", () => {
@@ -117,8 +117,8 @@ describe("checkArguments", () => {
     [{ city: "x", range: { from: -1 } }, "range.from: must be at least 0, but is -1"],
     [{ city: "x", town: "y" }, "town: unexpected argument; the tool has city, days, ratio"],
     [JSON.parse('{ "city": "x", "__proto__": {} }'), "__proto__: unexpected argument"],
-  ])("rejects %j with the message %s", async (given, message) => {
-    const checked = await check(given);
+  ])("rejects %j with the message %s", async (args, message) => {
+    const checked = await check(args);
     const errors = checked.ok
       ? []
       : checked.errors.map(({ path, message }) => `${path}: ${message}`);
@@ -133,12 +133,12 @@ describe("checkArguments", () => {
 
   it("copies a default for each call", async () => {
     const [list] = parametersSchema.parse([{ name: "list", type: "array", default: [] }]);
-    const one = await checkArguments([list as never], {}, validateAll);
-    const two = await checkArguments([list as never], {}, validateAll);
-    expect(one.ok && two.ok && one.input.list !== two.input.list).toBe(true);
+    const first = await checkArguments([list as never], {}, validateAll);
+    const second = await checkArguments([list as never], {}, validateAll);
+    expect(first.ok && second.ok && first.input.list !== second.input.list).toBe(true);
   });
 
-  it("reports an invalid schema of an earlier version", async () => {
+  it("reports an invalid schema of a flow that an earlier version of the hub has published", async () => {
     const old = readParameters([{ name: "x", schema: { type: "string", pattern: "(" } }]);
     expect(await checkArguments(old, { x: "a" }, validateAll)).toMatchObject({
       ok: false,
@@ -153,19 +153,19 @@ describe("checkArguments", () => {
       $defs: { size: { type: "integer", maximum: 7 } },
     };
     const nested = parametersSchema.parse([{ name: "list", schema }]);
-    const given = { list: { next: { size: 9 } } };
-    expect(await checkArguments(nested, given, validateAll)).toEqual({
+    const args = { list: { next: { size: 9 } } };
+    expect(await checkArguments(nested, args, validateAll)).toEqual({
       ok: false,
       errors: [{ path: "list.next.size", message: "must be at most 7, but is 9" }],
     });
-    const whole = inputSchema(nested);
-    expect(whole.properties.list).toMatchObject({
+    const toolSchema = inputSchema(nested);
+    expect(toolSchema.properties.list).toMatchObject({
       properties: {
         next: { $ref: "#/properties/list" },
         size: { $ref: "#/properties/list/$defs/size" },
       },
     });
-    expect(await validateAll([{ schema: whole, value: given }])).toEqual([
+    expect(await validateAll([{ schema: toolSchema, value: args }])).toEqual([
       { keys: ["list", "next", "size"], message: "must be at most 7, but is 9" },
     ]);
   });
@@ -182,14 +182,14 @@ describe("checkArguments", () => {
   it("accepts the argument __proto__ in flows that were published before the name was rejected", async () => {
     const odd = readParameters([{ name: "__proto__", type: "object" }]);
     expect(JSON.stringify(inputSchema(odd).properties)).toBe('{"__proto__":{"type":"object"}}');
-    const given = JSON.parse('{ "__proto__": { "evil": true } }');
-    const checked = await checkArguments(odd, given, validateAll);
+    const args = JSON.parse('{ "__proto__": { "evil": true } }');
+    const checked = await checkArguments(odd, args, validateAll);
     expect(checked.ok && Object.hasOwn(checked.input, "__proto__")).toBe(true);
     expect(({} as { evil?: boolean }).evil).toBeUndefined();
   });
 
   it("limits the number and the length of errors about unexpected arguments", async () => {
-    const names = Array.from({ length: 10_000 }, (_, nth) => `x${nth}${"y".repeat(1_000)}`);
+    const names = Array.from({ length: 10_000 }, (_, index) => `x${index}${"y".repeat(1_000)}`);
     const checked = await check(
       Object.fromEntries([["city", "Bern"], ...names.map((name) => [name, 1])]),
     );
@@ -199,16 +199,13 @@ describe("checkArguments", () => {
     expect(JSON.stringify(checked.errors).length).toBeLessThan(5_000);
   });
 
-  it("never throws", async () => {
-    await fc.assert(fc.asyncProperty(fc.anything(), async (given) => void (await check(given))));
+  it("never throws, for any arguments", async () => {
+    await fc.assert(fc.asyncProperty(fc.anything(), async (args) => void (await check(args))));
     await fc.assert(
-      fc.asyncProperty(
-        fc.record({ city: fc.jsonValue(), range: fc.jsonValue() }),
-        async (given) => {
-          const checked = await check(given);
-          if (checked.ok) expect(typeof checked.input.city).toBe("string");
-        },
-      ),
+      fc.asyncProperty(fc.record({ city: fc.jsonValue(), range: fc.jsonValue() }), async (args) => {
+        const checked = await check(args);
+        if (checked.ok) expect(typeof checked.input.city).toBe("string");
+      }),
     );
   });
 });

@@ -5,18 +5,18 @@ import { referencedNodes } from "./referenced-nodes.ts";
 const inCode = (type: "Code" | "Transform", text: string) => {
   const definition = nodeTypes.get(type);
   const parameters = { [definition?.code?.field ?? ""]: text };
-  const found = referencedNodes({ parameters }, definition);
-  return found === "all" ? found : [...found];
+  const slugs = referencedNodes({ parameters }, definition);
+  return slugs === "all" ? slugs : [...slugs];
 };
 
-test("finds the roots of all templates", () => {
+test("returns the roots of the references in all templates", () => {
   const parameters = {
     url: "https://x/{{ a.b }}/{{ trigger.c }}",
     body: { list: ["{{ d }}", "{{ e[0] ?}}"] },
     settings: { timeoutMs: 5 },
   };
-  const found = referencedNodes({ parameters }, nodeTypes.get("HttpRequest"));
-  expect([...found]).toEqual(expect.arrayContaining(["a", "trigger", "d"]));
+  const slugs = referencedNodes({ parameters }, nodeTypes.get("HttpRequest"));
+  expect([...slugs]).toEqual(expect.arrayContaining(["a", "trigger", "d"]));
 });
 
 test.each([
@@ -31,7 +31,7 @@ test.each([
   ["return Object.keys(nodes)", "all"],
   ["return globalThis['no' + 'des'].a", "all"],
   ["return n\\u006fdes.a", "all"],
-])("JavaScript: %s", (code, slugs) => {
+])("the JavaScript `%s` can read the nodes %j", (code, slugs) => {
   expect(inCode("Code", code)).toEqual(slugs);
 });
 
@@ -44,6 +44,6 @@ test.each([
   ["$$.x", "all"],
   ["**.x", "all"],
   ["nodes.*", "all"],
-])("JSONata: %s", (code, slugs) => {
+])("the JSONata expression `%s` can read the nodes %j", (code, slugs) => {
   expect(inCode("Transform", code)).toEqual(slugs);
 });

@@ -13,13 +13,15 @@ describe("references in parameters", () => {
   };
 
   it("are found in all strings except skipped fields, with the syntax errors", () => {
-    const found = templatesIn(value, (keys) => keys[0] === "code");
-    expect(found.references.map((one) => [one.keys.join("/"), writeReference(one)])).toEqual([
+    const { references, errors } = templatesIn(value, (keys) => keys[0] === "code");
+    expect(
+      references.map((reference) => [reference.keys.join("/"), writeReference(reference)]),
+    ).toEqual([
       ["url", "fetch.id"],
       ["url", "trigger.q"],
       ["list/0", "item"],
     ]);
-    expect(found.errors).toMatchObject([{ keys: ["list", 3, "deep"], position: 6 }]);
+    expect(errors).toMatchObject([{ keys: ["list", 3, "deep"], position: 6 }]);
   });
 });
 
@@ -70,7 +72,7 @@ describe("a rename", () => {
     "\n",
   );
   const text = fc.oneof(
-    fc.array(piece, { maxLength: 12 }).map((all) => all.join("")),
+    fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join("")),
     fc.string(),
   );
   const { value } = fc.letrec<{ value: Json }>((tie) => ({
@@ -93,7 +95,7 @@ describe("a rename", () => {
         );
         const references = referencesIn(before).map(writeReference);
         expect(referencesIn(after).map(writeReference)).toEqual(
-          references.map((one) => one.replace(/^old(?=[.[]|$)/, "fresh_one")),
+          references.map((reference) => reference.replace(/^old(?=[.[]|$)/, "fresh_one")),
         );
       }),
       { numRuns: 500 },

@@ -79,7 +79,7 @@ describe("a template", () => {
     ).toBe(1);
   });
 
-  it("with a syntax error throws", () => {
+  it("throws if it has a syntax error", () => {
     expect(thrownBy(() => render("{{ }}"))).toMatchObject({ code: "template_syntax" });
   });
 
@@ -156,17 +156,17 @@ describe("large values", () => {
   const render = (source: string, findSelected?: FindSelected, within = values) =>
     renderTemplate(parseTemplate(source), within, {}, findSelected);
 
-  it("are passed on whole, and written into text", () => {
+  it("are returned unparsed by a single reference, and copied into text", () => {
     expect(render("{{ fetch }}")).toBe(large);
     expect(render("{{ trigger }}")).toBe(values.trigger);
     expect(render("{{ trigger.id }}: {{ trigger.data }}")).toBe(`e: ${large.text}`);
   });
 
-  it("are read by a function, which may not know the value yet", () => {
-    const wanted: LargeReference[] = [];
-    const unknown: FindSelected = (reference) => void wanted.push(reference);
-    expect(render("{{ trigger.data.list[1].a }}", unknown)).toBeNull();
-    expect(wanted).toEqual([{ large, path: ["list", 1, "a"] }]);
+  it("are read with findSelected, and are null while findSelected returns undefined", () => {
+    const requested: LargeReference[] = [];
+    const findNothing: FindSelected = (reference) => void requested.push(reference);
+    expect(render("{{ trigger.data.list[1].a }}", findNothing)).toBeNull();
+    expect(requested).toEqual([{ large, path: ["list", 1, "a"] }]);
     expect(render("{{ fetch.list[1].a }}", () => ({ value: 2, reached: 3 }))).toBe(2);
     const missing = () => render("{{ fetch.list[2].a }}", () => ({ value: undefined, reached: 2 }));
     expect(thrownBy(missing).message).toBe(
@@ -174,7 +174,7 @@ describe("large values", () => {
     );
   });
 
-  it("are measured before a text is built from them", () => {
+  it("are rejected before a text is built from them if they exceed the limit", () => {
     const long = new LargeJson(`["${"x".repeat(1_000_000)}"]`);
     const source = "{{ a }}".repeat(100_000);
     const error = thrownBy(() => renderTemplate(parseTemplate(source), { nodes: { a: long } }));
@@ -182,10 +182,10 @@ describe("large values", () => {
     expect(error.message).toBe("The text exceeds the limit of 8 MB at {{ a }}. Insert less data.");
   });
 
-  it("are measured together for all texts of a config", () => {
+  it("are rejected if all texts of a config together exceed the limit", () => {
     const text = "x".repeat(250_000);
     const config = Object.fromEntries(
-      Array.from({ length: 40 }, (_, at) => [`f${at}`, "-{{ a }}"]),
+      Array.from({ length: 40 }, (_, index) => [`f${index}`, "-{{ a }}"]),
     );
     const noFields = { secretFields: [], rawFields: [] };
     const error = thrownBy(() => renderConfig(config, noFields, { nodes: { a: text } }, {}));
@@ -194,7 +194,7 @@ describe("large values", () => {
     );
   });
 
-  it("are written once for many texts", () => {
+  it("are serialized only once for many references", () => {
     const list = Array.from({ length: 85_000 }, () => []);
     const stringify = vi.spyOn(JSON, "stringify");
     const rendered = render("{{ a }} ".repeat(30), undefined, { nodes: { a: list } });

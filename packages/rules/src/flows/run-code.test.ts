@@ -13,15 +13,15 @@ it.each<[string, MixedJson, unknown]>([
   ["return input.length", text, { input: text, nodes: { small: 1 } }],
   ["return nodes.large.length", text, { input: null, nodes: { small: 1, large: text } }],
 ])("the program `%s` gets only the large values that it may read", async (code, value, data) => {
-  let got: unknown;
+  let sentData: unknown;
   const context = testContext({
     input: value,
     scope: { trigger: {}, nodes: { small: 1, large: value } },
     async evaluate(evaluation) {
-      got = evaluation.data;
+      sentData = evaluation.data;
       return { output: 1, log: [] };
     },
   });
   await runCode(context, { language: "javascript", code, timeoutMs: 50, memoryMb: 32 });
-  expect(got).toEqual({ trigger: {}, ...(data as object) });
+  expect(sentData).toEqual({ trigger: {}, ...(data as object) });
 });

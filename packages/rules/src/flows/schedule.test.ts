@@ -21,7 +21,7 @@ describe.each([once, skip])("a schedule with misfire $misfire", (schedule) => {
     });
   });
 
-  it("starts one run for the latest tick if it is on time, and counts the missed ones", () => {
+  it("starts one run for the latest tick if it is on time, and counts the missed ticks", () => {
     expect(planFiring(schedule, T, T + 3 * HOUR + 1000)).toEqual({
       run: { tick: T + 3 * HOUR, missed: 3 },
       nextAt: T + 4 * HOUR,
@@ -29,7 +29,7 @@ describe.each([once, skip])("a schedule with misfire $misfire", (schedule) => {
   });
 });
 
-it("runs once for three missed ticks, for the latest one", () => {
+it("starts one run for three missed ticks, with the time of the latest tick", () => {
   const now = T + 2 * HOUR + MINUTE;
   expect(planFiring(once, T, now)).toEqual({
     run: { tick: T + 2 * HOUR, missed: 3 },

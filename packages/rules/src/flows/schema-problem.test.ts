@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { Json } from "../json.ts";
 import { schemaProblem } from "./schema-problem.ts";
 
-const numbers = Array.from({ length: 5000 }, (_, nth) => nth);
-const many = (name: string, amount: number, value: Json): Json =>
-  Object.fromEntries(Array.from({ length: amount }, (_, nth) => [name + nth, value]));
+const numbers = Array.from({ length: 5000 }, (_, index) => index);
+const numbered = (name: string, count: number, value: Json): Json =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [name + index, value]));
 
 describe("the schema of an author", () => {
   it.each<[Json, string]>([
@@ -33,12 +33,12 @@ describe("the schema of an author", () => {
     [{ not: { uniqueItems: 1 } }, "not.uniqueItems: must be a boolean, but is a number"],
     [{ allOf: {} }, "allOf: must be an array, but is an object"],
     [{ enum: numbers.concat(numbers, numbers) }, "must have at most 64000 characters as JSON"],
-    [{ properties: many("k", 9000, true) }, "must have at most 64000 characters as JSON"],
+    [{ properties: numbered("k", 9000, true) }, "must have at most 64000 characters as JSON"],
     [{ not: { type: Array(8).fill("null") } }, "not.type: must not list a type twice"],
     [{ type: ["null", "string", "null"] }, "type: must not list a type twice"],
     [{ pattern: "\\p{L}".repeat(100) }, "must use at most 100 Unicode classes such as \\p{L}"],
     [{ patternProperties: { "\\p{No_Such}": true } }, "must be a regular expression"],
-  ])("is rejected (case %#)", (schema, message) => {
+  ])("is rejected with the message: $1", (schema, message) => {
     expect(schemaProblem(schema)).toContain(message);
   });
 
@@ -64,9 +64,9 @@ describe("the schema of an author", () => {
     [
       "can be large",
       {
-        properties: many("p", 900, { type: "string" }),
-        required: numbers.slice(0, 900).map((nth) => `p${nth}`),
-        patternProperties: many("^k", 300, true),
+        properties: numbered("p", 900, { type: "string" }),
+        required: numbers.slice(0, 900).map((number) => `p${number}`),
+        patternProperties: numbered("^k", 300, true),
         enum: numbers.slice(0, 2000),
       },
     ],

@@ -21,7 +21,7 @@ it("returns the JSON of the values at the paths", () => {
   });
 });
 
-it("fails before it writes more than the limit", () => {
+it("fails before it serializes values that exceed the limit", () => {
   const path = ["trigger", "text"];
   const paths = Array<string[]>(1_000_000).fill(path);
   const large = { trigger: { text: "x".repeat(1_000_000) } };

@@ -123,7 +123,7 @@ describe("for any input", () => {
   );
   const hostile = fc.oneof(
     fc.string(),
-    fc.array(piece).map((all) => all.join("")),
+    fc.array(piece).map((pieces) => pieces.join("")),
   );
 
   it("the parts are adjacent and cover the whole text", () => {
@@ -146,10 +146,10 @@ describe("for any input", () => {
       path: fc.array(fc.oneof(fc.string(), fc.nat(1000))),
     });
     fc.assert(
-      fc.property(reference, (given) => {
-        const [read] = references(`{{ ${writeReference(given)} }}`);
-        expect(read?.root).toBe(given.root);
-        expect(read?.path).toEqual(given.path);
+      fc.property(reference, (original) => {
+        const [parsed] = references(`{{ ${writeReference(original)} }}`);
+        expect(parsed?.root).toBe(original.root);
+        expect(parsed?.path).toEqual(original.path);
       }),
     );
   });

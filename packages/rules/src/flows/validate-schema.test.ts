@@ -108,7 +108,7 @@ describe("validation", () => {
       "cannot be validated: the value or its schema is too large, too deeply nested or endlessly recursive",
     ],
     [{ anyOf: [{ $ref: "#/$defs/a" }], $defs: { a: { const: 1 } } }, 2, [], "must be 1"],
-  ])("reports the path and the rule (case %#)", (schema, value, keys, message) => {
+  ])("reports at the path $2: $3", (schema, value, keys, message) => {
     const error = validate(schema, value);
     expect(error?.keys).toEqual(keys);
     expect(error?.message).toContain(message);
@@ -200,11 +200,11 @@ describe("validation", () => {
       ),
     })) as { value: fc.Arbitrary<Json>; schema: fc.Arbitrary<Json> };
     fc.assert(
-      fc.property(schema, value, (any, one) => {
-        fc.pre(typeof any === "object");
-        expect(schemaProblem(any)).toBeUndefined();
-        const { valid } = sdk.getValidator(structuredClone(any) as object)(one);
-        expect(validate(any as JsonSchema, one) === undefined).toBe(valid);
+      fc.property(schema, value, (anySchema, anyValue) => {
+        fc.pre(typeof anySchema === "object");
+        expect(schemaProblem(anySchema)).toBeUndefined();
+        const { valid } = sdk.getValidator(structuredClone(anySchema) as object)(anyValue);
+        expect(validate(anySchema as JsonSchema, anyValue) === undefined).toBe(valid);
       }),
       { numRuns: 300 },
     );
@@ -250,7 +250,7 @@ describe("a validation", () => {
     [{ enum: ["a", "b"] }, "c"],
     [{ properties: { a: { items: { type: "number" } } }, required: ["a"] }, { a: [1, 2, 3] }],
     [{ type: "string" }, "x".repeat(10_000)],
-  ])("runs in this process if it is cheap (case %#)", (schema, value) =>
+  ])("with the schema %j is cheap, and runs in this process", (schema, value) =>
     expect(isCheap(check(schema, value))).toBe(true),
   );
 
@@ -264,7 +264,7 @@ describe("a validation", () => {
     [{ unevaluatedProperties: false }, {}],
     [{ type: "string" }, "x".repeat(100_000)],
     [{ items: { allOf: Array(100).fill({}) } }, Array(1000).fill(0)],
-  ])("runs in the sandbox if it can be slow (case %#)", (schema, value) =>
+  ])("with the schema %j can be slow, and runs in the sandbox", (schema, value) =>
     expect(isCheap(check(schema, value))).toBe(false),
   );
 
@@ -275,7 +275,7 @@ describe("a validation", () => {
       sent.push(timeoutMs);
       return checks.some(({ value }) => value === "slow")
         ? { log: [], error: "code_timeout", message: "exceeds the time limit of 1 s" }
-        : { log: [], output: checks.map((one) => (validateInProcess(one) ?? null) as Json) };
+        : { log: [], output: checks.map((check) => (validateInProcess(check) ?? null) as Json) };
     });
     const schema = { pattern: "^a" };
     expect(
@@ -309,7 +309,7 @@ describe("a validation", () => {
   });
 });
 
-it("truncates long messages", () => {
+it("returns a truncated message if the schema is long", () => {
   const nested = Array.from({ length: 500 }).reduce<Json>((inner) => ({ anyOf: [inner, false] }), {
     const: "x".repeat(500_000),
   });

@@ -9,7 +9,7 @@ import { nodeTypes } from "./nodes/index.ts";
 import { testEdge, testFlow, testNode, testTool } from "./test-flow.ts";
 import { describeFlow, preventsPublishing, validateFlow } from "./validate.ts";
 
-const parts = {
+const nodeDefaults = {
   title: "",
   description: "",
   icon: "X",
@@ -17,7 +17,7 @@ const parts = {
   run: () => ({ output: null }),
 };
 const step = defineNode({
-  ...parts,
+  ...nodeDefaults,
   type: "Step",
   kind: "action",
   config: z.strictObject({
@@ -31,7 +31,7 @@ const step = defineNode({
   rawFields: ["code"],
 });
 const forEach = defineNode({
-  ...parts,
+  ...nodeDefaults,
   type: "Loop",
   kind: "logic",
   config: z.strictObject({}),
@@ -62,7 +62,7 @@ it("reports nothing for a valid flow", () => {
   expect(validateFlow(flow, registry)).toEqual({ errors: [], warnings: [] });
 });
 
-it("lists what event triggers listen to, also while they are incomplete", () => {
+it("lists the source and type of event triggers, even if they are incomplete", () => {
   const flow = testFlow([
     testTool("Call"),
     testNode("Event", "Push", { source: "github", type: "push" }),
@@ -76,8 +76,8 @@ it("lists what event triggers listen to, also while they are incomplete", () => 
   ]);
 });
 
-describe("warns", () => {
-  it("if a flow has no triggers", () => {
+describe("a warning", () => {
+  it("reports a flow without triggers", () => {
     for (const flow of [testFlow([]), testFlow([end()])]) {
       const described = describeFlow(flow, registry);
       expect(described.hasTriggers).toBe(false);
@@ -90,7 +90,7 @@ describe("warns", () => {
     }
   });
 
-  it("if all triggers are inactive", () => {
+  it("reports a flow whose triggers are all inactive", () => {
     const off = testTool("Off", { isActive: false });
     const flow = testFlow([off, end()], ["off → end"]);
     expect(describeFlow(flow, registry)).toMatchObject({
@@ -102,7 +102,7 @@ describe("warns", () => {
     expect(warnings(testFlow([off, other, end()], ["off → end", "push → end"]))).toEqual([]);
   });
 
-  it("of a trigger without an edge, and of an unreachable node", () => {
+  it("reports a trigger without an edge, and an unreachable node", () => {
     expect(warnings(testFlow([call, end()]))).toEqual([
       {
         code: "trigger_leads_nowhere",
@@ -132,8 +132,8 @@ it("exposes every active tool", () => {
   ]);
 });
 
-describe("reports", () => {
-  it("a cycle, with the names of its nodes", () => {
+describe("an error", () => {
+  it("reports a cycle, with the names of its nodes", () => {
     const flow = testFlow(
       [call, node("Fetch"), node("Clean")],
       ["call → fetch", "fetch → clean", "clean → fetch"],
@@ -143,7 +143,7 @@ describe("reports", () => {
     ]);
   });
 
-  it("an unknown node type", () => {
+  it("reports an unknown node type", () => {
     expect(errors(testFlow([call, testNode("Teleport", "Go")], ["call → go"]))).toEqual([
       {
         code: "unknown_node_type",
@@ -160,23 +160,23 @@ describe("reports", () => {
     ["call:maybe → end", "missing_port", "Call: has no output port maybe; it has out."],
     ["end → fetch", "missing_port", "End: has no output port out; it has none."],
     ["fetch → call", "trigger_with_input", "Call: is a trigger, which cannot have incoming edges."],
-  ])("for the edge %s the error %s", (edge, code, message) => {
+  ])("reports the edge %s with the code %s", (edge, code, message) => {
     expect(errors(testFlow([call, node("Fetch"), end()], [edge]))).toEqual([
       expect.objectContaining({ code, edgeId: edge, message: expect.stringContaining(message) }),
     ]);
   });
 
-  it("no error for an edge from the port `error`", () => {
+  it("does not report an edge from the port `error`", () => {
     expect(errors(testFlow([call, node("Fetch"), end()], ["fetch:error → end"]))).toEqual([]);
   });
 
-  it("an unknown input port", () => {
+  it("reports an unknown input port", () => {
     const flow = testFlow([call, end()]);
     flow.edges.push({ ...testEdge("call → end"), targetHandle: "left" });
     expect(errors(flow)).toMatchObject([{ code: "missing_port", nodeId: "end" }]);
   });
 
-  it("an unknown port of a node whose ports depend on the config, unless the config is invalid", () => {
+  it("reports an unknown port of a node whose ports depend on the config, unless the config is invalid", () => {
     const choose = (cases: JsonObject[]) => testNode("Switch", "Choose", { value: 1, cases });
     const flow = (cases: JsonObject[]) =>
       testFlow([call, choose(cases), end()], ["call → choose", "choose:a → end", "choose:b → end"]);
@@ -189,7 +189,7 @@ describe("reports", () => {
     expect(codes(errors(flow([])))).toEqual(["invalid_config"]);
   });
 
-  it("duplicate ids, slugs and tool names", () => {
+  it("reports duplicate ids, slugs and tool names", () => {
     const flow = testFlow([call, { ...call, name: "Other" }, end()], ["call → end", "call → end"]);
     expect(codes(errors(flow))).toEqual([
       "duplicate_id",
@@ -200,7 +200,7 @@ describe("reports", () => {
     ]);
   });
 
-  it("duplicate edges, with the names of the nodes", () => {
+  it("reports duplicate edges, with the names of the nodes", () => {
     const flow = testFlow([call, node("Fetch")], ["call → fetch"]);
     flow.edges.push({ ...testEdge("call → fetch"), id: "again" });
     expect(errors(flow)).toEqual([
@@ -219,7 +219,7 @@ describe("a node's parameters", () => {
   const check = (parameters: JsonObject) =>
     errors(testFlow([call, node("Fetch", parameters)], ["call → fetch"]));
 
-  it("that are invalid are reported with the path", () => {
+  it("are reported with their path if they are invalid", () => {
     expect(check({ count: "many", headers: [{ value: 1 }] })).toMatchObject([
       { code: "invalid_config", nodeId: "fetch", path: "count" },
       { code: "invalid_config", nodeId: "fetch", path: "headers[0].value" },
@@ -238,7 +238,7 @@ describe("a node's parameters", () => {
     expect(codes(check({ code: 1, text: "{{ trigger.x }}" }))).toEqual(["invalid_config"]);
   });
 
-  it("that are unknown are reported even if they are templates", () => {
+  it("are reported if they are unknown, even if they are templates", () => {
     expect(check({ text: "{{ trigger.x }}", more: "{{ trigger.x }}" })).toMatchObject([
       {
         code: "invalid_config",
@@ -259,9 +259,9 @@ describe("a node's parameters", () => {
   it("of a loop cannot set a time limit or retries", () => {
     const settings = { timeoutMs: 500, retries: { attempts: 3 }, continueOnError: true };
     const each = testNode("ForEach", "Each", { items: [], settings });
-    const { errors: found } = validateFlow(testFlow([call, each], ["call → each"]), nodeTypes);
+    const { errors } = validateFlow(testFlow([call, each], ["call → each"]), nodeTypes);
     const message = "has no effect on a loop: set it on the nodes inside";
-    expect(found).toMatchObject(
+    expect(errors).toMatchObject(
       ["timeoutMs", "retries"].map((name) => ({
         code: "invalid_config",
         path: `settings.${name}`,
@@ -303,12 +303,12 @@ describe("references", () => {
     ["{{ secrets }}", "secret_not_allowed", "must name one secret"],
     ["{{ fetch. }}", "template_syntax", "expected }} at character 8"],
   ])("such as %s have the error %s", (text, code, message) => {
-    const found = check(text);
-    expect(found.warnings).toEqual([]);
-    expect(found.errors).toMatchObject([
+    const { errors, warnings } = check(text);
+    expect(warnings).toEqual([]);
+    expect(errors).toMatchObject([
       { code, nodeId: "show", path: "text", message: expect.stringMatching(/^Show: text: /) },
     ]);
-    expect(found.errors[0]?.message).toContain(message);
+    expect(errors[0]?.message).toContain(message);
   });
 
   it("to secrets are allowed only in fields for secrets", () => {
@@ -365,7 +365,7 @@ describe("references", () => {
 
   describe("to a field of the trigger", () => {
     const push = testNode("Event", "Push", { source: "github" });
-    const found = (text: string, ...triggers: FlowDraft["nodes"]) =>
+    const warningsFor = (text: string, ...triggers: FlowDraft["nodes"]) =>
       warnings(
         testFlow(
           [...triggers, node("Show", { text }), testTool("Separate", withParameters("y")), end()],
@@ -374,7 +374,7 @@ describe("references", () => {
       );
 
     it("cause a warning if it is not a parameter of the tool", () => {
-      expect(found("{{ trigger.y.z }}", call)).toEqual([
+      expect(warningsFor("{{ trigger.y.z }}", call)).toEqual([
         {
           code: "no_such_parameter",
           nodeId: "show",
@@ -382,35 +382,38 @@ describe("references", () => {
           message: "Show: text: {{ trigger.y.z }} is not provided by a trigger: Call has city, x",
         },
       ]);
-      expect(found("{{ trigger.y }}", testTool("Bare"))).toMatchObject([
+      expect(warningsFor("{{ trigger.y }}", testTool("Bare"))).toMatchObject([
         { message: expect.stringMatching(/: Bare has no parameters$/) },
       ]);
     });
 
     it("cause a warning if it is not a field of the event", () => {
-      for (const field of EVENT_FIELDS) expect(found(`{{ trigger.${field} }}`, push)).toEqual([]);
-      expect(codes(found("{{ trigger.action }}", push))).toEqual(["no_such_parameter"]);
+      for (const field of EVENT_FIELDS)
+        expect(warningsFor(`{{ trigger.${field} }}`, push)).toEqual([]);
+      expect(codes(warningsFor("{{ trigger.action }}", push))).toEqual(["no_such_parameter"]);
     });
 
     it("cause no warning if one trigger provides it, if they are optional, or if they name no field", () => {
-      expect(found("{{ trigger.x }} {{ trigger.data }}", call, push)).toEqual([]);
-      expect(found("{{ trigger.y? }} {{ trigger }}", call)).toEqual([]);
+      expect(warningsFor("{{ trigger.x }} {{ trigger.data }}", call, push)).toEqual([]);
+      expect(warningsFor("{{ trigger.y? }} {{ trigger }}", call)).toEqual([]);
     });
 
     it("cause no warning if the output of a trigger is unknown, or if no trigger reaches the node", () => {
       const odd = testTool("Odd", { parameters: "none" });
-      expect(found("{{ trigger.y }}", call, odd)).toEqual([]);
-      expect(found("{{ trigger.y }}")).toMatchObject([{ code: "orphan_node" }]);
+      expect(warningsFor("{{ trigger.y }}", call, odd)).toEqual([]);
+      expect(warningsFor("{{ trigger.y }}")).toMatchObject([{ code: "orphan_node" }]);
     });
   });
 });
 
 describe("code", () => {
-  const found = (type: string, parameters: JsonObject) =>
+  const warningsFor = (type: string, parameters: JsonObject) =>
     warnings(testFlow([call, testNode(type, "Count", parameters)], ["call → count"]));
 
   it("causes a warning if it refers to an unknown node", () => {
-    expect(found("Code", { code: "return nodes.ghost.x + nodes.call.x + nodes.ghost.y" })).toEqual([
+    expect(
+      warningsFor("Code", { code: "return nodes.ghost.x + nodes.call.x + nodes.ghost.y" }),
+    ).toEqual([
       {
         code: "unknown_node_in_code",
         nodeId: "count",
@@ -419,17 +422,17 @@ describe("code", () => {
           "Count: code: nodes.ghost refers to an unknown node. If the node was renamed, change the code too",
       },
     ]);
-    expect(found("Transform", { expression: "nodes.ghost.x & nodes.call.x" })).toMatchObject([
+    expect(warningsFor("Transform", { expression: "nodes.ghost.x & nodes.call.x" })).toMatchObject([
       { code: "unknown_node_in_code", path: "expression" },
     ]);
-    expect(found("Transform", { expression: "input.nodes.ghost" })).toEqual([]);
-    expect(found("Code", { code: "return `nodes.ghost` + /nodes.ghost/ + nodes.length" })).toEqual(
-      [],
-    );
+    expect(warningsFor("Transform", { expression: "input.nodes.ghost" })).toEqual([]);
+    expect(
+      warningsFor("Code", { code: "return `nodes.ghost` + /nodes.ghost/ + nodes.length" }),
+    ).toEqual([]);
   });
 
   it("causes a warning if it reads secrets", () => {
-    expect(found("Code", { code: "return 'Bearer {{ secrets.KEY }}'" })).toEqual([
+    expect(warningsFor("Code", { code: "return 'Bearer {{ secrets.KEY }}'" })).toEqual([
       {
         code: "secret_in_code",
         nodeId: "count",
@@ -444,11 +447,13 @@ describe("code", () => {
       "$$.secrets",
       "$lookup($, 'secrets')",
     ])
-      expect(found("Transform", { expression })).toMatchObject([
+      expect(warningsFor("Transform", { expression })).toMatchObject([
         { code: "secret_in_code", path: "expression" },
       ]);
-    expect(found("Transform", { expression: "input.secrets.KEY & trigger.secrets" })).toEqual([]);
-    expect(found("Code", { code: "return input.secrets.KEY + '{ secrets }'" })).toEqual([]);
+    expect(warningsFor("Transform", { expression: "input.secrets.KEY & trigger.secrets" })).toEqual(
+      [],
+    );
+    expect(warningsFor("Code", { code: "return input.secrets.KEY + '{ secrets }'" })).toEqual([]);
   });
 });
 
@@ -475,7 +480,7 @@ describe("secrets", () => {
     expect(validateFlow(flow, registry).warnings).toEqual([]);
   });
 
-  describe("in a field that must name one", () => {
+  describe("a field that must be one reference to a secret", () => {
     const agent = (apiKey: Json) =>
       testNode("Agent", "Triage", {
         model: { provider: "anthropic", name: "m", apiKey },
@@ -484,7 +489,7 @@ describe("secrets", () => {
     const errorsOf = (apiKey: Json) =>
       validateFlow(testFlow([call, agent(apiKey)], ["call → triage"]), registry).errors;
 
-    it.each(["{{ secrets.KEY }}", "{{secrets.KEY}}", "{{ secrets.KEY? }}"])("accept %s", (key) => {
+    it.each(["{{ secrets.KEY }}", "{{secrets.KEY}}", "{{ secrets.KEY? }}"])("accepts %s", (key) => {
       expect(errorsOf(key)).toEqual([]);
     });
 
@@ -499,9 +504,9 @@ describe("secrets", () => {
       { key: "sk-plain" },
       ["sk-plain"],
       7,
-    ])("reject %j, without a copy of it in the message", (key) => {
-      const found = errorsOf(key).filter(({ code }) => code === "plain_secret");
-      expect(found).toEqual([
+    ])("rejects %j, and does not quote it in the message", (key) => {
+      const errors = errorsOf(key).filter(({ code }) => code === "plain_secret");
+      expect(errors).toEqual([
         {
           code: "plain_secret",
           nodeId: "triage",
@@ -512,12 +517,12 @@ describe("secrets", () => {
       ]);
     });
 
-    it.each(["", null])("leave %j to the schema of the type", (key) => {
+    it.each(["", null])("reports %j only as a violation of the config schema", (key) => {
       expect(errorsOf(key).map(({ code }) => code)).toEqual(["invalid_config"]);
     });
   });
 
-  const found = (url: string, parameters: JsonObject = {}) =>
+  const warningsFor = (url: string, parameters: JsonObject = {}) =>
     warnings(
       testFlow(
         [
@@ -540,7 +545,7 @@ describe("secrets", () => {
     "https://example.com:{{ trigger.x }}/",
     "https://{{ trigger.x }}@example.com/",
   ])("cause a warning if a template sets the host: %s", (url) => {
-    expect(found(url)).toEqual([
+    expect(warningsFor(url)).toEqual([
       {
         code: "secret_to_any_host",
         nodeId: "send",
@@ -557,13 +562,15 @@ describe("secrets", () => {
     "https://example.com?q={{ trigger.x }}",
     "https://example.com:8443/v1/{{ trigger.x }}",
   ])("cause no warning if the host is fixed: %s", (url) => {
-    expect(found(url)).toEqual([]);
+    expect(warningsFor(url)).toEqual([]);
   });
 
   it("cause a warning only if the request contains them", () => {
-    expect(found("{{ trigger.x }}", { headers: {} })).toEqual([]);
+    expect(warningsFor("{{ trigger.x }}", { headers: {} })).toEqual([]);
     const auth = { type: "bearer", token: "{{ secrets.KEY }}" };
-    expect(codes(found("{{ trigger.x }}", { headers: {}, auth }))).toEqual(["secret_to_any_host"]);
+    expect(codes(warningsFor("{{ trigger.x }}", { headers: {}, auth }))).toEqual([
+      "secret_to_any_host",
+    ]);
   });
 });
 
@@ -580,7 +587,7 @@ describe("a call of a flow", () => {
       ["draft", { name: "Draft", triggers: undefined }],
     ]),
   };
-  const found = (flow: string, trigger: string) =>
+  const warningsFor = (flow: string, trigger: string) =>
     validateFlow(
       testFlow(
         [call, testNode("CallFlow", "Ask", { flow, ...(trigger && { trigger }) })],
@@ -623,13 +630,13 @@ describe("a call of a flow", () => {
       ],
     ],
   ])("with the id %s and the trigger %s has the warnings %j", (flow, trigger, expected) => {
-    expect(found(flow, trigger).map(({ code, message }) => `${code}: ${message}`)).toEqual(
+    expect(warningsFor(flow, trigger).map(({ code, message }) => `${code}: ${message}`)).toEqual(
       expected,
     );
   });
 
   it("that calls itself with an unknown trigger has both warnings", () => {
-    expect(codes(found("self", "ghost"))).toEqual(["calls_itself", "no_such_trigger"]);
+    expect(codes(warningsFor("self", "ghost"))).toEqual(["calls_itself", "no_such_trigger"]);
   });
 
   it("is not checked without information about other flows", () => {
@@ -651,27 +658,27 @@ it("reports the syntax error of code on its node and field", () => {
   ]);
 });
 
-it("reports a reference that a text repeats once", () => {
+it("reports an unknown node only once if a text repeats the reference", () => {
   const text = "{{ gone.a }} ".repeat(3);
   const flow = testFlow([call, node("Fetch", { text }), end()], ["call → fetch", "fetch → end"]);
   expect(codes(errors(flow))).toEqual(["dangling_reference"]);
 });
 
-describe("two results cause", () => {
+describe("two results", () => {
   const decide = testNode("Condition", "Decide", { conditions: [{ left: 1, op: "eq", right: 1 }] });
-  const both = (edges: string[], ...more: FlowDraft["nodes"]) =>
-    warnings(testFlow([call, decide, ...more, end("One"), end("Two")], edges)).filter(
+  const warningsFor = (edges: string[], ...nodes: FlowDraft["nodes"]) =>
+    warnings(testFlow([call, decide, ...nodes, end("One"), end("Two")], edges)).filter(
       ({ code }) => code === "two_returns",
     );
 
-  it("one warning for each further result", () => {
-    const results = Array.from({ length: 400 }, (_, at) => end(`R${at}`));
+  it("cause one warning for each result after the first", () => {
+    const results = Array.from({ length: 400 }, (_, index) => end(`R${index}`));
     const edges = results.map(({ id }) => `decide:true → ${id}`);
-    expect(both(["call → decide", ...edges], ...results)).toHaveLength(399);
+    expect(warningsFor(["call → decide", ...edges], ...results)).toHaveLength(399);
   });
 
-  it("a warning on parallel branches", () => {
-    expect(both(["call → decide", "decide:true → one", "decide:true → two"])).toEqual([
+  it("cause a warning on parallel branches", () => {
+    expect(warningsFor(["call → decide", "decide:true → one", "decide:true → two"])).toEqual([
       {
         code: "two_returns",
         nodeId: "two",
@@ -680,33 +687,35 @@ describe("two results cause", () => {
     ]);
   });
 
-  it("no warning on the two branches of a condition", () => {
-    expect(both(["call → decide", "decide:true → one", "decide:false → two"])).toEqual([]);
+  it("cause no warning on the two branches of a condition", () => {
+    expect(warningsFor(["call → decide", "decide:true → one", "decide:false → two"])).toEqual([]);
   });
 
-  it("no warning if parallel branches join before the condition", () => {
+  it("cause no warning if parallel branches join before the condition", () => {
     const edges = ["call → a", "call → b", "a → decide", "b → decide"];
     expect(
-      both([...edges, "decide:true → one", "decide:false → two"], node("A"), node("B")),
+      warningsFor([...edges, "decide:true → one", "decide:false → two"], node("A"), node("B")),
     ).toEqual([]);
   });
 
-  it("a warning if a branch bypasses the condition", () => {
+  it("cause a warning if a branch bypasses the condition", () => {
     const edges = ["call → a", "call → decide", "a → two", "decide:true → one"];
-    expect(both(edges, node("A"))).toHaveLength(1);
+    expect(warningsFor(edges, node("A"))).toHaveLength(1);
   });
 
-  it("no warning if one of them is on the error branch", () => {
-    expect(both(["call → a", "a → one", "a:error → two"], node("A"))).toEqual([]);
+  it("cause no warning if one of them is on the error branch", () => {
+    expect(warningsFor(["call → a", "a → one", "a:error → two"], node("A"))).toEqual([]);
   });
 
-  it("a warning inside a loop, but not if one is inside and one after the loop", () => {
+  it("cause a warning inside a loop, but not if one is inside and one after the loop", () => {
     const loop = testNode("Loop", "Each");
-    expect(both(["call → each", "each:item → one", "each:item → two"], loop)).toHaveLength(1);
-    expect(both(["call → each", "each:item → one", "each:done → two"], loop)).toEqual([]);
+    expect(warningsFor(["call → each", "each:item → one", "each:item → two"], loop)).toHaveLength(
+      1,
+    );
+    expect(warningsFor(["call → each", "each:item → one", "each:done → two"], loop)).toEqual([]);
   });
 
-  it("no warning if each is reached from another trigger", () => {
+  it("cause no warning if different triggers lead to them", () => {
     const flow = testFlow(
       [testTool("A"), testTool("B"), end("One"), end("Two")],
       ["a → one", "b → two"],

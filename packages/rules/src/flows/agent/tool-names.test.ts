@@ -6,7 +6,7 @@ const tool = (name: string) => ({ name, description: `Does ${name}.`, inputSchem
 const names = (sources: Parameters<typeof agentTools>[0]) =>
   agentTools(sources).map(({ name }) => name);
 
-test("joins the connection and the tool, and keeps both for the call", () => {
+test("joins the names of the connection and the tool, and returns both for the call", () => {
   expect(agentTools([{ connection: "tracker-1", tools: [tool("add_label")] }])).toEqual([
     {
       name: "tracker-1__add_label",
@@ -19,7 +19,7 @@ test("joins the connection and the tool, and keeps both for the call", () => {
   expect(names([{ tools: [tool("get_event")] }])).toEqual(["inbox__get_event"]);
 });
 
-test("offers the named tools, and reports a missing one", () => {
+test("offers only the tools that the config names, and throws if one does not exist", () => {
   const tools = [tool("a"), tool("b")];
   expect(names([{ connection: "c", tools, names: ["b", "b"] }])).toEqual(["c__b"]);
   expect(() => names([{ connection: "c", tools, names: ["x"] }])).toThrow(
@@ -27,27 +27,27 @@ test("offers the named tools, and reports a missing one", () => {
   );
 });
 
-test("offers the tools of the trigger handshake only by name", () => {
+test("offers TRIGGER_LIST and TRIGGER_CONFIGURE only if the config names them", () => {
   const tools = [tool("TRIGGER_LIST"), tool("TRIGGER_CONFIGURE"), tool("a")];
   expect(names([{ connection: "c", tools }])).toEqual(["c__a"]);
   expect(names([{ connection: "c", tools, names: ["TRIGGER_LIST"] }])).toEqual(["c__TRIGGER_LIST"]);
 });
 
 test("rejects more tools than providers accept", () => {
-  const tools = Array.from({ length: 129 }, (_, at) => tool(`t${at}`));
+  const tools = Array.from({ length: 129 }, (_, index) => tool(`t${index}`));
   expect(() => names([{ connection: "c", tools }])).toThrow(/at most 128 tools.*129/);
 });
 
-test("names are unique, short, and of characters that providers accept: property", () => {
+test("returns unique names with at most 64 characters that providers accept", () => {
   const name = fc.oneof(fc.string({ minLength: 1, maxLength: 200 }), fc.constantFrom("a.b", "a/b"));
   const source = fc.record({ connection: name, tools: fc.array(name, { maxLength: 10 }) });
   fc.assert(
     fc.property(fc.array(source, { maxLength: 5 }), (sources) => {
-      const found = names(
+      const modelNames = names(
         sources.map(({ connection, tools }) => ({ connection, tools: tools.map(tool) })),
       );
-      expect(new Set(found).size).toBe(found.length);
-      for (const one of found) expect(one).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+      expect(new Set(modelNames).size).toBe(modelNames.length);
+      for (const modelName of modelNames) expect(modelName).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
     }),
   );
 });

@@ -26,7 +26,7 @@ const outputSchema: JsonSchema = {
 };
 
 function run(
-  given: JsonObject = {},
+  parameters: JsonObject = {},
   result: Partial<ToolResult> = {},
   schemas: { inputSchema?: JsonSchema; outputSchema?: JsonSchema } = {},
   services: Partial<NodeContext<JsonObject>> = {},
@@ -34,7 +34,7 @@ function run(
   const calls: unknown[] = [];
   const lines: LogLine[] = [];
   const context: Partial<NodeContext<JsonObject>> = {
-    config: { ...config, ...given },
+    config: { ...config, ...parameters },
     listTools: async () => [{ name: "get", description: "", inputSchema, ...schemas }],
     evaluate: async ({ data }) => ({
       log: [],
@@ -49,21 +49,21 @@ function run(
     log: (line) => lines.push(line),
     ...services,
   };
-  return { calls, lines, ran: callTool.run(testContext(context)) };
+  return { calls, lines, running: callTool.run(testContext(context)) };
 }
 
 it("calls the tool and returns its result", async () => {
-  const { calls, ran } = run({}, {}, { outputSchema });
+  const { calls, running } = run({}, {}, { outputSchema });
   const { content, structured, text } = answer;
-  expect(await ran).toEqual({ output: { content, structured, text } });
+  expect(await running).toEqual({ output: { content, structured, text } });
   expect(calls).toEqual([config]);
 });
 
 it("fails with the text of the tool if the tool marks its result as an error", async () => {
   const content = [{ type: "text", text: "no such city" }];
-  const { ran } = run({}, { isError: true, content, structured: null, text: "no such city" });
-  const error = await ran.catch((error: unknown) => error);
-  // Not permanent: the retries of the node apply.
+  const { running } = run({}, { isError: true, content, structured: null, text: "no such city" });
+  const error = await running.catch((error: unknown) => error);
+  // The error is not permanent, so the node is retried according to its settings.
   expect(error).toBeInstanceOf(NodeError);
   expect(error).not.toBeInstanceOf(Permanent);
   expect(error).toMatchObject({
@@ -75,8 +75,8 @@ it("fails with the text of the tool if the tool marks its result as an error", a
 
 it("fails with a message if the tool fails without one, and omits large details", async () => {
   const content = [{ type: "image", data: "x".repeat(200_000) }];
-  const { ran } = run({}, { isError: true, content, structured: null, text: "" });
-  await expect(ran).rejects.toMatchObject({
+  const { running } = run({}, { isError: true, content, structured: null, text: "" });
+  await expect(running).rejects.toMatchObject({
     message: "The tool get failed without a message.",
     details: null,
   });
@@ -89,15 +89,15 @@ it.each<[string, JsonObject, string]>([
     { city: 7 },
     "Invalid arguments of get: arguments.city: must be a string, but is a number",
   ],
-])("does not call the tool if an argument is %s", async (_, given, message) => {
-  const { calls, ran } = run({ arguments: given });
-  await expect(ran).rejects.toThrow(new Permanent(message, { code: "invalid_arguments" }));
+])("does not call the tool if an argument is %s", async (_, args, message) => {
+  const { calls, running } = run({ arguments: args });
+  await expect(running).rejects.toThrow(new Permanent(message, { code: "invalid_arguments" }));
   expect(calls).toEqual([]);
 });
 
-it("leaves the validation to the server if the schema cannot be used, and logs it", async () => {
-  const { calls, lines, ran } = run({}, {}, { inputSchema: { $ref: "#/nowhere" } });
-  await ran;
+it("leaves the validation to the server if the schema is invalid, and logs the reason", async () => {
+  const { calls, lines, running } = run({}, {}, { inputSchema: { $ref: "#/nowhere" } });
+  await running;
   expect(calls).toHaveLength(1);
   expect(lines).toEqual([
     {
@@ -109,15 +109,15 @@ it("leaves the validation to the server if the schema cannot be used, and logs i
   ]);
 });
 
-it("logs arguments and results whose validation exceeds its time limit", async () => {
+it("accepts arguments and results whose validation exceeds its time limit, and logs a warning", async () => {
   const schema: JsonSchema = { type: "object", properties: { city: { pattern: "^(a+)+$" } } };
-  const { calls, lines, ran } = run(
+  const { calls, lines, running } = run(
     {},
     {},
     { inputSchema: schema, outputSchema: schema },
     { evaluate: async () => ({ log: [], ...timeLimitExceeded(1_000) }) },
   );
-  await ran;
+  await running;
   expect(calls).toHaveLength(1);
   expect(lines.map(({ text }) => text)).toEqual([
     expect.stringContaining("Not validated: arguments: validation exceeds the time limit of 1 s"),
@@ -126,8 +126,8 @@ it("logs arguments and results whose validation exceeds its time limit", async (
 });
 
 it("fails if the connection has no such tool", async () => {
-  const { ran } = run({ tool: "set" });
-  await expect(ran).rejects.toMatchObject({
+  const { running } = run({ tool: "set" });
+  await expect(running).rejects.toMatchObject({
     code: "no_such_tool",
     message:
       "The connection weather has no tool set. Choose another tool, or check the connection.",
@@ -138,8 +138,8 @@ it.each<[string, JsonObject | null, string]>([
   ["is missing", null, "structured: is missing, although the tool has an outputSchema"],
   ["is wrong", { degrees: "12" }, "structured.degrees: must be a number, but is a string"],
 ])("fails without a retry if the structured result %s", async (_, structured, message) => {
-  const { ran } = run({}, { structured }, { outputSchema });
-  const error = await ran.catch((error: unknown) => error);
+  const { running } = run({}, { structured }, { outputSchema });
+  const error = await running.catch((error: unknown) => error);
   expect(error).toBeInstanceOf(Permanent);
   expect(error).toMatchObject({
     code: "invalid_result",

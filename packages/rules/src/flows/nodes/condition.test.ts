@@ -13,10 +13,13 @@ it.each<[Json[], string | undefined, string]>([
   [[yes, no], "all", "false"],
   [[yes, no], "any", "true"],
   [[no, no], "any", "false"],
-])("%j with combine %s continues on %s", async (conditions, combine, port) => {
-  const config = { conditions, ...(combine ? { combine } : {}) };
-  expect(await condition.run(testContext({ config, input: "x" }))).toEqual({ port, output: "x" });
-});
+])(
+  "continues for the conditions %j with combine %s on the port %s",
+  async (conditions, combine, port) => {
+    const config = { conditions, ...(combine ? { combine } : {}) };
+    expect(await condition.run(testContext({ config, input: "x" }))).toEqual({ port, output: "x" });
+  },
+);
 
 it("rejects a glob that exceeds the maximum length", () => {
   const conditions = [yes, { left: "a", op: "glob", right: "*".repeat(1001) }];

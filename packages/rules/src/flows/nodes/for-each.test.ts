@@ -16,7 +16,7 @@ it.each([
   ["a,b", "items: must be an array, but is a string"],
   [{ a: 1 }, "items: must be an array, but is an object"],
   [new Array(10_001).fill(0), "items: must have at most 10000 items"],
-])("fails permanently for invalid items (%#)", async (items, message) => {
+])("fails permanently for invalid items with the message: $1", async (items, message) => {
   const failed = forEach.run(testContext({ config: { items } }));
   await expect(failed).rejects.toBeInstanceOf(Permanent);
   await expect(failed).rejects.toMatchObject({ message });

@@ -6,8 +6,8 @@ const inputs = [
   { slug: "b", port: "in", output: 2 },
   { slug: "a", port: "in", output: { x: 1 } },
 ];
-const run = (combine: string, given = inputs) =>
-  merge.run(testContext({ config: { combine }, inputs: given }));
+const run = (combine: string, nodeInputs = inputs) =>
+  merge.run(testContext({ config: { combine }, inputs: nodeInputs }));
 
 it.each([
   ["object", { b: 2, a: { x: 1 } }],
@@ -17,7 +17,7 @@ it.each([
   expect(await run(combine)).toEqual({ output });
 });
 
-it("accepts a single branch, or none", async () => {
+it("combines the output of a single branch, and returns null without branches", async () => {
   expect(await run("object", inputs.slice(1))).toEqual({ output: { a: { x: 1 } } });
   expect(await run("first", [])).toEqual({ output: null });
 });

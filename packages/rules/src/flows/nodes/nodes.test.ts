@@ -21,7 +21,7 @@ it("registers every file that defines a node", () => {
 // biome-ignore format: a list of values
 const WRONG = [undefined, null, true, 0, -1.5, 1e99, Number.NaN, "", "x", "y".repeat(300_000), [], [null], [{}], [[]], {}, { x: null }, { type: "x" }, { "not a name": [] }];
 
-/** Variants of a valid config: each replaces one field or one nested value by a wrong value. */
+/** Yields variants of a valid config. Each variant replaces one field or one nested value. */
 function* wrongConfigs(shape: object, valid: JsonObject): Generator<object> {
   for (const field of new Set([...Object.keys(shape), ...Object.keys(valid), "noSuchField"]))
     for (const wrong of WRONG) yield { ...valid, [field]: wrong };
@@ -31,8 +31,8 @@ function* wrongConfigs(shape: object, valid: JsonObject): Generator<object> {
 
 function* variantsOf(value: Json): Generator<unknown> {
   if (Array.isArray(value))
-    for (const [at, item] of value.entries())
-      for (const other of [...WRONG, ...variantsOf(item)]) yield value.with(at, other as Json);
+    for (const [index, item] of value.entries())
+      for (const other of [...WRONG, ...variantsOf(item)]) yield value.with(index, other as Json);
   else if (isObject(value))
     for (const [name, item] of [...Object.entries(value), ["noSuchField", null] as const])
       for (const other of [...WRONG, ...variantsOf(item)]) yield { ...value, [name]: other };

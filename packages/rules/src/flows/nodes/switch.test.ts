@@ -13,7 +13,7 @@ it.each([
   [500, "large"],
   [50, "default"],
   [null, "default"],
-])("%j continues on %s", async (value, port) => {
+])("continues for the value %j on the port %s", async (value, port) => {
   const config = { value, cases };
   expect(await switchNode.run(testContext({ config, input: 1 }))).toEqual({ port, output: 1 });
 });

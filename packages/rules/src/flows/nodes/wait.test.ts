@@ -5,8 +5,8 @@ import { testContext } from "../test-context.ts";
 import { wait } from "./wait.ts";
 
 const now = () => Date.parse("2026-01-31T09:00:00Z");
-const run = (config: JsonObject, more = {}) =>
-  wait.run(testContext({ config, input: { order: 1 }, now, ...more }));
+const run = (config: JsonObject, overrides = {}) =>
+  wait.run(testContext({ config, input: { order: 1 }, now, ...overrides }));
 
 describe("a wait", () => {
   it("lasts a number of seconds, or until a time", async () => {
