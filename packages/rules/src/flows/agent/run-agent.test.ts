@@ -303,6 +303,17 @@ describe("a structured result", () => {
     });
   });
 
+  test("is called the result in a problem that has no path", async () => {
+    const agent = createTestAgent({ outputSchema }, [
+      answer({ calls: [call("submit_result", {})] }),
+      answer({ calls: [submit("high")] }),
+    ]);
+    await agent.run();
+    expect(JSON.stringify(agent.requests[1]?.messages.at(-1))).toContain(
+      'The result: missing required property \\"urgency\\".',
+    );
+  });
+
   test("fails the step if it is still invalid after one correction", async () => {
     const agent = createTestAgent({ outputSchema }, [
       answer({ calls: [submit("very")] }),

@@ -202,7 +202,9 @@ async function findProblem(
 ): Promise<string | undefined> {
   const validate = createSchemaValidator(context.evaluate);
   const [error] = await validate([{ schema, value }]);
-  return error && `${writePath(error.keys) || "The result"}: ${error.message}.`;
+  if (!error) return undefined;
+  const path = error.keys.length > 0 ? writePath(error.keys) : "The result";
+  return `${path}: ${error.message}.`;
 }
 
 const modelTool = ({ name, description, inputSchema }: AgentTool): ModelTool => ({
