@@ -86,7 +86,7 @@ export function createHubRoutes(options: HubRoutesOptions) {
     isStopping: () => closing.aborted,
     home: options.home,
     readWebFile: ports.readWebFile,
-    images: avatarOriginsOf(options),
+    imageOrigins: avatarOriginsOf(options),
     onError: options.onError,
   });
   // The limit applies to the routes that are added below.
@@ -203,7 +203,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       store,
       tokens: options.tokens,
       hubInfo: options.hubInfo,
-      avatars: avatarOriginsOf(options),
+      avatarOrigins: avatarOriginsOf(options),
       now,
     }),
     ...oauthGrantRoutes({ store, tokens: options.tokens, now }),

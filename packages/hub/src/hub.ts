@@ -137,7 +137,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const agents = createHubAgents({ ...common, inbox });
   ports.metrics.setGauges({
     pendingEvents: store.countPending,
-    connectedStreams: agents.live.connected,
+    connectedStreams: agents.live.countConnected,
     ...(github && { redelivery: github.gauges }),
   });
   const isStopping = () => closing.signal.aborted;
@@ -166,7 +166,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       version: settings.version,
       url,
       webhookUrl: `${publicUrl}${WEBHOOKS}github`,
-      unsigned: settings.allowUnsigned,
+      acceptsUnsigned: settings.allowUnsigned,
       storage: STORAGE_NAMES[store.backend],
       pending: tenant === undefined ? null : (await store.pendingStatus(tenant)).pending_count,
       // The start page requires no token, so it shows events only to browsers on this machine.

@@ -35,16 +35,16 @@ export function appRoutes(store: Store, now: () => number): Route[] {
     defineRoute({
       method: "post",
       path: "/api/apps",
-      summary: "Create an app; without a slug, it is derived from the name",
+      summary: "Create an app. If the slug is omitted, it is derived from the name",
       tag,
       scope: "admin",
       body: appSchema.partial({ slug: true }),
       response: { status: 201, schema: appView },
       async handle({ tenant, body: { slug, ...body } }) {
         const at = now();
-        for (let nth = 1; ; nth++) {
-          const tried = slug ?? appSlugFor(body.name, nth);
-          const app = { tenant, slug: tried, ...body, created_at: at, updated_at: at };
+        for (let number = 1; ; number++) {
+          const candidate = slug ?? appSlugFor(body.name, number);
+          const app = { tenant, slug: candidate, ...body, created_at: at, updated_at: at };
           if (await store.createApp(app)) return { status: 201, json: viewApp(app) };
           if (slug !== undefined)
             throw new RequestError("conflict", "slug", `There is an app ${slug} already.`);

@@ -15,7 +15,7 @@ const app = createApp({
     version: "1",
     url: "http://127.0.0.1:4747",
     webhookUrl: "",
-    unsigned: false,
+    acceptsUnsigned: false,
     storage: "",
     pending: null,
     newest: null,

@@ -1,4 +1,4 @@
-/** Routes for operators: health, readiness and metrics; and the web UI. */
+/** Creates the Hono app, with the web UI and the routes for operators: health, readiness and metrics. */
 import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
@@ -13,15 +13,15 @@ export interface AppOptions {
   /** Rejects if the database cannot be written. */
   checkReady: () => Promise<void>;
   checkHost: HostCheck;
-  /** The host name of the pages, if they have only one. */
+  /** The host name to which pages are redirected. Undefined: pages are served under every host name. */
   pageHost?: string | undefined;
   metrics: { contentType: string; text(): Promise<string> };
-  /** `isLocal`: the request comes from this machine, as far as its headers show. */
+  /** Returns the data of the start page. `isLocal`: no header shows that the request comes from another machine. */
   home: (isLocal: boolean) => Promise<HomePage>;
-  /** Undefined if the host has no files. */
+  /** Undefined if the host does not serve the web UI. */
   readWebFile?: ReadWebFile | undefined;
-  /** The origins of images in the web UI, besides the hub itself. */
-  images?: readonly string[];
+  /** The origins from which the web UI may load images, besides the hub itself. */
+  imageOrigins?: readonly string[];
   isStopping: () => boolean;
   onError?: (error: unknown) => void;
 }
@@ -33,7 +33,7 @@ export function createApp({
   metrics,
   home,
   readWebFile,
-  images,
+  imageOrigins,
   isStopping,
   onError = () => {},
 }: AppOptions) {
@@ -53,7 +53,8 @@ export function createApp({
   );
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
-  // Against DNS rebinding. Browsers always send the header; probes over HTTP/1.0 may omit it.
+  // Checks the `Host` header, against DNS rebinding. Browsers always send it; probes over HTTP/1.0 may
+  // omit it.
   app.use(async (c, next) => {
     const host = c.req.header("host");
     const denied = host === undefined ? undefined : checkHost(host);
@@ -85,18 +86,21 @@ export function createApp({
   app.get("/metrics", async (c) =>
     c.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
   );
-  const notBuilt = async (c: Context) => {
+  const serveStartPage = async (c: Context) => {
     const nonce = createNonce();
     return new Response(homePage(await home(isLocal(c)), nonce), {
       headers: pageHeaders(nonce, STATIC_POLICY),
     });
   };
-  app.get("/", async (c) => (await serveWebUi(readWebFile, c.req.raw, images)) ?? notBuilt(c));
+  app.get(
+    "/",
+    async (c) => (await serveWebUi(readWebFile, c.req.raw, imageOrigins)) ?? serveStartPage(c),
+  );
   app.notFound(
     async (c) =>
-      (await serveWebUi(readWebFile, c.req.raw, images)) ??
+      (await serveWebUi(readWebFile, c.req.raw, imageOrigins)) ??
       (c.req.path === "/sign-in"
-        ? notBuilt(c)
+        ? serveStartPage(c)
         : problemResponse(
             404,
             "not_found",
@@ -107,7 +111,7 @@ export function createApp({
   app.onError((error, c) => {
     if (isStorageUnavailable(error)) return storageUnavailable();
     // A client that disconnects during its request causes an error that is not worth logging.
-    if (requestError(c) !== error) onError(error);
+    if (incomingErrorOf(c) !== error) onError(error);
     return problemResponse(
       500,
       "internal",
@@ -126,6 +130,6 @@ const isLocal = (c: Context): boolean =>
     },
   }) === undefined;
 
-/** The error of an incomplete request. Always undefined on hosts other than Node. */
-const requestError = ({ env }: Context): unknown =>
+/** Returns the error of an incomplete request. Always undefined on hosts other than Node. */
+const incomingErrorOf = ({ env }: Context): unknown =>
   (env as { incoming?: { errored?: unknown } } | undefined)?.incoming?.errored;

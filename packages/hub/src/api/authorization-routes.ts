@@ -1,4 +1,4 @@
-/** A person authorizes the hub at the authorization server of a connection (OAuth). */
+/** Routes with which a person authorizes the hub at the authorization server of a connection (OAuth). */
 import type { Hono } from "hono";
 import { z } from "zod";
 import {
@@ -12,7 +12,7 @@ import type { ConnectionRegistry } from "../connections/connection-registry.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Connection } from "../store/connection-store.ts";
 import { baseUrl } from "./authorize-request.ts";
-import { connectionDetails, failedCall } from "./connection-routes.ts";
+import { connectionDetails, failedCallResponse } from "./connection-routes.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { iso } from "./views.ts";
 
@@ -20,7 +20,7 @@ const tag = "connections";
 const scope = "admin" as const;
 const path = "/api/connections/:connection/authorization";
 
-const begun = z.object({
+const startedView = z.object({
   url: z.string().describe("The page of the authorization server, to open in the same browser."),
   expires_at: z.iso.datetime(),
 });
@@ -37,7 +37,10 @@ const authorizationResponse = z.strictObject({
   error_description: parameter(2_000).optional(),
 });
 
-/** The hub as a client: its id is the URL of this document. Only servers that can fetch it use it. */
+/**
+ * Serves the metadata of the hub as an OAuth client. The URL of this document is the client id. Only
+ * authorization servers that can fetch the document accept this id.
+ */
 export function addClientMetadataRoute(app: Hono, publicUrl: string | undefined): void {
   app.get(CLIENT_METADATA_PATH, (c) => {
     const hub = baseUrl(c.req, publicUrl);
@@ -51,18 +54,18 @@ export function addClientMetadataRoute(app: Hono, publicUrl: string | undefined)
 
 export interface AuthorizationRoutes {
   registry: ConnectionRegistry;
-  /** Undefined if no hub runs: a command uses the routes on the database. */
+  /** Undefined if no hub runs, and a command uses the routes. */
   authorizations: Authorizations | undefined;
-  /** By default, the origin of the request. */
+  /** If undefined, the hub's URL is the origin of the request. */
   publicUrl: string | undefined;
-  details: (connection: Connection) => Promise<z.input<typeof connectionDetails>>;
+  viewDetails: (connection: Connection) => Promise<z.input<typeof connectionDetails>>;
 }
 
 export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
-  const { registry, authorizations, publicUrl, details } = options;
+  const { registry, authorizations, publicUrl, viewDetails } = options;
 
-  /** Calls `work`, and maps the failure of a server to a problem. */
-  async function flow<Result>(
+  /** Calls `work`, and maps a `ConnectionError` to a problem response. */
+  async function withAuthorizations<Result>(
     work: (authorizations: Authorizations) => Promise<Result>,
   ): Promise<Result | Response> {
     if (!authorizations)
@@ -74,7 +77,7 @@ export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
     try {
       return await work(authorizations);
     } catch (error) {
-      if (error instanceof ConnectionError) return failedCall(error);
+      if (error instanceof ConnectionError) return failedCallResponse(error);
       throw error;
     }
   }
@@ -87,11 +90,13 @@ export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
         "Begin to authorize the hub with OAuth. The web UI completes it in the session that began it",
       tag,
       scope,
-      response: { status: 201, schema: begun },
+      response: { status: 201, schema: startedView },
       async handle({ tenant, param, access, origin }) {
         const connection = await registry.find(tenant, param("connection"));
         const hubUrl = baseUrl({ url: origin }, publicUrl);
-        const result = await flow((one) => one.begin(connection, { by: access.token, hubUrl }));
+        const result = await withAuthorizations(({ begin }) =>
+          begin(connection, { by: access.token, hubUrl }),
+        );
         if (result instanceof Response) return result;
         return { status: 201, json: { url: result.url, expires_at: iso(result.expires_at) } };
       },
@@ -107,9 +112,11 @@ export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param, access, body, signal }) {
         const connection = await registry.find(tenant, param("connection"));
-        const failed = await flow((one) => one.complete(connection, { ...body, by: access.token }));
+        const failed = await withAuthorizations(({ complete }) =>
+          complete(connection, { ...body, by: access.token }),
+        );
         if (failed instanceof Response) return failed;
-        return { json: await details(await registry.check(tenant, connection.id, signal)) };
+        return { json: await viewDetails(await registry.check(tenant, connection.id, signal)) };
       },
     }),
     defineRoute({
@@ -121,9 +128,9 @@ export function authorizationRoutes(options: AuthorizationRoutes): Route[] {
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param, signal }) {
         const connection = await registry.find(tenant, param("connection"));
-        const failed = await flow((one) => one.signOut(connection));
+        const failed = await withAuthorizations(({ signOut }) => signOut(connection));
         if (failed instanceof Response) return failed;
-        return { json: await details(await registry.check(tenant, connection.id, signal)) };
+        return { json: await viewDetails(await registry.check(tenant, connection.id, signal)) };
       },
     }),
   ];

@@ -1,6 +1,6 @@
 /**
- * Authorizes HTTP and WebSocket requests: the `Host` and `Origin` headers, then the bearer token or
- * the session cookie of the web UI.
+ * Authorizes HTTP and WebSocket requests: checks the `Host` and `Origin` headers, then the bearer token
+ * or the session cookie of the web UI.
  */
 import { bearerToken } from "../lib/bearer-token.ts";
 import type { Scope } from "../store/store.ts";
@@ -36,8 +36,8 @@ export function createAuthorizeRequest({
 }: AuthorizeRequestOptions): AuthorizeRequest {
   return async (request, requirement) => {
     const { method, headers } = request;
-    const rejected = checkHost(headers.get("host") ?? "", headers.get("origin") ?? undefined);
-    if (rejected) return rejected;
+    const denied = checkHost(headers.get("host") ?? "", headers.get("origin") ?? undefined);
+    if (denied) return denied;
     const url = new URL(request.url);
     const tenant =
       requirement.tenant ??
@@ -47,7 +47,7 @@ export function createAuthorizeRequest({
     const authorization = headers.get("authorization");
     // A proxy may have its own credentials in `Authorization`, such as Basic.
     const session = bearerToken(authorization) === undefined ? sessionCookie(headers) : undefined;
-    if (session !== undefined && !SAFE.includes(method) && headers.get("origin") === null)
+    if (session !== undefined && !SAFE_METHODS.includes(method) && headers.get("origin") === null)
       return NO_ORIGIN;
     const hub = baseUrl(request, publicUrl);
     const access = await authorizer.authorize(authorization, {
@@ -61,7 +61,7 @@ export function createAuthorizeRequest({
     const lacksScope = code === "insufficient_scope";
     if (status !== 401 && !lacksScope) return access;
     const error = lacksScope ? code : code === "token_missing" ? undefined : "invalid_token";
-    // RFC 9728: MCP clients discover by this URL how the hub authorizes requests.
+    // From `resource_metadata`, MCP clients discover how the hub authorizes requests (RFC 9728).
     const challenge = {
       error,
       scope: lacksScope ? requirement.scope : scopesFor(url.pathname, requirement.scope),
@@ -74,19 +74,22 @@ export function createAuthorizeRequest({
   };
 }
 
-/** The scopes that a client should ask for: an agent needs more than its first request. */
+/** Returns the scopes that a client should request. An agent needs more scopes than its first request. */
 const scopesFor = (path: string, scope: Scope | undefined): string | undefined =>
   isMcpServer(path) ? DEFAULT_SCOPES.join(" ") : scope;
 
-const SAFE: readonly string[] = ["GET", "HEAD"];
+const SAFE_METHODS: readonly string[] = ["GET", "HEAD"];
 
-/** Browsers send `Origin` with every request that can change something; `checkHost` has checked it. */
+/**
+ * Browsers send `Origin` with every request that can change something, and `checkHost` checks it. Without
+ * the header, a session cookie is not accepted.
+ */
 export const NO_ORIGIN = new Denied(
   403,
   "foreign_origin",
   "A request with a session cookie must have the header Origin. Programs send a token instead.",
 );
 
-/** The hub's URL for the client, without a trailing slash. */
+/** Returns the hub's URL for the client, without a trailing slash. */
 export const baseUrl = ({ url }: Pick<RequestHead, "url">, publicUrl: string | undefined): string =>
   publicUrl?.replace(/\/$/, "") ?? new URL(url).origin;

@@ -1,13 +1,13 @@
-/** The pictures of people, which are the only images of other sites in the web UI. */
+/** Avatars of people are the only images that the web UI loads from other sites. */
 
-/** The origins of GitHub's pictures, for the Content Security Policy. */
+/** Returns the origins of GitHub's avatars, for the Content Security Policy. */
 export function avatarOrigins(githubUrl: string): string[] {
   const { origin, protocol, host } = new URL(githubUrl);
   if (host === "github.com") return ["https://avatars.githubusercontent.com"];
   // GitHub Enterprise Server, with and without subdomain isolation.
-  return [origin, `${protocol}//avatars.${host}`].filter((each) => URL.canParse(each));
+  return [origin, `${protocol}//avatars.${host}`].filter((candidate) => URL.canParse(candidate));
 }
 
-/** The URL if browsers may load it, else null. */
+/** Returns the URL if it has one of the origins, else null. */
 export const allowedAvatar = (url: string | null, origins: readonly string[]): string | null =>
   url !== null && origins.includes(URL.parse(url)?.origin ?? "") ? url : null;

@@ -1,11 +1,11 @@
 import type { Context } from "hono";
 import { createResponseBudget, type ReserveBytes } from "../inbox/response-budget.ts";
 
-/** Above the size of the largest payload. */
+/** More than the size of the largest payload. */
 const BYTES_PER_TOKEN = 32 * 1024 * 1024;
 const WAIT_MS = 10_000;
 
-/** Reserves memory for a response until the host has sent it. */
+/** Creates a function that reserves memory for a response until the host has sent it. */
 export function createByteReservations(): (c: Context, token: string) => ReserveBytes {
   const reserve = createResponseBudget({ bytesPerToken: BYTES_PER_TOKEN, waitMs: WAIT_MS });
   return (c, token) => (bytes) => reserve(token, bytes, responseSent(c));

@@ -1,7 +1,8 @@
 /**
- * Limits the concurrent requests of one token, so that a burst of one client does not delay the
- * others: some run, some more wait in a queue, the rest get 429. A request holds its slot for at most
- * `slotMs`, so that streams and long calls do not block others.
+ * Limits the concurrent requests of each token, so that a burst of one client does not delay other
+ * clients. Up to `perToken` requests run, up to `maxQueued` requests wait in a queue, and further requests
+ * get 429. A request holds its slot for at most `slotMs`, so that streams and long calls do not block
+ * other requests.
  */
 import type { Context, MiddlewareHandler } from "hono";
 import { bearerToken } from "../lib/bearer-token.ts";
@@ -26,7 +27,7 @@ export function limitConcurrency({
   const slots = createSemaphore({ perKey: perToken, maxQueued });
 
   return async (c, next) => {
-    // Not verified yet: a request with an invalid token is rejected later.
+    // The token is not verified yet: a request with an invalid token is rejected later.
     const authorization = c.req.header("authorization");
     const token =
       bearerToken(authorization) ??
@@ -49,14 +50,14 @@ export function limitConcurrency({
       }
     }
     const timer = setTimeout(release, slotMs);
-    const done = () => {
+    const finish = () => {
       clearTimeout(timer);
       release();
     };
     await next(); // does not throw: Hono turns errors into responses
     // At this point, a stream has sent only its headers.
-    if (isStream(c.res)) void responseSent(c).then(done);
-    else done();
+    if (isStream(c.res)) void responseSent(c).then(finish);
+    else finish();
   };
 }
 

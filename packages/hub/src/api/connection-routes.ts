@@ -16,30 +16,37 @@ import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts"
 const tag = "connections";
 const scope = "admin" as const;
 const cursors = cursorFor("connection");
-const at = z.iso.datetime();
+const time = z.iso.datetime();
 const schema = z.record(z.string(), z.json());
 
 export const connectionView = z.object({
-  id: z.string().describe("The `source` of Event triggers that listen to its events."),
+  id: z
+    .string()
+    .describe("The `source` of Event triggers that listen to events of the connection."),
   name: z.string(),
   url: z.string().nullable(),
   command: z.string().nullable(),
   args: z.array(z.string()),
   credentials: z
     .record(z.string(), z.json())
-    .describe("The kind of the credentials, and names without values. Values are never returned."),
+    .describe(
+      "The kind of the credentials, and the names of their values. The values are never returned.",
+    ),
   status: z
     .enum(["unknown", "ok", "failed", "needs_authorization"])
     .describe(
       "The result of the last check; `unknown` if there was none yet, `needs_authorization` if a person must authorize the hub.",
     ),
-  error: z.string().nullable().describe("Why the last check failed, in the server's words."),
+  error: z
+    .string()
+    .nullable()
+    .describe("Why the last check failed: the error message of the server."),
   tool_count: z.int(),
   trigger_count: z.int(),
-  checked_at: at.nullable(),
-  next_check_at: at,
-  created_at: at,
-  updated_at: at,
+  checked_at: time.nullable(),
+  next_check_at: time,
+  created_at: time,
+  updated_at: time,
 });
 
 const viewConnection = (connection: Connection): z.input<typeof connectionView> => {
@@ -90,7 +97,7 @@ export const toolResult = z.object({
   structuredContent: schema.optional(),
 });
 
-/** One connection, with the names of what it offers; the schemas have routes of their own. */
+/** One connection, with the names of its tools and triggers. Other routes return their schemas. */
 export const connectionDetails = connectionView.extend({
   server: z.object({ name: z.string(), version: z.string() }).nullable(),
   tools: z.array(toolView.pick({ name: true, title: true, description: true })),
@@ -105,22 +112,25 @@ export const subscriptionView = z.object({
   params: schema,
   state: z
     .enum(["configuring", "active", "paused", "failed"])
-    .describe("What the server has confirmed. A `failed` subscription is retried."),
-  error: z.string().nullable().describe("Why the server refused it, in its words."),
-  last_fired_at: at.nullable(),
-  updated_at: at,
+    .describe("The state that the server has confirmed. A `failed` subscription is retried."),
+  error: z
+    .string()
+    .nullable()
+    .describe("Why the server rejected the subscription: its error message."),
+  last_fired_at: time.nullable(),
+  updated_at: time,
 });
 
-const viewSubscription = (one: TriggerSubscription): z.input<typeof subscriptionView> => ({
-  id: one.id,
-  flow_id: one.flow_id,
-  node_id: one.node_id,
-  type: one.type,
-  params: one.params,
-  state: one.state,
-  error: one.error,
-  last_fired_at: isoOrNull(one.last_fired_at),
-  updated_at: iso(one.updated_at),
+const viewSubscription = (subscription: TriggerSubscription): z.input<typeof subscriptionView> => ({
+  id: subscription.id,
+  flow_id: subscription.flow_id,
+  node_id: subscription.node_id,
+  type: subscription.type,
+  params: subscription.params,
+  state: subscription.state,
+  error: subscription.error,
+  last_fired_at: isoOrNull(subscription.last_fired_at),
+  updated_at: iso(subscription.updated_at),
 });
 
 export interface ConnectionRoutes {
@@ -133,9 +143,9 @@ export interface ConnectionRoutes {
     | "reconfigureSubscription"
   >;
   registry: ConnectionRegistry;
-  /** Undefined if no hub runs: a command uses the routes on the database. */
+  /** Undefined if no hub runs, and a command uses the routes. */
   connections: Pick<Connections, "callTool"> | undefined;
-  /** The same. */
+  /** Undefined if no hub runs. */
   revokeRemoved: RevokeRemoved | undefined;
   now: () => number;
 }
@@ -146,7 +156,7 @@ export const connectionRoutes = (options: ConnectionRoutes): Route[] => [
   ...subscriptionRoutes(options),
 ];
 
-export const detailsOf =
+export const createViewDetails =
   (store: Pick<Store, "getOffers">) =>
   async (connection: Connection): Promise<z.input<typeof connectionDetails>> => {
     const offers = await store.getOffers(connection.tenant, connection.id);
@@ -167,7 +177,7 @@ export const detailsOf =
   };
 
 function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes): Route[] {
-  const details = detailsOf(store);
+  const viewDetails = createViewDetails(store);
   return [
     defineRoute({
       method: "get",
@@ -178,8 +188,8 @@ function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes)
       query: z.strictObject({ limit: limitQuery, cursor: cursors.query }),
       response: { status: 200, schema: pageOf(connectionView) },
       async handle({ tenant, query: { limit, cursor = "" } }) {
-        const found = await store.listConnections(tenant, cursor, limit);
-        return { json: page(found, limit, ({ id }) => cursors.of(id), viewConnection) };
+        const connections = await store.listConnections(tenant, cursor, limit);
+        return { json: page(connections, limit, ({ id }) => cursors.of(id), viewConnection) };
       },
     }),
     defineRoute({
@@ -192,32 +202,32 @@ function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes)
       body: newConnectionFields,
       response: { status: 201, schema: connectionDetails },
       async handle({ tenant, body, signal }) {
-        return { status: 201, json: await details(await registry.add(tenant, body, signal)) };
+        return { status: 201, json: await viewDetails(await registry.add(tenant, body, signal)) };
       },
     }),
     defineRoute({
       method: "get",
       path: "/api/connections/:connection",
-      summary: "Get a connection, with what its server offers",
+      summary: "Get a connection, with the tools and triggers of its server",
       tag,
       scope,
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param }) {
-        return { json: await details(await registry.find(tenant, param("connection"))) };
+        return { json: await viewDetails(await registry.find(tenant, param("connection"))) };
       },
     }),
     defineRoute({
       method: "patch",
       path: "/api/connections/:connection",
       summary:
-        "Change a connection. Credentials that the request omits stay. If the new URL has another origin, they must be set again",
+        "Change a connection. Omitted credentials are kept, but must be sent again if the origin of the URL changes",
       tag,
       scope,
       body: changedConnectionFields,
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param, body, signal }) {
         const changed = await registry.change(tenant, param("connection"), body, signal);
-        return { json: await details(changed) };
+        return { json: await viewDetails(changed) };
       },
     }),
     defineRoute({
@@ -238,19 +248,21 @@ function manageRoutes({ store, registry, revokeRemoved, now }: ConnectionRoutes)
     defineRoute({
       method: "post",
       path: "/api/connections/:connection/check",
-      summary: "Check the server now, and load what it offers",
+      summary: "Check the server now, and load its tools and triggers",
       tag,
       scope,
       response: { status: 200, schema: connectionDetails },
       async handle({ tenant, param, signal }) {
-        return { json: await details(await registry.check(tenant, param("connection"), signal)) };
+        return {
+          json: await viewDetails(await registry.check(tenant, param("connection"), signal)),
+        };
       },
     }),
   ];
 }
 
 function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[] {
-  const list = <Name extends "tools" | "triggers">(
+  const listRoute = <Name extends "tools" | "triggers">(
     name: Name,
     view: z.ZodType,
     summary: string,
@@ -263,7 +275,7 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
       scope,
       response: {
         status: 200,
-        schema: z.object({ items: z.array(view), checked_at: at.nullable() }),
+        schema: z.object({ items: z.array(view), checked_at: time.nullable() }),
       },
       async handle({ tenant, param }) {
         const { id, checked_at } = await registry.find(tenant, param("connection"));
@@ -272,12 +284,13 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
       },
     });
   return [
-    list("tools", toolView, "List the tools of the server, with their schemas"),
-    list("triggers", offeredTrigger, "List the triggers of the server, with their params"),
+    listRoute("tools", toolView, "List the tools of the server, with their schemas"),
+    listRoute("triggers", offeredTrigger, "List the triggers of the server, with their params"),
     defineRoute({
       method: "post",
       path: "/api/connections/:connection/tools/:tool",
-      summary: "Call a tool of the server; 502 with the server's words if the call fails",
+      summary:
+        "Call a tool of the server. If the call fails, the response is 502 with the message of the server",
       tag,
       scope,
       body: z.strictObject(
@@ -301,10 +314,13 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
         const call = { tool: param("tool"), arguments: body.arguments };
         try {
           return {
-            json: await connections.callTool(connection, call, { signal, timeoutMs: CALL_MS }),
+            json: await connections.callTool(connection, call, {
+              signal,
+              timeoutMs: CALL_TIMEOUT_MS,
+            }),
           };
         } catch (error) {
-          if (error instanceof ConnectionError) return failedCall(error);
+          if (error instanceof ConnectionError) return failedCallResponse(error);
           throw error;
         }
       },
@@ -312,16 +328,19 @@ function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[
   ];
 }
 
-const CALL_MS = 60_000;
+const CALL_TIMEOUT_MS = 60_000;
 
-const FAILED: Partial<Record<ConnectionErrorCode, { status: number; title: string }>> = {
+const CALL_PROBLEMS: Partial<Record<ConnectionErrorCode, { status: number; title: string }>> = {
   timeout: { status: 504, title: "The server did not respond in time" },
   busy: { status: 503, title: "Too many calls of this connection" },
   not_allowed: { status: 403, title: "Forbidden" },
 };
 
-export function failedCall({ code, message }: ConnectionError): Response {
-  const { status, title } = FAILED[code] ?? { status: 502, title: "The call of the server failed" };
+export function failedCallResponse({ code, message }: ConnectionError): Response {
+  const { status, title } = CALL_PROBLEMS[code] ?? {
+    status: 502,
+    title: "The call of the server failed",
+  };
   const headers: Record<string, string> = status === 503 ? { "retry-after": "1" } : {};
   return problemResponse(status, `connection_${code}`, title, message, headers);
 }
@@ -338,32 +357,31 @@ function subscriptionRoutes({ store, registry, now }: ConnectionRoutes): Route[]
       response: { status: 200, schema: z.object({ items: z.array(subscriptionView) }) },
       async handle({ tenant, param }) {
         const { id } = await registry.find(tenant, param("connection"));
-        const found = await store.listTriggerSubscriptions(tenant, id);
-        return { json: { items: found.map(viewSubscription) } };
+        const subscriptions = await store.listTriggerSubscriptions(tenant, id);
+        return { json: { items: subscriptions.map(viewSubscription) } };
       },
     }),
     defineRoute({
       method: "post",
       path: "/api/connections/:connection/subscriptions/:subscription/rotate",
       summary:
-        "Give the server a new callback token, in the background. The former one stays valid for 24 hours",
+        "Send the server a new callback token, in the background. The former token stays valid for 24 hours",
       tag,
       scope,
       response: { status: 202, schema: subscriptionView },
       async handle({ tenant, param }) {
         const { id } = await registry.find(tenant, param("connection"));
-        const subscription = param("subscription");
-        const isFound = await store.reconfigureSubscription(tenant, id, subscription, now());
-        const found = (await store.listTriggerSubscriptions(tenant, id)).find(
-          (one) => one.id === subscription,
-        );
-        if (!isFound || !found)
+        const subscriptionId = param("subscription");
+        const exists = await store.reconfigureSubscription(tenant, id, subscriptionId, now());
+        const subscriptions = await store.listTriggerSubscriptions(tenant, id);
+        const subscription = subscriptions.find((candidate) => candidate.id === subscriptionId);
+        if (!exists || !subscription)
           throw new RequestError(
             "not_found",
             "subscription",
-            `The connection has no subscription ${subscription.slice(0, 100)}.`,
+            `The connection has no subscription ${subscriptionId.slice(0, 100)}.`,
           );
-        return { status: 202, json: viewSubscription(found) };
+        return { status: 202, json: viewSubscription(subscription) };
       },
     }),
   ];

@@ -19,22 +19,22 @@ export interface CookieOptions {
   isHttps: boolean;
 }
 
-function nameFor(headers: HeaderReader, name: string): string {
+function nameWithPort(headers: HeaderReader, name: string): string {
   const port = /:(\d{1,5})$/.exec(headers.get("host") ?? "")?.[1];
   return port === undefined ? name : `${name}_${port}`;
 }
 
-/** Undefined if the request has no cookie of this name. */
+/** Returns the value of a cookie; undefined if the request does not have it. */
 export function readCookie(headers: HeaderReader, name: string): string | undefined {
-  const wanted = nameFor(headers, name);
+  const fullName = nameWithPort(headers, name);
   for (const pair of headers.get("cookie")?.split(";") ?? []) {
-    const [found, ...value] = pair.trim().split("=");
-    if (found === wanted) return value.join("=");
+    const [pairName, ...value] = pair.trim().split("=");
+    if (pairName === fullName) return value.join("=");
   }
   return undefined;
 }
 
-/** The value of `Set-Cookie` in the response to a request with these headers. */
+/** Returns the value of `Set-Cookie`. `headers` are those of the request. */
 export function writeCookie(
   headers: HeaderReader,
   name: string,
@@ -42,5 +42,5 @@ export function writeCookie(
   { sameSite, path, maxAgeMs, isHttps }: CookieOptions,
 ): string {
   const secure = isHttps ? "; Secure" : "";
-  return `${nameFor(headers, name)}=${value}; Max-Age=${Math.floor(maxAgeMs / 1000)}; Path=${path}; HttpOnly; SameSite=${sameSite}${secure}`;
+  return `${nameWithPort(headers, name)}=${value}; Max-Age=${Math.floor(maxAgeMs / 1000)}; Path=${path}; HttpOnly; SameSite=${sameSite}${secure}`;
 }

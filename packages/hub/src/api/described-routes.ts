@@ -1,4 +1,7 @@
-/** The routes that are not served by route.ts, for the OpenAPI document, and the schemas that validate their requests. */
+/**
+ * Describes the routes that `mountRoutes` does not serve, for the OpenAPI document. Some of the schemas
+ * also validate requests.
+ */
 import { z } from "zod";
 import { eventSchema, statusSchema, summarySchema } from "../inbox/event-schema.ts";
 import { MAX_TIMESTAMP } from "../ingest/callback/parse-callback.ts";
@@ -15,7 +18,7 @@ export const inboxQuery = z.object({
   order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
 });
 
-export const marking = z.object(
+export const markProcessedBody = z.object(
   {
     event_id: z.string("must be the id of an event"),
     note: z.string("must be a string").max(1_000, "must have at most 1000 characters").optional(),
@@ -23,7 +26,7 @@ export const marking = z.object(
   'must be an object such as { "event_id": "…" }',
 );
 
-const paged = { "x-next-cursor": "The cursor of the next page, if there is one." };
+const nextCursorHeader = { "x-next-cursor": "The cursor of the next page, if there is one." };
 
 const inboxRoutes: RouteDescription[] = [
   {
@@ -41,7 +44,7 @@ const inboxRoutes: RouteDescription[] = [
     tag: "inbox",
     scope: "inbox:read",
     query: inboxQuery,
-    response: { status: 200, schema: z.array(summarySchema), headers: paged },
+    response: { status: 200, schema: z.array(summarySchema), headers: nextCursorHeader },
   },
   {
     method: "get",
@@ -50,7 +53,7 @@ const inboxRoutes: RouteDescription[] = [
     tag: "inbox",
     scope: "inbox:read",
     query: inboxQuery,
-    response: { status: 200, schema: z.array(eventSchema), headers: paged },
+    response: { status: 200, schema: z.array(eventSchema), headers: nextCursorHeader },
   },
   {
     method: "get",
@@ -67,7 +70,7 @@ const inboxRoutes: RouteDescription[] = [
     summary: "Mark an event as processed",
     tag: "inbox",
     scope: "inbox:write",
-    body: marking,
+    body: markProcessedBody,
     response: {
       status: 200,
       schema: z.object({ success: z.literal(true), event_id: z.string() }),
@@ -77,7 +80,7 @@ const inboxRoutes: RouteDescription[] = [
     method: "get",
     path: "/events",
     summary:
-      "Follow new events as Server-Sent Events; with an `Upgrade` header, over a WebSocket. A stream with a cursor first sends the events after it",
+      "Follow new events as Server-Sent Events; with an `Upgrade` header, over a WebSocket. With a cursor, the stream first sends the events after the cursor",
     tag: "inbox",
     scope: "inbox:read",
     query: z.object({
@@ -85,7 +88,7 @@ const inboxRoutes: RouteDescription[] = [
         .string()
         .optional()
         .describe(
-          "A cursor of the stream. The header `Last-Event-ID` has the same effect, and precedence.",
+          "A cursor of the stream. The header `Last-Event-ID` has the same effect, and takes precedence.",
         ),
       type: z.string().optional().describe("Only events of this type."),
       repo: z.string().optional().describe("Only events of this repository, as owner/name."),
@@ -103,7 +106,7 @@ const liveRoute: RouteDescription = {
   method: "get",
   path: "/api/live",
   summary:
-    "One stream for a browser tab: Server-Sent Events `event`, `change`, `run_step`, `draft` and `truncated`. Resumes after `Last-Event-ID`",
+    "One stream for a browser tab: Server-Sent Events `connected`, `event`, `change`, `run_step`, `draft` and `truncated`. It resumes after `Last-Event-ID`",
   tag: "events",
   scope: "inbox:read",
   query: z.object({
@@ -111,19 +114,19 @@ const liveRoute: RouteDescription = {
       .string()
       .default("events,changes")
       .describe(
-        "Separated by commas: `events`, `changes`, `runs:ID`, `flows:ID`. Runs and flows, and their changes, need the scope `admin`.",
+        "Separated by commas: `events`, `changes`, `runs:ID`, `flows:ID`. Runs and their changes need the scope `runs:read`; flows and their changes need the scope `admin`.",
       ),
     after: z
       .string()
       .optional()
       .describe(
-        "A cursor of the stream. The header `Last-Event-ID` has the same effect, and precedence.",
+        "A cursor of the stream. The header `Last-Event-ID` has the same effect, and takes precedence.",
       ),
   }),
   response: { status: 200, type: "text/event-stream" },
 };
 
-const received = z.object({
+const receivedView = z.object({
   outcome: z.enum(["stored", "duplicate", "pong"]),
   id: z.string().optional().describe("The id of the event."),
   events: z
@@ -144,8 +147,8 @@ const webhookRoutes: RouteDescription[] = ["/webhooks/:source", "/webhooks/:sour
     body: z.record(z.string(), z.json()),
     response: {
       status: 202,
-      schema: received,
-      or: { status: 200, schema: received, when: "A duplicate, or a ping of the sender" },
+      schema: receivedView,
+      or: { status: 200, schema: receivedView, when: "A duplicate, or a ping of the sender" },
     },
   }),
 );
@@ -172,7 +175,7 @@ const callbackRoute: RouteDescription = {
       .max(MAX_TIMESTAMP)
       .optional()
       .describe(
-        "When it happened, as RFC 3339. It is stored as sent, is not checked, and does not change the order of events.",
+        "When the event happened, as RFC 3339. The hub stores the text as sent, does not check it, and does not order events by it.",
       ),
   }),
   response: {
@@ -186,28 +189,28 @@ const callbackRoute: RouteDescription = {
   },
 };
 
-const status = (value: string) => z.object({ status: z.literal(value) });
+const statusView = (value: string) => z.object({ status: z.literal(value) });
 const metaRoutes: RouteDescription[] = [
   {
     method: "get",
     path: "/healthz",
-    summary: "Whether the process responds",
+    summary: "Check whether the process responds",
     tag: "meta",
     scope: undefined,
-    response: { status: 200, schema: status("ok") },
+    response: { status: 200, schema: statusView("ok") },
   },
   {
     method: "get",
     path: "/readyz",
-    summary: "Whether the hub accepts requests and can write to its database",
+    summary: "Check whether the hub accepts requests and can write to its database",
     tag: "meta",
     scope: undefined,
-    response: { status: 200, schema: status("ready") },
+    response: { status: 200, schema: statusView("ready") },
   },
   {
     method: "get",
     path: "/metrics",
-    summary: "Metrics in the format of Prometheus",
+    summary: "Get the metrics in the Prometheus format",
     tag: "meta",
     scope: undefined,
     response: { status: 200, type: "text/plain" },

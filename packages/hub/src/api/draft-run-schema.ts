@@ -10,7 +10,7 @@ const pin = z.strictObject({
 export const pinsSchema = z
   .record(z.string().max(100), pin, "must be an object")
   .default({})
-  .describe("Outputs by node id or slug. A pinned node is not executed.");
+  .describe("Outputs of nodes, by node id or slug. A pinned node is not executed.");
 
 export const nodeTestBody = z.strictObject({
   trigger: z
@@ -18,11 +18,13 @@ export const nodeTestBody = z.strictObject({
     .min(1)
     .max(100)
     .optional()
-    .describe("Default: the trigger of `from_run`; without it, a trigger that reaches the node."),
+    .describe(
+      "Default: the trigger of `from_run` or, without `from_run`, a trigger that reaches the node.",
+    ),
   input: jsonObject("must be an object")
     .optional()
     .describe(
-      "The value of `{{ trigger }}`. Default: the trigger input of `from_run`; without it, `{}`.",
+      "The value of `{{ trigger }}`. Default: the trigger input of `from_run` or, without `from_run`, `{}`.",
     ),
   pins: pinsSchema,
   from_run: z

@@ -1,4 +1,4 @@
-/** The filters of lists of events, as query parameters and as the selection of a bulk action. */
+/** The filters for events: query parameters of lists, and the selection of a bulk action. */
 import { z } from "zod";
 import { EVENT_OUTCOMES, type EventOutcome } from "../inbox/event-view.ts";
 import { type Inbox, MAX_SCANS } from "../inbox/inbox.ts";
@@ -19,7 +19,7 @@ export const filterFields = {
   outcome: z
     .enum(EVENT_OUTCOMES, `must be one of ${EVENT_OUTCOMES.join(", ")}`)
     .optional()
-    .describe("Only events whose runs have this state; `unmatched`: that started no run."),
+    .describe("Only events whose runs have this state; `unmatched`: events that started no run."),
   since: time.optional().describe("Only events received at this time or later."),
   until: time.optional().describe("Only events received at this time or earlier."),
   text: text
@@ -46,7 +46,7 @@ interface ListOptions {
   claimable?: boolean | undefined;
 }
 
-/** A page has a bounded cost: with filters without an index, it can have fewer events than `limit`. */
+/** Lists events with a bounded cost. If a filter has no index, a page can have fewer events than `limit`. */
 export function listFiltered(
   inbox: Inbox,
   tenant: string,

@@ -1,4 +1,4 @@
-/** Lists of events, and actions on many of them. */
+/** Routes that list events, and that change or replay many events. */
 import { z } from "zod";
 import { itemSchema } from "../inbox/event-schema.ts";
 import { itemView } from "../inbox/event-view.ts";
@@ -24,12 +24,12 @@ const listQuery = z.strictObject({
     .describe("1: only pending events that no worker or agent has claimed."),
 });
 
-/** The maximum number of events of one bulk action. */
+/** The maximum number of events that one bulk action marks. */
 const MAX_MARKED = 500;
-/** A replay evaluates all triggers for each event. */
+/** Lower, because a replay evaluates all triggers for each event. */
 const MAX_REPLAYED = 50;
 
-const bulk = z.strictObject({
+const bulkBody = z.strictObject({
   action: z
     .enum(["processed", "waiting", "replay"], "must be processed, waiting or replay")
     .describe("`waiting` makes processed events pending again."),
@@ -51,21 +51,21 @@ export const bulkResult = z.object({
     .describe(
       "The events that were changed or replayed. To undo a mark, send the opposite action with these ids.",
     ),
-  unchanged: z.array(z.string()).describe("The events that already had this state."),
+  unchanged: z.array(z.string()).describe("The events that already had the requested state."),
   unknown: z.array(z.string()).describe("Ids that match no event."),
   not_replayed: z
     .array(z.string())
     .describe("Events that the hub was too busy to replay. Send their ids again later."),
-  runs: z.int().describe("How many runs a replay has started."),
+  runs: z.int().describe("The number of runs that a replay has started."),
   next_cursor: z
     .string()
     .nullable()
     .describe(
-      "Send it as `cursor` for further events that match the filter; null: there are none.",
+      "Send it as `cursor` for further events that match the filter; null if there are none.",
     ),
 });
 
-export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay">): Route[] {
+export function eventListRoutes(inbox: Inbox, explainer: Pick<Explainer, "replay">): Route[] {
   return [
     defineRoute({
       method: "get",
@@ -94,39 +94,40 @@ export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay"
       summary: `Mark up to ${MAX_MARKED} events as processed or waiting, or replay up to ${MAX_REPLAYED}`,
       tag,
       scope: "inbox:write",
-      body: bulk,
+      body: bulkBody,
       response: { status: 200, schema: bulkResult },
-      async handle({ access, tenant, body: { action, filter, cursor, note, ...given } }) {
-        if ((given.ids === undefined) === (filter === undefined))
-          throw new RequestError("invalid", "ids", "give either ids or a filter");
+      async handle({ access, tenant, body: { action, filter, cursor, note, ids } }) {
+        if ((ids === undefined) === (filter === undefined))
+          throw new RequestError("invalid", "ids", "send either ids or a filter");
         if (cursor !== undefined && filter === undefined)
-          throw new RequestError("invalid", "cursor", "needs a filter");
+          throw new RequestError("invalid", "cursor", "can be sent with a filter only");
         const max = action === "replay" ? MAX_REPLAYED : MAX_MARKED;
-        if (given.ids && given.ids.length > max)
+        if (ids && ids.length > max)
           throw new RequestError("invalid", "ids", `must have at most ${max} items`);
         if (action === "replay" && !allows(access, "flows:call"))
-          throw new RequestError("forbidden", "action", "replay needs the scope flows:call");
-        // Selects only events in the other state; the rest need no change.
+          throw new RequestError("forbidden", "action", "replay requires the scope flows:call");
+        // With a filter, an action that marks events selects only events that it changes: `processed` the
+        // pending events, `waiting` the processed events.
         const pending = action === "replay" ? filter?.pending : action === "processed";
-        const isEmpty = filter?.pending !== undefined && filter.pending !== pending;
-        const found =
-          filter && !isEmpty
+        const isContradiction = filter?.pending !== undefined && filter.pending !== pending;
+        const selection =
+          filter && !isContradiction
             ? await select(inbox, tenant, { ...filter, pending }, { max, cursor })
             : undefined;
-        const ids = [...new Set(given.ids ?? found?.ids ?? [])];
-        const done = await act(action, ids, note ?? null);
+        const uniqueIds = [...new Set(ids ?? selection?.ids ?? [])];
+        const result = await perform(action, uniqueIds, note ?? null);
         return {
           json: {
             unchanged: [],
             not_replayed: [],
             runs: 0,
-            ...done,
-            next_cursor: found?.cursor ?? null,
+            ...result,
+            next_cursor: selection?.cursor ?? null,
           },
         };
 
-        async function act(name: typeof action, ids: string[], note: string | null) {
-          if (name === "replay") return replay(triggers, inbox, tenant, ids);
+        async function perform(name: typeof action, ids: string[], note: string | null) {
+          if (name === "replay") return replay(explainer, inbox, tenant, ids);
           if (name === "waiting") {
             const { reopened, alreadyPending, unknown } = await inbox.reopen(tenant, ids);
             return { ids: reopened, unchanged: alreadyPending, unknown };
@@ -139,7 +140,7 @@ export function eventListRoutes(inbox: Inbox, triggers: Pick<Explainer, "replay"
   ];
 }
 
-/** Reads pages until it has `max` events, or a page without any. */
+/** Reads pages of matching events until it has `max` ids, or until a page is empty. */
 async function select(
   inbox: Inbox,
   tenant: string,
@@ -157,7 +158,7 @@ async function select(
 }
 
 async function replay(
-  triggers: Pick<Explainer, "replay">,
+  explainer: Pick<Explainer, "replay">,
   inbox: Inbox,
   tenant: string,
   ids: readonly string[],
@@ -169,7 +170,7 @@ async function replay(
   for (const id of ids)
     try {
       await inbox.find([tenant], id, "ids");
-      runs += (await triggers.replay(tenant, id)).runs.length;
+      runs += (await explainer.replay(tenant, id)).runs.length;
       replayed.push(id);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;

@@ -1,4 +1,4 @@
-/** Single events: get, claim, release, mark as processed, replay, explain. */
+/** Routes of single events: get, claim, release, mark as processed, replay, explain. */
 import { z } from "zod";
 import {
   claimedSchema,
@@ -15,7 +15,7 @@ import { defineRoute, NO_STORE, type Route } from "./route.ts";
 
 const tag = "events";
 
-const bytes = (min: number) =>
+const byteCount = (min: number) =>
   z.preprocess(
     (text) => (typeof text === "string" && /^\d+$/.test(text) ? Number(text) : text),
     z
@@ -23,8 +23,8 @@ const bytes = (min: number) =>
       .min(min, `must be at least ${min}`)
       .max(25 * 1024 * 1024, "must be at most 26214400"),
   );
-const maxBytes = bytes(1);
-const offset = bytes(0);
+const maxBytes = byteCount(1);
+const offset = byteCount(0);
 
 const worker = z
   .string()
@@ -36,7 +36,7 @@ const seconds = (min: number) =>
     .min(min, `must be at least ${min}`)
     .max(86_400, "must be at most 86400");
 
-/** The ids of tokens contain no slash. */
+/** Returns the owner of a claim. The ids of tokens contain no slash, so owners are distinct. */
 const ownerOf = (token: string, worker: string | undefined): string =>
   worker === undefined ? token : `${token}/${worker}`;
 
@@ -45,9 +45,9 @@ const jsonResponse = (json: JsonBody): Response =>
 
 export const eventResponse = itemSchema.extend(partSchema.shape);
 
-export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
+export function eventRoutes(inbox: Inbox, explainer: Explainer): Route[] {
   return [
-    ...eventListRoutes(inbox, triggers),
+    ...eventListRoutes(inbox, explainer),
     defineRoute({
       method: "get",
       path: "/api/events/:event",
@@ -63,11 +63,13 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
         max_bytes: maxBytes
           .optional()
           .describe(
-            "A larger payload is `truncated`: a slice of its JSON, of at most 256 KiB. `offset` reads on.",
+            "A larger payload is `truncated`: `payload` is a slice of its JSON, of at most 256 KiB. Read the next slice with `offset`.",
           ),
         offset: offset
           .optional()
-          .describe("Where in the JSON the slice starts, in bytes: `next_offset` of the last one."),
+          .describe(
+            "Where in the JSON the slice starts, in bytes: the `next_offset` of the previous slice.",
+          ),
       }),
       response: { status: 200, schema: eventResponse },
       async handle({ tenant, param, query: { path, offset, max_bytes }, reserveBytes }) {
@@ -78,7 +80,7 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
     defineRoute({
       method: "get",
       path: "/api/events/:event/headers",
-      summary: "Get the headers that the hub keeps of an event, and its size",
+      summary: "Get the stored headers of an event, and the size of its payload",
       tag,
       scope: "inbox:read",
       response: {
@@ -122,12 +124,14 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
     defineRoute({
       method: "post",
       path: "/api/events/:event/release",
-      summary: "End a claim, so that others can claim the event: at once, or after a delay",
+      summary: "End a claim, so that others can claim the event: immediately, or after a delay",
       tag,
       scope: "inbox:write",
       body: z.strictObject({
         worker: worker.optional(),
-        delay_s: seconds(0).optional().describe("No one can claim the event for so many seconds."),
+        delay_s: seconds(0)
+          .optional()
+          .describe("The event cannot be claimed for this number of seconds."),
         count_attempt: z
           .boolean()
           .default(true)
@@ -191,7 +195,7 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
       },
       async handle({ tenant, param, body }) {
         const { id } = await inbox.find([tenant], param("event"), "event_id");
-        return { status: 202, json: await triggers.replay(tenant, id, body.flow) };
+        return { status: 202, json: await explainer.replay(tenant, id, body.flow) };
       },
     }),
     defineRoute({
@@ -208,7 +212,7 @@ export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
       },
       async handle({ tenant, param }) {
         const { id } = await inbox.find([tenant], param("event"), "event_id");
-        return { json: { items: await triggers.explain(tenant, id) } };
+        return { json: { items: await explainer.explain(tenant, id) } };
       },
     }),
   ];

@@ -1,4 +1,4 @@
-/** Flows: drafts, which can be edited as a whole or by node and edge, and published versions. */
+/** Routes of flows: drafts, which can be edited as a whole or by node and edge, and published versions. */
 
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { edgeSchema, flowDraftSchema, LIMITS, nodeSchema } from "@signalbox/rules/flows/model.ts";
@@ -30,7 +30,7 @@ const nodeChange = nodeSchema
   .pick({ name: true, position: true })
   .extend({
     parameters: nodeSchema.shape.parameters.describe(
-      "A JSON Merge Patch (RFC 7396): a given parameter replaces the former one, objects are merged, null removes a parameter. PUT replaces all parameters.",
+      "A JSON Merge Patch (RFC 7396): a parameter in the patch replaces the stored one, objects are merged, null removes a parameter. PUT replaces all parameters.",
     ),
   })
   .partial();
@@ -48,7 +48,7 @@ const newFlow = z.strictObject({
   nodes: z.array(newNode).max(LIMITS.nodes).optional(),
   edges: z.array(newEdge).max(LIMITS.edges).optional(),
 });
-const version = z.int().min(1);
+const versionNumber = z.int().min(1);
 export const versionView = z.object({
   version: z.int(),
   note: z.string(),
@@ -60,19 +60,27 @@ export const triggerView = z.object({
   node_id: z.string(),
   kind: z.enum(["intent", "event", "schedule", "other"]),
   tool_name: z.string().nullable(),
-  source: z.string().nullable().describe("Of an event trigger: a source, endpoint or connection."),
+  source: z
+    .string()
+    .nullable()
+    .describe("The source, endpoint or connection of an event trigger; null for other triggers."),
   type: z.string().nullable(),
   active: z.boolean(),
   state: z
     .enum(["configuring", "active", "paused", "failed"])
     .nullable()
-    .describe("At the server of the connection; null if the trigger needs no subscription."),
-  error: z.string().nullable().describe("The server's own words."),
+    .describe(
+      "The state of the trigger at the server of its connection; null if the trigger needs no subscription.",
+    ),
+  error: z.string().nullable().describe("The error message of the server."),
   last_fired_at: z.iso
     .datetime()
     .nullable()
-    .describe("When it last started one of the flow's newest 500 runs."),
-  next_fire_at: z.iso.datetime().nullable().describe("Of a schedule."),
+    .describe("When the trigger last started one of the flow's newest 500 runs."),
+  next_fire_at: z.iso
+    .datetime()
+    .nullable()
+    .describe("When a schedule fires next; null for other triggers."),
 });
 
 const cursorAfter = ({ flows, hasMore }: Awaited<ReturnType<Flows["list"]>>): string | null => {
@@ -90,8 +98,8 @@ export interface FlowRoutes {
 
 export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
   const response = { status: 200, schema: flowView, etag: true };
-  const created = { ...response, status: 201 };
-  const saved = (flow: DescribedFlow, status: 200 | 201 = 200) => ({
+  const createdResponse = { ...response, status: 201 };
+  const respondWith = (flow: DescribedFlow, status: 200 | 201 = 200) => ({
     status,
     json: viewFlow(flow),
     etag: flow.revision,
@@ -124,15 +132,15 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
         schema: pageOf(flowSummary.extend({ last_run: runSummary.nullable() })),
       },
       async handle({ tenant, query: { limit, cursor, app } }) {
-        const found = await flows.list(tenant, { app, after: cursor, limit });
-        const ids = found.flows.map(({ id }) => id);
+        const listed = await flows.list(tenant, { app, after: cursor, limit });
+        const ids = listed.flows.map(({ id }) => id);
         const runs = await store.lastRuns(tenant, ids);
         const lastRun = new Map(runs.map((run) => [run.flow_id, summarizeRun(run)]));
-        const items = found.flows.map((flow) => ({
+        const items = listed.flows.map((flow) => ({
           ...summarizeFlow(flow),
           last_run: lastRun.get(flow.id) ?? null,
         }));
-        return { json: { items, next_cursor: cursorAfter(found) } };
+        return { json: { items, next_cursor: cursorAfter(listed) } };
       },
     }),
     defineRoute({
@@ -147,9 +155,9 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
         const app = param("app");
         if (!(await store.getApp(tenant, app)))
           throw new RequestError("not_found", "app", `There is no app ${app}.`);
-        const found = await flows.list(tenant, { app, after: cursor, limit });
+        const listed = await flows.list(tenant, { app, after: cursor, limit });
         return {
-          json: { items: found.flows.map(summarizeFlow), next_cursor: cursorAfter(found) },
+          json: { items: listed.flows.map(summarizeFlow), next_cursor: cursorAfter(listed) },
         };
       },
     }),
@@ -161,9 +169,9 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       body: newFlow,
       hasFlows: true,
-      response: created,
+      response: createdResponse,
       handle: async ({ tenant, param, body }) =>
-        saved(await flows.create(tenant, param("app"), body), 201),
+        respondWith(await flows.create(tenant, param("app"), body), 201),
     }),
     defineRoute({
       method: "post",
@@ -173,10 +181,10 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       body: jsonObject(),
       hasFlows: true,
-      response: { ...created, schema: flowView.extend({ notes: z.array(z.string()) }) },
+      response: { ...createdResponse, schema: flowView.extend({ notes: z.array(z.string()) }) },
       async handle({ tenant, param, body }) {
         const { flow, notes } = await flows.import(tenant, param("app"), body);
-        return { ...saved(flow, 201), json: { ...viewFlow(flow), notes } };
+        return { ...respondWith(flow, 201), json: { ...viewFlow(flow), notes } };
       },
     }),
     defineRoute({
@@ -186,7 +194,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       tag,
       scope,
       response,
-      handle: async ({ tenant, param }) => saved(await flows.get(tenant, param("flow"))),
+      handle: async ({ tenant, param }) => respondWith(await flows.get(tenant, param("flow"))),
     }),
     defineRoute({
       method: "put",
@@ -199,7 +207,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       hasFlows: true,
       response,
       handle: async (request) =>
-        saved(
+        respondWith(
           await flows.change(flowRef(request), {
             description: "",
             nodes: [],
@@ -217,7 +225,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       ifMatch: true,
       body: newFlow.partial(),
       response,
-      handle: async (request) => saved(await flows.change(flowRef(request), request.body)),
+      handle: async (request) => respondWith(await flows.change(flowRef(request), request.body)),
     }),
     defineRoute({
       method: "delete",
@@ -257,7 +265,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       body: z.strictObject({ note: z.string().max(1000).default("") }),
       response,
       handle: async (request) =>
-        saved(
+        respondWith(
           await flows.publish(flowRef(request), {
             note: request.body.note,
             by: request.access.name,
@@ -294,7 +302,10 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
         const versions = await store.listVersions(tenant, param("flow"));
         return {
           json: {
-            items: versions.map((one) => ({ ...one, created_at: iso(one.created_at) })),
+            items: versions.map((version) => ({
+              ...version,
+              created_at: iso(version.created_at),
+            })),
           },
         };
       },
@@ -326,10 +337,12 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       tag,
       scope,
       ifMatch: true,
-      body: z.strictObject({ version }),
+      body: z.strictObject({ version: versionNumber }),
       response,
       handle: async (request) =>
-        saved(await flows.rollBack(flowRef(request), request.body.version, request.access.name)),
+        respondWith(
+          await flows.rollBack(flowRef(request), request.body.version, request.access.name),
+        ),
     }),
     defineRoute({
       method: "post",
@@ -339,8 +352,9 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       ifMatch: true,
       body: newNode,
-      response: created,
-      handle: async (request) => saved(await flows.addNode(flowRef(request), request.body), 201),
+      response: createdResponse,
+      handle: async (request) =>
+        respondWith(await flows.addNode(flowRef(request), request.body), 201),
     }),
     defineRoute({
       method: "patch",
@@ -352,7 +366,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       body: nodeChange,
       response,
       handle: async (request) =>
-        saved(await flows.changeNode(flowRef(request), request.param("node"), request.body)),
+        respondWith(await flows.changeNode(flowRef(request), request.param("node"), request.body)),
     }),
     defineRoute({
       method: "put",
@@ -364,7 +378,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       body: nodeReplacement,
       response,
       handle: async (request) =>
-        saved(await flows.replaceNode(flowRef(request), request.param("node"), request.body)),
+        respondWith(await flows.replaceNode(flowRef(request), request.param("node"), request.body)),
     }),
     defineRoute({
       method: "delete",
@@ -375,7 +389,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       ifMatch: true,
       response,
       handle: async (request) =>
-        saved(await flows.removeNode(flowRef(request), request.param("node"))),
+        respondWith(await flows.removeNode(flowRef(request), request.param("node"))),
     }),
     defineRoute({
       method: "post",
@@ -385,8 +399,9 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       ifMatch: true,
       body: newEdge,
-      response: created,
-      handle: async (request) => saved(await flows.addEdge(flowRef(request), request.body), 201),
+      response: createdResponse,
+      handle: async (request) =>
+        respondWith(await flows.addEdge(flowRef(request), request.body), 201),
     }),
     defineRoute({
       method: "delete",
@@ -397,7 +412,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       ifMatch: true,
       response,
       handle: async (request) =>
-        saved(await flows.removeEdge(flowRef(request), request.param("edge"))),
+        respondWith(await flows.removeEdge(flowRef(request), request.param("edge"))),
     }),
   ];
 }

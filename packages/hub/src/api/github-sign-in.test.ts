@@ -320,7 +320,7 @@ it("lets no OAuth client create or revoke tokens, which would outlive its grant"
   ])
     expect(answer.json).toMatchObject({
       status: 403,
-      detail: expect.stringContaining("of an OAuth client manages no tokens"),
+      detail: expect.stringContaining("belongs to an OAuth client, which cannot manage tokens"),
     });
 });
 

@@ -1,7 +1,7 @@
 /**
- * Sign-in with GitHub: `/auth/github` sends the browser to GitHub, which sends it back to
- * `/oauth/callback`. That ends the browser's former session, opens a session of the person, and opens
- * the page on which the sign-in began.
+ * Sign-in with GitHub: `/auth/github` redirects the browser to GitHub, which redirects it to
+ * `/oauth/callback`. This route ends the browser's former session, creates a session of the person, and
+ * opens the page on which the sign-in began.
  */
 import type { Hono } from "hono";
 import { z } from "zod";
@@ -23,10 +23,10 @@ import { sessionCookie, setSession } from "./session-cookie.ts";
 import { createNonce, pageHeaders, STATIC_POLICY } from "./web-ui.ts";
 
 const PATH = "/auth/github";
-/** As in the earlier Worker, so that its GitHub App needs no change. */
+/** The same path as in the earlier Worker, so that its GitHub App needs no change. */
 const CALLBACK = "/oauth/callback";
 const COOKIE = "signalbox_github";
-/** Set when the path is opened again, so that it is opened only twice. */
+/** The query parameter that marks a page which has reopened itself, so that it does so only once. */
 const REOPENED = "reopened";
 
 export interface GithubSignIn {
@@ -41,7 +41,7 @@ export interface GithubSignIn {
   log: Pick<Log, "warn">;
 }
 
-/** Why a sign-in failed. The page `/sign-in` has a text for each: it shows no text of the URL. */
+/** Why a sign-in failed. The page `/sign-in` has a text for each code, so that it shows no text of the URL. */
 type SignInProblem = "stale" | "denied" | "rejected" | "unavailable";
 
 export const signInMethodsView = z.object({
@@ -67,7 +67,7 @@ export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
 
   const cookie = (request: Request, value: string, maxAgeMs: number) =>
     writeCookie(request.headers, COOKIE, value, {
-      // GitHub's page sends the browser back: with `Strict`, the cookie would be missing.
+      // GitHub redirects the browser to the callback: with `Strict`, the cookie would be missing there.
       sameSite: "Lax",
       path: CALLBACK,
       maxAgeMs,
@@ -81,7 +81,7 @@ export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
       searchParams.set(REOPENED, "1");
       return reopenPage(`${pathname}?${searchParams}`);
     }
-    const begun = await beginSignIn(
+    const started = await beginSignIn(
       seal,
       {
         returnTo: returnPath(searchParams.get("return_to")),
@@ -90,8 +90,8 @@ export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
       now(),
     );
     const redirectUri = `${baseUrl(request, publicUrl)}${CALLBACK}`;
-    return redirect(github.authorizeUrl({ ...begun, redirectUri }), [
-      cookie(request, begun.cookie, PENDING_MS),
+    return redirect(github.authorizeUrl({ ...started, redirectUri }), [
+      cookie(request, started.cookie, PENDING_MS),
     ]);
   });
 
@@ -110,12 +110,12 @@ export function addGithubSignIn(app: Hono, options: GithubSignIn): void {
       log.warn({ reason: person.message }, "a sign-in with GitHub failed");
       return fail(person.outcome);
     }
-    // GitHub's navigation brings the session's cookie only if GitHub is on the same site as the hub.
+    // The callback request has the session cookie only if GitHub is on the same site as the hub.
     const former = [pending.formerSession, sessionCookie(request.headers)];
     for (const secret of new Set(former)) if (secret !== undefined) await sessions.end(secret);
     const session = await sessions.openFor(person.value);
     const isHttps = base.startsWith("https:");
-    return continueAt(pending.returnTo, [
+    return pageThatOpens(pending.returnTo, [
       cookie(request, "", 0),
       setSession(request.headers, session.secret, session.maxAgeMs, isHttps),
     ]);
@@ -132,10 +132,10 @@ const redirect = (location: string, cookies: readonly string[]): Response =>
   new Response(null, { status: 302, headers: withCookies({ location }, cookies) });
 
 /**
- * A page that opens the next one. With a redirect, the navigation would still be GitHub's, and the
- * browser would send no `SameSite=Strict` cookie with it.
+ * Returns a page that opens `path`. With a redirect, the browser would still treat the navigation as one
+ * from GitHub, and would not send the `SameSite=Strict` cookie.
  */
-function continueAt(path: string, cookies: readonly string[]): Response {
+function pageThatOpens(path: string, cookies: readonly string[]): Response {
   const target = escapeHtml(path);
   const html = `<!doctype html>
 <html lang="en">

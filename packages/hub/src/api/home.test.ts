@@ -6,7 +6,7 @@ const page: HomePage = {
   version: "1.2.3",
   url: "http://127.0.0.1:4747",
   webhookUrl: "https://hub.example/webhooks/github",
-  unsigned: false,
+  acceptsUnsigned: false,
   storage: "SQLite",
   pending: 0,
   newest: null,
@@ -48,7 +48,7 @@ it("shows the number of pending events, or nothing if it is unknown", () => {
 
 it("warns only if webhooks are not verified", () => {
   expect(homePage(page)).not.toContain("Unsigned");
-  expect(homePage({ ...page, unsigned: true })).toContain("Unsigned");
+  expect(homePage({ ...page, acceptsUnsigned: true })).toContain("Unsigned");
 });
 
 it("shows the newest events, with HTML escaped and links to web pages only", () => {

@@ -1,14 +1,16 @@
-/** The page at `/` if the web UI is not built: the hub's addresses, the newest events and the first steps. */
+/** The start page if the web UI is not built: the hub's addresses, the newest events and the first steps. */
 import { eventName, type SummaryView } from "../inbox/event-view.ts";
 
 export interface HomePage {
   version: string;
   url: string;
   webhookUrl: string;
-  unsigned: boolean;
+  /** Whether the hub accepts unsigned webhooks. */
+  acceptsUnsigned: boolean;
   storage: string;
+  /** The number of pending events; null if the hub has several tenants. */
   pending: number | null;
-  /** The newest events, which the page shows without a token; null if the reader may not see them. */
+  /** The newest events, which the page shows without a token; null if the visitor may not see them. */
   newest: readonly SummaryView[] | null;
 }
 
@@ -16,7 +18,7 @@ export const escapeHtml = (text: string) =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 export function homePage(page: HomePage, nonce = ""): string {
-  const warning = !page.unsigned
+  const warning = !page.acceptsUnsigned
     ? ""
     : `<p class="warn"><strong>Unsigned.</strong> Any program on this machine can post events of sources without a secret. Set <code>GITHUB_WEBHOOK_SECRET</code> before others can reach this hub.</p>`;
   const pending =

@@ -7,7 +7,7 @@ export interface HostCheckOptions {
   host: string;
   port: number;
   publicUrl: string | undefined;
-  /** More names of the hub. */
+  /** Additional host names of the hub. */
   hosts?: readonly string[] | undefined;
 }
 
@@ -29,8 +29,8 @@ const WRONG_HOST = new Denied(
   "The Host header does not name this hub. Set SIGNALBOX_PUBLIC_URL to the address that you use, or add its name to SIGNALBOX_HOSTS.",
 );
 /**
- * Browsers do not send tokens by themselves, but pages of other sites must not be able to guess
- * them.
+ * Browsers add no token to requests from pages of other sites. But such a page must not be able to guess
+ * tokens either.
  */
 const FOREIGN_ORIGIN = new Denied(
   403,
@@ -39,8 +39,8 @@ const FOREIGN_ORIGIN = new Denied(
 );
 
 /**
- * Whether a `Host` header names this hub. In a DNS rebinding attack the header holds the attacker's
- * name; IP addresses, loopback names and the hub's public name are accepted.
+ * Creates a function that returns whether a `Host` header names this hub. In a DNS rebinding attack, the
+ * header contains the attacker's name. IP addresses, loopback names and the hub's own names are accepted.
  */
 function createIsHubHost({
   host,
@@ -64,12 +64,14 @@ function createIsHubHost({
   };
 }
 
-/** `hostname` of a URL is normalized: IPv4 has four decimal parts, IPv6 has brackets. */
-const isAddress = (name: string) => /^(\d+\.){3}\d+$/.test(name) || name.startsWith("[");
+/** `hostname` is that of a URL, so it is normalized: IPv4 has four decimal parts, IPv6 has brackets. */
+const isAddress = (hostname: string) =>
+  /^(\d+\.){3}\d+$/.test(hostname) || hostname.startsWith("[");
 
 /**
- * Whether an `Origin` is a page of this hub: the host of the request, the public URL, or
- * a loopback name with the hub's port. Any other address can belong to another site.
+ * Creates a function that returns whether an `Origin` is that of a page of this hub: the host of the
+ * request, the public URL, or a loopback name with the hub's port. Any other origin can belong to another
+ * site.
  */
 function createIsHubOrigin({
   port,
@@ -79,11 +81,12 @@ function createIsHubOrigin({
   return (origin, host) => {
     const page = URL.canParse(origin) ? new URL(origin) : undefined;
     if (page?.protocol !== "http:" && page?.protocol !== "https:") return false;
-    // With the page's scheme, since a proxy may terminate TLS. `URL` omits default ports.
-    const requested = `${page.protocol}//${host}`;
+    // The hub does not know the scheme of the request, since a proxy may terminate TLS. So the scheme of
+    // the page is used. `URL` omits default ports.
+    const requestOrigin = `${page.protocol}//${host}`;
     return (
       page.origin === publicOrigin ||
-      (URL.canParse(requested) && page.origin === new URL(requested).origin) ||
+      (URL.canParse(requestOrigin) && page.origin === new URL(requestOrigin).origin) ||
       (isLoopback(page.hostname) && page.port === String(port))
     );
   };

@@ -4,7 +4,9 @@ import { defineRoute, type Route } from "./route.ts";
 export const hubInfoView = z.object({
   version: z.string(),
   url: z.string().describe("The address under which clients reach the hub."),
-  webhook_url: z.string().describe("The address of webhooks, without the source."),
+  webhook_url: z
+    .string()
+    .describe("The URL of webhooks, to which the name of the source is added."),
   mcp_url: z.string().describe("The MCP server of the inbox; an app's server is below it."),
   storage: z.enum(["sqlite", "postgres", "durable-object"]),
   tenancy: z.enum(["single", "github"]),
@@ -23,7 +25,7 @@ export const hubInfoView = z.object({
 });
 export type HubInfo = z.input<typeof hubInfoView>;
 
-/** `origin`: of the request, for hubs without a public URL. */
+/** `origin` is that of the request; it is used if the hub has no public URL. */
 export type GetHubInfo = (origin: string) => HubInfo;
 
 export const hubInfoRoute = (hubInfo: GetHubInfo): Route =>

@@ -7,14 +7,14 @@ import { RequestError } from "../lib/request-error.ts";
 import { errorResponse } from "./problem-response.ts";
 import { defineRoute, type Route } from "./route.ts";
 
-const report = z.object({
+const flowReport = z.object({
   id: z.string(),
   name: z.string(),
   outcome: z.enum(["created", "replaced", "unchanged", "skipped"]),
   notes: z.array(z.string()).describe("One message for each change or problem."),
   published: z.int().optional().describe("The version that this import published."),
   not_published: z.string().optional().describe("Why the flow was not published."),
-  errors: z.array(z.string()).describe("What prevents publishing the draft."),
+  errors: z.array(z.string()).describe("The errors that prevent publishing the draft."),
   warnings: z.array(z.string()),
 });
 
@@ -44,7 +44,7 @@ export const importRoutes = ({ importApp }: AppImports): Route[] => [
         .describe("Reject an id that a flow of another app has; otherwise the flow gets a new id."),
       publish: z.boolean().default(false).describe("Publish the flows that changed and are valid."),
     }),
-    response: { status: 200, schema: z.object({ app: z.string(), flows: z.array(report) }) },
+    response: { status: 200, schema: z.object({ app: z.string(), flows: z.array(flowReport) }) },
     async handle({ tenant, param, body, access }) {
       const { flows, replace, strict_ids: strictIds, name, description } = body;
       const slug = param("app");

@@ -1,7 +1,6 @@
 /**
  * The inbox over HTTP, with the routes and formats of existing clients, and the routes of the MCP
- * servers. They require a token and reject requests from web pages of
- * other origins. The OAuth metadata routes (RFC 9728) are public.
+ * servers. All of them require a token, and reject requests from web pages of other origins.
  */
 import type { Context, Hono } from "hono";
 import type { JsonBody } from "../inbox/event-view.ts";
@@ -15,7 +14,7 @@ import type { Scope } from "../store/store.ts";
 import { type Access, Denied } from "../tenants/authorizer.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { createByteReservations } from "./byte-reservations.ts";
-import { inboxQuery, marking } from "./described-routes.ts";
+import { inboxQuery, markProcessedBody } from "./described-routes.ts";
 import { deniedResponse, errorResponse, problemResponse } from "./problem-response.ts";
 import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
 
@@ -50,11 +49,11 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest }
   app.get("/pending-status", authorized("inbox:read", async (c, { tenants }) => c.json(await inbox.status(tenants))));
   app.get("/pending-events", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
     const { events, next_cursor } = await inbox.listSummaries(tenants, { ...queryOf(c), pending: true }, reserveBytes);
-    return withNext(c.json(events), next_cursor);
+    return withNextCursor(c.json(events), next_cursor);
   }));
   app.get("/webhook-events", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
     const { json, next_cursor } = await inbox.listEvents(tenants, { ...queryOf(c), pending: true }, reserveBytes);
-    return withNext(jsonBody(c, json), next_cursor);
+    return withNextCursor(jsonBody(c, json), next_cursor);
   }));
   app.get("/event", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
     const id = c.req.query("id");
@@ -64,7 +63,7 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest }
   app.post("/mark-processed", authorized("inbox:write", async (c, { tenants }) => {
     const body = await readJson(c.req.raw.body, MAX_MARKING_BYTES);
     if (body === TOO_LARGE) return problemResponse(413, "too_large", "Too large", tooLargeMessage(MAX_MARKING_BYTES));
-    const { event_id, note } = marking.parse(body);
+    const { event_id, note } = markProcessedBody.parse(body);
     await inbox.markProcessed(tenants, [event_id], note ?? null);
     return c.json({ success: true, event_id });
   }));
@@ -80,12 +79,12 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest }
 const jsonBody = (c: Context, json: JsonBody): Response =>
   c.body(json, 200, { "content-type": "application/json" });
 
-function withNext(response: Response, next: string | null): Response {
+function withNextCursor(response: Response, next: string | null): Response {
   if (next !== null) response.headers.set("x-next-cursor", next);
   return response;
 }
 
-/** Reads the rest of a body that is too large: many clients read the response only after sending it. */
+/** Reads the rest of a body that is too large: many clients read the response only after they have sent the body. */
 async function discardBodyIf413(c: Context, response: Response): Promise<Response> {
   const { body } = c.req.raw;
   if (response.status !== 413 || !body || body.locked) return response;

@@ -74,11 +74,11 @@ it("resumes a stream after another check of its token", async () => {
   const client = await open();
   client.disconnect();
   await client.resume();
-  expect([streams.connected(), client.closed]).toEqual([1, []]);
+  expect([streams.countConnected(), client.closed]).toEqual([1, []]);
   client.disconnect();
   invalidate();
   await client.resume();
-  expect([streams.connected(), client.closed]).toEqual([0, [4401]]);
+  expect([streams.countConnected(), client.closed]).toEqual([0, [4401]]);
 });
 
 it("sends heartbeats with the cursor, and has timers only while clients are connected", async () => {

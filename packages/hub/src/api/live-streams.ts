@@ -1,7 +1,7 @@
 /**
- * `GET /events` and `GET /api/live` without their transport: authorizes a client, connects it to the feed, sends
- * heartbeats, and disconnects clients whose token is no longer valid or that stopped reading. The
- * host provides a `LiveConnection` for each client: Server-Sent Events or a WebSocket.
+ * Serves `GET /events` and `GET /api/live` over any transport: authorizes a client, connects it to the
+ * feed, sends heartbeats, and disconnects clients whose token is no longer valid or that stopped reading.
+ * The host provides a `LiveConnection` for each client: Server-Sent Events or a WebSocket.
  */
 import { decodeCursor } from "../inbox/cursor.ts";
 import type { Answer } from "../ingest/ingest-outcome.ts";
@@ -24,7 +24,7 @@ export interface LiveStreamsOptions {
   feed: Feed;
   followRun: TabStreamOptions["followRun"];
   authorizeRequest: AuthorizeRequest;
-  /** Whether a token still grants this access. */
+  /** Returns whether the token still grants this access. */
   recheck: (access: Access) => Promise<boolean>;
   slots: StreamSlots;
   timers: Pick<Timers, "now" | "monotonic" | "after">;
@@ -48,10 +48,10 @@ export interface LiveRequest {
 export interface LiveConnection {
   encoder: MessageEncoder;
   send(text: string): void;
-  /** Whether its send buffer is full. Then no events are sent. */
+  /** Whether the send buffer is full. While it is, no events are sent. */
   isFull(): boolean;
   onDrain(listener: () => void): void;
-  /** Calls the listener at once if the connection is already closed. */
+  /** Calls the listener immediately if the connection is already closed. */
   onClose(listener: () => void): void;
   /** Closes the connection with a reason. A second call drops it without waiting for the client. */
   close(code: number, reason: string): void;
@@ -60,6 +60,7 @@ export interface LiveConnection {
 /** An authorized request: its access, cursor and filter. */
 export interface LiveSubscription {
   access: Access;
+  /** The result of `streamLogId`. */
   log: string;
   after: ReadonlyMap<string, number>;
   filter: Filter;
@@ -68,24 +69,26 @@ export interface LiveSubscription {
 }
 
 export interface LiveStreams {
-  /** The subscription, or the answer that rejects the request. */
+  /** Returns the subscription, or the answer that rejects the request. */
   authorize(request: LiveRequest): Promise<LiveSubscription | Answer>;
   /** Sends events to the connection until it closes. Rejects if the log cannot be read. */
   follow(subscription: LiveSubscription, connection: LiveConnection): Promise<void>;
   /** Like `follow`, if the access that was authorized earlier is still valid. Otherwise closes the connection. */
   resume(subscription: LiveSubscription, connection: LiveConnection): Promise<void>;
-  /** The number of connected clients. */
-  connected(): number;
+  /** Returns the number of connected clients. */
+  countConnected(): number;
   /** Closes all connections. The clients can resume from their cursors. */
   close(): void;
 }
 
 interface Client {
+  /** When its connection became full; undefined if it is not full. */
   fullSince: number | undefined;
   sendHeartbeat(): void;
   close: LiveConnection["close"];
 }
 
+/** Close codes of WebSockets. */
 const UNAUTHORIZED = 4401;
 const TOO_SLOW = 4408;
 const GOING_AWAY = 1001;
@@ -94,7 +97,7 @@ const TOKEN_INVALID = "the token no longer grants access to all tenants of this 
 
 export const isAnswer = (value: LiveSubscription | Answer): value is Answer => "status" in value;
 
-const rejected = (
+const problemAnswer = (
   status: number,
   code: string,
   title: string,
@@ -107,7 +110,7 @@ const rejected = (
 });
 
 export const liveUnavailable = (): Answer =>
-  rejected(
+  problemAnswer(
     503,
     "storage_unavailable",
     "Storage unavailable",
@@ -133,7 +136,7 @@ export function createLiveStreams({
   let stopTimers: (() => void) | undefined;
 
   // A host may evict an idle hub, so timers exist only while a client is connected.
-  const add = (client: Client) => {
+  const addClient = (client: Client) => {
     clients.add(client);
     if (stopTimers) return;
     const stopHeartbeat = repeat(timers, heartbeatMs, () => {
@@ -149,7 +152,7 @@ export function createLiveStreams({
       stopStallCheck();
     };
   };
-  const remove = (client: Client) => {
+  const removeClient = (client: Client) => {
     clients.delete(client);
     if (clients.size > 0) return;
     stopTimers?.();
@@ -161,9 +164,15 @@ export function createLiveStreams({
     const { url, token } = separateQueryToken(request.url);
     const authorization = header("authorization") ?? (token && `Bearer ${token}`) ?? null;
     if (method !== "GET")
-      return rejected(405, "method_not_allowed", "Method not allowed", "Only GET is allowed.", {
-        allow: "GET",
-      });
+      return problemAnswer(
+        405,
+        "method_not_allowed",
+        "Method not allowed",
+        "Only GET is allowed.",
+        {
+          allow: "GET",
+        },
+      );
     const { href, searchParams } = new URL(url, `http://${header("host") ?? "hub"}`);
     const access = await authorizeRequest(
       {
@@ -177,30 +186,34 @@ export function createLiveStreams({
     );
     if (access instanceof Denied) {
       const { status, code, detail, headers } = access;
-      return rejected(status, code, DENIED_TITLES[status], detail, headers);
+      return problemAnswer(status, code, DENIED_TITLES[status], detail, headers);
     }
-    const tab = isTab(request.url) ? tabOf(access, searchParams) : undefined;
+    const tab = isTabPath(request.url) ? readTab(access, searchParams) : undefined;
     if (tab && "status" in tab) return tab;
     const { tenants } = access;
-    // A browser that reconnects repeats the URL: the header is newer than `after`.
+    // The header takes precedence: a browser that reconnects sends the URL with the old `after` again.
     const cursor = header("last-event-id") ?? searchParams.get("after") ?? undefined;
     const logId = await store.getLogId();
     const after =
       cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants, logId);
     if (!after)
-      return rejected(
+      return problemAnswer(
         400,
         "invalid_cursor",
         "Invalid cursor",
         "`after` or Last-Event-ID must be a cursor that this hub returned.",
       );
     if (!slots.hasCapacity(access))
-      return rejected(429, "busy", "Too many streams", TOO_MANY_STREAMS, {
+      return problemAnswer(429, "busy", "Too many streams", TOO_MANY_STREAMS, {
         "retry-after": String(RETRY_AFTER_S),
       });
-    // `?type=` without a value filters nothing.
-    const value = (name: string) => searchParams.get(name) || undefined;
-    const filter = { type: value("type"), repo: value("repo"), source: value("source") };
+    // A filter without a value, such as `?type=`, is ignored.
+    const filterValue = (name: string) => searchParams.get(name) || undefined;
+    const filter = {
+      type: filterValue("type"),
+      repo: filterValue("repo"),
+      source: filterValue("source"),
+    };
     return { access, log: await streamLogId(logId, tenants), after, filter, tab };
   }
 
@@ -218,7 +231,7 @@ export function createLiveStreams({
       const { tenants } = access;
       const { encoder, send } = connection;
       let follower: Follower | undefined;
-      let closed = false;
+      let isClosed = false;
       const client: Client = {
         fullSince: undefined,
         sendHeartbeat() {
@@ -234,10 +247,10 @@ export function createLiveStreams({
       );
       // Another stream may have been opened since the request was authorized.
       if (!release) return connection.close(TRY_AGAIN_LATER, "too many streams; resume later");
-      add(client);
+      addClient(client);
       connection.onClose(() => {
-        closed = true;
-        remove(client);
+        isClosed = true;
+        removeClient(client);
         release();
         follower?.stop();
       });
@@ -251,9 +264,9 @@ export function createLiveStreams({
         return true;
       };
       if (tab) {
-        const streams = { feed, store, followRun, timers, onError };
-        follower = await followTab(streams, { ...tab, after, connection, isFull });
-        if (closed) follower.stop();
+        const options = { feed, store, followRun, timers, onError };
+        follower = await followTab(options, { ...tab, after, connection, isFull });
+        if (isClosed) follower.stop();
         return;
       }
       follower = await feed.follow({
@@ -267,7 +280,7 @@ export function createLiveStreams({
           isFull,
         },
       });
-      if (closed) follower.stop();
+      if (isClosed) follower.stop();
     },
 
     async resume(subscription, connection) {
@@ -275,7 +288,7 @@ export function createLiveStreams({
       connection.close(UNAUTHORIZED, TOKEN_INVALID);
     },
 
-    connected: () => clients.size,
+    countConnected: () => clients.size,
 
     close() {
       stopTimers?.();
@@ -286,28 +299,28 @@ export function createLiveStreams({
   return streams;
 }
 
-const TAB = "/api/live";
-const isTab = (url: string) => url === TAB || url.startsWith(`${TAB}?`);
+const TAB_PATH = "/api/live";
+const isTabPath = (url: string) => url === TAB_PATH || url.startsWith(`${TAB_PATH}?`);
 
-/** Whether a path and query are those of the stream that is also served over WebSockets. */
+/** Whether the URL (path and query) is that of `GET /events`, which is also served over WebSockets. */
 export const isSocketPath = (url: string): boolean => /^\/events(\?|$)/.test(url);
-export const isLivePath = (url: string): boolean => isSocketPath(url) || isTab(url);
+export const isLivePath = (url: string): boolean => isSocketPath(url) || isTabPath(url);
 
-/** The tenant and the topics of a tab, or the answer that rejects it. */
-function tabOf(
+/** Returns the tenant and the topics of a tab, or the answer that rejects the request. */
+function readTab(
   access: Access,
   query: URLSearchParams,
 ): NonNullable<LiveSubscription["tab"]> | Answer {
-  const invalid = (detail: string) => rejected(400, "invalid", "Invalid request", detail);
-  const [tenant, another] = access.tenants;
-  if (tenant === undefined || another !== undefined)
+  const invalid = (detail: string) => problemAnswer(400, "invalid", "Invalid request", detail);
+  const [tenant, ...otherTenants] = access.tenants;
+  if (tenant === undefined || otherTenants.length > 0)
     return invalid("tenant: is missing: name one with ?tenant=…");
   const topics = parseTopics(query.get("topics"));
   if (typeof topics === "string") return invalid(`topics: ${topics}`);
   const readsRuns = allows(access, "runs:read");
   const isAdmin = allows(access, "admin");
   if ((topics.runs.length > 0 && !readsRuns) || (topics.flows.length > 0 && !isAdmin))
-    return rejected(
+    return problemAnswer(
       403,
       "insufficient_scope",
       DENIED_TITLES[403],

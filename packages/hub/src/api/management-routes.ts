@@ -1,4 +1,4 @@
-/** The routes that need only a store. Commands use them too, on the database of a hub that does not run. */
+/** The routes that need only a store. Commands also use them, directly on the database while no hub runs. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { createFlows } from "../apps/flows.ts";
@@ -17,7 +17,7 @@ import type { TokenLookup } from "../tenants/local-token.ts";
 import { createSources } from "../tenants/sources.ts";
 import { appRoutes } from "./app-routes.ts";
 import { authorizationRoutes } from "./authorization-routes.ts";
-import { connectionRoutes, detailsOf } from "./connection-routes.ts";
+import { connectionRoutes, createViewDetails } from "./connection-routes.ts";
 import { flowRoutes } from "./flow-routes.ts";
 import { importRoutes } from "./import-routes.ts";
 import { nodeTypeRoutes } from "./node-type-routes.ts";
@@ -41,11 +41,11 @@ export interface ManagementOptions {
   tenantDefaults: TenantDefaults;
   deletions: TenantRoutes["deletions"];
   connections: Omit<ConnectionRegistryOptions, "store" | "seal"> & {
-    /** Undefined if no hub runs. */
+    /** Calls tools. Undefined if no hub runs. */
     calls: Pick<Connections, "callTool"> | undefined;
-    /** The same. */
+    /** Undefined if no hub runs. */
     authorizations: Authorizations | undefined;
-    /** The same: then tokens of deleted connections are not revoked. */
+    /** Undefined if no hub runs: the tokens of deleted connections are then not revoked. */
     revokeRemoved: RevokeRemoved | undefined;
   };
 }
@@ -72,7 +72,7 @@ export function managementRoutes(options: ManagementOptions): Route[] {
       registry: connections,
       authorizations,
       publicUrl,
-      details: detailsOf(store),
+      viewDetails: createViewDetails(store),
     }),
     ...nodeTypeRoutes(registry),
     ...tokenRoutes({ store, tokens, tenancy, newId, now }),

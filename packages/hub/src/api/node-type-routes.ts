@@ -1,4 +1,4 @@
-/** The node types and their schemas, for flow editors. */
+/** Lists the node types and their schemas, for flow editors. */
 
 import {
   ITEM_PORT,
@@ -24,7 +24,9 @@ export const nodeTypeView = z.object({
       .describe("The first port is the default; a failed node continues at `error`."),
     from_parameters: z
       .boolean()
-      .describe("Whether `out` depends on the parameters; then it is the list for `sample`."),
+      .describe(
+        "Whether `out` depends on the parameters. If so, `out` lists the ports of a node with the parameters `sample`.",
+      ),
   }),
   config: schemaView.describe(
     "JSON Schema of a node's `parameters`. Except in triggers, any value may be a template such as `{{ trigger.x }}`.",
@@ -34,15 +36,18 @@ export const nodeTypeView = z.object({
 });
 
 const toJsonSchema = (schema: z.ZodType) => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
-  return rest;
+  const generated = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  const { $schema: _, ...jsonSchema } = generated;
+  return jsonSchema;
 };
 
 const runSettings = z.strictObject({
-  timeoutMs: nodeSettings.shape.timeoutMs.describe("For the whole run; by default one day."),
+  timeoutMs: nodeSettings.shape.timeoutMs.describe(
+    "The time limit of the whole run; by default one day.",
+  ),
 });
 
-/** A loop itself has no retries and no timeout; the nodes in its body do. */
+/** A loop has no retries and no timeout; the nodes in its body have them. */
 const loopSettings = nodeSettings.pick({ continueOnError: true });
 
 const settingsOf = ({ kind, locals }: NodeDefinition): z.ZodType =>
@@ -68,7 +73,7 @@ const viewType = (definition: NodeDefinition) => {
   };
 };
 
-/** The schemas of `parameters`, by their names in the OpenAPI document. */
+/** Returns the schemas of `parameters`, by their names in the OpenAPI document. */
 export const parameterSchemas = (registry: NodeRegistry): Record<string, z.ZodType> =>
   Object.fromEntries(
     [...registry.values()].map((definition) => [

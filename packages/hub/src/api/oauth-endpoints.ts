@@ -28,7 +28,7 @@ export interface OAuthEndpoints {
 
 export function addOAuthEndpoints(app: Hono, options: OAuthEndpoints): void {
   const { clients, tokens, store, newId, now, publicUrl } = options;
-  const post = (path: string, respond: (c: Context, hub: string) => Promise<Response>) =>
+  const addPost = (path: string, respond: (c: Context, hub: string) => Promise<Response>) =>
     app.post(path, async (c) => {
       try {
         return await respond(c, baseUrl(c.req, publicUrl));
@@ -37,7 +37,7 @@ export function addOAuthEndpoints(app: Hono, options: OAuthEndpoints): void {
       }
     });
 
-  post("/oauth/register", async (c) => {
+  addPost("/oauth/register", async (c) => {
     const client = await clients.register(await registrationOf(c));
     const response = {
       client_id: client.id,
@@ -51,26 +51,26 @@ export function addOAuthEndpoints(app: Hono, options: OAuthEndpoints): void {
     return c.json(response, 201, NO_STORE);
   });
 
-  post("/oauth/token", async (c, hub) => {
+  addPost("/oauth/token", async (c, hub) => {
     const form = await formOf(c);
     required(form, "grant_type");
     return c.json(await tokens.issue(await clients.get(form.client_id), form, hub), 200, NO_STORE);
   });
 
-  post("/oauth/revoke", async (c) => {
+  addPost("/oauth/revoke", async (c) => {
     const form = await formOf(c);
     await tokens.revoke(await clients.get(form.client_id), required(form, "token"));
     return c.body(null, 200, NO_STORE);
   });
 
-  post("/oauth/device_authorization", async (c, hub) => {
+  addPost("/oauth/device_authorization", async (c, hub) => {
     const form = await formOf(c);
     const client = await clients.get(form.client_id);
     return c.json(await startDevice(client, form, { store, newId, now, hub }), 200, NO_STORE);
   });
 }
 
-/** The client's metadata (RFC 7591). */
+/** Reads the client's metadata (RFC 7591) from the body. */
 async function registrationOf(c: Context): Promise<Json> {
   const invalid = (description: string) => new OAuthError("invalid_client_metadata", description);
   const body = await readJson(c.req.raw.body, MAX_REGISTRATION_BYTES).catch((error: unknown) => {
@@ -81,7 +81,7 @@ async function registrationOf(c: Context): Promise<Json> {
   throw invalid(`${tooLargeMessage(MAX_REGISTRATION_BYTES)} The hub needs only ${fields}.`);
 }
 
-/** The parameters in the body of a request. */
+/** Reads the parameters from the body. */
 export async function formOf(c: Context): Promise<Form> {
   const type = c.req.header("content-type") ?? "";
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type))
@@ -90,11 +90,11 @@ export async function formOf(c: Context): Promise<Form> {
       "Send the parameters as application/x-www-form-urlencoded.",
     );
   const body = await readText(c.req.raw.body, MAX_FORM_BYTES);
-  if (body === TOO_LARGE) throw new OAuthError("invalid_request", "The body is too large.");
+  if (body === TOO_LARGE) throw new OAuthError("invalid_request", tooLargeMessage(MAX_FORM_BYTES));
   return readForm(new URLSearchParams(body));
 }
 
-/** Other errors are rethrown. */
+/** Maps an `OAuthError` to a response. Rethrows other errors. */
 function oauthErrorResponse(thrown: unknown): Response {
   if (!(thrown instanceof OAuthError)) throw thrown;
   const { error, status, message, retryAfterMs } = thrown;

@@ -1,6 +1,6 @@
 /**
- * What OAuth clients were granted. A person sees and revokes their own grants. An admin without a person,
- * such as the operator, sees those whose tenants the admin's token includes.
+ * The grants of OAuth clients. A person can list and revoke their own grants. An admin without a person,
+ * such as the operator, can list and revoke the grants whose tenants the admin's token includes.
  */
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
@@ -15,19 +15,22 @@ import { visiblePage } from "./visible-page.ts";
 
 const tag = "tokens";
 const cursors = cursorFor("grant");
-const at = z.iso.datetime();
+const time = z.iso.datetime();
 
 export const oauthGrantView = z.object({
   id: z.string(),
   client_id: z.string(),
   client_name: z.string(),
-  person: z.string().nullable().describe("Null: the operator."),
+  person: z
+    .string()
+    .nullable()
+    .describe("The person who has granted the access; null for the operator."),
   scopes: z.array(z.enum(scopes as [Scope, ...Scope[]])),
   tenants: z.array(z.string()),
-  resource: z.string().describe("The MCP server for which it is valid, or the whole hub."),
-  created_at: at,
-  last_used_at: at.nullable(),
-  expires_at: at.describe("Each use of the client extends it."),
+  resource: z.string().describe("The MCP server for which the grant is valid, or the whole hub."),
+  created_at: time,
+  last_used_at: time.nullable(),
+  expires_at: time.describe("Each use by the client extends it."),
 });
 
 const viewGrant = (grant: OAuthGrant): z.input<typeof oauthGrantView> => ({
@@ -43,7 +46,7 @@ const viewGrant = (grant: OAuthGrant): z.input<typeof oauthGrantView> => ({
   expires_at: iso(grant.expires_at),
 });
 
-/** Which grants a caller may see and revoke. */
+/** Defines which grants a caller may list and revoke. */
 interface Visibility {
   /** Only grants of this person are visible. */
   person?: string;
@@ -57,7 +60,7 @@ export interface OAuthGrantRoutes {
 }
 
 export function oauthGrantRoutes({ store, tokens, now }: OAuthGrantRoutes): Route[] {
-  /** Undefined if the caller may see none. */
+  /** Returns undefined if the caller may list no grants. */
   const visibilityTo = async ({ token: id }: Access): Promise<Visibility | undefined> => {
     const token = await tokens.getToken(id);
     // An OAuth client must not manage the other clients of its person.
@@ -67,7 +70,7 @@ export function oauthGrantRoutes({ store, tokens, now }: OAuthGrantRoutes): Rout
     if (!allows(token, "admin")) return undefined;
     const isForAll = tenants.includes(EVERY_TENANT);
     return {
-      isVisible: (grant) => isForAll || grant.tenants.every((one) => tenants.includes(one)),
+      isVisible: (grant) => isForAll || grant.tenants.every((tenant) => tenants.includes(tenant)),
     };
   };
 
@@ -104,8 +107,8 @@ export function oauthGrantRoutes({ store, tokens, now }: OAuthGrantRoutes): Rout
       async handle({ access, param }) {
         const id = param("grant");
         const grant = await store.getOAuthGrant(id);
-        const isKnown = grant && (await visibilityTo(access))?.isVisible(grant);
-        if (!isKnown || !(await store.revokeOAuthGrant(id, now())))
+        const isVisible = grant && (await visibilityTo(access))?.isVisible(grant);
+        if (!isVisible || !(await store.revokeOAuthGrant(id, now())))
           throw new RequestError("not_found", "grant", "There is no grant with this id.");
         return { status: 204 };
       },

@@ -1,9 +1,9 @@
-/** The pages of the authorization server. They need no script, and cannot be framed. */
+/** The HTML pages of the authorization server. They need no script, and cannot be framed. */
 import type { Scope } from "../store/store.ts";
 import { escapeHtml } from "./home.ts";
 import { createNonce, pageHeaders } from "./web-ui.ts";
 
-const SCOPES: Record<Scope, string> = {
+const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
   "inbox:read": "Read the events of the inbox",
   "inbox:write": "Claim events, and mark them as processed",
   "flows:call": "Call the tools of apps",
@@ -14,9 +14,9 @@ const SCOPES: Record<Scope, string> = {
 interface Page {
   title: string;
   body: string;
-  /** Where forms may lead, besides this hub: a browser also applies it to redirects after a form. */
+  /** Where a form may lead besides this hub, for `form-action`. Browsers also apply it to redirects after the form. */
   formTarget?: string | undefined;
-  /** Opens this address of the hub at once. */
+  /** The path that the page opens immediately. */
   refresh?: string;
   status?: number;
 }
@@ -49,44 +49,44 @@ ${body}
 }
 
 export interface ConsentPage {
-  /** The sealed question. */
+  /** The sealed `Consent`. */
   consent: string;
   action: string;
   clientName: string;
   /** The host of the client's metadata document; undefined if the client has registered itself. */
   clientHost: string | undefined;
   scopes: readonly Scope[];
-  /** Undefined: the hub has only one. */
+  /** A list of the tenants; undefined if the hub has only one. */
   tenants: string | undefined;
   resource: string;
   isWholeHub: boolean;
-  /** Who is signed in. */
-  as: string;
-  /** Where the browser goes next; undefined if the client waits elsewhere. */
+  /** The name of the person who is signed in. */
+  signedInAs: string;
+  /** Where the hub redirects the browser; undefined if the client waits elsewhere. */
   redirect: { description: string; formTarget: string } | undefined;
   /** How the person recognizes the request, if the client waits elsewhere. */
   started: { at: string; check: string } | undefined;
 }
 
-export function consentPage(given: ConsentPage): Response {
-  const { clientName, clientHost, scopes, tenants, redirect, started } = given;
+export function consentPage(options: ConsentPage): Response {
+  const { clientName, clientHost, scopes, tenants, redirect, started } = options;
   const rows: [string, string][] = [
     ["App", clientHost ?? "registered itself; its name is not verified"],
     ...(redirect ? [["Returns to", redirect.description] as [string, string]] : []),
     ...(started ? [["Started", started.at] as [string, string]] : []),
-    ["For", given.isWholeHub ? `everything at ${given.resource}` : given.resource],
+    ["For", options.isWholeHub ? `everything at ${options.resource}` : options.resource],
     ...(tenants === undefined ? [] : [["Tenants", tenants] as [string, string]]),
-    ["You are", given.as],
+    ["You are", options.signedInAs],
   ];
   return page({
     title: `Allow ${clientName} to use this hub?`,
     formTarget: redirect?.formTarget,
     body: `${started ? `<p class="warn">${escapeHtml(started.check)}</p>` : ""}
 <h2>It will be able to</h2>
-<ul>${scopes.map((scope) => `<li>${escapeHtml(SCOPES[scope])} <code>${scope}</code></li>`).join("")}</ul>
+<ul>${scopes.map((scope) => `<li>${escapeHtml(SCOPE_DESCRIPTIONS[scope])} <code>${scope}</code></li>`).join("")}</ul>
 <dl>${rows.map(([name, value]) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`).join("")}</dl>
-<form method="post" action="${given.action}">
-<input type="hidden" name="consent" value="${escapeHtml(given.consent)}">
+<form method="post" action="${options.action}">
+<input type="hidden" name="consent" value="${escapeHtml(options.consent)}">
 <button name="decision" value="allow" class="primary">Allow</button>
 <button name="decision" value="deny">Deny</button>
 </form>`,
@@ -117,7 +117,7 @@ interface ReturnPage {
   href: string;
 }
 
-/** An error that the client gets if the person follows the link. */
+/** Shows an error, and a link that returns the error to the client. */
 export const returnPage = ({ text, description, href }: ReturnPage): Response =>
   page({
     title: CANNOT_ANSWER,
@@ -127,8 +127,8 @@ export const returnPage = ({ text, description, href }: ReturnPage): Response =>
   });
 
 /**
- * Opens the same page again. The browser has come from another site, so it has not sent the session's
- * cookie, which is `SameSite=Strict`; with a navigation of the hub's own page it does.
+ * A page that opens `path` again. A browser that comes from another site does not send the session
+ * cookie, which is `SameSite=Strict`. It sends the cookie when a page of the hub navigates.
  */
 export const reopenPage = (path: string): Response =>
   page({

@@ -1,4 +1,4 @@
-/** How MCP clients find the authorization server: RFC 9728 and RFC 8414. */
+/** The metadata with which MCP clients discover the authorization server (RFC 9728 and RFC 8414). */
 import type { Hono } from "hono";
 import { PROTECTED_RESOURCE, resourceOf } from "../tenants/audience.ts";
 import { GRANT_TYPES } from "../tenants/oauth/token-endpoint.ts";

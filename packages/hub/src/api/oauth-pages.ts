@@ -1,7 +1,7 @@
 /**
- * The authorization endpoint and the page for device codes. Every client needs the consent of a
- * signed-in person, every time. The form is accepted from the hub's own page only: its origin is
- * checked, and the question in it is sealed for the session that saw it. The hub trusts no client: any
+ * The authorization endpoint and the page for device codes. Every request of every client needs the
+ * consent of a signed-in person. The hub accepts the form only from its own page: it checks the origin,
+ * and the form contains a `Consent` that is sealed for the session. The hub trusts no client, because any
  * program can register one. So it redirects to a client only after a click of the person (RFC 9700,
  * section 4.11.2).
  */
@@ -52,24 +52,24 @@ export interface OAuthPages {
   publicUrl: string | undefined;
 }
 
-/** Set when a page is opened again, so that it is opened only twice. */
+/** The query parameter that marks a page which has reopened itself, so that it does so only once. */
 const REOPENED = "reopened";
 
 export function addOAuthPages(app: Hono, options: OAuthPages): void {
   const { authorizeRequest, tokens, clients, store, tenancy, seal, newId, now, publicUrl } =
     options;
 
-  /** The hub's URL for the client, also if its page was redirected to another loopback name. */
+  /** Returns the hub's URL as the client knows it, even if its page was redirected to another loopback name. */
   const hubFor = (c: Context, resource: string | undefined): string => {
     const hub = baseUrl(c.req, publicUrl);
     return publicUrl === undefined ? issuerFor(resource, hub) : hub;
   };
 
-  /** The session, or the response to a browser without one. */
-  async function signedIn(c: Context): Promise<GrantedToken | Response> {
+  /** Returns the session, or the response to a request without a session. */
+  async function requireSession(c: Context): Promise<GrantedToken | Response> {
     const access = await authorizeRequest(c.req.raw, { needsTenant: false });
     if (access instanceof Denied)
-      return access.status === 401 ? signInFirst(c) : deniedResponse(access);
+      return access.status === 401 ? signInResponse(c) : deniedResponse(access);
     const session = await tokens.getToken(access.token);
     if (session?.kind !== "session")
       return messagePage("Open this page in a browser", "A token cannot consent.", 403);
@@ -92,32 +92,32 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
     return (await Promise.all(described)).join(", ");
   };
 
-  const ask = async (
+  const askConsent = async (
     session: GrantedToken,
     client: Pick<OAuthClient, "id" | "name">,
-    asked: Omit<Consent, "session" | "client_id" | "client_name">,
+    request: Omit<Consent, "session" | "client_id" | "client_name">,
     started?: { at: string; check: string },
   ) => {
     const consent: Consent = {
-      ...asked,
+      ...request,
       session: session.id,
       client_id: client.id,
       client_name: client.name,
-      scopes: scopesOf(session, asked),
+      scopes: grantableScopes(session, request),
     };
     if (consent.scopes.length === 0)
       return messagePage("Not allowed", "Your session has none of the requested scopes.", 403);
-    const { redirect_uri } = asked;
+    const { redirect_uri } = request;
     return consentPage({
       consent: await sealConsent(seal, consent, now()),
-      action: asked.flow === "device" ? DEVICE : AUTHORIZE,
+      action: request.flow === "device" ? DEVICE : AUTHORIZE,
       clientName: client.name,
       clientHost: isDocumentUrl(client.id) ? new URL(client.id).host : undefined,
       scopes: consent.scopes,
       tenants: await describeTenants(session),
-      resource: asked.resource,
-      isWholeHub: !isMcpServer(new URL(asked.resource).pathname),
-      as: await nameOf(session),
+      resource: request.resource,
+      isWholeHub: !isMcpServer(new URL(request.resource).pathname),
+      signedInAs: await nameOf(session),
       redirect:
         redirect_uri === null
           ? undefined
@@ -127,7 +127,7 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
   };
 
   app.get(AUTHORIZE, async (c) => {
-    const session = await signedIn(c);
+    const session = await requireSession(c);
     if (session instanceof Response) return session;
     const hub = hubFor(c, c.req.query("resource"));
     try {
@@ -135,7 +135,7 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
       const client = await clients.find(required(form, "client_id"));
       const request = readAuthorization(form, client, hub);
       const started = request.flow === "poll" ? startedBy(client) : undefined;
-      return await ask(session, client, { ...request, id: newId() }, started);
+      return await askConsent(session, client, { ...request, id: newId() }, started);
     } catch (error) {
       if (!(error instanceof ReturnedError)) return errorPage(error);
       const { redirectUri: redirect_uri, state, code, message } = error;
@@ -149,7 +149,7 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
   });
 
   app.get(DEVICE, async (c) => {
-    const session = await signedIn(c);
+    const session = await requireSession(c);
     if (session instanceof Response) return session;
     const typed = c.req.query("user_code");
     if (typed === undefined || typed === "") return userCodePage();
@@ -158,11 +158,11 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
     if (!grant) return userCodePage("This code is unknown, was used or has expired.");
     const client = { id: grant.client_id, name: grant.client_name };
     const { id, redirect_uri, challenge, resource, scopes, created_at } = grant;
-    const asked = { id, flow: "device" as const, redirect_uri, challenge, resource, scopes };
-    return ask(
+    const request = { id, flow: "device" as const, redirect_uri, challenge, resource, scopes };
+    return askConsent(
       session,
       client,
-      { ...asked, state: null },
+      { ...request, state: null },
       {
         at: timeOf(created_at),
         check: `Allow it only if your own program shows the code ${userCode} right now.`,
@@ -170,8 +170,8 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
     );
   });
 
-  const answer = async (c: Context): Promise<Response> => {
-    const session = await signedIn(c);
+  const handleDecision = async (c: Context): Promise<Response> => {
+    const session = await requireSession(c);
     if (session instanceof Response) return session;
     try {
       const form = await formOf(c);
@@ -179,13 +179,15 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
       if (!consent)
         throw new OAuthError(
           "invalid_request",
-          "This page is not of your session, or has expired.",
+          "This page belongs to another session, or has expired. Start again in the program.",
         );
       const { tenants, parent, person } = session;
       const isAllowed = required(form, "decision") === "allow";
       const next = await decide(
         consent,
-        isAllowed ? { scopes: scopesOf(session, consent), tenants, parent, person } : undefined,
+        isAllowed
+          ? { scopes: grantableScopes(session, consent), tenants, parent, person }
+          : undefined,
         { store, now, hub: hubFor(c, consent.resource) },
       );
       if (next !== undefined) return seeOther(next);
@@ -196,18 +198,24 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
       return errorPage(error);
     }
   };
-  app.post(AUTHORIZE, answer);
-  app.post(DEVICE, answer);
+  app.post(AUTHORIZE, handleDecision);
+  app.post(DEVICE, handleDecision);
 }
 
-/** What the session may grant: a person, what the person may do in at least one tenant. */
-const scopesOf = (session: GrantedToken, { scopes }: Pick<Consent, "scopes">) =>
+/**
+ * Returns the requested scopes that the session may grant. A person may grant the scopes that the person
+ * has in at least one tenant.
+ */
+const grantableScopes = (session: GrantedToken, { scopes }: Pick<Consent, "scopes">) =>
   scopes.filter((scope) =>
     session.tenants.some((tenant) => allows({ scopes: scopesIn(session, tenant) }, scope)),
   );
 
-/** A first visit may come from another site, without the cookie; a second one comes from this hub. */
-function signInFirst(c: Context): Response {
+/**
+ * The first visit may come from another site, without the cookie, so the page is reopened. If the second
+ * visit has no session either, the person must sign in.
+ */
+function signInResponse(c: Context): Response {
   if (c.req.method !== "GET")
     return messagePage("Signed out", "Your session has ended. Start again in the program.", 401);
   const { pathname, searchParams } = new URL(c.req.url);
@@ -221,17 +229,17 @@ function signInFirst(c: Context): Response {
 const seeOther = (location: string): Response =>
   new Response(null, { status: 303, headers: { location, "cache-control": "no-store" } });
 
-/** Other errors are rethrown. */
+/** Shows an `OAuthError`. Rethrows other errors. */
 function errorPage(error: unknown): Response {
   if (!(error instanceof OAuthError)) throw error;
   return messagePage(CANNOT_ANSWER, `${error.message} (${error.error})`, 400);
 }
 
-/** The source expression of a redirect URI for `form-action`. */
+/** Returns the source expression of a redirect URI for `form-action`. */
 function formTarget(redirectUri: string): string {
   const { protocol, host, hostname } = new URL(redirectUri);
   const isWeb = protocol === "https:" || protocol === "http:";
-  // An IPv6 address is not a source expression.
+  // A source expression cannot have an IPv6 address.
   return isWeb && !hostname.startsWith("[") ? `${protocol}//${host}` : protocol;
 }
 

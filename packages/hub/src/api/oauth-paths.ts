@@ -1,3 +1,3 @@
-/** The pages of the authorization server. */
+/** The paths of the authorization server's pages. */
 export const AUTHORIZE = "/oauth/authorize";
 export const DEVICE = "/oauth/device";

@@ -12,7 +12,7 @@ import { addOAuthMetadata } from "./oauth-metadata.ts";
 import { addOAuthPages, type OAuthPages } from "./oauth-pages.ts";
 import { addressOf } from "./peer-address.ts";
 
-/** A bridge polls every two seconds; a person opens few pages. */
+/** Enough for bridges, which poll every two seconds, and for people, who open few pages. */
 const REQUESTS_PER_SECOND = 10;
 /** Each of these requests stores a row without the consent of a person. A client sends one per sign-in. */
 const STORING_PATHS = ["/oauth/register", "/oauth/device_authorization"];
@@ -24,11 +24,11 @@ export interface OAuthRoutes
     "authorizeRequest" | "tokens" | "tenancy" | "seal" | "newId" | "publicUrl"
   > {
   store: Store;
-  /** Fetches metadata documents of clients; must refuse private addresses. */
+  /** Fetches metadata documents of clients; must reject private addresses. */
   fetch: WebFetch;
   timers: Timers;
   proxy: TrustedProxy | undefined;
-  /** 0: no limit. */
+  /** 0 = no limit. Otherwise the limits in this file apply. */
   rateLimit: number;
   maxUnusedClients?: number | undefined;
 }
@@ -50,7 +50,7 @@ export function addOAuthRoutes(app: Hono, options: OAuthRoutes): void {
           { error: "slow_down", error_description },
           { status: 429, headers: { "retry-after": String(seconds) } },
         );
-      limit.fail(address);
+      limit.fail(address); // counts every request: the limit is that of failures
       return next();
     });
   };

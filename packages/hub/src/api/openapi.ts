@@ -1,4 +1,4 @@
-/** `GET /api/openapi.json`: generated from the routes. */
+/** Generates the OpenAPI document from the routes, and serves it. */
 import type { Hono } from "hono";
 import { z } from "zod";
 import { baseUrl } from "./authorize-request.ts";
@@ -6,14 +6,14 @@ import type { HostCheck } from "./host-check.ts";
 import { deniedResponse } from "./problem-response.ts";
 import { type RouteDescription, TAGS } from "./route.ts";
 
-/** The only recursive schema is that of `z.json()`, which the document contains as `Json`. */
+/** Replaces references to `$defs`: the only recursive schema is that of `z.json()`, which the document contains as `Json`. */
 function toSchema(schema: z.ZodType, io: "input" | "output") {
   const generated = z.toJSONSchema(schema, { io, unrepresentable: "any" });
-  const { $schema: _, $defs = {}, ...rest } = generated;
-  let text = JSON.stringify(rest);
+  const { $schema: _, $defs = {}, ...jsonSchema } = generated;
+  let text = JSON.stringify(jsonSchema);
   for (const name of Object.keys($defs))
     text = text.replaceAll(`"#/$defs/${name}"`, '"#/components/schemas/Json"');
-  return JSON.parse(text) as typeof rest;
+  return JSON.parse(text) as typeof jsonSchema;
 }
 
 const problemSchema = z.object({
@@ -21,7 +21,7 @@ const problemSchema = z.object({
   title: z.string(),
   status: z.int(),
   detail: z.string(),
-  code: z.string().describe("Stable; compare by this field."),
+  code: z.string().describe("Stable. Compare errors by this field."),
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
@@ -180,7 +180,7 @@ function operation(route: RouteDescription) {
           },
         },
       }),
-      // Not `default`: code generators would add it to the types of a success.
+      // Not `default`: code generators would add it to the types of successful responses.
       "4XX": PROBLEM,
       "5XX": PROBLEM,
     },
@@ -194,9 +194,10 @@ function securityOf({ scope, needsCallbackToken }: RouteDescription) {
       security: [{ callbackToken: [] }],
     };
   if (scope === undefined) return { description: "Requires no token.", security: [] };
-  const [which, scopes] = scope === "any" ? ["", []] : [` with the scope \`${scope}\``, [scope]];
+  const [condition, scopes] =
+    scope === "any" ? ["", []] : [` with the scope \`${scope}\``, [scope]];
   return {
-    description: `Requires a token or a session${which}.`,
+    description: `Requires a token or a session${condition}.`,
     security: [{ token: scopes }, { session: [] }],
   };
 }

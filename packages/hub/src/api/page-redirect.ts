@@ -1,7 +1,7 @@
 /**
- * Leads the pages of a local hub to one host name. A browser sends a cookie to the host name that has set
- * it, and sign-in links have this one: a page at `localhost` would not see that session. The API and
- * MCP are available under every loopback name.
+ * Redirects the pages of a local hub to one host name, which sign-in links contain. A browser sends a
+ * cookie only to the host name that has set it. So a page at `localhost` would not have the session that
+ * was created at `127.0.0.1`. The API and MCP are available under every loopback name.
  */
 import { isLoopback } from "../ingest/addresses.ts";
 import { PROXY_HEADERS } from "../ingest/check-request.ts";
@@ -10,10 +10,10 @@ import { isReserved } from "./web-ui.ts";
 
 const OAUTH_PAGES = [AUTHORIZE, DEVICE];
 
-/** The address of the same page under `host`; undefined if the request is for no page, or is there. */
+/** Returns the URL of the page under `host`; undefined if the request is not for a page, or already has this host. */
 export function pageAddress({ method, url, headers }: Request, host: string): string | undefined {
   if (method !== "GET" || !headers.get("accept")?.includes("text/html")) return undefined;
-  // The browser may be on another machine.
+  // Behind a proxy, the browser may be on another machine.
   if (PROXY_HEADERS.some((name) => headers.has(name))) return undefined;
   const page = new URL(url);
   if (!OAUTH_PAGES.includes(page.pathname) && isReserved(page.pathname)) return undefined;
@@ -21,20 +21,23 @@ export function pageAddress({ method, url, headers }: Request, host: string): st
   if (!isLoopback(page.hostname)) return undefined;
   page.hostname = host.includes(":") ? `[${host}]` : host;
   if (page.origin === origin) return undefined;
-  // The default of the parameter: the hub under the name that the client uses.
+  // `resource` defaults to the origin that the client uses, which the redirect would change.
   if (page.pathname === AUTHORIZE && !page.searchParams.has("resource"))
     page.searchParams.set("resource", origin);
   return page.href;
 }
 
-/** The hub's URL for the client whose page was redirected: the client compares it with its own. */
+/**
+ * Returns the hub's URL as the client knows it, which the client compares with its own. If the page was
+ * redirected, that is the origin of `resource`.
+ */
 export function issuerFor(resource: string | undefined, hub: string): string {
-  const asked = URL.parse(resource ?? "");
-  const own = new URL(hub);
+  const resourceUrl = URL.parse(resource ?? "");
+  const hubUrl = new URL(hub);
   const isSameHub =
-    asked?.protocol === own.protocol &&
-    asked.port === own.port &&
-    isLoopback(asked.hostname) &&
-    isLoopback(own.hostname);
-  return isSameHub ? asked.origin : hub;
+    resourceUrl?.protocol === hubUrl.protocol &&
+    resourceUrl.port === hubUrl.port &&
+    isLoopback(resourceUrl.hostname) &&
+    isLoopback(hubUrl.hostname);
+  return isSameHub ? resourceUrl.origin : hub;
 }

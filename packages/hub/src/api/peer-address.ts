@@ -2,8 +2,8 @@ import type { Context } from "hono";
 import { clientAddress, type TrustedProxy } from "../ingest/addresses.ts";
 
 /**
- * The client's address behind trusted proxies. A host passes the address of the other end of the
- * connection with the request: Node as its request object, other hosts as `peer`.
+ * Returns the client's address behind trusted proxies. A host passes the address of the other end of the
+ * connection in `c.env`: Node in its request object, `incoming`, and other hosts as `peer`.
  */
 export function addressOf(c: Context, proxy: TrustedProxy | undefined): string {
   const { incoming, peer } = (c.env ?? {}) as {

@@ -30,7 +30,7 @@ export const DENIED_TITLES: Record<Denied["status"], string> = {
 export const deniedResponse = ({ status, code, detail, headers }: Denied) =>
   problemResponse(status, code, DENIED_TITLES[status], detail, headers);
 
-/** Clients repeat a request with this status; the same for every route. */
+/** The response of every route while the database is unavailable. Clients repeat the request. */
 export const storageUnavailable = (
   detail = `The database is unavailable. Try again in ${RETRY_AFTER_S} seconds.`,
 ) =>
@@ -38,7 +38,7 @@ export const storageUnavailable = (
     "retry-after": String(RETRY_AFTER_S),
   });
 
-const ERRORS: Record<RequestErrorCode, { status: number; title: string }> = {
+const PROBLEMS: Record<RequestErrorCode, { status: number; title: string }> = {
   invalid: { status: 400, title: "Invalid request" },
   forbidden: { status: 403, title: "Forbidden" },
   not_found: { status: 404, title: "Not found" },
@@ -48,16 +48,16 @@ const ERRORS: Record<RequestErrorCode, { status: number; title: string }> = {
 };
 
 /**
- * The response to an error that the client can correct; other errors are rethrown. By default, the
- * detail starts with the field.
+ * Maps an error that the client can correct to a response. Rethrows other errors. By default, `detail`
+ * is the message of the error, after its field unless the message names the field itself.
  */
 export function errorResponse(thrown: unknown, detail?: string): Response {
   const error = thrown instanceof z.ZodError ? fromZodError(thrown) : thrown;
   if (!(error instanceof RequestError)) throw thrown;
-  const { status, title } = ERRORS[error.code];
-  const namesField =
+  const { status, title } = PROBLEMS[error.code];
+  const messageNamesField =
     error.errors.length > 1 || error.code === "not_found" || error.code === "conflict";
-  const text = detail ?? (namesField ? error.message : `${error.field}: ${error.message}`);
+  const text = detail ?? (messageNamesField ? error.message : `${error.field}: ${error.message}`);
   const headers: Record<string, string> = error.code === "busy" ? { "retry-after": "1" } : {};
   return problemResponse(status, error.code, title, text, headers, [...error.errors]);
 }

@@ -1,4 +1,4 @@
-/** `Range: bytes=…` of a request (RFC 9110): one range of bytes. */
+/** Supports the header `Range: bytes=…` (RFC 9110) with one range. */
 
 export interface ByteRange {
   from: number;
@@ -7,8 +7,8 @@ export interface ByteRange {
 }
 
 /**
- * Undefined if the whole must be sent: without the header, and if it has another unit, several ranges
- * or a wrong syntax. `unsatisfiable` if the range begins behind the end.
+ * Returns undefined if the whole content must be sent: the header is missing, or has another unit,
+ * several ranges or an invalid syntax. Returns `unsatisfiable` if the range starts after the end.
  */
 export function parseRange(
   header: string | null,
@@ -27,7 +27,7 @@ export function parseRange(
   return from >= size ? "unsatisfiable" : { from, to };
 }
 
-/** The response with the bytes, or the requested range of them. */
+/** Returns the response with the bytes, or with the requested range of them. */
 export function rangeResponse(bytes: Uint8Array<ArrayBuffer>, type: string, header: string | null) {
   const size = bytes.byteLength;
   const range = parseRange(header, size);

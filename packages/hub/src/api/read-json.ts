@@ -3,6 +3,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import { DEFAULT_BODY_LIMITS, MAX_DISCARDED_BYTES } from "../lib/limits.ts";
 import { parseJson } from "../lib/parse-json.ts";
 
+/** Returned instead of a body that exceeds the limit. */
 export const TOO_LARGE = Symbol("too large");
 export const tooLargeMessage = (maxBytes: number): string =>
   `The body exceeds the limit of ${maxBytes} bytes.`;
@@ -17,9 +18,10 @@ export async function readJson(
   let size = 0;
   for await (const chunk of body ?? []) {
     size += chunk.byteLength;
+    // Reads on above `maxBytes`: many clients read the response only after they have sent the body.
     if (size > MAX_DISCARDED_BYTES) break;
     if (size <= maxBytes) text += decoder.decode(chunk, { stream: true });
-    else text = ""; // release what was buffered
+    else text = ""; // releases the memory
   }
   if (size > maxBytes) return TOO_LARGE;
   text += decoder.decode();

@@ -1,7 +1,7 @@
 /**
- * Whether events can be stored, for `/readyz`. Probes may call it often: the result is cached, so
- * it costs at most one small write per second. That small write can succeed while batches of events
- * fail, so a failed batch also counts as not ready, until a batch succeeds or `failureForMs` has
+ * Checks for `/readyz` whether events can be stored. Probes may call it often, so the result is cached:
+ * it costs at most one small write per second. This small write can succeed while batches of events
+ * fail. So the hub is also not ready after a failed batch, until a batch succeeds or `failureForMs` has
  * passed.
  */
 import type { Timers } from "../lib/timers.ts";

@@ -1,16 +1,18 @@
-/** The webhooks that GitHub failed to deliver, and the last check for them. */
+/** Routes of the webhooks that GitHub failed to deliver, and of the last check for them. */
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import { oldestAt } from "../redelivery/rules.ts";
 import { REDELIVERY_STATES, type Redelivery } from "../store/redelivery-store.ts";
 import type { Store } from "../store/store.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
-import { assertForAll } from "./for-all-tenants.ts";
+import { assertForAllTenants } from "./for-all-tenants.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { iso, isoOrNull } from "./views.ts";
 
-const at = z.iso.datetime();
+const time = z.iso.datetime();
 const count = z.int().min(0);
+/** Higher counts are reported as this number. */
+const MAX_COUNTED = 10_000;
 
 export const redeliveryView = z.object({
   guid: z.string().describe("The header X-GitHub-Delivery of the webhook."),
@@ -19,44 +21,55 @@ export const redeliveryView = z.object({
   action: z.string().nullable(),
   installation: z.string().nullable(),
   status: z.string().describe("GitHub's description of its last attempt."),
-  status_code: z.int().describe("The status with which the hub responded; 0 without a response."),
-  failed_at: at.describe("The time of the first attempt."),
-  attempted_at: at.describe("The time of the last attempt."),
+  status_code: z
+    .int()
+    .describe("The status with which the hub responded; 0 if it did not respond."),
+  failed_at: time.describe("The time of the first attempt."),
+  attempted_at: time.describe("The time of the last attempt."),
   requests: count.describe("How many times the hub has requested a redelivery."),
-  requested_at: at.nullable(),
-  next_at: at.nullable().describe("When the next request is due, if it fails again."),
-  note: z.string().nullable().describe("Why the hub gave up, or GitHub refused a request."),
+  requested_at: time.nullable(),
+  next_at: time
+    .nullable()
+    .describe("When the hub requests the next redelivery, if GitHub fails to deliver it again."),
+  note: z.string().nullable().describe("Why the hub gave up, or why GitHub rejected a request."),
   can_retry: z
     .boolean()
     .describe(
-      "Whether it can be requested again: not after three days, and not if it was delivered.",
+      "Whether it can be requested again. False after three days, and if it was delivered.",
     ),
 });
 
 export const redeliveriesView = z.object({
-  is_enabled: z.boolean().describe("False without the App's credentials, or if it is turned off."),
+  is_enabled: z
+    .boolean()
+    .describe(
+      "False if the hub has no credentials of the App, or if the operator has turned redelivery off.",
+    ),
   sweep: z
     .object({
-      completed_at: at.nullable().describe("When the hub last read all new attempts."),
-      next_at: at,
+      completed_at: time.nullable().describe("When the hub last read all new attempts."),
+      next_at: time,
       error: z.string().nullable().describe("Why the last check ended early, and the fix."),
     })
     .nullable()
     .describe("Null before the first check."),
   counts: z
     .object({ open: count, given_up: count, delivered: count })
-    .describe(`By state, of the last six days; 10000 means that many or more.`),
-  items: z.array(redeliveryView).describe("The newest ones: first open ones, then given-up ones."),
+    .describe(
+      `The number of webhooks of the last six days by state; ${MAX_COUNTED} means that many or more.`,
+    ),
+  items: z
+    .array(redeliveryView)
+    .describe("The newest webhooks: first open, then given up, then delivered."),
 });
 
-const MAX_COUNTED = 10_000;
 const MAX_ITEMS = 100;
 
 export interface RedeliveryRoutes {
   store: Pick<Store, "getSweep" | "countRedeliveries" | "listRedeliveries" | "retryRedelivery">;
   tokens: TokenLookup;
   isEnabled: boolean;
-  /** Begins a sweep that is due. */
+  /** Starts the sweep if it is due. */
   wake: () => void;
   now: () => number;
 }
@@ -78,7 +91,7 @@ export const redeliveryRoutes = ({
     isShared: true,
     response: { status: 200, schema: redeliveriesView },
     async handle({ access }) {
-      await assertForAll(tokens, access);
+      await assertForAllTenants(tokens, access);
       const [sweep, counts, ...lists] = await Promise.all([
         store.getSweep(),
         store.countRedeliveries(MAX_COUNTED),
@@ -98,7 +111,7 @@ export const redeliveryRoutes = ({
           items: lists
             .flat()
             .slice(0, MAX_ITEMS)
-            .map((one) => view(one, now())),
+            .map((redelivery) => viewRedelivery(redelivery, now())),
         },
       };
     },
@@ -107,33 +120,33 @@ export const redeliveryRoutes = ({
     method: "post",
     path: "/api/github/redeliveries/:guid/retry",
     summary:
-      "Request a webhook that GitHub failed to deliver again, now and then as often as a new one; needs a token for all tenants",
+      "Request a failed webhook from GitHub now, and repeat the request as for a new failure; needs a token for all tenants",
     tag: "sources",
     scope: "admin",
     isShared: true,
     response: { status: 202, schema: redeliveryView },
     async handle({ access, param }) {
-      await assertForAll(tokens, access);
+      await assertForAllTenants(tokens, access);
       if (!isEnabled)
         throw new RequestError(
           "conflict",
           "redelivery",
-          "is off: set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, and not GITHUB_REDELIVERY=off",
+          "is off: set GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, and do not set GITHUB_REDELIVERY=off",
         );
       const redelivery = await store.retryRedelivery(param("guid"), now(), oldestAt(now()));
       if (!redelivery)
         throw new RequestError(
           "not_found",
           "guid",
-          "No webhook with this guid has failed in the last three days and is not delivered.",
+          "There is no failed webhook with this guid in the last three days, or it has been delivered since.",
         );
       wake();
-      return { status: 202, json: view(redelivery, now()) };
+      return { status: 202, json: viewRedelivery(redelivery, now()) };
     },
   }),
 ];
 
-const view = (redelivery: Redelivery, now: number): z.input<typeof redeliveryView> => ({
+const viewRedelivery = (redelivery: Redelivery, now: number): z.input<typeof redeliveryView> => ({
   guid: redelivery.guid,
   state: redelivery.state,
   event: redelivery.event,

@@ -1,4 +1,4 @@
-/** A route of the API as data. The schemas validate requests, and generate the OpenAPI document. */
+/** Defines the routes of the API as data. The schemas validate requests, and generate the OpenAPI document. */
 
 import { type MixedJson, writeJson } from "@signalbox/rules/large-json.ts";
 import type { Hono } from "hono";
@@ -64,25 +64,25 @@ type RouteResult =
   | { status: 204 }
   | Response;
 
-/** The route needs a token or a session, whatever its scopes. */
+/** The route needs a token or a session with any scope. */
 type AnyScope = "any";
 
-/** What the OpenAPI document contains of a route. */
+/** The part of a route that the OpenAPI document contains. */
 export interface RouteDescription {
   method: "get" | "post" | "put" | "patch" | "delete";
   path: string;
   summary: string;
   /** The scope that the token must have; undefined if the route needs no token. */
   scope: Scope | AnyScope | undefined;
-  /** Set if the route needs the token of a trigger instead, which `TRIGGER_CONFIGURE` sends. */
+  /** Whether the route needs the callback token of a trigger instead, which the hub sends with `TRIGGER_CONFIGURE`. */
   needsCallbackToken?: boolean;
-  /** Whether the response is the same for all tenants. Then the request need not name a tenant. */
+  /** Whether the route concerns no single tenant, so that the request does not have to name one. */
   isShared?: boolean;
-  /** Whether a token for all tenants can use it with `?tenant=*`. */
+  /** Whether a token for all tenants can use the route with `?tenant=*`. */
   everyTenant?: boolean;
   /** Whether the route supports `If-Match`. */
   ifMatch?: boolean;
-  /** Whether the body has whole flows; its limit is then that of imports. */
+  /** Whether the body contains whole flows. If so, the limits of imports apply to it. */
   hasFlows?: boolean;
   tag: Tag;
   query?: z.ZodType | undefined;
@@ -128,16 +128,16 @@ export function mountRoutes(
   const reservationsOf = createByteReservations();
   for (const route of routes)
     app.on(route.method.toUpperCase(), route.path, async (c) => {
-      // A tenant in the path is the one that the request concerns, like `?tenant=`.
-      const named = c.req.param("tenant");
+      // A tenant in the path has the same effect as `?tenant=`.
+      const pathTenant = c.req.param("tenant");
       const access = await authorizeRequest(c.req.raw, {
         scope: route.scope === "any" ? undefined : route.scope,
         needsTenant: !route.isShared,
-        ...(named !== undefined && { tenant: named }),
+        ...(pathTenant !== undefined && { tenant: pathTenant }),
       });
       if (access instanceof Denied)
-        return named !== undefined && access.code === "no_tenant"
-          ? errorResponse(noSuchTenant(named))
+        return pathTenant !== undefined && access.code === "no_tenant"
+          ? errorResponse(noSuchTenant(pathTenant))
           : deniedResponse(access);
       try {
         const tenant = route.isShared ? "" : onlyTenant(access, route);
@@ -169,7 +169,7 @@ export function mountRoutes(
     });
 }
 
-/** The same for a tenant that does not exist and for one that the token must not access. */
+/** The error is the same for a tenant that does not exist and for one that the token must not access. */
 export const noSuchTenant = (id: string) =>
   new RequestError("not_found", "tenant", `There is no tenant ${id}.`);
 
@@ -197,7 +197,10 @@ function parseIfMatch(header: string | undefined): number | undefined {
   return Number(revision);
 }
 
-/** A shared cache must not store what a session may read: only `Authorization` prevents that by itself. */
+/**
+ * Shared caches never store the response to a request with `Authorization`, but they may store the
+ * response to a request with a session cookie.
+ */
 export const NO_STORE = { "cache-control": "no-store" };
 
 function toResponse(result: RouteResult): Response {

@@ -1,6 +1,6 @@
 /**
- * Runs: start, list, get, follow, cancel, retry. Large values are returned as previews, except the
- * output of a run to the caller that has waited for it.
+ * Routes of runs: start, list, get, follow, cancel, retry. Large values are returned as previews. The
+ * exception is a caller that waits for a run: it gets the whole output.
  */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
@@ -51,7 +51,7 @@ const stepFields = {
     .describe("Send it to `GET /api/runs/:run/steps`; null if these are all steps."),
 };
 export const runWithSteps = runView.extend(stepFields);
-const result = runView.extend({
+const waitedRun = runView.extend({
   steps: stepFields.steps.optional().describe("Only with the scope `admin`."),
   next_cursor: stepFields.next_cursor.optional(),
 });
@@ -62,7 +62,7 @@ export interface RunRoutes {
   store: Store;
   now: () => number;
   slots: StreamSlots;
-  /** Aborted when the hub stops: ends `?wait=1` and streams. */
+  /** Aborted when the hub stops. It ends `?wait=1` and streams. */
   closing: AbortSignal;
   /** How long `?wait=1` waits. */
   maxWaitMs?: number;
@@ -83,7 +83,7 @@ export function runRoutes(options: RunRoutes): Route[] {
   ];
 }
 
-const assertFound = (run: Run | undefined, id: string): Run => {
+const requireRun = (run: Run | undefined, id: string): Run => {
   if (!run) throw new RequestError("not_found", "run", `There is no run ${id}.`);
   return run;
 };
@@ -127,13 +127,13 @@ function startRoute(options: RunRoutes): Route {
     response: {
       status: 202,
       schema: runView,
-      or: { status: 200, schema: result, when: "With ?wait=1: the ended run" },
+      or: { status: 200, schema: waitedRun, when: "With ?wait=1: the ended run" },
     },
     async handle({ access, tenant, param, query, body, signal }) {
       const isAdmin = allows(access, "admin");
-      const { event, pins, ...given } = body;
-      const request = { tenant, flow: param("flow"), ...given };
-      const waits = query.wait === "1";
+      const { event, pins, trigger, input } = body;
+      const request = { tenant, flow: param("flow"), trigger, input };
+      const shouldWait = query.wait === "1";
       if (query.draft === "1") {
         if (!isAdmin)
           throw new RequestError(
@@ -142,15 +142,19 @@ function startRoute(options: RunRoutes): Route {
             `Runs of drafts need the scope admin.${roleHint(access)}`,
           );
         const started = await drafts.start({ ...request, event, pins, by: access.name });
-        return respond(options, tenant, started, { waits, isAdmin, signal });
+        return respond(options, tenant, started, { shouldWait, isAdmin, signal });
       }
       if (event !== undefined || Object.keys(pins).length > 0)
-        throw new RequestError("invalid", event === undefined ? "pins" : "event", "needs draft=1");
+        throw new RequestError(
+          "invalid",
+          event === undefined ? "pins" : "event",
+          "requires draft=1",
+        );
       const call = { ...request, onlyActive: !isAdmin };
-      if (waits)
-        return respond(options, tenant, await calls.start(call), { waits, isAdmin, signal });
+      if (shouldWait)
+        return respond(options, tenant, await calls.start(call), { shouldWait, isAdmin, signal });
       const id = await calls.queue(call);
-      return { status: 202, json: viewRun(assertFound(await store.previewRun(tenant, id), id)) };
+      return { status: 202, json: viewRun(requireRun(await store.previewRun(tenant, id), id)) };
     },
   });
 }
@@ -160,7 +164,7 @@ function nodeTestRoute(options: RunRoutes): Route {
     method: "post",
     path: "/api/flows/:flow/nodes/:node/test",
     summary:
-      "Execute one node of the draft, with given outputs of the nodes before it; the response is the ended run, or 202 if it takes too long",
+      "Execute one node of the draft, with pinned outputs of the nodes before it; the response is the ended run, or 202 if the run takes too long",
     tag,
     scope: "admin",
     body: nodeTestBody,
@@ -178,37 +182,38 @@ function nodeTestRoute(options: RunRoutes): Route {
         fromRun: from_run,
         by: access.name,
       });
-      return respond(options, tenant, started, { waits: true, isAdmin: true, signal });
+      return respond(options, tenant, started, { shouldWait: true, isAdmin: true, signal });
     },
   });
 }
 
-/** The ended run if the caller waits for it, or the run as soon as it is stored. */
+/** Returns the ended run if the caller waits for it. Otherwise, and after a timeout, returns the stored run. */
 async function respond(
   { store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoutes,
   tenant: string,
   { id, stored, ended }: StartedRun,
-  { waits, isAdmin, signal }: { waits: boolean; isAdmin: boolean; signal: AbortSignal },
+  { shouldWait, isAdmin, signal }: { shouldWait: boolean; isAdmin: boolean; signal: AbortSignal },
 ) {
-  if (waits) {
-    const timeout = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
-    const run = await Promise.race([ended, aborted(timeout)]);
+  if (shouldWait) {
+    const stopWaiting = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
+    const run = await Promise.race([ended, waitForAbort(stopWaiting)]);
     // Callers without the scope `admin` do not see the steps of a flow.
     if (run) return { json: isAdmin ? await withSteps(store, run) : viewRun(run) };
   }
   await stored;
   return {
     status: 202 as const,
-    json: viewRun(assertFound(await store.previewRun(tenant, id), id)),
+    json: viewRun(requireRun(await store.previewRun(tenant, id), id)),
   };
 }
 
-/** The parts of the runs that one request reads until it finds a run. */
-const MAX_PARTS = 10;
+/** The maximum number of queries for one page. Each query scans a part of the runs. */
+const MAX_SCANS = 10;
 
+/** Scans further parts of the runs until a run matches. */
 async function listFurther(store: RunRoutes["store"], query: RunQuery) {
   let page = await store.listRunSummaries(query);
-  for (let parts = 1; parts < MAX_PARTS && page.next !== null; parts += 1) {
+  for (let scans = 1; scans < MAX_SCANS && page.next !== null; scans += 1) {
     if (page.items.length > 0) break;
     await yieldToEventLoop();
     page = await store.listRunSummaries({ ...query, before: page.next });
@@ -247,25 +252,27 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
           .describe("1: with the input and output of each run, or their previews."),
       }),
       response: { status: 200, schema: pageOf(listedRun) },
-      async handle({ tenant, query: { limit, cursor, since, until, values, status, ...rest } }) {
+      async handle({ tenant, query: { limit, cursor, since, until, values, status, ...filter } }) {
         const end = until === undefined ? undefined : idFloor(Date.parse(until));
-        const wanted = {
+        const runQuery = {
           tenant,
           limit,
           before: cursor !== undefined && (end === undefined || cursor < end) ? cursor : end,
           from: since === undefined ? undefined : idFloor(Date.parse(since)),
-          ...rest,
+          ...filter,
         };
-        // The index is by status: one read for each is cheaper than a scan of all runs.
+        // The index contains the status: one query per active status is cheaper than a scan of all runs.
         const { items, next } =
           status === "active"
             ? mergePages(
                 await Promise.all(
-                  ACTIVE_STATUSES.map((each) => listFurther(store, { ...wanted, status: each })),
+                  ACTIVE_STATUSES.map((activeStatus) =>
+                    listFurther(store, { ...runQuery, status: activeStatus }),
+                  ),
                 ),
                 limit,
               )
-            : await listFurther(store, { ...wanted, status });
+            : await listFurther(store, { ...runQuery, status });
         return {
           json: {
             items:
@@ -285,7 +292,7 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
       response: { status: 200, schema: runWithSteps },
       async handle({ tenant, param }) {
         const id = param("run");
-        const run = assertFound(await store.previewRun(tenant, id), id);
+        const run = requireRun(await store.previewRun(tenant, id), id);
         return { json: await withSteps(store, run) };
       },
     }),
@@ -299,7 +306,7 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
       response: { status: 200, schema: pageOf(stepView) },
       async handle({ tenant, param, query: { cursor } }) {
         const id = param("run");
-        assertFound(await store.previewRun(tenant, id), id);
+        requireRun(await store.previewRun(tenant, id), id);
         if (cursor !== undefined && !/^\d{1,9}$/.test(cursor))
           throw new RequestError("invalid", "cursor", "is not a cursor of this list");
         const after = cursor === undefined ? undefined : Number(cursor);
@@ -319,12 +326,12 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
       response: { status: 200, type: "text/event-stream" },
       async handle({ access, tenant, param, signal }) {
         const id = param("run");
-        assertFound(await store.previewRun(tenant, id), id);
-        const ended = new AbortController();
-        const release = slots.open(access, () => ended.abort());
+        requireRun(await store.previewRun(tenant, id), id);
+        const slotEnd = new AbortController();
+        const release = slots.open(access, () => slotEnd.abort());
         if (!release) throw new RequestError("busy", "streams", TOO_MANY_STREAMS);
         return streamRun((ended) => calls.follow(tenant, id, ended), {
-          stopped: AbortSignal.any([signal, closing, ended.signal]),
+          stopSignal: AbortSignal.any([signal, closing, slotEnd.signal]),
           onEnd: release,
         });
       },
@@ -334,7 +341,9 @@ function readRoutes({ calls, store, slots, closing }: RunRoutes): Route[] {
 
 export const runsChanged = z.object({
   ids: z.array(z.string()).describe("The runs that were retried or cancelled."),
-  unchanged: z.array(z.string()).describe("Unknown runs, and runs of another status."),
+  unchanged: z
+    .array(z.string())
+    .describe("Unknown runs, and runs whose status does not allow the action."),
 });
 
 /** The maximum number of runs of one bulk action. */
@@ -370,7 +379,7 @@ function controlRoutes({ store, now }: RunRoutes): Route[] {
     defineRoute({
       method: "post",
       path: "/api/runs/:run/cancel",
-      summary: "Cancel a run; 409 if it has ended",
+      summary: "Cancel a run; the response is 409 if the run has ended",
       tag,
       scope: "admin",
       response: { status: 202, schema: runView },
@@ -378,7 +387,7 @@ function controlRoutes({ store, now }: RunRoutes): Route[] {
         const id = param("run");
         const run = await store.cancelRun(tenant, id, now());
         if (run) return { status: 202, json: viewRun(run) };
-        const ended = assertFound(await store.previewRun(tenant, id), id);
+        const ended = requireRun(await store.previewRun(tenant, id), id);
         throw new RequestError("conflict", "run", `${describeEnd(ended)}; it cannot be cancelled.`);
       },
     }),
@@ -391,7 +400,7 @@ function controlRoutes({ store, now }: RunRoutes): Route[] {
       response: { status: 202, schema: runView },
       async handle({ tenant, param }) {
         const id = param("run");
-        const before = assertFound(await store.previewRun(tenant, id), id);
+        const before = requireRun(await store.previewRun(tenant, id), id);
         const run = await store.retryRun(tenant, id, now());
         if (!run)
           throw new RequestError(
@@ -407,11 +416,11 @@ function controlRoutes({ store, now }: RunRoutes): Route[] {
 
 function describeEnd({ status, error, finished_at }: Run): string {
   const at = new Date(finished_at ?? 0).toISOString();
-  const was = status === "cancelled" ? "was cancelled" : status;
-  return `The run ${was} at ${at}${error ? ` (${error.message})` : ""}`;
+  const verb = status === "cancelled" ? "was cancelled" : status;
+  return `The run ${verb} at ${at}${error ? ` (${error.message})` : ""}`;
 }
 
-const aborted = (signal: AbortSignal): Promise<undefined> =>
+const waitForAbort = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve(undefined);
     signal.addEventListener("abort", () => resolve(undefined), { once: true });

@@ -1,33 +1,34 @@
 /**
- * Server-Sent Events with the changes of a run. The first event `run` has the whole run with its first
- * steps. Each later one has the fields of the run that can change, further steps, and the steps that
- * changed. The store is read only when the client reads, so that nothing accumulates here.
+ * Sends the changes of a run as Server-Sent Events. The first event `run` has the whole run with its first
+ * steps. Each later event has the fields of the run that can change, further steps, and the steps that
+ * changed. The store is read only when the client reads, so that no messages accumulate in memory.
  */
 import type { RunChange } from "../runs/follow-run.ts";
 import type { Run } from "../store/run-store.ts";
 import { viewRun, viewStep } from "./views.ts";
 
 export interface RunStreamOptions {
-  /** Ends the stream, even if the client does not read. */
-  stopped: AbortSignal;
+  /** Its abort ends the stream, even if the client does not read. */
+  stopSignal: AbortSignal;
   /** Called once, when either side has ended the stream. */
   onEnd(): void;
 }
 
-/** `follow` must end when its signal is aborted. */
+/** Returns the response. The generator of `follow` must end when its signal is aborted. */
 export function streamRun(
   follow: (ended: AbortSignal) => AsyncGenerator<RunChange>,
-  { stopped, onEnd }: RunStreamOptions,
+  { stopSignal, onEnd }: RunStreamOptions,
 ): Response {
   const ended = new AbortController();
   const changes = follow(ended.signal);
   const encoder = new TextEncoder();
-  let last: string | undefined;
+  /** The JSON of the run's fields in the last event. */
+  let lastFields: string | undefined;
   let stop = () => {};
   const end = () => {
     if (ended.signal.aborted) return;
     ended.abort();
-    stopped.removeEventListener("abort", stop);
+    stopSignal.removeEventListener("abort", stop);
     changes.return(undefined).catch(() => {}); // a pending `next` reports the error
     onEnd();
   };
@@ -46,8 +47,8 @@ export function streamRun(
           end();
           controller.close();
         };
-        if (stopped.aborted) stop();
-        else stopped.addEventListener("abort", stop);
+        if (stopSignal.aborted) stop();
+        else stopSignal.addEventListener("abort", stop);
       },
       async pull(controller) {
         for (;;) {
@@ -58,10 +59,10 @@ export function streamRun(
             return controller.close();
           }
           const { run, steps } = value;
-          const fields = JSON.stringify(viewChanges(run));
-          if (fields === last && steps.length === 0) continue;
-          const view = last === undefined ? viewRun(run) : viewChanges(run);
-          last = fields;
+          const fields = JSON.stringify(viewChangingFields(run));
+          if (fields === lastFields && steps.length === 0) continue;
+          const view = lastFields === undefined ? viewRun(run) : viewChangingFields(run);
+          lastFields = fields;
           const data = JSON.stringify({ ...view, steps: steps.map(viewStep) });
           return controller.enqueue(encoder.encode(`event: run\ndata: ${data}\n\n`));
         }
@@ -75,7 +76,7 @@ export function streamRun(
   });
 }
 
-function viewChanges(run: Run) {
+function viewChangingFields(run: Run) {
   const { id, status, output, error, started_at, finished_at } = viewRun(run);
   return { id, status, output, error, started_at, finished_at };
 }

@@ -1,4 +1,4 @@
-/** The whole inputs and outputs of runs and steps, of which other routes return previews. */
+/** Routes that return the whole inputs and outputs of runs and steps. Other routes return previews of large values. */
 
 import { utf8 } from "../lib/hmac.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -36,8 +36,8 @@ const valueRoute = (
     async handle({ tenant, param, header, reserveBytes }) {
       const run = param("run");
       const nth = path.includes(":nth") ? param("nth") : undefined;
-      const what = nth === undefined ? `run ${run}` : `step ${nth} of the run ${run}`;
-      const notFound = () => new RequestError("not_found", "run", `There is no ${what}.`);
+      const owner = nth === undefined ? `run ${run}` : `step ${nth} of the run ${run}`;
+      const notFound = () => new RequestError("not_found", "run", `There is no ${owner}.`);
       if (nth !== undefined && !/^\d{1,9}$/.test(nth)) throw notFound();
       const key = { tenant, run, nth: nth === undefined ? undefined : Number(nth), field };
       const bytes = await store.measureValue(key);

@@ -1,4 +1,4 @@
-/** Sample webhooks, to try a hub without a sender. */
+/** Sends sample webhooks, to try a hub without a sender. */
 import { z } from "zod";
 import { toAnswer } from "../ingest/ingest-outcome.ts";
 import type { SendSample } from "../ingest/send-sample.ts";
@@ -18,11 +18,13 @@ export const sampleRoutes = (sendSample: SendSample): Route[] => [
       source: text.describe("The kind of sender, such as github."),
       type: text.optional().describe("The event type, such as issues."),
       action: text.optional().describe("The action, such as opened."),
-      id: text.optional().describe("The delivery id; the same id twice is a duplicate."),
+      id: text
+        .optional()
+        .describe("The delivery id. A second sample with the same id is a duplicate."),
       endpoint: text
         .optional()
         .describe(
-          "The id of an endpoint with a key. Without it, the endpoint without a key, or the newest with a secret.",
+          "The id of an endpoint with a key. Default: the endpoint without a key if it has a secret, otherwise the newest endpoint with a key.",
         ),
     }),
     response: {

@@ -1,4 +1,4 @@
-/** Secrets of flows. They can be written and used but not read. */
+/** Routes of the secrets of flows, which can be written and used but not read. */
 import { z } from "zod";
 import type { FindSecretUses } from "../apps/secret-uses.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -77,7 +77,7 @@ export function secretRoutes({ store, seal: { seal }, findUses, now }: SecretRou
         schema: z.object({
           warnings: z
             .array(z.string())
-            .describe("One for each published flow that uses the secret."),
+            .describe("One warning for each published flow that uses the secret."),
         }),
       },
       async handle({ tenant, param }) {

@@ -1,15 +1,15 @@
-/** The cookie of a session, which browsers send with requests of the hub's own pages only. */
+/** The cookie of a session. It is `SameSite=Strict`: browsers send it only with requests of the hub's own site. */
 import { type HeaderReader, readCookie, writeCookie } from "./cookie.ts";
 
 const NAME = "signalbox_session";
 
-/** The secret of the session; undefined if the request has none. */
+/** Returns the secret of the session; undefined if the request has none. */
 export function sessionCookie(headers: HeaderReader): string | undefined {
   const value = readCookie(headers, NAME);
   return value !== undefined && /^[\w-]{1,200}$/.test(value) ? value : undefined;
 }
 
-/** The value of `Set-Cookie` in the response to a request with these headers. */
+/** Returns the value of `Set-Cookie`. `headers` are those of the request. */
 export const setSession = (
   headers: HeaderReader,
   secret: string,

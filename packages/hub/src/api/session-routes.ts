@@ -1,4 +1,4 @@
-/** Sign-in to the web UI: a link with a one-time code, the session, and sign-out. */
+/** Routes of sessions: sign-in to the web UI by a link with a one-time code, and sign-out. */
 import type { Hono } from "hono";
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
@@ -20,7 +20,7 @@ import { clearSession, sessionCookie, setSession } from "./session-cookie.ts";
 import { iso, isoOrNull } from "./views.ts";
 
 const tag = "session";
-const at = z.iso.datetime();
+const time = z.iso.datetime();
 
 export const sessionView = z.object({
   id: z.string().describe("The id of the session, or of the token."),
@@ -41,14 +41,14 @@ export const sessionView = z.object({
     })
     .nullable()
     .describe("The person who has signed in with GitHub; null for the operator."),
-  expires_at: at.nullable(),
+  expires_at: time.nullable(),
   hub: hubInfoView,
 });
 const linkView = z.object({
-  url: z.string().describe("Opens the web UI, and signs in once."),
-  expires_at: at,
+  url: z.string().describe("A link that opens the web UI, and signs a browser in once."),
+  expires_at: time,
 });
-const signIn = z.strictObject(
+const signInBody = z.strictObject(
   { code: z.string("must be the code of a sign-in link").min(1).max(200) },
   'must be an object such as { "code": "…" }',
 );
@@ -56,11 +56,11 @@ const signIn = z.strictObject(
 const viewPerson = (
   { login, name, avatar }: Person,
   roles: GrantedToken["roles"],
-  avatars: readonly string[],
+  avatarOrigins: readonly string[],
 ): z.input<typeof sessionView>["person"] => ({
   login,
   name,
-  avatar_url: allowedAvatar(avatar, avatars),
+  avatar_url: allowedAvatar(avatar, avatarOrigins),
   roles: roles instanceof Map ? Object.fromEntries(roles) : {},
 });
 
@@ -69,12 +69,12 @@ export interface SessionRoutes {
   store: Pick<Store, "getPerson" | "getToken" | "revokeToken">;
   tokens: TokenLookup;
   hubInfo: GetHubInfo;
-  /** The origins of pictures of people. */
-  avatars?: readonly string[];
+  /** The origins of avatars that browsers may load. */
+  avatarOrigins?: readonly string[];
   now: () => number;
 }
 
-/** The page that signs in. The code is in the fragment, which browsers send to no server. */
+/** Returns the path of the page that signs in. The code is in the fragment, which browsers do not send to servers. */
 export const signInPath = (code: string): string => `/sign-in#code=${code}`;
 
 export function sessionRoutes({
@@ -82,14 +82,14 @@ export function sessionRoutes({
   store,
   tokens,
   hubInfo,
-  avatars = [],
+  avatarOrigins = [],
   now,
 }: SessionRoutes): Route[] {
   return [
     defineRoute({
       method: "get",
       path: "/api/session",
-      summary: "What the session or the token may do, and the hub's addresses",
+      summary: "Get the scopes and tenants of the session or the token, and the hub's addresses",
       tag,
       scope: "any",
       isShared: true,
@@ -99,8 +99,8 @@ export function sessionRoutes({
         const { token: id, name, scopes, tenants } = access;
         const tenant = tenants.length === 1 ? tenants[0] : null;
         const expires_at = isoOrNull(token?.expires_at ?? null);
-        const stored = access.person && (await store.getPerson(access.person));
-        const person = stored ? viewPerson(stored, token?.roles, avatars) : null;
+        const storedPerson = access.person && (await store.getPerson(access.person));
+        const person = storedPerson ? viewPerson(storedPerson, token?.roles, avatarOrigins) : null;
         return {
           json: { id, name, scopes, tenant, tenants, person, expires_at, hub: hubInfo(origin) },
         };
@@ -133,7 +133,7 @@ export function sessionRoutes({
       method: "post",
       path: "/api/session/links",
       summary:
-        "Create a link that signs a browser in, once. Its session may do what the caller's token may do, and ends with it",
+        "Create a link that signs a browser in once. The session has the scopes and tenants of the caller's token, and ends with the token",
       tag,
       scope: "any",
       isShared: true,
@@ -143,19 +143,19 @@ export function sessionRoutes({
         // The authorizer caches a token for a second; a session lives for days.
         if (!token || !grants(token, access, now()))
           throw new RequestError("forbidden", "token", "was revoked or has expired");
-        // A session has no audience.
+        // A token of an OAuth client is valid for one audience, but a session is valid for the whole hub.
         if (token.kind === "oauth")
           throw new RequestError(
             "forbidden",
             "token",
-            "of an OAuth client creates no sign-in links",
+            "belongs to an OAuth client, which cannot create sign-in links",
           );
         // Otherwise any GitHub user could send a link that signs its recipient in as the sender.
         if (token.person !== null)
           throw new RequestError(
             "forbidden",
             "token",
-            "of a person creates no sign-in links: sign in with GitHub",
+            "belongs to a person, who cannot create sign-in links: sign in with GitHub",
           );
         const isStored = (await store.getToken(token.id)) !== undefined;
         const code = await sessions.createCode(grantOf(token, isStored));
@@ -171,14 +171,14 @@ export function sessionRoutes({
   ];
 }
 
-/** `POST /api/session`, the only route of the API that a browser calls without a session. */
+/** `POST /api/session`. It is not in `sessionRoutes`, because a browser calls it without a session. */
 export const signInRoute: RouteDescription = {
   method: "post",
   path: "/api/session",
   summary: "Sign in with the code of a link; the response sets the session cookie",
   tag,
   scope: undefined,
-  body: signIn,
+  body: signInBody,
   response: { status: 204, headers: { "set-cookie": "The session." } },
 };
 
@@ -187,7 +187,7 @@ const MAX_BYTES = 1024;
 const UNKNOWN_CODE = new Denied(
   401,
   "code_unknown",
-  "The link was used, has expired or is not of this hub. `npx signalbox open` prints another one.",
+  "The link was used, has expired, or is from another hub. `npx signalbox open` prints a new link.",
 );
 
 export function addSignInRoute(app: Hono, sessions: Sessions, checkHost: HostCheck): void {
@@ -198,7 +198,7 @@ export function addSignInRoute(app: Hono, sessions: Sessions, checkHost: HostChe
     if (denied) return deniedResponse(denied);
     try {
       const body = await readJson(c.req.raw.body, MAX_BYTES);
-      const { code } = signIn.parse(body === TOO_LARGE ? undefined : body);
+      const { code } = signInBody.parse(body === TOO_LARGE ? undefined : body);
       const session = await sessions.open(code);
       if (!session) return deniedResponse(UNKNOWN_CODE);
       const { headers } = c.req.raw;

@@ -1,14 +1,17 @@
-/** The settings that the hub was started with. */
+/** Lists the settings with which the hub was started. */
 import { z } from "zod";
 import type { TokenLookup } from "../tenants/local-token.ts";
-import { assertForAll } from "./for-all-tenants.ts";
+import { assertForAllTenants } from "./for-all-tenants.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 export const settingView = z.object({
   name: z.string().describe("The key in signalbox.config.json."),
   variable: z.string().describe("The environment variable."),
   flag: z.string().nullable(),
-  value: z.string().nullable().describe("Null if it is not set. A secret is shown as `(set)`."),
+  value: z
+    .string()
+    .nullable()
+    .describe("Null if the setting is not set. A secret is shown as `(set)`."),
   from: z.enum(["flag", "environment", "file", "default"]),
   help: z.string(),
 });
@@ -21,13 +24,13 @@ export const settingsRoutes = (
   defineRoute({
     method: "get",
     path: "/api/settings",
-    summary: "List the settings in force and where they come from; needs a token for all tenants",
+    summary: "List the effective settings and their origins; needs a token for all tenants",
     tag: "meta",
     scope: "admin",
     isShared: true,
     response: { status: 200, schema: z.object({ items: z.array(settingView) }) },
     async handle({ access }) {
-      await assertForAll(tokens, access);
+      await assertForAllTenants(tokens, access);
       return { json: { items: settings } };
     },
   }),

@@ -1,4 +1,4 @@
-/** What the hub knows about senders: their kinds, the types of their events, and why they were rejected. */
+/** Lists the kinds of senders, the types of recent events, and the counts of rejected requests. */
 import { z } from "zod";
 import type { RejectionCounts } from "../ingest/rejection-counts.ts";
 import { secretVariable } from "../ingest/secret-variable.ts";
@@ -7,7 +7,7 @@ import { githubSampleTypes } from "../ingest/sources/github-sample.ts";
 import { sources } from "../ingest/sources/index.ts";
 import type { Store } from "../store/store.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
-import { assertForAll } from "./for-all-tenants.ts";
+import { assertForAllTenants } from "./for-all-tenants.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { iso } from "./views.ts";
 
@@ -35,7 +35,7 @@ export const kindView = z.object({
     .describe("JSON Schema of an endpoint's `config`; null if it has none."),
   sample_types: z
     .array(z.string())
-    .describe("The types that a test event can have, if it is known."),
+    .describe("The types that a test event can have; empty if they are unknown."),
 });
 
 export const typeView = z.object({
@@ -47,14 +47,14 @@ export const typeView = z.object({
 });
 
 export const rejectionCountView = z.object({
-  source: z.string().describe("Empty: no source of the hub."),
-  reason: z.string().describe("The code of the response, such as `bad_signature`."),
+  source: z.string().describe("Empty if the request was for no source of the hub."),
+  reason: z.string().describe("The code of the response, such as `signature_mismatch`."),
   count: z.int(),
   last_at: z.iso.datetime(),
   detail: z.string(),
 });
 
-const RECENT = 1_000;
+const RECENT_EVENTS = 1_000;
 
 export interface SourceKindRoutes {
   store: Pick<Store, "listRecentTypes">;
@@ -62,7 +62,7 @@ export interface SourceKindRoutes {
   tokens: TokenLookup;
   settings: {
     tenancy: "single" | "github";
-    /** Of the endpoints without a key, by kind. */
+    /** The secrets of the endpoints without a key, by kind. */
     secrets: Record<string, readonly string[]>;
     allowUnsigned: boolean;
   };
@@ -120,9 +120,9 @@ export const sourceKindRoutes = ({
     scope: "inbox:read",
     response: { status: 200, schema: z.object({ items: z.array(typeView) }) },
     async handle({ tenant }) {
-      const types = await store.listRecentTypes(tenant, RECENT);
-      const items = types.map(({ received_at, ...one }) => ({
-        ...one,
+      const types = await store.listRecentTypes(tenant, RECENT_EVENTS);
+      const items = types.map(({ received_at, ...type }) => ({
+        ...type,
         last_received_at: iso(received_at),
       }));
       return { json: { items } };
@@ -138,8 +138,11 @@ export const sourceKindRoutes = ({
     isShared: true,
     response: { status: 200, schema: z.object({ items: z.array(rejectionCountView) }) },
     async handle({ access }) {
-      await assertForAll(tokens, access);
-      const items = rejections.list().map((one) => ({ ...one, last_at: iso(one.last_at) }));
+      await assertForAllTenants(tokens, access);
+      const items = rejections.list().map((counted) => ({
+        ...counted,
+        last_at: iso(counted.last_at),
+      }));
       return { json: { items } };
     },
   }),

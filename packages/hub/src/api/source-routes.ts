@@ -1,4 +1,4 @@
-/** Webhook endpoints and their signing secrets. Secrets can be written but not read. */
+/** Routes of webhook endpoints and their signing secrets, which can be written but not read. */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
@@ -18,7 +18,7 @@ import { iso, isoOrNull } from "./views.ts";
 const tag = "sources";
 const scope = "admin" as const;
 
-const at = z.iso.datetime();
+const time = z.iso.datetime();
 export const sourceView = z.object({
   id: z.string(),
   tenant: z.string(),
@@ -26,8 +26,8 @@ export const sourceView = z.object({
   name: z.string(),
   url: z.string().describe("The webhook URL to configure at the sender."),
   config: z.record(z.string(), z.json()),
-  secrets: z.array(z.object({ id: z.string(), created_at: at, expires_at: at.nullable() })),
-  created_at: at,
+  secrets: z.array(z.object({ id: z.string(), created_at: time, expires_at: time.nullable() })),
+  created_at: time,
 });
 export const withSecret = sourceView.extend({
   secret: z
@@ -48,7 +48,7 @@ export interface SourceRoutes {
 }
 
 export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route[] {
-  const view = (source: Source, origin: string) => ({
+  const viewSource = (source: Source, origin: string) => ({
     id: source.id,
     tenant: source.tenant,
     kind: source.kind,
@@ -62,12 +62,12 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
     })),
     created_at: iso(source.created_at),
   });
-  /** Only a token for all tenants can name `*`. */
+  /** The tenant can be `*` only if the token is valid for all tenants. */
   const list = (tenant: string) => store.listSources(tenant === EVERY_TENANT ? undefined : tenant);
   const find = async (tenant: string, id: string): Promise<Source> => {
-    const found = (await list(tenant)).find((source) => source.id === id);
-    if (!found) throw new RequestError("not_found", "source", `There is no endpoint ${id}.`);
-    return found;
+    const source = (await list(tenant)).find((candidate) => candidate.id === id);
+    if (!source) throw new RequestError("not_found", "source", `There is no endpoint ${id}.`);
+    return source;
   };
 
   return [
@@ -80,8 +80,8 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
       everyTenant: true,
       response: { status: 200, schema: z.object({ items: z.array(sourceView) }) },
       async handle({ tenant, origin }) {
-        const found = await list(tenant);
-        return { json: { items: found.map((source) => view(source, origin)) } };
+        const sources = await list(tenant);
+        return { json: { items: sources.map((source) => viewSource(source, origin)) } };
       },
     }),
     defineRoute({
@@ -101,7 +101,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
         const { source, generated } = await sources.add({ tenant, ...body });
         return {
           status: 201,
-          json: { ...view(source, origin), ...(generated && { secret: generated }) },
+          json: { ...viewSource(source, origin), ...(generated && { secret: generated }) },
         };
       },
     }),
@@ -145,7 +145,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
         const updated = await find(tenant, source.id);
         return {
           json: {
-            ...view(updated, origin),
+            ...viewSource(updated, origin),
             ...(rotated?.generated && { secret: rotated.generated }),
           },
         };

@@ -20,7 +20,9 @@ export const statsView = z.object({
     pending_by_type: z.record(z.string(), count),
     latest_pending_at: z.iso.datetime().nullable(),
     bytes: count.describe("The size of the stored payloads."),
-    quota: count.nullable().describe("The quota that applies to the tenant; null: none."),
+    quota: count
+      .nullable()
+      .describe("The quota that applies to the tenant; null if there is none."),
   }),
   // Not a record: its JSON Schema would require properties that it does not declare.
   runs: z
@@ -29,9 +31,9 @@ export const statsView = z.object({
   series: seriesView.optional().describe("With ?window=: rates over time."),
 });
 
-/** Several tabs of a browser ask for the same series. */
-const CACHED_MS = 5_000;
-const CACHED_SERIES = 200;
+/** Several tabs of a browser request the same series. */
+const CACHE_MS = 5_000;
+const MAX_CACHED_SERIES = 200;
 
 export function statsRoutes(
   store: Pick<
@@ -46,13 +48,15 @@ export function statsRoutes(
   now: () => number,
   defaultQuota: number | null,
 ): Route[] {
-  const cache = new BoundedMap<string, { until: number; series: Promise<Series> }>(CACHED_SERIES);
+  const cache = new BoundedMap<string, { until: number; series: Promise<Series> }>(
+    MAX_CACHED_SERIES,
+  );
   const seriesOf = (tenant: string, window: Window): Promise<Series> => {
     const key = `${window} ${tenant}`;
     const cached = cache.get(key);
     if (cached && cached.until > now()) return cached.series;
     const series = readSeries(store, tenant, window, now());
-    cache.set(key, { until: now() + CACHED_MS, series });
+    cache.set(key, { until: now() + CACHE_MS, series });
     series.catch(() => cache.delete(key));
     return series;
   };
@@ -60,7 +64,7 @@ export function statsRoutes(
     defineRoute({
       method: "get",
       path: "/api/stats",
-      summary: "Counts of events, and of the last day's runs",
+      summary: "Count the events, and the runs of the last day",
       tag: "stats",
       scope: "inbox:read",
       query: z.strictObject({
@@ -71,7 +75,7 @@ export function statsRoutes(
       }),
       response: { status: 200, schema: statsView },
       async handle({ tenant, query: { window } }) {
-        const [series, counters, status, runs] = await Promise.all([
+        const [series, tenantRow, status, runs] = await Promise.all([
           window && seriesOf(tenant, window),
           store.getTenant(tenant),
           store.pendingStatus(tenant),
@@ -81,12 +85,12 @@ export function statsRoutes(
         return {
           json: {
             events: {
-              total: counters?.seq ?? 0,
+              total: tenantRow?.seq ?? 0,
               pending: status.pending_count,
               pending_by_type: status.types,
               latest_pending_at: isoOrNull(status.latest_received_at),
-              bytes: counters?.bytes ?? 0,
-              quota: counters?.quota ?? defaultQuota,
+              bytes: tenantRow?.bytes ?? 0,
+              quota: tenantRow?.quota ?? defaultQuota,
             },
             runs,
             ...(series && { series }),

@@ -1,4 +1,4 @@
-/** The rates of events and runs over time. The cost does not grow with the number of events. */
+/** Reads the rates of events and runs over time. The cost does not grow with the number of events. */
 import { z } from "zod";
 import { idFloor } from "../lib/ids.ts";
 import type { RunCount } from "../store/run-store.ts";
@@ -6,8 +6,9 @@ import type { Store } from "../store/store.ts";
 import { iso } from "./views.ts";
 
 /**
- * A slot is the set of runs whose ids begin with the same hexadecimal digits: ids begin with the time.
- * Eight digits are 65.5 seconds, seven 17.5 minutes, six 4.7 hours.
+ * The ids of runs begin with the time. So the runs of one slot of time are those whose ids begin with the
+ * same hexadecimal digits: with eight digits a slot is 65.5 seconds, with seven 17.5 minutes, with six
+ * 4.7 hours.
  */
 export const WINDOWS = {
   "1h": { ms: 3_600_000, digits: 8 },
@@ -19,24 +20,26 @@ export type Window = keyof typeof WINDOWS;
 /** The time in an id has 12 hexadecimal digits. */
 const slotMs = (digits: number) => 16 ** (12 - digits);
 const MAX_COUNTED = 10_000;
-/** The newest runs whose durations are read. */
+/** The maximum number of runs whose durations are read, the newest first. */
 const MAX_TIMED = 1_000;
 
 const count = z.int().min(0);
 const duration = z
   .number()
   .nullable()
-  .describe("The 95th percentile of the durations of succeeded runs, in milliseconds; null: none.");
+  .describe(
+    "The 95th percentile of the durations of succeeded runs, in milliseconds; null if there are none.",
+  );
 
 export const seriesView = z.object({
   window: z.enum(Object.keys(WINDOWS) as [Window, ...Window[]]),
-  slot_ms: z.number().describe("The time of one point."),
+  slot_ms: z.number().describe("The length of the slot of one point, in milliseconds."),
   points: z.array(
     z.object({
       at: z.iso.datetime().describe("The start of the slot. The last slot is not over yet."),
       events: count.describe("Received events."),
       runs: count.describe("Created runs."),
-      failed: count.describe("Those of them that have failed."),
+      failed: count.describe("Created runs that have failed."),
       p95_ms: duration,
     }),
   ),
@@ -54,37 +57,38 @@ export async function readSeries(
   const slot = slotMs(digits);
   const first = Math.floor((now - ms) / slot);
   const last = Math.floor(now / slot);
-  const times = Array.from({ length: last - first + 2 }, (_, nth) => (first + nth) * slot);
+  const times = Array.from({ length: last - first + 2 }, (_, index) => (first + index) * slot);
   const since = idFloor(first * slot);
-  const [received, slots, timed] = await Promise.all([
+  const [received, counts, timed] = await Promise.all([
     store.countReceived(tenant, times),
     store.countRunsByPeriod(tenant, since, digits, MAX_COUNTED),
     store.listRunTimes(tenant, since, MAX_TIMED),
   ]);
   const slotOf = (prefix: string) => Number.parseInt(prefix.slice(0, digits), 16);
-  const bySlot = Map.groupBy(slots, ({ prefix }) => slotOf(prefix));
+  const countsBySlot = Map.groupBy(counts, ({ prefix }) => slotOf(prefix));
   const timedBySlot = Map.groupBy(timed, ({ id }) => slotOf(id));
-  const took = ({ started_at, finished_at }: (typeof timed)[number]) => finished_at - started_at;
+  const durationOf = ({ started_at, finished_at }: (typeof timed)[number]) =>
+    finished_at - started_at;
   return {
     window,
     slot_ms: slot,
-    points: received.map((events, nth) => {
-      const runs = bySlot.get(first + nth) ?? [];
+    points: received.map((events, index) => {
+      const runs = countsBySlot.get(first + index) ?? [];
       return {
-        at: iso((first + nth) * slot),
+        at: iso((first + index) * slot),
         events,
         runs: sum(runs),
         failed: sum(runs.filter(({ status }) => status === "failed")),
-        p95_ms: percentile95((timedBySlot.get(first + nth) ?? []).map(took)),
+        p95_ms: percentile95((timedBySlot.get(first + index) ?? []).map(durationOf)),
       };
     }),
-    p95_ms: percentile95(timed.map(took)),
+    p95_ms: percentile95(timed.map(durationOf)),
   };
 }
 
-const sum = (slots: readonly RunCount[]) => slots.reduce((total, { count }) => total + count, 0);
+const sum = (counts: readonly RunCount[]) => counts.reduce((total, { count }) => total + count, 0);
 
-/** The nearest rank. */
+/** Returns the 95th percentile by the nearest-rank method; null if there are no values. */
 export function percentile95(values: readonly number[]): number | null {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.ceil(sorted.length * 0.95) - 1] ?? null;

@@ -214,7 +214,7 @@ it.each([
   ["odd", "unknown topic"],
   ["runs:", "unknown topic"],
   ["runs:a/b", "unknown topic"],
-  [Array.from({ length: 21 }, (_, nth) => `runs:${nth}`).join(","), "more than 20"],
+  [Array.from({ length: 21 }, (_, nth) => `runs:${nth}`).join(","), "at most 20 runs"],
 ])("rejects the topics %s", (text, message) => {
   expect(parseTopics(text)).toContain(message);
 });

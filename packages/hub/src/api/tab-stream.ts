@@ -1,7 +1,8 @@
 /**
- * The live stream of one browser tab: new events, changes, the steps of runs and edits of drafts, on
- * one connection, since browsers allow six per host. Events resume from the cursor. Everything else is
- * a hint to load again: hints are merged, and those of a full connection are sent when it drains.
+ * The live stream of one browser tab: new events, changes, the steps of runs and edits of drafts. They
+ * share one connection, since browsers allow six per host. Events resume from the cursor. Changes and
+ * edits are hints that the tab must load data again. Hints are merged, and those for a full connection
+ * are sent when it drains.
  */
 import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import { itemView } from "../inbox/event-view.ts";
@@ -25,25 +26,26 @@ export interface TabStreamOptions {
 export interface TabRequest {
   tenant: string;
   topics: TabTopics;
-  /** Otherwise the tab gets no changes of runs, as it cannot list them. */
+  /** If false, the tab gets no changes of runs: it cannot list runs. */
   readsRuns: boolean;
-  /** Otherwise the tab gets no changes of flows. */
+  /** If false, the tab gets no changes of flows. */
   isAdmin: boolean;
   after: Cursor;
   connection: Pick<LiveConnection, "send" | "isFull">;
-  /** Called before each write: whether the connection is full. */
+  /** Whether the connection is full. It is called before each write. */
   isFull(): boolean;
 }
 
 /** Hints within this time are merged. */
 const MERGE_MS = 250;
-/** A tab cannot show more new events within that time: the rest is one hint. */
+/** The maximum number of events that are sent within `MERGE_MS`. Further events become one hint. */
 const MAX_EVENTS = 20;
+/** A hint with more ids is sent without ids. */
 const MAX_IDS = 500;
 
 type ChangeTopic = "events" | "runs" | "flows";
 
-/** The frame of an event is the same for all tabs. */
+/** Caches the frames of events, which are the same for all tabs. */
 const frames = new WeakMap<EventRow, string>();
 
 function eventFrame(event: EventRow): string {
@@ -65,10 +67,12 @@ export async function followTab(
   const stopping = new AbortController();
   /** The changed ids of each topic; `all` if there are too many, or they are unknown. */
   const changes = new Map<ChangeTopic, Set<string> | "all">();
+  /** The revisions of changed drafts, by flow. */
   const drafts = new Map<string, number>();
   let sentEvents = 0;
   let cancelTimer: (() => void) | undefined;
-  let wake = Promise.withResolvers<void>();
+  /** Resolved when the connection drains or the stream stops. */
+  let drained = Promise.withResolvers<void>();
 
   const flush = () => {
     cancelTimer = undefined;
@@ -83,40 +87,42 @@ export async function followTab(
   const schedule = () => {
     cancelTimer ??= timers.after(MERGE_MS, flush);
   };
-  const change = (topic: ChangeTopic, ids?: readonly string[]) => {
+  /** Adds a hint. Without ids, any item of the topic may have changed. */
+  const addChange = (topic: ChangeTopic, ids?: readonly string[]) => {
     const isWanted = topic === "events" ? topics.events || topics.changes : topics.changes;
     const isAllowed = { events: true, runs: readsRuns, flows: isAdmin }[topic];
     if (!isWanted || !isAllowed) return;
-    const before = changes.get(topic) ?? new Set();
-    const all = ids === undefined || before === "all" || before.size + ids.length > MAX_IDS;
-    changes.set(topic, all ? "all" : new Set([...before, ...ids]));
+    const pendingIds = changes.get(topic) ?? new Set();
+    const isAll =
+      ids === undefined || pendingIds === "all" || pendingIds.size + ids.length > MAX_IDS;
+    changes.set(topic, isAll ? "all" : new Set([...pendingIds, ...ids]));
     schedule();
   };
   const onNotice = (notice: Notice) => {
-    if (notice.topic === "gap") return missed();
+    if (notice.topic === "gap") return addAllChanges();
     if (!("tenant" in notice) || notice.tenant !== tenant) return;
-    if (notice.topic === "changed") change("events", notice.ids);
-    else if (notice.topic === "run_ended") change("runs", [notice.run]);
-    else if (notice.topic === "tools") change("flows");
+    if (notice.topic === "changed") addChange("events", notice.ids);
+    else if (notice.topic === "run_ended") addChange("runs", [notice.run]);
+    else if (notice.topic === "tools") addChange("flows");
     else if (notice.topic === "flow") {
-      change("flows", [notice.flow]);
+      addChange("flows", [notice.flow]);
       if (!topics.flows.includes(notice.flow)) return;
       drafts.set(notice.flow, notice.revision);
       schedule();
     }
   };
-  /** Any change may have been missed. */
-  const missed = () => {
-    for (const topic of ["events", "runs", "flows"] as const) change(topic);
+  /** Called when notices may have been missed. */
+  const addAllChanges = () => {
+    for (const topic of ["events", "runs", "flows"] as const) addChange(topic);
   };
 
   const sendSteps = async (id: string) => {
     let isFirst = true;
     for await (const { run, steps } of followRun(tenant, id, stopping.signal)) {
-      while (isFull() && !stopping.signal.aborted) await wake.promise;
+      while (isFull() && !stopping.signal.aborted) await drained.promise;
       if (stopping.signal.aborted) return;
-      const { input: _, ...changed } = viewRun(run);
-      const data = { ...(isFirst ? viewRun(run) : changed), steps: steps.map(viewStep) };
+      const { input: _, ...withoutInput } = viewRun(run);
+      const data = { ...(isFirst ? viewRun(run) : withoutInput), steps: steps.map(viewStep) };
       connection.send(frame("run_step", { run: id, ...data }));
       isFirst = false;
     }
@@ -125,7 +131,7 @@ export async function followTab(
   const unsubscribe = store.subscribe(onNotice);
   const stop = () => {
     stopping.abort();
-    wake.resolve();
+    drained.resolve();
     cancelTimer?.();
     unsubscribe();
   };
@@ -138,13 +144,13 @@ export async function followTab(
       sink: {
         start(cursor) {
           connection.send(frame("connected", {}, encodeCursor(cursor, [tenant])));
-          if (after.size > 0) missed();
+          if (after.size > 0) addAllChanges();
         },
         event(event) {
           if (!topics.events) return;
           sentEvents += 1;
           if (sentEvents <= MAX_EVENTS) connection.send(eventFrame(event));
-          else change("events");
+          else addChange("events");
           schedule();
         },
         truncated: (_, reason) => connection.send(frame("truncated", { reason })),
@@ -163,8 +169,8 @@ export async function followTab(
   return {
     cursor: follower.cursor,
     resume() {
-      wake.resolve();
-      wake = Promise.withResolvers();
+      drained.resolve();
+      drained = Promise.withResolvers();
       follower.resume();
       if (changes.size + drafts.size > 0) schedule();
     },

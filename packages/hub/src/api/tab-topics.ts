@@ -6,10 +6,10 @@ export interface TabTopics {
   flows: readonly string[];
 }
 
-/** A page shows few runs and flows at a time. */
+/** The maximum number of runs, and of flows. A page of the web UI shows only a few at a time. */
 const MAX_FOLLOWED = 20;
 
-/** Returns what is wrong if the text is not a list of topics. */
+/** Returns an error message if the text is not a list of topics. */
 export function parseTopics(text: string | null): TabTopics | string {
   const topics = { events: false, changes: false, runs: [] as string[], flows: [] as string[] };
   for (const topic of new Set((text ?? "events,changes").split(",").filter(Boolean))) {
@@ -20,6 +20,6 @@ export function parseTopics(text: string | null): TabTopics | string {
       return `unknown topic ${JSON.stringify(topic.slice(0, 100))}: use events, changes, runs:ID or flows:ID`;
   }
   return topics.runs.length > MAX_FOLLOWED || topics.flows.length > MAX_FOLLOWED
-    ? `more than ${MAX_FOLLOWED} runs or flows`
+    ? `must have at most ${MAX_FOLLOWED} runs and ${MAX_FOLLOWED} flows`
     : topics;
 }

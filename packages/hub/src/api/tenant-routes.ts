@@ -1,4 +1,4 @@
-/** Tenants: the list for a client that lets people choose one, and the settings of each. */
+/** Routes of tenants: the list from which a person can choose one, and the settings and data of each. */
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Retention, Store, Tenant, TenantSettings } from "../store/store.ts";
@@ -6,7 +6,7 @@ import { exportTenant } from "../tenants/export-tenant.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import type { TenantDeletions } from "../tenants/tenant-deletions.ts";
 import { EVERY_TENANT } from "../tenants/tokens.ts";
-import { assertForAll } from "./for-all-tenants.ts";
+import { assertForAllTenants } from "./for-all-tenants.ts";
 import { defineRoute, NO_STORE, noSuchTenant, type Route } from "./route.ts";
 import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts";
 
@@ -18,12 +18,16 @@ export const tenantView = z.object({
   id: z.string(),
   name: z.string().nullable(),
   pending: z.int().describe("The number of pending events."),
-  created_at: z.iso.datetime().nullable().describe("Null if nothing is stored of it yet."),
+  created_at: z.iso
+    .datetime()
+    .nullable()
+    .describe("Null if the hub has stored nothing for the tenant yet."),
 });
 
-type Listed = Pick<Tenant, "id"> & Partial<Tenant>;
+/** Only the id is known if nothing is stored for the tenant yet. */
+type ListedTenant = Pick<Tenant, "id"> & Partial<Tenant>;
 
-const viewTenant = ({ id, name = null, pending = 0, created_at }: Listed) =>
+const viewTenant = ({ id, name = null, pending = 0, created_at }: ListedTenant) =>
   ({
     id,
     name,
@@ -44,7 +48,7 @@ const settingsView = z.object({
 export const tenantDetails = tenantView.extend({
   events: z.int().describe("The number of events ever received."),
   bytes: z.int().describe("The size of the stored payloads."),
-  deleting: z.boolean().describe("Whether its data is being deleted."),
+  deleting: z.boolean().describe("Whether the data of the tenant is being deleted."),
   settings: settingsView.describe("The tenant's own settings. Null: the hub's setting applies."),
   in_force: settingsView.describe("The settings that apply. Null: no limit."),
   installations: z
@@ -59,7 +63,7 @@ export const tenantDetails = tenantView.extend({
     .describe("The installations of the GitHub App."),
 });
 
-/** The hub's settings, which apply to tenants without their own. */
+/** The hub's settings, which apply to tenants without their own settings. */
 export interface TenantDefaults {
   quota: number | null;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
@@ -75,7 +79,7 @@ const viewSettings = ({ quota, processed_for, pending_for, max_bytes }: TenantSe
   max_bytes,
 });
 
-/** A retention time of the tenant can only be shorter than the hub's. */
+/** The retention times of a tenant can only be shorter than those of the hub. */
 const effectiveSettings = (tenant: TenantSettings, { quota, retention }: TenantDefaults) =>
   viewSettings({
     quota: tenant.quota ?? quota,
@@ -84,8 +88,8 @@ const effectiveSettings = (tenant: TenantSettings, { quota, retention }: TenantD
     max_bytes: tenant.max_bytes ?? retention.maxBytes,
   });
 
-/** The settings of which the operator bounds what a tenant costs. */
-const OPERATORS = ["quota", "max_bytes"] as const;
+/** The settings that only an operator may change, because they limit the cost of a tenant. */
+const OPERATOR_SETTINGS = ["quota", "max_bytes"] as const;
 
 export interface TenantRoutes {
   store: Pick<
@@ -101,7 +105,7 @@ export interface TenantRoutes {
 
 export function tenantRoutes(options: TenantRoutes): Route[] {
   const { store, tokens, tenancy, defaults, deletions, now } = options;
-  async function details(id: string): Promise<z.input<typeof tenantDetails>> {
+  async function viewDetails(id: string): Promise<z.input<typeof tenantDetails>> {
     const [tenant, installations] = await Promise.all([
       store.getTenant(id),
       store.listInstallations(id),
@@ -123,14 +127,14 @@ export function tenantRoutes(options: TenantRoutes): Route[] {
     };
   }
 
-  function retentionMs(field: string, given: number | null, max: number): number | null {
-    if (given === null) return null;
-    const ms = Math.round(given * DAY_MS);
-    if (ms <= max) return ms;
+  function retentionMs(field: string, daysOrNull: number | null, maxMs: number): number | null {
+    if (daysOrNull === null) return null;
+    const ms = Math.round(daysOrNull * DAY_MS);
+    if (ms <= maxMs) return ms;
     throw new RequestError(
       "invalid",
       field,
-      `must be at most ${toDays(max)}, the time for which the hub keeps events`,
+      `must be at most ${toDays(maxMs)}, the number of days for which the hub keeps events`,
     );
   }
 
@@ -146,7 +150,7 @@ export function tenantRoutes(options: TenantRoutes): Route[] {
       response: { status: 200, schema: pageOf(tenantView) },
       async handle({ access, query: { limit, cursor = "" } }) {
         const granted = (await tokens.getToken(access.token))?.tenants ?? [];
-        const tenants: Listed[] = granted.includes(EVERY_TENANT)
+        const tenants: ListedTenant[] = granted.includes(EVERY_TENANT)
           ? await store.listTenants(cursor, limit)
           : await Promise.all(
               granted
@@ -165,7 +169,7 @@ export function tenantRoutes(options: TenantRoutes): Route[] {
       tag,
       scope: "admin",
       response: { status: 200, schema: tenantDetails },
-      handle: async ({ tenant }) => ({ json: await details(tenant) }),
+      handle: async ({ tenant }) => ({ json: await viewDetails(tenant) }),
     }),
     defineRoute({
       method: "patch",
@@ -178,8 +182,8 @@ export function tenantRoutes(options: TenantRoutes): Route[] {
       response: { status: 200, schema: tenantDetails },
       async handle({ access, tenant, body }) {
         const { processed_days, pending_days, quota, max_bytes } = body;
-        if (OPERATORS.some((field) => body[field] !== undefined))
-          await assertForAll(tokens, access);
+        if (OPERATOR_SETTINGS.some((field) => body[field] !== undefined))
+          await assertForAllTenants(tokens, access);
         const { processedFor, pendingFor } = defaults.retention;
         const change: Partial<TenantSettings> = {
           ...(quota !== undefined && { quota }),
@@ -193,7 +197,7 @@ export function tenantRoutes(options: TenantRoutes): Route[] {
         };
         if (!(await store.getTenant(tenant))) throw noSuchTenant(tenant);
         await store.putTenant({ id: tenant, at: now(), ...change });
-        return { json: await details(tenant) };
+        return { json: await viewDetails(tenant) };
       },
     }),
     defineRoute({
@@ -219,7 +223,7 @@ export function tenantRoutes(options: TenantRoutes): Route[] {
       method: "delete",
       path: "/api/tenants/:tenant",
       summary:
-        "Delete all data of a tenant: its tokens are revoked and its webhooks refused at once, the rest follows. The tenant exists until then",
+        "Delete a tenant. Its tokens are revoked and its webhooks rejected immediately; its data is deleted in the background, and the tenant exists until then",
       tag,
       scope: "admin",
       response: { status: 202, schema: z.object({ id: z.string(), deleting: z.boolean() }) },

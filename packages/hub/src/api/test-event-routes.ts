@@ -1,4 +1,4 @@
-/** Test events: they exercise a trigger without the sender. */
+/** Routes that store test events, to test a trigger without its sender. */
 import { jsonObject } from "@signalbox/rules/flows/json-value.ts";
 import { z } from "zod";
 import type { SendTestEvent } from "../ingest/callback/send-test-event.ts";
@@ -16,7 +16,7 @@ export interface TestEventRoutes {
 
 const data = jsonObject("must be an object").optional();
 
-function rejected(rejection: Rejection): Response {
+function toResponse(rejection: Rejection): Response {
   const { status, headers, body } = toAnswer(rejection);
   return new Response(body, { status, headers });
 }
@@ -45,7 +45,9 @@ export const testEventRoutes = ({ store, sendSample, sendTestEvent }: TestEventR
       ),
       type: text.optional().describe("The event type. A connection requires it."),
       action: text.optional().describe("The action, such as opened."),
-      data: data.describe("Only for a connection: the data; without it, the server's sample."),
+      data: data.describe(
+        "Only for a connection: the data of the event. Default: the sample of the server.",
+      ),
     }),
     response: { status: 202, schema: sentView },
     async handle({ tenant, body: { source, type, action, data } }) {
@@ -54,16 +56,16 @@ export const testEventRoutes = ({ store, sendSample, sendTestEvent }: TestEventR
           throw new RequestError("invalid", "type", "is missing: name the trigger's type");
         const sent = await sendTestEvent({ tenant, connection: source, type, data });
         return isRejection(sent)
-          ? rejected(sent)
+          ? toResponse(sent)
           : { status: 202, json: { id: sent.id, outcome: "stored" } };
       }
       if (data !== undefined)
-        throw new RequestError("invalid", "data", "can be given for connections only");
+        throw new RequestError("invalid", "data", "is allowed for connections only");
       const endpoint = (await store.listSources(tenant)).find(({ id }) => id === source);
       const kind = endpoint?.kind ?? source;
       const sent = await sendSample({ tenant, source: kind, type, action, endpoint: endpoint?.id });
       const { outcome } = sent;
-      if (isRejection(outcome)) return rejected(outcome);
+      if (isRejection(outcome)) return toResponse(outcome);
       if (!("id" in outcome))
         throw new RequestError("invalid", "type", "this sample is not stored as an event");
       return { status: 202, json: { id: outcome.id, outcome: outcome.outcome } };
@@ -77,7 +79,7 @@ export const testEventRoutes = ({ store, sendSample, sendTestEvent }: TestEventR
     tag: "connections",
     scope: "admin",
     body: z.strictObject({
-      data: data.describe("The data of the event. Without it, the sample that the server gives."),
+      data: data.describe("The data of the event. Default: the sample of the server."),
     }),
     response: {
       status: 202,
@@ -94,7 +96,7 @@ export const testEventRoutes = ({ store, sendSample, sendTestEvent }: TestEventR
     async handle({ tenant, param, body }) {
       const type = param("type");
       const sent = await sendTestEvent({ tenant, connection: param("connection"), type, ...body });
-      if (isRejection(sent)) return rejected(sent);
+      if (isRejection(sent)) return toResponse(sent);
       return { status: 202, json: { id: sent.id, type, outcome: "stored" as const } };
     },
   }),

@@ -1,4 +1,4 @@
-/** Access tokens. A caller may see and revoke the tokens whose tenants its own token includes. */
+/** Routes of access tokens. A caller may list and revoke the tokens whose tenants its own token includes. */
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store, Token, TokenQuery } from "../store/store.ts";
@@ -23,16 +23,16 @@ const scope = "admin" as const;
 const DAY_MS = 24 * 3_600_000;
 
 const scopeSchema = z.enum(scopes as [Scope, ...Scope[]], `must be one of ${scopes.join(", ")}`);
-const at = z.iso.datetime();
+const time = z.iso.datetime();
 export const tokenView = z.object({
   id: z.string(),
   name: z.string(),
   scopes: z.array(scopeSchema),
   tenants: z.array(z.string()),
-  created_at: at,
-  expires_at: at.nullable(),
-  revoked_at: at.nullable(),
-  last_used_at: at.nullable().describe("To the minute."),
+  created_at: time,
+  expires_at: time.nullable(),
+  revoked_at: time.nullable(),
+  last_used_at: time.nullable().describe("With a precision of one minute."),
 });
 
 export const createdToken = tokenView.extend({ token: z.string() });
@@ -57,18 +57,18 @@ const newToken = z.strictObject({
     .positive("must be above 0")
     .max(MAX_DAYS, `must be at most ${MAX_DAYS}`)
     .optional()
-    .describe("The lifetime in days; without it, the token does not expire."),
+    .describe("The lifetime in days. If omitted, the token does not expire."),
 });
 
-/** Of several lists, without duplicates. */
+/** Returns the newest tokens of several lists, without duplicates. */
 const newestOf = (tokens: readonly Token[], limit: number): Token[] =>
   [...new Map(tokens.map((token) => [token.id, token])).values()]
-    .toSorted((one, other) => (one.id < other.id ? 1 : -1))
+    .toSorted((a, b) => (a.id < b.id ? 1 : -1))
     .slice(0, limit);
 
 export interface TokenRoutes {
   store: Pick<Store, "getToken" | "listTokens" | "putToken" | "revokeToken">;
-  /** For the token of the caller. */
+  /** Looks up the token of the caller. */
   tokens: Pick<TokenLookup, "getToken">;
   tenancy: "single" | "github";
   newId: () => string;
@@ -76,21 +76,25 @@ export interface TokenRoutes {
 }
 
 export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes): Route[] {
-  /** Returns a function that checks whether the caller is admin of all given tenants. */
-  const includesTenants = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
+  /** Returns a function that checks whether the caller is an admin of all these tenants. */
+  const createIsAdminOfAll = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
     const caller = await tokens.getToken(access.token);
     const isAdmin = (tenant: string) =>
       caller !== undefined && allows({ scopes: scopesIn(caller, tenant) }, "admin");
     return (tenants: readonly string[]) => tenants.every(isAdmin);
   };
-  /** The revocation of a grant must end all that its client can do: it manages no other tokens. */
+  /** An OAuth client must not create tokens, because they would outlive its grant, nor revoke tokens. */
   const assertNoOAuthClient = async ({
     access,
   }: Pick<RouteRequest<unknown, unknown>, "access">) => {
     if ((await tokens.getToken(access.token))?.kind === "oauth")
-      throw new RequestError("forbidden", "token", "of an OAuth client manages no tokens");
+      throw new RequestError(
+        "forbidden",
+        "token",
+        "belongs to an OAuth client, which cannot manage tokens",
+      );
   };
-  /** Tokens and sessions of the person who is the caller, whatever their tenants. */
+  /** Whether the token or session belongs to the person who calls, whatever its tenants. */
   const isOwn = ({ access }: Pick<RouteRequest<unknown, unknown>, "access">, token: Token) =>
     token.person !== null && token.person === access.person;
 
@@ -115,25 +119,25 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       }),
       response: { status: 200, schema: pageOf(tokenView) },
       async handle({ access, tenant, query: { kind, limit, cursor } }) {
-        const includes = await includesTenants({ access });
+        const isAdminOfAll = await createIsAdminOfAll({ access });
         const { person } = access;
-        const isOperator = includes([EVERY_TENANT]);
-        const read = async (wanted: TokenQuery): Promise<Token[]> => {
-          if (tenant === EVERY_TENANT) return store.listTokens(wanted);
-          const ofTenant = await store.listTokens({ ...wanted, tenant });
-          // Only an operator sees the tokens of operators. A person sees the own ones.
+        const isOperator = isAdminOfAll([EVERY_TENANT]);
+        const read = async (query: TokenQuery): Promise<Token[]> => {
+          if (tenant === EVERY_TENANT) return store.listTokens(query);
+          const ofTenant = await store.listTokens({ ...query, tenant });
+          // Of the tokens for all tenants, an operator sees all, and a person only their own.
           if (!isOperator && person === undefined) return ofTenant;
           const ofAll = {
-            ...wanted,
+            ...query,
             tenant: EVERY_TENANT,
             person: isOperator ? undefined : person,
           };
-          return newestOf([...ofTenant, ...(await store.listTokens(ofAll))], wanted.limit);
+          return newestOf([...ofTenant, ...(await store.listTokens(ofAll))], query.limit);
         };
         const listed = await visiblePage(
           { limit, before: cursor },
           (list) => read({ ...list, kind }),
-          (token) => includes(token.tenants) || isOwn({ access }, token),
+          (token) => isAdminOfAll(token.tenants) || isOwn({ access }, token),
         );
         return { json: page(listed, limit, ({ id }) => cursors.of(id), viewToken) };
       },
@@ -150,7 +154,7 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
       async handle({ access, tenant, body }) {
         await assertNoOAuthClient({ access });
         const tenants = body.tenants ?? [tenant];
-        if (!(await includesTenants({ access }))(tenants))
+        if (!(await createIsAdminOfAll({ access }))(tenants))
           throw new RequestError(
             "forbidden",
             "tenants",
@@ -188,7 +192,8 @@ export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes)
         await assertNoOAuthClient({ access });
         const token = await store.getToken(param("token"));
         const isAllowed =
-          token && (isOwn({ access }, token) || (await includesTenants({ access }))(token.tenants));
+          token &&
+          (isOwn({ access }, token) || (await createIsAdminOfAll({ access }))(token.tenants));
         if (!isAllowed || !(await store.revokeToken(token.id, now())))
           throw new RequestError(
             "not_found",

@@ -1,4 +1,4 @@
-/** The tool name that a node's name gives, and whether it is free. */
+/** Derives a tool name from the name of a node, and checks whether it is free. */
 import { numberedName, toolName } from "@signalbox/rules/flows/tool-name.ts";
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
@@ -6,12 +6,12 @@ import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 export const toolNameView = z.object({
-  name: z.string().describe("The tool name that the given name becomes."),
+  name: z.string().describe("The tool name that is derived from the requested name."),
   available: z.boolean(),
-  suggestion: z.string().describe("The name that the hub would assign: the next free one."),
+  suggestion: z.string().describe("The next free name, which the hub would assign."),
 });
 
-const MAX_TRIED = 100;
+const MAX_CANDIDATES = 100;
 
 export const toolNameRoutes = (
   store: Pick<Store, "getApp" | "findToolOwner">,
@@ -29,7 +29,7 @@ export const toolNameRoutes = (
         .string()
         .max(100)
         .optional()
-        .describe("The flow of the node: its own names count as free."),
+        .describe("The flow of the node. The names of its own tools count as free."),
     }),
     response: { status: 200, schema: toolNameView },
     async handle({ tenant, param, query }) {
@@ -37,14 +37,14 @@ export const toolNameRoutes = (
       if (!(await store.getApp(tenant, app)))
         throw new RequestError("not_found", "app", `There is no app ${app}.`);
       const name = toolName(query.name);
-      const isFree = async (tried: string) => {
-        const owner = await store.findToolOwner(tenant, app, tried, now());
+      const isFree = async (candidate: string) => {
+        const owner = await store.findToolOwner(tenant, app, candidate, now());
         return owner === undefined || owner === query.flow;
       };
       const available = await isFree(name);
-      let nth = 1;
-      while (nth < MAX_TRIED && !(await isFree(numberedName(name, nth)))) nth += 1;
-      return { json: { name, available, suggestion: numberedName(name, nth) } };
+      let number = 1;
+      while (number < MAX_CANDIDATES && !(await isFree(numberedName(name, number)))) number += 1;
+      return { json: { name, available, suggestion: numberedName(name, number) } };
     },
   }),
 ];

@@ -1,4 +1,4 @@
-/** Which events a trigger would match, before it is published. */
+/** Previews which events a trigger would match, before it is published. */
 import { eventConfig } from "@signalbox/rules/flows/nodes/event.ts";
 import { z } from "zod";
 import { itemSchema, reasonSchema } from "../inbox/event-schema.ts";
@@ -6,15 +6,15 @@ import { itemView } from "../inbox/event-view.ts";
 import type { Explainer } from "../runs/explain.ts";
 import { defineRoute, type Route } from "./route.ts";
 
-const PREVIEWED = 100;
+const MAX_EVENTS = 100;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 const selection = eventConfig.pick({ source: true, type: true, params: true, filter: true });
 
 export const previewView = z.object({
   matched: z.int(),
-  of: z.int().describe("How many events were compared."),
-  compared: z.string().describe("Which events were compared."),
+  of: z.int().describe("The number of events that were compared."),
+  compared: z.string().describe("A description of the events that were compared."),
   events: z.array(
     z.object({
       event: itemSchema,
@@ -25,22 +25,22 @@ export const previewView = z.object({
   ),
 });
 
-export const triggerRoutes = (triggers: Pick<Explainer, "test">): Route[] => [
+export const triggerRoutes = (explainer: Pick<Explainer, "test">): Route[] => [
   defineRoute({
     method: "post",
     path: "/api/triggers/preview",
-    summary: `Compare an event trigger with the newest ${PREVIEWED} events of its source and type, up to 16 MiB of payloads; starts no run`,
+    summary: `Compare an event trigger with the newest ${MAX_EVENTS} events of its source and type, up to 16 MiB of payloads; starts no run`,
     tag: "flows",
     scope: "inbox:read",
     body: selection,
     response: { status: 200, schema: previewView },
     async handle({ tenant, body, reserveBytes }) {
-      const { type, ...rest } = body;
+      const { type, ...conditions } = body;
       await reserveBytes(MAX_BYTES);
-      const { tested, compared } = await triggers.test(
+      const { tested, compared } = await explainer.test(
         tenant,
-        { ...rest, ...(type !== undefined && { type }) },
-        { limit: PREVIEWED, maxBytes: MAX_BYTES },
+        { ...conditions, ...(type !== undefined && { type }) },
+        { limit: MAX_EVENTS, maxBytes: MAX_BYTES },
       );
       return {
         json: {

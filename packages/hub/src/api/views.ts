@@ -72,14 +72,14 @@ export const flowView = z.object({
     .describe("The active schedules of the published version, and when they fire next."),
   listensTo: z
     .array(z.object({ nodeId: z.string(), source: z.string(), type: z.string() }))
-    .describe("The source and type of each event trigger; the type is empty if it is any."),
+    .describe("The source and type of each event trigger. An empty type matches every type."),
   hasTriggers: z.boolean(),
   warnings: z.array(finding),
   errors: z.array(finding).describe("The errors that prevent publishing."),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
 });
-/** The flow in lists: without its graph, which can be large. */
+/** A flow in a list, without its graph, which can be large. */
 export const flowSummary = flowView.omit({ nodes: true, edges: true });
 export const summarizeFlow = (flow: DescribedFlow): z.input<typeof flowSummary> => {
   const { nodes: _, edges: __, ...summary } = viewFlow(flow);
@@ -145,7 +145,7 @@ export const viewRun = (run: Run): z.input<typeof runView> => ({
   event_id: run.event_id ?? null,
   parent_run: run.parent_run ?? null,
   status: run.status,
-  // The response of a route can contain large values; see route.ts.
+  // The cast hides large values, which a route can return: see `RouteResult`.
   input: run.input as Json,
   output: run.output as Json,
   error: run.error,
@@ -154,7 +154,7 @@ export const viewRun = (run: Run): z.input<typeof runView> => ({
   finished_at: isoOrNull(run.finished_at),
 });
 
-/** The run in lists: without its values. */
+/** A run in a list, without its input and output. */
 export const runSummary = runView.omit({ input: true, output: true }).extend({
   flow_name: z.string().nullable().describe("Null if the flow was deleted."),
   trigger_name: z
@@ -204,10 +204,11 @@ export const viewStep = (step: Step): z.input<typeof stepView> => ({
   finished_at: isoOrNull(step.finished_at),
 });
 
-/** One page of a list. */
+/** The schema of one page of a list. */
 export const pageOf = (item: z.ZodType) =>
   z.object({ items: z.array(item), next_cursor: z.string().nullable() });
 
+/** Returns a page. If it is full, another page may follow. */
 export function page<Item, View>(
   items: readonly Item[],
   limit: number,
@@ -221,7 +222,7 @@ export function page<Item, View>(
   };
 }
 
-/** Opaque cursors of a list, which are valid for that list only. */
+/** Creates the opaque cursors of a list, which are valid for that list only. */
 export const cursorFor = (
   list: "app" | "flow" | "run" | "step" | "connection" | "tenant" | "token" | "grant",
 ) => ({
@@ -238,7 +239,7 @@ export const cursorFor = (
     .describe("`next_cursor` of the previous page."),
 });
 
-/** A query parameter is a string, but its JSON Schema is that of the number. */
+/** A query parameter is a string, but its JSON Schema is that of an integer. */
 export const limitQuery = z.preprocess(
   (text) => (typeof text === "string" && /^\d+$/.test(text) ? Number(text) : text),
   z

@@ -1,6 +1,6 @@
 /**
- * One page of the items that the caller may see, of a list that is sorted by id, descending. Pages are
- * read until enough items are visible, so that a cursor is always the id of a visible item.
+ * Returns one page of the items that the caller may see, from a list that is sorted by id, descending.
+ * Reads pages until enough items are visible, so that a cursor is always the id of a visible item.
  */
 export async function visiblePage<Item extends { id: string }>(
   { limit, before }: { limit: number; before: string | undefined },
@@ -8,10 +8,10 @@ export async function visiblePage<Item extends { id: string }>(
   isVisible: (item: Item) => boolean,
 ): Promise<Item[]> {
   const visible: Item[] = [];
-  for (let at = before; ; ) {
-    const items = await read({ limit, before: at });
+  for (let cursor = before; ; ) {
+    const items = await read({ limit, before: cursor });
     visible.push(...items.filter(isVisible));
     if (visible.length >= limit || items.length < limit) return visible.slice(0, limit);
-    at = items.at(-1)?.id;
+    cursor = items.at(-1)?.id;
   }
 }

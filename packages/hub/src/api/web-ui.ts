@@ -1,5 +1,5 @@
 /**
- * Serves the web UI: files with hashed names, which browsers keep, and `index.html` for every other
+ * Serves the web UI: files with hashed names, which browsers cache, and `index.html` for every other
  * path. The Content Security Policy allows no inline script; styles need the nonce of the response.
  */
 interface WebFile {
@@ -8,17 +8,17 @@ interface WebFile {
   encoding?: "br" | "gzip" | undefined;
 }
 
-/** The files of the built web UI, by path, such as `/assets/app-1a2b.js`. */
+/** Reads a file of the built web UI by its path, such as `/assets/app-1a2b.js`. */
 export type ReadWebFile = (
   path: string,
   accepts: (encoding: "br" | "gzip") => boolean,
 ) => Promise<WebFile | undefined>;
 
-/** `index.html` contains it wherever the nonce belongs. */
+/** In `index.html`, it is replaced with the nonce of the response. */
 const NONCE_PLACEHOLDER = "__CSP_NONCE__";
 
 const ASSETS = "/assets/";
-/** Paths of the hub: a misspelled one must not become a page. */
+/** Paths of other routes: a misspelled path must not return the page of the web UI. */
 const RESERVED = /^\/(api|auth|mcp|webhooks|events|assets|oauth|\.well-known)(\/|$)/;
 export const isReserved = (pathname: string): boolean => RESERVED.test(pathname);
 
@@ -49,37 +49,37 @@ export const pageHeaders = (nonce: string, policy = policyWith([])): Record<stri
   ...NO_SNIFF,
 });
 
-/** `images`: the origins of images besides the hub itself. */
-const policyWith = (images: readonly string[]) =>
-  `default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; img-src ${["'self'", "data:", ...images].join(" ")}; font-src 'self'; manifest-src 'self'`;
+/** `imageOrigins`: the origins from which pages may load images, besides the hub itself. */
+const policyWith = (imageOrigins: readonly string[]) =>
+  `default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; img-src ${["'self'", "data:", ...imageOrigins].join(" ")}; font-src 'self'; manifest-src 'self'`;
 export const STATIC_POLICY = "default-src 'none'";
 
 /**
- * Undefined if the request is not for a file or page of the UI, or if the UI is not built. `images`: see
- * `policyWith`.
+ * Returns undefined if the request is not for a file or page of the web UI, or if the web UI is not built.
+ * `imageOrigins`: see `policyWith`.
  */
 export async function serveWebUi(
   read: ReadWebFile | undefined,
   request: Request,
-  images: readonly string[] = [],
+  imageOrigins: readonly string[] = [],
 ): Promise<Response | undefined> {
   if (!read || (request.method !== "GET" && request.method !== "HEAD")) return undefined;
   const { pathname } = new URL(request.url);
   const isFile = /\.\w+$/.test(pathname);
   if (isFile && pathname !== "/index.html") return serveFile(read, pathname, request);
   const wantsPage = pathname === "/" || request.headers.get("accept")?.includes("text/html");
-  return wantsPage && !isReserved(pathname) ? servePage(read, images) : undefined;
+  return wantsPage && !isReserved(pathname) ? servePage(read, imageOrigins) : undefined;
 }
 
 async function servePage(
   read: ReadWebFile,
-  images: readonly string[],
+  imageOrigins: readonly string[],
 ): Promise<Response | undefined> {
   const page = await read("/index.html", () => false);
   if (!page) return undefined;
   const nonce = createNonce();
   const html = new TextDecoder().decode(page.body).replaceAll(NONCE_PLACEHOLDER, nonce);
-  return new Response(html, { headers: pageHeaders(nonce, policyWith(images)) });
+  return new Response(html, { headers: pageHeaders(nonce, policyWith(imageOrigins)) });
 }
 
 async function serveFile(
