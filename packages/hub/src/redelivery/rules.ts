@@ -1,4 +1,4 @@
-/** When the hub requests a redelivery, and when it gives up. */
+/** Decides when the hub requests a redelivery, and when it gives up. */
 import type { Redelivery } from "../store/redelivery-store.ts";
 
 const MINUTE_MS = 60_000;
@@ -15,10 +15,10 @@ const MAX_REQUESTS = 5;
 export const delayAfter = (requests: number): number =>
   15 * MINUTE_MS * 4 ** (requests >= MAX_REQUESTS ? 0 : requests - 1);
 
-/** GitHub redelivers webhooks that failed after this time. */
+/** GitHub redelivers only webhooks that failed after this time. */
 export const oldestAt = (now: number): number => now - WINDOW_MS;
 
-/** Why a webhook is not requested again; undefined if it is. */
+/** Returns why a redelivery is not requested again; undefined if it is requested. */
 export function reasonToGiveUp(
   { requests, failed_at }: Pick<Redelivery, "requests" | "failed_at">,
   now: number,

@@ -1,4 +1,4 @@
-/** Sweeps on a real store, with a manual clock and a scripted GitHub. */
+/** Tests sweeps with a real store, a manual clock and a fake GitHub. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createTestTimers } from "../lib/test-timers.ts";
@@ -11,9 +11,9 @@ import { type RedeliveryOptions, scheduleRedelivery } from "./schedule.ts";
 const START = Date.UTC(2026, 0, 5);
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const PAGE = 2;
+const PAGE_SIZE = 2;
 
-function setUp(given: Partial<RedeliveryOptions> = {}) {
+function setUp(options: Partial<RedeliveryOptions> = {}) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   const timers = createTestTimers(START);
   const attempts: GithubDelivery[] = [];
@@ -22,9 +22,11 @@ function setUp(given: Partial<RedeliveryOptions> = {}) {
   const pages: (string | undefined)[] = [];
   const counts: Record<string, number> = {};
   const warnings: unknown[] = [];
-  const fail = { next: [] as (Exclude<GithubAnswer<never>, { outcome: "ok" }> | undefined)[] };
+  /** The errors of the next requests to GitHub, in order; undefined: the request succeeds. */
+  const failures = { next: [] as (Exclude<GithubAnswer<never>, { outcome: "ok" }> | undefined)[] };
 
-  const add = (guid: string, given: Partial<GithubDelivery> = {}) =>
+  /** Adds an attempt, by default a failed one, to GitHub's list. */
+  const addAttempt = (guid: string, fields: Partial<GithubDelivery> = {}) =>
     attempts.push({
       id: `${attempts.length + 1}`,
       guid,
@@ -35,26 +37,26 @@ function setUp(given: Partial<RedeliveryOptions> = {}) {
       event: "issues",
       action: "opened",
       installation: null,
-      ...given,
+      ...fields,
     });
   /** Whether redeliveries succeed. */
   const hub = { isUp: true };
   const app: Pick<GithubApp, "listDeliveries" | "redeliver"> = {
     async listDeliveries(cursor) {
       pages.push(cursor);
-      const failure = fail.next.shift();
+      const failure = failures.next.shift();
       if (failure) return failure;
       const all = attempts.toReversed();
       const from = cursor === undefined ? 0 : all.findIndex(({ id }) => id === cursor);
-      const next = all[from + PAGE]?.id ?? null;
-      return { outcome: "ok", value: all.slice(from, from + PAGE), next };
+      const next = all[from + PAGE_SIZE]?.id ?? null;
+      return { outcome: "ok", value: all.slice(from, from + PAGE_SIZE), next };
     },
     async redeliver(id) {
-      const failure = fail.next.shift();
+      const failure = failures.next.shift();
       if (failure) return failure;
       const { guid = "" } = attempts.find((attempt) => attempt.id === id) ?? {};
       requested.push(guid);
-      add(guid, { isRedelivery: true, ...(hub.isUp && { status: "OK", statusCode: 200 }) });
+      addAttempt(guid, { isRedelivery: true, ...(hub.isUp && { status: "OK", statusCode: 200 }) });
       return { outcome: "ok", value: undefined, next: null };
     },
   };
@@ -70,16 +72,16 @@ function setUp(given: Partial<RedeliveryOptions> = {}) {
       onCounted(outcome, count) {
         counts[outcome] = (counts[outcome] ?? 0) + count;
       },
-      ...given,
+      ...options,
       ...more,
     });
     return schedule;
   };
   onTestFinished(() => store.close());
-  /** Waits until the sweep has ended: then one timer is left. */
+  /** Waits until no sweep is in progress: then each process has one timer. */
   const idle = (processes = 1) =>
     expect.poll(() => timers.pending(), { interval: 5 }).toBe(processes);
-  /** In steps that are shorter than the lease of a sweep. */
+  /** Moves the clock, in steps that are not longer than the lease of a sweep. */
   const advance = async (ms: number) => {
     for (let left = ms; left > 0; left -= MINUTE) {
       timers.advance(Math.min(MINUTE, left));
@@ -93,13 +95,13 @@ function setUp(given: Partial<RedeliveryOptions> = {}) {
   return {
     store,
     timers,
-    add,
+    addAttempt,
     hub,
     requested,
     pages,
     counts,
     warnings,
-    fail,
+    failures,
     start,
     idle,
     advance,
@@ -112,14 +114,14 @@ const unexpected = (...args: unknown[]) => {
 };
 
 describe("a sweep", () => {
-  it("requests the webhooks that no attempt has delivered, oldest first, and confirms them", async () => {
-    const { add, start, idle, advance, requested, states, counts, timers } = setUp();
-    add("first");
-    add("fine", { statusCode: 202, status: "OK" });
+  it("requests the webhooks that no attempt has delivered, oldest first, and records their delivery", async () => {
+    const { addAttempt, start, idle, advance, requested, states, counts, timers } = setUp();
+    addAttempt("first");
+    addAttempt("fine", { statusCode: 202, status: "OK" });
     timers.advance(1);
-    add("second");
-    add("by hand");
-    add("by hand", { isRedelivery: true, statusCode: 200, status: "OK" });
+    addAttempt("second");
+    addAttempt("by hand");
+    addAttempt("by hand", { isRedelivery: true, statusCode: 200, status: "OK" });
     const schedule = start();
     await idle();
     expect(requested).toEqual(["first", "second"]);
@@ -135,46 +137,49 @@ describe("a sweep", () => {
   it.each([
     ["local", null],
     [undefined, "7"],
-  ])("does not request what the hub has stored (tenant %s)", async (tenant, installation) => {
-    const { add, start, idle, requested, states, store } = setUp({ tenant });
-    const owner = tenant ?? "acme";
-    await store.putTenant({ id: owner, at: START });
-    if (installation !== null)
-      await store.putInstallation(
-        {
-          id: installation,
-          tenant: owner,
-          account: "acme",
-          version: 1,
-          change: null,
-          suspended_at: null,
-        },
-        START,
-      );
-    const event = sampleEvent({ source_id: "github", external_id: "timed out" });
-    await store.appendEvents([{ tenant: owner, events: [event] }], null);
-    add("timed out", { status: "timed out", statusCode: 0, installation });
-    add("lost", { installation });
-    add("of another installation", { installation: "8" });
-    start();
-    await idle();
-    expect(requested).toEqual(["lost", "of another installation"]);
-    expect(await states()).toEqual([2, 0, 1]);
-  });
+  ])(
+    "does not request a webhook that the hub has stored (tenant %s, installation %s)",
+    async (tenant, installation) => {
+      const { addAttempt, start, idle, requested, states, store } = setUp({ tenant });
+      const owner = tenant ?? "acme";
+      await store.putTenant({ id: owner, at: START });
+      if (installation !== null)
+        await store.putInstallation(
+          {
+            id: installation,
+            tenant: owner,
+            account: "acme",
+            version: 1,
+            change: null,
+            suspended_at: null,
+          },
+          START,
+        );
+      const event = sampleEvent({ source_id: "github", external_id: "timed out" });
+      await store.appendEvents([{ tenant: owner, events: [event] }], null);
+      addAttempt("timed out", { status: "timed out", statusCode: 0, installation });
+      addAttempt("lost", { installation });
+      addAttempt("of another installation", { installation: "8" });
+      start();
+      await idle();
+      expect(requested).toEqual(["lost", "of another installation"]);
+      expect(await states()).toEqual([2, 0, 1]);
+    },
+  );
 
   it("requests a webhook at most five times, with growing delays, then gives up", async () => {
-    const { add, start, idle, advance, requested, states, store, hub, timers } = setUp();
+    const { addAttempt, start, idle, advance, requested, states, store, hub, timers } = setUp();
     hub.isUp = false;
-    add("one");
+    addAttempt("one");
     start();
     await idle();
     expect(requested).toHaveLength(1);
-    for (const [at, minutes] of [15, 60, 240, 960].entries()) {
+    for (const [index, minutes] of [15, 60, 240, 960].entries()) {
       timers.stepClock((minutes - 13) * MINUTE);
       await advance(5 * MINUTE);
-      expect(requested).toHaveLength(at + 1);
+      expect(requested).toHaveLength(index + 1);
       await advance(14 * MINUTE);
-      expect(requested).toHaveLength(at + 2);
+      expect(requested).toHaveLength(index + 2);
     }
     await advance(20 * MINUTE);
     expect(requested).toHaveLength(5);
@@ -184,25 +189,25 @@ describe("a sweep", () => {
     ]);
   });
 
-  it("ignores webhooks of more than three days ago, and gives up those that GitHub lost", async () => {
-    const { add, start, idle, requested, states, fail, store } = setUp();
-    add("old", { deliveredAt: START - 73 * HOUR });
-    add("lost", { deliveredAt: START - 71 * HOUR });
-    fail.next = [undefined, { outcome: "not_found" }];
+  it("ignores webhooks older than three days, and gives up those that GitHub no longer has", async () => {
+    const { addAttempt, start, idle, requested, states, failures, store } = setUp();
+    addAttempt("old", { deliveredAt: START - 73 * HOUR });
+    addAttempt("lost", { deliveredAt: START - 71 * HOUR });
+    failures.next = [undefined, { outcome: "not_found" }];
     start();
     await idle();
     expect(requested).toEqual([]);
     expect(await states()).toEqual([0, 1, 0]);
     expect(await store.listRedeliveries("given_up", 1)).toMatchObject([
-      { guid: "lost", note: "GitHub no longer knows it." },
+      { guid: "lost", note: "GitHub no longer has this webhook." },
     ]);
   });
 
-  it("stops at a rate limit, and continues at the same page when it ends", async () => {
-    const { add, start, idle, advance, pages, fail, requested, store } = setUp();
-    for (const guid of ["1", "2", "3", "4", "5"]) add(guid);
+  it("stops at a rate limit, and continues with the same page when the limit ends", async () => {
+    const { addAttempt, start, idle, advance, pages, failures, requested, store } = setUp();
+    for (const guid of ["1", "2", "3", "4", "5"]) addAttempt(guid);
     const limit = { outcome: "rate_limited" as const, message: "GitHub returned 403: slow down" };
-    fail.next = [undefined, { ...limit, retryAt: START + 30 * MINUTE }];
+    failures.next = [undefined, { ...limit, retryAt: START + 30 * MINUTE }];
     const first = start();
     await idle();
     expect(pages).toEqual([undefined, "3"]);
@@ -219,33 +224,33 @@ describe("a sweep", () => {
     expect(await store.getSweep()).toMatchObject({ error: null, cursor: null });
   });
 
-  it("begins again if GitHub does not know the page of an interrupted sweep", async () => {
-    const { add, start, idle, pages, fail, store, advance } = setUp();
-    for (const guid of ["1", "2", "3"]) add(guid, { statusCode: 200 });
+  it("starts again with the first page if GitHub rejects the cursor of an interrupted sweep", async () => {
+    const { addAttempt, start, idle, pages, failures, store, advance } = setUp();
+    for (const guid of ["1", "2", "3"]) addAttempt(guid, { statusCode: 200 });
     const down = { outcome: "failed" as const, status: 502, message: "GitHub returned 502" };
-    fail.next = [undefined, down];
+    failures.next = [undefined, down];
     start();
     await idle();
-    fail.next = [{ outcome: "failed", status: 422, message: "Invalid cursor" }];
+    failures.next = [{ outcome: "failed", status: 422, message: "Invalid cursor" }];
     await advance(5 * MINUTE);
     expect(pages).toEqual([undefined, "1", "1", undefined, "1"]);
     expect(await store.getSweep()).toMatchObject({ error: null, read_until: START });
   });
 
   it("reads only the attempts since the last sweep", async () => {
-    const { add, start, idle, advance, pages, timers } = setUp();
-    for (const guid of ["1", "2", "3", "4"]) add(guid, { statusCode: 200 });
+    const { addAttempt, start, idle, advance, pages, timers } = setUp();
+    for (const guid of ["1", "2", "3", "4"]) addAttempt(guid, { statusCode: 200 });
     start();
     await idle();
     expect(pages).toEqual([undefined, "2"]);
     timers.stepClock(HOUR);
-    for (const guid of ["5", "6", "7"]) add(guid, { statusCode: 200 });
+    for (const guid of ["5", "6", "7"]) addAttempt(guid, { statusCode: 200 });
     await advance(5 * MINUTE);
     pages.length = 0;
     timers.stepClock(HOUR);
-    add("8", { statusCode: 200 });
+    addAttempt("8", { statusCode: 200 });
     await advance(5 * MINUTE);
-    // With an overlap of ten minutes, it reads up to 4, which is older.
+    // It stops at the page with attempt 4, which is older than the overlap of ten minutes.
     expect(pages).toEqual([undefined, "6", "4"]);
     timers.stepClock(HOUR);
     await advance(5 * MINUTE);
@@ -253,10 +258,10 @@ describe("a sweep", () => {
   });
 
   it("stores GitHub's message with the fix, and logs it once", async () => {
-    const { start, idle, advance, fail, store, warnings } = setUp();
+    const { start, idle, advance, failures, store, warnings } = setUp();
     const message = "GitHub returned 401: A JSON web token could not be decoded";
     const rejected = { outcome: "failed" as const, status: 401, message };
-    fail.next = [rejected, rejected];
+    failures.next = [rejected, rejected];
     start();
     await idle();
     await advance(5 * MINUTE);
@@ -269,14 +274,14 @@ describe("a sweep", () => {
   });
 });
 
-it("is done by one of several processes, and by another one after a crash", async () => {
+it("sweeps in one of several processes, and in another one after a crash", async () => {
   const { start, idle, pages, timers, store } = setUp();
   const first = start({ by: "a" });
   start({ by: "b" });
   await idle(2);
   expect(pages).toHaveLength(1);
   await first.close();
-  // A process has taken the lease and died.
+  // A process has acquired the lease and crashed.
   await store.requestSweep(timers.now());
   await store.leaseSweep({ by: "dead", now: timers.now(), until: timers.now() + 6 * MINUTE });
   timers.advance(5 * MINUTE);
@@ -287,17 +292,17 @@ it("is done by one of several processes, and by another one after a crash", asyn
   expect(pages).toHaveLength(2);
 });
 
-it("requests a webhook again when it is retried, without waiting for the next sweep", async () => {
-  const { store, timers, add, hub, start, idle, advance, requested, states } = setUp();
+it("requests a redelivery immediately when a user retries it", async () => {
+  const { store, timers, addAttempt, hub, start, idle, advance, requested, states } = setUp();
   hub.isUp = false;
-  add("one");
+  addAttempt("one");
   const schedule = start();
   await idle();
   await advance(24 * HOUR);
   expect([requested.length, await states()]).toEqual([5, [0, 1, 0]]);
   hub.isUp = true;
   expect(await store.retryRedelivery("one", timers.now(), 0)).toMatchObject({ requests: 0 });
-  // Twice, and only one sweep is due.
+  // The second call finds no sweep that is due.
   schedule.wake();
   schedule.wake();
   await expect.poll(() => requested.length).toBe(6);

@@ -1,6 +1,6 @@
 /**
- * Sweeps at every start of the hub, and then regularly. Replicas share the schedule in the store, so
- * that only one of them sweeps.
+ * Sweeps when the hub starts, and then regularly. Processes share the schedule in the store, so that
+ * only one of them sweeps.
  */
 import type { Log } from "../lib/log.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -22,17 +22,17 @@ export interface RedeliveryOptions extends Omit<SweepOptions, "now" | "isStoppin
 }
 
 export interface RedeliverySchedule {
-  /** Sweeps now, if a sweep is due. */
+  /** Sweeps if a sweep is due and no other process sweeps. */
   wake(): void;
   /** Resolves when no sweep is in progress. */
   close(): Promise<void>;
 }
 
-/** If a sweep has left work, the next one begins after this time. */
-const SOON_MS = 60_000;
-/** After a failure of the store. */
+/** If a sweep has left work, the next sweep begins after this time. */
+const MORE_WORK_MS = 60_000;
+/** The delay after a failed sweep. */
 const RETRY_MS = 60_000;
-/** How long redeliveries are shown. */
+/** How long redeliveries are kept, so that the web UI can show them. */
 const KEEP_MS = 2 * WINDOW_MS;
 
 export function scheduleRedelivery(options: RedeliveryOptions): RedeliverySchedule {
@@ -52,10 +52,11 @@ export function scheduleRedelivery(options: RedeliveryOptions): RedeliverySchedu
     });
     report(result);
     const { hasMore, pausedUntil, isComplete } = result;
-    // What the hub itself aborted is no error of GitHub.
+    // While the hub stops, it aborts its requests. Their errors are not GitHub's.
     const error = isStopping ? lease.leased.error : result.error;
     const now = timers.now();
-    const next_at = now + (hasMore && result.error === null ? Math.min(SOON_MS, everyMs) : everyMs);
+    const next_at =
+      now + (hasMore && result.error === null ? Math.min(MORE_WORK_MS, everyMs) : everyMs);
     await store.finishSweep(by, {
       now,
       next_at,
@@ -87,7 +88,7 @@ export function scheduleRedelivery(options: RedeliveryOptions): RedeliverySchedu
     }
     if (!isStopping) schedule(next);
   };
-  // Webhooks failed while the hub was down.
+  // The first sweep is due immediately, because webhooks may have failed while the hub was down.
   let running = store.requestSweep(timers.now()).then(run, run);
   const wake = () => {
     if (isStopping) return;

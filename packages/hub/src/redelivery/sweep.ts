@@ -1,10 +1,10 @@
 /**
  * One sweep: reads GitHub's list of attempts to deliver the App's webhooks, and requests a redelivery
- * of those that failed. GitHub does not redeliver by itself.
+ * of those that failed. GitHub does not redeliver automatically.
  *
- * A redelivery has the delivery id of the first attempt, so the hub stores each event once, however
- * often it is requested. Each page and each request is recorded before the next one: a sweep that is
- * interrupted continues where it ended, in any process.
+ * A redelivery has the delivery id of the first attempt, so the hub stores each event once, even if it
+ * is redelivered several times. Each page and each request is recorded before the next one. So any
+ * process can continue an interrupted sweep where it ended.
  */
 import type { DeliveryAttempt, Redelivery, SweepProgress } from "../store/redelivery-store.ts";
 import type { Store } from "../store/store.ts";
@@ -27,9 +27,9 @@ export interface SweepOptions {
 
 export interface SweepResult {
   counts: { failed: number; requested: number; delivered: number; given_up: number };
-  /** The next sweep has work: pages, webhooks, or the results of redeliveries. */
+  /** Whether the next sweep has work: pages to read, webhooks to request, or results of redeliveries. */
   hasMore: boolean;
-  /** All new attempts have been read. */
+  /** Whether all new attempts have been read. */
   isComplete: boolean;
   error: string | null;
   /** The end of GitHub's rate limit; 0 without one. */
@@ -40,20 +40,20 @@ export interface SweepResult {
 const MAX_PAGES = 20;
 const MAX_REDELIVERIES = 100;
 
-/** Attempts may be listed with a delay. So much of the time that was read before is read again. */
+/** GitHub may list attempts with a delay, so each sweep reads this last period of the previous one again. */
 const OVERLAP_MS = 10 * 60_000;
 
 /** Longer than any request to GitHub. */
 const LEASE_MS = 60_000;
 
-/** Another process has taken the lease. */
+/** Thrown if another process has acquired the lease. */
 export class LeaseLost extends Error {}
 
 export const leaseFor = (by: string, now: number) => ({ by, now, until: now + LEASE_MS });
 
 export async function sweep(
   by: string,
-  from: SweepProgress,
+  progress: SweepProgress,
   options: SweepOptions,
 ): Promise<SweepResult> {
   const result: SweepResult = {
@@ -63,19 +63,20 @@ export async function sweep(
     error: null,
     pausedUntil: 0,
   };
-  if (await readAttempts(by, from, options, result)) await request(by, options, result);
+  if (await readAttempts(by, progress, options, result))
+    await requestRedeliveries(by, options, result);
   return result;
 }
 
-/** False if GitHub did not answer. */
+/** Returns false if GitHub returned an error. */
 async function readAttempts(
   by: string,
-  from: SweepProgress,
+  progress: SweepProgress,
   { store, app, now, isStopping }: SweepOptions,
   result: SweepResult,
 ): Promise<boolean> {
-  const since = Math.max(from.read_until - OVERLAP_MS, now() - WINDOW_MS);
-  let { cursor, newest_at } = from;
+  const since = Math.max(progress.read_until - OVERLAP_MS, now() - WINDOW_MS);
+  let { cursor, newest_at } = progress;
   for (let pages = 0; pages < MAX_PAGES && !isStopping(); pages += 1) {
     const answer = await app.listDeliveries(cursor ?? undefined);
     if (answer.outcome !== "ok" && cursor !== null && isUnknownCursor(answer)) {
@@ -84,7 +85,7 @@ async function readAttempts(
       continue;
     }
     if (answer.outcome !== "ok") {
-      fail(answer, "the webhooks of the App", result);
+      recordError(answer, "the webhooks of the App", result);
       return false;
     }
     const { value, next } = answer;
@@ -95,7 +96,7 @@ async function readAttempts(
       value.filter(({ deliveredAt }) => deliveredAt >= since).map(toAttempt),
       isEnd
         ? { read_until: newest_at, cursor: null, newest_at: null }
-        : { read_until: from.read_until, cursor: next, newest_at },
+        : { read_until: progress.read_until, cursor: next, newest_at },
     );
     if (!recorded) throw new LeaseLost();
     result.counts.failed += recorded.failed;
@@ -108,7 +109,7 @@ async function readAttempts(
   return true;
 }
 
-/** GitHub keeps a page for some time only. */
+/** GitHub's cursors expire after some time. */
 const isUnknownCursor = (answer: GithubAnswer<unknown>): boolean =>
   answer.outcome === "not_found" ||
   (answer.outcome === "failed" && (answer.status === 400 || answer.status === 422));
@@ -126,10 +127,14 @@ const toAttempt = (delivery: GithubDelivery): DeliveryAttempt => ({
   installation: delivery.installation,
 });
 
-async function request(by: string, options: SweepOptions, result: SweepResult): Promise<void> {
+async function requestRedeliveries(
+  by: string,
+  options: SweepOptions,
+  result: SweepResult,
+): Promise<void> {
   const { store, app, now, isStopping } = options;
   const due = await store.dueRedeliveries(now(), MAX_REDELIVERIES);
-  const stored = await findStored(due, options);
+  const storedGuids = await findStored(due, options);
   const change: (
     guid: string,
     change: Parameters<typeof store.changeRedelivery>[2],
@@ -146,13 +151,13 @@ async function request(by: string, options: SweepOptions, result: SweepResult): 
     const { guid, attempt_id } = redelivery;
     const requests = redelivery.requests + 1;
     const reason = reasonToGiveUp(redelivery, now());
-    if (stored.has(guid)) {
+    if (storedGuids.has(guid)) {
       await change(guid, { state: "delivered" });
       result.counts.delivered += 1;
     } else if (reason !== undefined) await giveUp(guid, reason);
     else {
       const answer = await app.redeliver(attempt_id);
-      if (answer.outcome === "not_found") await giveUp(guid, "GitHub no longer knows it.");
+      if (answer.outcome === "not_found") await giveUp(guid, "GitHub no longer has this webhook.");
       else if (answer.outcome === "ok" || isRefusal(answer)) {
         await change(guid, {
           requests,
@@ -161,29 +166,29 @@ async function request(by: string, options: SweepOptions, result: SweepResult): 
           note: answer.outcome === "ok" ? null : answer.message,
         });
         if (answer.outcome === "ok") result.counts.requested += 1;
-      } else return fail(answer, "a redelivery", result);
+      } else return recordError(answer, "a redelivery", result);
     }
   }
   // The next sweep reads how the requested redeliveries ended.
   if (due.length === MAX_REDELIVERIES || result.counts.requested > 0) result.hasMore = true;
 }
 
-/** GitHub rejects this webhook, not the App. */
+/** Whether GitHub has rejected only this redelivery, so that the others can be requested. */
 const isRefusal = (
   answer: GithubAnswer<unknown>,
 ): answer is { outcome: "failed" } & typeof answer =>
   answer.outcome === "failed" && (answer.status === 400 || answer.status === 422);
 
 /**
- * The webhooks that the hub has stored although GitHub lists them as failed: for example, GitHub did
- * not wait for the response.
+ * Returns the guids of the webhooks that the hub has stored although GitHub lists them as failed, for
+ * example because GitHub did not wait for the response.
  */
 async function findStored(
   due: readonly Redelivery[],
   { store, tenant }: SweepOptions,
 ): Promise<Set<string>> {
   const byTenant = new Map<string, string[]>();
-  for (const [installation, group] of Map.groupBy(due, (one) => one.installation)) {
+  for (const [installation, group] of Map.groupBy(due, (redelivery) => redelivery.installation)) {
     const owner =
       tenant ??
       (installation === null ? undefined : (await store.findInstallation(installation))?.tenant);
@@ -203,15 +208,15 @@ async function findStored(
 /** The kind of the source, and the id of its endpoint without a key. */
 const GITHUB = "github";
 
-function fail(
+function recordError(
   answer: Exclude<GithubAnswer<unknown>, { outcome: "ok" }>,
-  what: string,
+  requested: string,
   result: SweepResult,
 ): void {
   if (answer.outcome === "rate_limited") result.pausedUntil = answer.retryAt;
   result.error =
     answer.outcome === "not_found"
-      ? `GitHub returned 404 for ${what}. Check GITHUB_API_URL, and that the webhook of the App is active.`
+      ? `GitHub returned 404 for ${requested}. Check GITHUB_API_URL, and that the webhook of the App is active.`
       : answer.outcome === "failed" && answer.status === 401
         ? `${answer.message}. Check GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and the clock of the hub.`
         : answer.message;
