@@ -35,9 +35,9 @@ const specialV4 = fc
 
 const dotted = (whole: number) => [24, 16, 8, 0].map((bits) => (whole >>> bits) & 255).join(".");
 
-/** An IPv4 address as two groups of IPv6, XORed with `flip`. */
-const groups = (address: string, flip = 0) => {
-  const [a = 0, b = 0, c = 0, d = 0] = numbersIn(address).map((part) => part ^ flip);
+/** An IPv4 address as two groups of IPv6, XORed with `mask`. Teredo inverts all bits (255). */
+const groups = (address: string, mask = 0) => {
+  const [a = 0, b = 0, c = 0, d = 0] = numbersIn(address).map((part) => part ^ mask);
   return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
 };
 
@@ -94,9 +94,11 @@ describe("URLs in requests", () => {
     host.replace(/\d/g, (digit) => String.fromCharCode(0xff10 + Number(digit)));
 
   it("normalize every notation of an IPv4 address", () => {
-    const written = specialV4.chain((address) => fc.tuple(fc.constant(address), notation(address)));
+    const addressAndHost = specialV4.chain((address) =>
+      fc.tuple(fc.constant(address), notation(address)),
+    );
     fc.assert(
-      fc.property(written, ([address, host]) => {
+      fc.property(addressAndHost, ([address, host]) => {
         const { hostname } = new URL(`http://${host}/`);
         expect(hostname).toBe(address);
         expect(isRejected(hostname)).toBe(true);

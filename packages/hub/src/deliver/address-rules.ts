@@ -8,18 +8,18 @@ import { isInNetworks, parseNetworks } from "../ingest/addresses.ts";
 /** `true` allows all private networks; a list allows exactly its addresses and networks. */
 export type AllowPrivate = boolean | readonly string[];
 
-/** Why the address must not be called, as a noun phrase; undefined if it may be called. */
+/** Returns why the address must not be called, as a noun phrase; undefined if it may be called. */
 export type CheckAddress = (address: string) => string | undefined;
 
 export function createAddressRules(allowPrivate: AllowPrivate): CheckAddress {
-  const listed = typeof allowPrivate === "boolean" ? [] : parseNetworks(allowPrivate);
+  const allowed = typeof allowPrivate === "boolean" ? [] : parseNetworks(allowPrivate);
   return (text) => {
     const address = parse(text);
     if (!address) return "an invalid IP address";
     const inner = unwrap(address);
     const isIn = (networks: Networks) =>
-      [address, inner].some((one) => isInNetworks(one.toString(), networks));
-    if (isIn(listed)) return undefined;
+      [address, inner].some((candidate) => isInNetworks(candidate.toString(), networks));
+    if (isIn(allowed)) return undefined;
     if (isIn(METADATA)) return "a cloud provider's metadata address";
     const range = rangeOf(inner);
     if (range === "unicast" || (allowPrivate === true && PRIVATE.has(range))) return undefined;
@@ -31,7 +31,7 @@ type Networks = ReturnType<typeof parseNetworks>;
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * Accepts only the notation that resolvers return: parsers disagree about other notations of IPv4.
+ * Accepts only the notation that resolvers return, because parsers disagree about others of IPv4.
  * IPv6 is parsed by `URL` first, because ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`.
  */
 function parse(text: string): Address | undefined {
@@ -44,8 +44,8 @@ const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 
 /**
  * Returns the IPv4 address in a mapped or NAT64 address, and any other address as it is. NAT64 must
- * work, because networks without IPv4 reach the public internet by it. Legacy tunnels (6to4, Teredo)
- * are rejected whatever they embed.
+ * work, because networks without IPv4 reach the public IPv4 internet through it. Addresses of legacy
+ * tunnels (6to4, Teredo) are always rejected.
  */
 function unwrap(address: Address): Address {
   return address instanceof ipaddr.IPv6 && (address.isIPv4MappedAddress() || address.match(NAT64))

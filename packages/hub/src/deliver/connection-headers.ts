@@ -1,4 +1,7 @@
-/** The HTTP client sets these itself. With `expect`, Node would wait for a 100 Continue. */
+/**
+ * These headers are removed from requests, because the HTTP client sets them itself. With `expect`, Node
+ * would wait for a 100 Continue.
+ */
 export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   "connection",
   "content-length",

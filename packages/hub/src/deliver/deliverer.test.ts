@@ -1,5 +1,4 @@
-/** Deliveries with a real log, a manual clock and scripted endpoints. */
-
+/** Tests deliveries with a real log, a manual clock and fake endpoints. */
 import { OutboundError, type OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -33,7 +32,7 @@ function createClock(at = START) {
   const clock = {
     now: () => at + offset,
     monotonic: () => at,
-    /** Sets the wall clock, as an administrator does. */
+    /** Changes the wall clock, but not the monotonic clock. */
     step(ms: number) {
       offset += ms;
     },
@@ -41,7 +40,7 @@ function createClock(at = START) {
       const timer = { at: at + ms, work };
       timers.push(timer);
       return () => {
-        timers = timers.filter((one) => one !== timer);
+        timers = timers.filter((other) => other !== timer);
       };
     },
     /** Runs due timers in order, and lets the work that they start settle. */
@@ -49,9 +48,9 @@ function createClock(at = START) {
       const end = at + ms;
       for (;;) {
         await settle();
-        const due = timers.filter((one) => one.at <= end).sort((a, b) => a.at - b.at)[0];
+        const due = timers.filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at)[0];
         if (!due) break;
-        timers = timers.filter((one) => one !== due);
+        timers = timers.filter((timer) => timer !== due);
         at = Math.max(at, due.at);
         due.work();
       }
@@ -99,7 +98,7 @@ function setup() {
   const start = (
     by: string,
     clock: ReturnType<typeof createClock>,
-    given: Partial<DelivererOptions> = {},
+    options: Partial<DelivererOptions> = {},
   ) => {
     const deliverer = createDeliverer({
       store,
@@ -114,21 +113,21 @@ function setup() {
       random: () => 1,
       onOutcome: () => {},
       onError: (error) => errors.push(error),
-      ...given,
+      ...options,
     });
     deliverer.wake();
     return deliverer;
   };
   /** Starts a deliverer that is closed when the test ends. */
-  const deliver: typeof start = (...given) => {
-    const deliverer = start(...given);
+  const deliver: typeof start = (...args) => {
+    const deliverer = start(...args);
     started.push(deliverer);
     return deliverer;
   };
   return { store, feed, calls, respond, start, deliver, errors };
 }
 
-async function subscribe(store: Store, given: Partial<NewSubscription> = {}, now = START) {
+async function subscribe(store: Store, fields: Partial<NewSubscription> = {}, now = START) {
   const subscription: NewSubscription = {
     id: "sub",
     principal: "ada",
@@ -140,7 +139,7 @@ async function subscribe(store: Store, given: Partial<NewSubscription> = {}, now
     secret_hash: "hash",
     positions: { acme: 0 },
     expires_at: START + 365 * DAY,
-    ...given,
+    ...fields,
   };
   await store.putToken({
     id: "ada",
@@ -154,8 +153,8 @@ async function subscribe(store: Store, given: Partial<NewSubscription> = {}, now
   await store.putSubscription(subscription, { now, limit: 99, formerUntil: now + 60 * SECOND });
 }
 
-const event = (eventId: string, given: Partial<NewEvent> = {}) =>
-  sampleEvent({ external_id: eventId, ...given });
+const event = (eventId: string, fields: Partial<NewEvent> = {}) =>
+  sampleEvent({ external_id: eventId, ...fields });
 /** The ids of events, and the types of other messages. */
 const sent = (calls: { message: Message }[]) =>
   calls.map(({ message }) => ("eventId" in message ? message.eventId : message.type));
@@ -189,7 +188,7 @@ describe("a subscription", () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     await subscribe(store);
-    const names = Array.from({ length: 1_500 }, (_, at) => `e${at}`);
+    const names = Array.from({ length: 1_500 }, (_, index) => `e${index}`);
     await appendInChunks(
       store,
       names.map((name) => event(name)),
@@ -216,25 +215,25 @@ describe("a subscription", () => {
   it("retries an event with backoff, and continues after a success", async () => {
     const { store, calls, respond, deliver } = setup();
     const clock = createClock();
-    let down = true;
+    let isDown = true;
     respond("https://a.example/", () => {
-      if (down) throw new OutboundError("connection_refused", "connection refused");
+      if (isDown) throw new OutboundError("connection_refused", "connection refused");
       return 200;
     });
     await subscribe(store);
     deliver("first", clock);
     await appendEvents(store, [event("a"), event("b")]);
     await clock.advance(0);
-    for (const [wait, tries] of [
+    for (const [seconds, attempts] of [
       [1, 2],
       [2, 3],
       [4, 4],
       [8, 5],
     ] as const) {
-      await clock.advance(wait * SECOND - 1);
-      expect(sent(calls)).toHaveLength(tries - 1);
+      await clock.advance(seconds * SECOND - 1);
+      expect(sent(calls)).toHaveLength(attempts - 1);
       await clock.advance(1);
-      expect(sent(calls)).toEqual(Array.from({ length: tries }, () => "a"));
+      expect(sent(calls)).toEqual(Array.from({ length: attempts }, () => "a"));
     }
     expect(await progressOf(store)).toMatchObject({
       attempt: 5,
@@ -242,7 +241,7 @@ describe("a subscription", () => {
       last_error: "connection refused",
       positions: { acme: 0 },
     });
-    down = false;
+    isDown = false;
     await clock.advance(16 * SECOND);
     expect(sent(calls).slice(5)).toEqual(["a", "b"]);
     await clock.advance(RECORD_DELAY_MS);
@@ -254,7 +253,7 @@ describe("a subscription", () => {
     });
   });
 
-  it("is retried on time if the clock is set back meanwhile", async () => {
+  it("is retried on time even if the wall clock is set back", async () => {
     const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     respond("https://a.example/", () => 500);
@@ -311,11 +310,11 @@ describe("a subscription", () => {
     await clock.advance(10 * SECOND);
     // The newer event has its own retry period.
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 1 }, gap: true });
-    const tries = calls.length;
+    const attempts = calls.length;
     status = 200;
     await clock.advance(60 * SECOND);
-    expect(sent(calls).slice(0, tries)).toEqual(Array.from({ length: tries }, () => "a"));
-    expect(sent(calls).slice(tries)).toEqual(["gap", "b"]);
+    expect(sent(calls).slice(0, attempts)).toEqual(Array.from({ length: attempts }, () => "a"));
+    expect(sent(calls).slice(attempts)).toEqual(["gap", "b"]);
     expect(calls.at(-2)?.message).toMatchObject({
       type: "gap",
       cursor: expect.stringMatching(/^1@/),
@@ -380,7 +379,7 @@ describe("a subscription", () => {
     expect(sent(calls)).toEqual(["a", "terminated"]);
   });
 
-  it("pauses while GitHub does not confirm the person of its token, and loses nothing", async () => {
+  it("pauses while GitHub does not confirm the memberships of its person, and loses no events", async () => {
     const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     await subscribe(store, { expires_at: START + 900 * SECOND });
@@ -412,7 +411,7 @@ describe("a subscription", () => {
     await clock.advance(120 * SECOND);
     expect(sent(calls)).toEqual(["a", "a", "a", "b", "c"]);
 
-    // The expiry waits for the confirmation too: the client cannot refresh the subscription before.
+    // The subscription does not expire before the confirmation, because its client cannot refresh it.
     roles = "unconfirmed";
     await clock.advance(600 * SECOND);
     expect(calls).toHaveLength(5);
@@ -428,17 +427,17 @@ describe("a subscription", () => {
       const { store, calls, deliver } = setup();
       const clock = createClock();
       await subscribe(store);
-      let ended = {};
+      let tokenEnd = {};
       const getToken = async (id: string) => {
         const token = await store.getToken(id);
         const unconfirmed = { person: "github:7", tenants: [], roles: "unconfirmed" as const };
-        return token && { ...token, ...unconfirmed, ...ended };
+        return token && { ...token, ...unconfirmed, ...tokenEnd };
       };
       deliver("first", clock, { tokens: { getToken } });
       await appendEvents(store, [event("a")]);
       await clock.advance(60 * SECOND);
       expect(calls).toEqual([]);
-      ended = { [end]: START + 60 * SECOND };
+      tokenEnd = { [end]: START + 60 * SECOND };
       await clock.advance(60 * SECOND);
       expect(calls.map(({ message }) => message)).toMatchObject([
         { type: "terminated", reason: "forbidden" },
@@ -482,11 +481,11 @@ describe("a subscription", () => {
       return status;
     });
     const { removeSubscription } = store;
-    let refreshed = false;
+    let isRefreshed = false;
     store.removeSubscription = async (id, ...since) => {
       // The subscription is refreshed after it was read and before it is removed.
-      if (id === "refreshed" && !refreshed) {
-        refreshed = true;
+      if (id === "refreshed" && !isRefreshed) {
+        isRefreshed = true;
         await subscribe(store, { id, url: "https://b.example/" });
       }
       return removeSubscription(id, ...since);
@@ -568,9 +567,9 @@ describe("a subscription", () => {
     const { store, calls, deliver, errors } = setup();
     const clock = createClock();
     await subscribe(store);
-    let broken = false;
+    let isBroken = false;
     const failure = () =>
-      broken ? Promise.reject<never>(new Error("the database is unavailable")) : undefined;
+      isBroken ? Promise.reject<never>(new Error("the database is unavailable")) : undefined;
     const flaky: Store = {
       ...store,
       findSubscription: (id) => failure() ?? store.findSubscription(id),
@@ -579,11 +578,11 @@ describe("a subscription", () => {
     };
     deliver("first", clock, { store: flaky });
     await clock.advance(0);
-    broken = true;
+    isBroken = true;
     await appendEvents(store, [event("a")]);
     await clock.advance(5 * SECOND);
     expect(calls).toEqual([]);
-    broken = false;
+    isBroken = false;
     await clock.advance(5 * SECOND);
     expect(sent(calls)).toEqual(["a"]);
     expect(errors.length).toBeGreaterThan(0);
@@ -610,23 +609,23 @@ describe("several subscriptions", () => {
   it("of one principal share a limit on concurrent requests", async () => {
     const { store, calls, respond, deliver } = setup();
     const clock = createClock();
-    const release: (() => void)[] = [];
+    const releases: (() => void)[] = [];
     for (const id of ["1", "2", "3", "4", "5"]) {
       await subscribe(store, { id, url: `https://${id}.example/` });
       respond(
         `https://${id}.example/`,
-        () => new Promise((resolve) => release.push(() => resolve(200))),
+        () => new Promise((resolve) => releases.push(() => resolve(200))),
       );
     }
     deliver("first", clock, { concurrency: 2 });
     await appendEvents(store, [event("a")]);
     await clock.advance(0);
     expect(calls).toHaveLength(2);
-    release.shift()?.();
+    releases.shift()?.();
     await clock.advance(0);
     expect(calls).toHaveLength(3);
     for (let round = 0; round < 4; round += 1) {
-      release.shift()?.();
+      releases.shift()?.();
       await clock.advance(0);
     }
     expect(new Set(calls.map(({ url }) => url)).size).toBe(5);
@@ -634,7 +633,7 @@ describe("several subscriptions", () => {
 });
 
 describe("several processes", () => {
-  it("deliver each subscription in one process, and continue those of a dead process", async () => {
+  it("deliver each subscription in one process, and continue the deliveries of a crashed process", async () => {
     const { store, calls, respond, deliver } = setup();
     const [firstClock, secondClock] = [createClock(), createClock()];
     await subscribe(store);
@@ -665,7 +664,7 @@ describe("several processes", () => {
     expect(sent(calls)).toEqual(["a", "a", "b", "c"]);
   });
 
-  it("do not deliver after another process has taken the lease, even before their next tick", async () => {
+  it("do not deliver after another process has acquired the lease, even before their next tick", async () => {
     const { store, calls, deliver } = setup();
     const [firstClock, secondClock] = [createClock(), createClock()];
     await subscribe(store);
@@ -701,21 +700,25 @@ describe("several processes", () => {
   });
 });
 
-type Act = { do: "event" | "other" | "fail" | "crash" | "stop" } | { do: "wait"; seconds: number };
+/** `event` matches the subscription, `other` does not; `fail`: the endpoint rejects the next two attempts. */
+type Step = { do: "event" | "other" | "fail" | "crash" | "stop" } | { do: "wait"; seconds: number };
 
 it("delivers every event in order through failures, crashes and restarts", {
   timeout: 60_000,
 }, async () => {
-  const act: fc.Arbitrary<Act> = fc.oneof(
-    { weight: 4, arbitrary: fc.constantFrom<Act>({ do: "event" }, { do: "other" }) },
-    { weight: 2, arbitrary: fc.constantFrom<Act>({ do: "fail" }, { do: "crash" }, { do: "stop" }) },
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom<Step>({ do: "event" }, { do: "other" }) },
+    {
+      weight: 2,
+      arbitrary: fc.constantFrom<Step>({ do: "fail" }, { do: "crash" }, { do: "stop" }),
+    },
     { weight: 2, arbitrary: fc.record({ do: fc.constant("wait" as const), seconds: fc.nat(20) }) },
   );
-  const { store, respond, start: launch } = setup();
+  const { store, respond, start: startDeliverer } = setup();
   const clock = createClock();
   let run = 0;
   await fc.assert(
-    fc.asyncProperty(fc.array(act, { maxLength: 25 }), async (acts) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       run += 1;
       const [id, tenant, url] = [`sub ${run}`, `tenant ${run}`, `https://${run}.example/`];
       const expected: string[] = [];
@@ -745,42 +748,42 @@ it("delivers every event in order through failures, crashes and restarts", {
         if ("eventId" in message) received.push(message.eventId);
         return 200;
       });
-      let process = 0;
+      let lastProcess = 0;
       const crashed = new Set<number>();
-      /** A crashed process keeps its lease until it expires; its timers and store calls do nothing. */
-      const start = () => {
-        process += 1;
-        const own = process;
-        const alive = () => !crashed.has(own);
-        return launch(
-          `${run} ${own}`,
-          { ...clock, after: (ms, work) => clock.after(ms, () => alive() && work()) },
+      /** The timers and store calls of a crashed process do nothing; its lease expires. */
+      const startProcess = () => {
+        lastProcess += 1;
+        const process = lastProcess;
+        const isAlive = () => !crashed.has(process);
+        return startDeliverer(
+          `${run} ${process}`,
+          { ...clock, after: (ms, work) => clock.after(ms, () => isAlive() && work()) },
           {
             store: new Proxy(store, {
               get: (target, name) =>
-                alive() ? Reflect.get(target, name) : () => new Promise(() => {}),
+                isAlive() ? Reflect.get(target, name) : () => new Promise(() => {}),
             }),
           },
         );
       };
-      let running = start();
-      for (const one of acts)
-        if (one.do === "event") {
+      let deliverer = startProcess();
+      for (const step of steps)
+        if (step.do === "event") {
           expected.push(`${run}-${expected.length}`);
           await appendEvents(store, [event(expected.at(-1) ?? "")], tenant);
-        } else if (one.do === "other")
+        } else if (step.do === "other")
           await appendEvents(store, [sampleEvent({ type: "push" })], tenant);
-        else if (one.do === "fail") failures += 2;
-        else if (one.do === "wait") await clock.advance(one.seconds * SECOND);
+        else if (step.do === "fail") failures += 2;
+        else if (step.do === "wait") await clock.advance(step.seconds * SECOND);
         else {
-          if (one.do === "stop") await running.close();
-          else crashed.add(process);
-          running = start();
+          if (step.do === "stop") await deliverer.close();
+          else crashed.add(lastProcess);
+          deliverer = startProcess();
         }
       await clock.advance(10 * 60 * SECOND);
       expect([...new Set(received)]).toEqual(expected);
       crashed.clear();
-      await running.close();
+      await deliverer.close();
       await store.removeSubscription(id);
     }),
     { numRuns: 20 },

@@ -22,7 +22,7 @@ export interface DelivererOptions
     | "getLogId"
   >;
   leaseMs?: number;
-  /** How often leases are renewed and free subscriptions are leased. */
+  /** How often leases are renewed, and subscriptions that no process holds are leased. */
   tickMs?: number;
   /** How often an idle subscription is checked for expiry, and its position is saved. */
   checkMs?: number;
@@ -34,7 +34,7 @@ export interface DelivererOptions
 }
 
 export interface Deliverer {
-  /** Leases free subscriptions. Nothing is delivered before the first call. */
+  /** Leases the subscriptions that no process holds. Nothing is delivered before the first call. */
   wake(): void;
   /** Aborts requests in progress; the next process sends those events again. */
   close(): Promise<void>;
@@ -45,7 +45,7 @@ interface OpenDelivery {
   checkedAt: Instant;
 }
 
-/** The maximum of new leases per tick, so that processes that start together share the subscriptions. */
+/** The maximum number of new leases per tick, so that processes that start together share the work. */
 const LEASES_PER_TICK = 100;
 
 export function createDeliverer({
@@ -66,31 +66,31 @@ export function createDeliverer({
     slots: createSemaphore({ perKey: concurrency }),
   };
   const createdAt = instant(options);
-  const open = new Map<string, OpenDelivery>();
-  let closed = false;
-  let ticking: Promise<void> | undefined;
-  let again = false;
+  const deliveries = new Map<string, OpenDelivery>();
+  let isClosed = false;
+  let activeTick: Promise<void> | undefined;
+  let shouldTickAgain = false;
   let cancelTimer = () => {};
 
   const start = (id: string) => {
     const onStopped = () => {
-      if (open.get(id) === opened) open.delete(id); // the next tick may open it again
+      if (deliveries.get(id) === opened) deliveries.delete(id); // the next tick may open it again
     };
-    const begin = async (): Promise<Delivery | undefined> => {
+    const open = async (): Promise<Delivery | undefined> => {
       try {
-        const found = await store.findSubscription(id);
-        if (found && !closed) return await openDelivery(found, context, onStopped);
+        const subscription = await store.findSubscription(id);
+        if (subscription && !isClosed) return await openDelivery(subscription, context, onStopped);
       } catch (error) {
         onError(error);
       }
       onStopped();
       return undefined;
     };
-    const opened: OpenDelivery = { delivery: begin(), checkedAt: instant(options) };
-    open.set(id, opened);
+    const opened: OpenDelivery = { delivery: open(), checkedAt: instant(options) };
+    deliveries.set(id, opened);
   };
   const check = async (id: string): Promise<void> => {
-    const opened = open.get(id);
+    const opened = deliveries.get(id);
     if (!opened || elapsedSince(options, opened.checkedAt) < checkMs) return;
     opened.checkedAt = instant(options);
     const delivery = await opened.delivery;
@@ -107,25 +107,26 @@ export function createDeliverer({
       limit: LEASES_PER_TICK,
     });
     const leasedIds = new Set(leased);
-    for (const [id, { delivery }] of open)
-      if (!leasedIds.has(id)) void delivery.then((found) => found?.release());
-    for (const id of leased) if (!open.has(id) && !closed) start(id);
+    for (const [id, { delivery }] of deliveries)
+      if (!leasedIds.has(id)) void delivery.then((opened) => opened?.release());
+    for (const id of leased) if (!deliveries.has(id) && !isClosed) start(id);
     // Not awaited: a `terminated` message to a slow endpoint must not delay the next renewal.
     for (const id of leased) check(id).catch(onError);
   };
   const loop = (): void => {
-    if (closed) return;
-    again = ticking !== undefined;
-    if (ticking) return;
+    if (isClosed) return;
+    shouldTickAgain = activeTick !== undefined;
+    if (activeTick) return;
     cancelTimer();
-    ticking = tick()
+    activeTick = tick()
       .catch(onError)
       .finally(() => {
-        ticking = undefined;
-        if (closed) return;
-        if (again) return loop();
-        // After the leases of a former process have expired, only `wake` can bring subscriptions.
-        if (isOnlyProcess && open.size === 0 && elapsedSince(options, createdAt) > leaseMs) return;
+        activeTick = undefined;
+        if (isClosed) return;
+        if (shouldTickAgain) return loop();
+        // After the leases of a former process have expired, only `wake` announces new subscriptions.
+        if (isOnlyProcess && deliveries.size === 0 && elapsedSince(options, createdAt) > leaseMs)
+          return;
         cancelTimer = after(tickMs, loop);
       });
   };
@@ -133,11 +134,11 @@ export function createDeliverer({
   return {
     wake: loop,
     async close() {
-      closed = true;
+      isClosed = true;
       cancelTimer();
       recorder.skipPauses();
-      await ticking;
-      const all = [...open.values()];
+      await activeTick;
+      const all = [...deliveries.values()];
       await Promise.all(all.map(async ({ delivery }) => (await delivery)?.stop()));
       await store.releaseSubscriptions(by);
     },

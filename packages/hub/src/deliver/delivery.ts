@@ -1,7 +1,7 @@
 /**
- * The deliveries of one subscription: follows the logs from the subscription's position, sends the
- * events one by one, and advances the position when the endpoint has accepted an event or the event is
- * skipped. A few rows are in memory; while the endpoint is slow or down, the rest stays in the log.
+ * Delivers the events of one subscription. It follows the logs from the subscription's position, sends
+ * the events one by one, and advances the position when the endpoint has accepted an event or the event
+ * is skipped. Only a few events are in memory; the others stay in the log until they can be sent.
  */
 import { encodeCursor } from "../inbox/cursor.ts";
 import { backoffMs } from "../lib/backoff.ts";
@@ -18,13 +18,13 @@ import { matchesFilter, toEventFilter } from "./event-filter.ts";
 import type { Envelope } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
-import { failed, type SendResult, sendWebhook } from "./send-webhook.ts";
+import { type SendResult, sendFailure, sendWebhook } from "./send-webhook.ts";
 
 export type DeliveryOutcome = "delivered" | "failed" | "skipped" | "gone" | "terminated";
 
 export interface DeliveryContext {
   store: Pick<Store, "findSubscription" | "removeSubscription" | "getPayload" | "getLogId">;
-  /** For the tokens of the principals. */
+  /** Finds the token of a subscription's principal. */
   tokens: Pick<TokenLookup, "getToken">;
   feed: Feed;
   post: PostWebhook;
@@ -70,36 +70,36 @@ interface QueuedEvent {
 }
 
 export async function openDelivery(
-  opened: Subscription,
+  initial: Subscription,
   context: DeliveryContext,
   onStopped: () => void,
 ): Promise<Delivery> {
   const { store, feed, now, record, onError } = context;
-  const { id, principal, tenants } = opened;
-  const filter = toEventFilter(opened.name, opened.arguments);
+  const { id, principal, tenants } = initial;
+  const filter = toEventFilter(initial.name, initial.arguments);
   const logId = await store.getLogId();
   const progress: DeliveryProgress = {
     id,
-    positions: opened.positions,
-    gap: opened.gap,
-    attempt: opened.attempt,
-    failing_since: opened.failing_since,
-    next_at: opened.next_at,
-    last_error: opened.last_error,
-    delivered_at: opened.delivered_at,
+    positions: initial.positions,
+    gap: initial.gap,
+    attempt: initial.attempt,
+    failing_since: initial.failing_since,
+    next_at: initial.next_at,
+    last_error: initial.last_error,
+    delivered_at: initial.delivered_at,
   };
   const queue: QueuedEvent[] = [];
   const abort = new AbortController();
-  /** The pause before the next attempt, if this process has made the last one. */
+  /** The pause before the next attempt, if this process has made the last attempt. */
   let pause: { since: Instant; ms: number } | undefined;
   let follower: Follower | undefined;
   let cancelTimer = () => {};
-  let working: Promise<void> | undefined;
+  let activeRun: Promise<void> | undefined;
   let isSleeping = false;
   let storeFailures = 0;
-  let saving = Promise.resolve();
+  let lastSave = Promise.resolve();
   let hasUnsaved = false;
-  let ended = false;
+  let hasEnded = false;
 
   const cursorAt = (positions: Record<string, number>) =>
     encodeCursor(new Map(Object.entries(positions)), tenants, logId);
@@ -108,11 +108,12 @@ export async function openDelivery(
 
   /** Prevents further attempts, but does not abort the one in progress. */
   const end = () => {
-    ended = true;
+    hasEnded = true;
     queue.length = 0;
     cancelTimer();
     follower?.stop();
   };
+  /** Ends, and aborts the attempt in progress. */
   const halt = () => {
     if (abort.signal.aborted) return;
     end();
@@ -120,9 +121,9 @@ export async function openDelivery(
     onStopped();
   };
 
-  /** Attempts do not await this. After a crash, a few events may be sent again. */
+  /** Attempts do not wait until the progress is saved. So after a crash, a few events may be sent again. */
   const saveProgress = () => {
-    saving = record(progress).then(
+    lastSave = record(progress).then(
       (holdsLease) => {
         hasUnsaved = false;
         if (!holdsLease) halt();
@@ -161,18 +162,18 @@ export async function openDelivery(
   };
 
   /**
-   * Reads the subscription; undefined if it has ended or another process has leased it. `unconfirmed`:
-   * nothing may be delivered now.
+   * Reads the current subscription, and terminates it if it must end. Returns undefined if it has ended
+   * or another process has leased it, and "unconfirmed" if nothing may be delivered now.
    */
-  const refresh = async () => {
-    const found = await store.findSubscription(id);
+  const readSubscription = async () => {
+    const subscription = await store.findSubscription(id);
     const token = await context.tokens.getToken(principal);
-    if (ended) return undefined;
-    if (found?.leased_by !== context.by) return void halt();
+    if (hasEnded) return undefined;
+    if (subscription?.leased_by !== context.by) return void halt();
     if (isUnconfirmed(token, now())) return "unconfirmed";
-    const ending = endingOf(found, token, now());
-    if (!ending) return found;
-    return void (await terminate(found, ending));
+    const ending = endingOf(subscription, token, now());
+    if (!ending) return subscription;
+    return void (await terminate(subscription, ending));
   };
 
   const scheduleRetry = (reason: string, retryAfterMs: number) => {
@@ -215,15 +216,15 @@ export async function openDelivery(
     } catch (error) {
       // The secret could not be decrypted, or the payload could not be read.
       onError(error);
-      return failed("The hub could not prepare the message.");
+      return sendFailure("The hub could not prepare the message.");
     }
   };
 
   /** One attempt to send the next event. */
   const attempt = async (): Promise<void> => {
-    const subscription = await refresh();
+    const subscription = await readSubscription();
     const [next] = queue;
-    if (!subscription || !next || ended) return;
+    if (!subscription || !next || hasEnded) return;
     if (subscription === "unconfirmed") {
       pause = { since: instant(context), ms: UNCONFIRMED_MS };
       progress.failing_since = null; // the pause is not part of the retry period
@@ -263,11 +264,11 @@ export async function openDelivery(
   };
   const run = async (): Promise<void> => {
     try {
-      while (queue.length > 0 && !ended) {
-        const wait = pause
+      while (queue.length > 0 && !hasEnded) {
+        const delayMs = pause
           ? pause.ms - elapsedSince(context, pause.since)
           : progress.next_at - now();
-        if (wait > 0) return sleep(wait);
+        if (delayMs > 0) return sleep(delayMs);
         const release = await context.slots.acquire(principal);
         await attempt().finally(release);
         storeFailures = 0;
@@ -276,14 +277,14 @@ export async function openDelivery(
     } catch (error) {
       onError(error); // only the store throws here
       storeFailures += 1;
-      if (!ended) sleep(retryMs(storeFailures, MAX_STORE_RETRY_MS));
+      if (!hasEnded) sleep(retryMs(storeFailures, MAX_STORE_RETRY_MS));
     }
   };
   function work(): void {
-    if (working || ended) return;
+    if (activeRun || hasEnded) return;
     isSleeping = false;
-    working = run().finally(() => {
-      working = undefined;
+    activeRun = run().finally(() => {
+      activeRun = undefined;
       // An event may have been queued after the loop of `run` had ended.
       if (queue.length > 0 && !isSleeping) work();
     });
@@ -292,7 +293,7 @@ export async function openDelivery(
   if (filter)
     follower = await feed.follow({
       tenants,
-      after: new Map(Object.entries(opened.positions)),
+      after: new Map(Object.entries(initial.positions)),
       filter: { source: filter.source, type: filter.type },
       sink: {
         event(event, cursor) {
@@ -306,27 +307,27 @@ export async function openDelivery(
         isFull: () => queue.length >= MAX_QUEUED,
       },
     });
-  if (ended) follower?.stop();
+  if (hasEnded) follower?.stop();
 
   return {
     async check() {
-      if (!working) await refresh();
+      if (!activeRun) await readSubscription();
     },
     async savePosition() {
-      if (!follower || working || ended || queue.length > 0) return;
+      if (!follower || activeRun || hasEnded || queue.length > 0) return;
       const positions = Object.fromEntries(follower.cursor);
       if (!hasUnsaved && JSON.stringify(positions) === JSON.stringify(progress.positions)) return;
       progress.positions = positions;
       saveProgress();
-      await saving;
+      await lastSave;
     },
     release() {
-      if (!ended) halt();
+      if (!hasEnded) halt();
     },
     async stop() {
       halt();
-      await working;
-      await saving;
+      await activeRun;
+      await lastSave;
     },
   };
 }
@@ -334,9 +335,9 @@ export async function openDelivery(
 type Ending = Omit<Extract<Envelope, { type: "terminated" }>, "type">;
 
 /**
- * Whether GitHub has not confirmed the memberships of the token's person for too long. Access may be
- * gone or not, so the subscription is paused: it stays at its position, and does not expire, since its
- * client cannot refresh it.
+ * Whether GitHub has not confirmed the memberships of the token's person for too long. It is unknown
+ * whether the person still has access, so the subscription is paused: it stays at its position. It does
+ * not expire, because its client cannot refresh it.
  */
 const isUnconfirmed = (token: GrantedToken | undefined, now: number): boolean =>
   token?.roles === "unconfirmed" && isActive(token, now);

@@ -1,4 +1,4 @@
-/** The events that a subscription selects: one type of one source, narrowed by summary fields. */
+/** Selects the events of a subscription: one type of one source, narrowed by summary fields. */
 import type { EventRow } from "../store/store.ts";
 
 export type Narrowing = Partial<

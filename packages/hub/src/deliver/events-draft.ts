@@ -8,7 +8,7 @@ import { MAX_CURSOR } from "../inbox/cursor.ts";
 import { summaryFields } from "../inbox/event-schema.ts";
 import { webhookSecretError } from "./standard-webhook.ts";
 
-/** The server's capability. */
+/** The capability that the hub declares as an MCP server. */
 export const eventsCapability = { events: { listChanged: true } };
 
 export const METHODS = {
@@ -104,8 +104,8 @@ const cursor = z
   .string("must be a cursor, or null for new events only")
   .max(MAX_CURSOR, "is not a cursor of this hub");
 const milliseconds = (min: number) =>
-  z.int("must be an integer of milliseconds").min(min, `must be at least ${min}`);
-const start = {
+  z.int("must be a whole number of milliseconds").min(min, `must be at least ${min}`);
+const startParams = {
   name,
   arguments: argumentsSchema.default({}),
   cursor: cursor.nullable().default(null),
@@ -116,29 +116,29 @@ export const listParams = z.object({
   cursor: z.string("must be a string").max(2_000, "must have at most 2000 characters").optional(),
 });
 export const pollParams = z.object({
-  ...start,
+  ...startParams,
   maxEvents: z
     .int("must be an integer")
     .min(1, "must be at least 1")
     .max(1_000, "must be at most 1000")
     .default(100),
 });
-export const streamParams = z.object(start);
+export const streamParams = z.object(startParams);
 export type StreamParams = z.infer<typeof streamParams>;
 
 const url = z.string("must be a URL").max(2_000, "must have at most 2000 characters");
 const notAnObject = { error: "must be an object" };
 export const subscribeParams = z.object({
-  ...start,
+  ...startParams,
   delivery: z.object(
     {
       mode: z.string("must be webhook"),
       url,
       secret: z
         .string("must be whsec_ and 24 to 64 bytes in base64")
-        .superRefine((given, check) => {
-          const message = webhookSecretError(given);
-          if (message !== undefined) check.addIssue(message);
+        .superRefine((secret, context) => {
+          const message = webhookSecretError(secret);
+          if (message !== undefined) context.addIssue(message);
         }),
     },
     notAnObject,
@@ -161,7 +161,7 @@ export const pollResult = z.object({
   hasMore: z.boolean().nullish(),
   nextPollMs: z.number().nullish(),
 });
-/** An event in that response. */
+/** One event in the response to `events/poll`. */
 export const polledOccurrence = z.object({
   eventId: z.string().min(1),
   name: z.string().min(1),

@@ -6,10 +6,10 @@ import type { NewEvent } from "../store/store.ts";
 import { MAX_BODY_BYTES, payloadSchema } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
 
-async function occurrenceOf(given: Partial<NewEvent>) {
+async function occurrenceOf(fields: Partial<NewEvent>) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
-  await appendEvents(store, [sampleEvent({ received_at: START, ...given })]);
+  await appendEvents(store, [sampleEvent({ received_at: START, ...fields })]);
   const event = nth(await allEvents(store), 0);
   return { event, occurrence: await toOccurrence(store, event, "7") };
 }
@@ -39,7 +39,7 @@ it("includes the event's summary and payload", async () => {
   });
 });
 
-it("includes the result of a check", async () => {
+it("includes the event's check result", async () => {
   const check_result = { conclusion: "failure", head_branch: "main", head_sha: "abc" };
   const { occurrence } = await occurrenceOf({ check_result });
   expect(occurrence.data).toMatchObject(check_result);

@@ -1,4 +1,4 @@
-/** An event in the format that all subscribers get. */
+/** Converts events to the format that all subscribers get. */
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import { utf8 } from "../lib/hmac.ts";
 import type { EventRow, Store } from "../store/store.ts";

@@ -34,7 +34,7 @@ function setup(
 const textOf = ({ body }: OutboundRequest) => new TextDecoder().decode(body);
 
 describe("a webhook to a subscriber", () => {
-  it("is signed, carries the ids of its event and subscription, and follows no redirect", async () => {
+  it("is signed, contains the ids of its event and subscription, and follows no redirect", async () => {
     const { post, requests } = setup();
     const occurrence = { eventId: "d-1", name: "github.issues", timestamp: "now", data: {} };
     await post(endpoint, occurrence);
@@ -53,7 +53,7 @@ describe("a webhook to a subscriber", () => {
     expect(new Webhook(secret).verify(textOf(request), { ...request.headers })).toEqual(occurrence);
   });
 
-  it("that is not an event (such as `gap`) gets a generated id", async () => {
+  it("gets a generated id if its message is not an event, such as `gap`", async () => {
     const { post, requests } = setup();
     await post(endpoint, { type: "gap", cursor: "1", message: "x" });
     expect(requests[0]?.headers["webhook-id"]).toBe("msg_gap_random");
@@ -94,10 +94,10 @@ describe("an endpoint", () => {
   ])(
     "that cannot be called (%s) fails the verification with the error message",
     async (code, expected) => {
-      const verified = verify(() => {
-        throw new OutboundError(code, "what happened");
+      const verification = verify(() => {
+        throw new OutboundError(code, "the error message");
       });
-      expect(await verified).toMatchObject({ ...expected, message: "what happened" });
+      expect(await verification).toMatchObject({ ...expected, message: "the error message" });
     },
   );
 });

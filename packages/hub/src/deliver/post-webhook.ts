@@ -1,5 +1,4 @@
-/** One signed POST to a subscriber. Redirects are not followed: their target is not verified. */
-
+/** Sends a signed POST to a subscriber. Redirects are not followed: their target is not verified. */
 import type { GuardedFetch, OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import type { MakeHmacKey } from "../lib/hmac.ts";
 import { utf8 } from "../lib/hmac.ts";
@@ -12,7 +11,7 @@ export interface Endpoint {
   /** The id of the subscription. */
   subscription: string;
   url: string;
-  /** Decrypted; the message has one signature for each. */
+  /** The decrypted secrets. The message has one signature for each of them. */
   secrets: readonly string[];
 }
 
@@ -42,12 +41,12 @@ export function createPostWebhook({
   return async ({ subscription, url, secrets }, message, signal) => {
     const body = utf8(JSON.stringify(message));
     const id = "eventId" in message ? message.eventId : `msg_${message.type}_${newId()}`;
-    const signed = await signWebhook({ id, body, now: now(), secrets }, makeHmacKey);
+    const signatureHeaders = await signWebhook({ id, body, now: now(), secrets }, makeHmacKey);
     return fetch({
       method: "POST",
       url,
       headers: {
-        ...signed,
+        ...signatureHeaders,
         "content-type": "application/json",
         "user-agent": "signalbox",
         [SUBSCRIPTION_HEADER]: subscription,

@@ -25,11 +25,11 @@ const issues: EventFilter = { source: "github", type: "issues", narrowing: {} };
 const OTHER_LOG = "0".repeat(32);
 const from = (position: number, tenant = "acme"): Cursor => new Map([[tenant, position]]);
 
-describe("reading the log", () => {
+describe("readLog", () => {
   it("finds every matching event once, in log order, across pages and from any cursor", async () => {
     const store = open();
     let run = 0;
-    const one = fc.record({
+    const anyEvent = fc.record({
       tenant: fc.constantFrom("a", "b", "c"),
       type: fc.constantFrom("issues", "push"),
       repo: fc.constantFrom("x", "y"),
@@ -37,7 +37,7 @@ describe("reading the log", () => {
     });
     await fc.assert(
       fc.asyncProperty(
-        fc.array(one, { maxLength: 40 }),
+        fc.array(anyEvent, { maxLength: 40 }),
         fc.integer({ min: 1, max: 7 }),
         fc.option(fc.constantFrom("x", "y"), { nil: undefined }),
         async (events, limit, repo) => {
@@ -55,12 +55,12 @@ describe("reading the log", () => {
           const filter = { ...issues, narrowing: { repo } };
           const found: { id: string; tenant: string; cursor: Cursor }[] = [];
           let after: Cursor = new Map(tenants.map((tenant) => [tenant, 0]));
-          for (let more = true; more; ) {
+          for (let hasMore = true; hasMore; ) {
             const page = await readLog(store, { tenants, after, filter, limit });
-            expect(page.found.length).toBeLessThanOrEqual(limit);
-            for (const { event, cursor } of page.found)
+            expect(page.matches.length).toBeLessThanOrEqual(limit);
+            for (const { event, cursor } of page.matches)
               found.push({ id: event.id, tenant: event.tenant, cursor });
-            ({ reached: after, more } = page);
+            ({ end: after, hasMore } = page);
           }
           for (const tenant of tenants)
             expect(found.filter((each) => each.tenant === tenant).map(({ id }) => id)).toEqual(
@@ -70,8 +70,8 @@ describe("reading the log", () => {
           const middle = Math.floor(found.length / 2);
           const cursor = found[middle]?.cursor;
           if (!cursor) return;
-          const rest = await readLog(store, { tenants, after: cursor, filter, limit: 100 });
-          expect(rest.found.map(({ event }) => event.id).sort()).toEqual(
+          const page = await readLog(store, { tenants, after: cursor, filter, limit: 100 });
+          expect(page.matches.map(({ event }) => event.id).sort()).toEqual(
             found
               .slice(middle + 1)
               .map(({ id }) => id)
@@ -92,14 +92,15 @@ describe("reading the log", () => {
       filter: issues,
       limit: 10,
     });
-    expect(first).toMatchObject({ found: [], more: true });
+    expect(first).toMatchObject({ matches: [], hasMore: true });
     const second = await readLog(store, {
       tenants: ["acme"],
-      after: first.reached,
+      after: first.end,
       filter: issues,
       limit: 10,
     });
-    expect([second.found.map(({ event }) => event.seq), second.more]).toEqual([[6_001], false]);
+    expect(second.matches.map(({ event }) => event.seq)).toEqual([6_001]);
+    expect(second.hasMore).toBe(false);
   });
 
   it("ends a page early when the payloads are large, but not before the first event", async () => {
@@ -110,13 +111,13 @@ describe("reading the log", () => {
     );
     const read = (maxBytes: number) =>
       readLog(store, { tenants: ["acme"], after: from(0), filter: issues, limit: 10, maxBytes });
-    expect((await read(1)).found).toHaveLength(1);
-    expect(await read(250)).toMatchObject({ found: [{}, {}], more: true, reached: from(2) });
+    expect((await read(1)).matches).toHaveLength(1);
+    expect(await read(250)).toMatchObject({ matches: [{}, {}], hasMore: true, end: from(2) });
   });
 });
 
-describe("the start position", () => {
-  it("is the cursor, or the end of the log if there is no cursor", async () => {
+describe("findStart", () => {
+  it("returns the cursor, or the end of the log if there is no cursor", async () => {
     const store = open();
     await appendEvents(store, sampleEvents(3));
     expect(await findStart(store, ["acme"], null, undefined)).toMatchObject({
@@ -136,7 +137,7 @@ describe("the start position", () => {
     });
   });
 
-  it("is truncated if events were removed, or the cursor is ahead of the log or belongs to another one", async () => {
+  it("reports truncation if events were removed, or the cursor is ahead of the log or of another log", async () => {
     const store = open();
     const events = sampleEvents(3);
     await appendEvents(store, events);
@@ -172,11 +173,11 @@ describe("the start position", () => {
     ).toEqual({ from: from(2), truncated: false, logId });
   });
 
-  it("is after the events that are older than the maximum age", async () => {
+  it("skips events that are older than the maximum age", async () => {
     const store = open();
     await appendEvents(
       store,
-      sampleEvents(50, (at) => ({ received_at: START + at * SECOND })),
+      sampleEvents(50, (index) => ({ received_at: START + index * SECOND })),
     );
     for (const position of [0, 7, 49, 50])
       for (const seconds of [-1, 0, 1, 6, 7, 8, 30, 48, 49, 50, 99])

@@ -1,6 +1,6 @@
 /**
  * Reads matching events after a cursor from the logs of several tenants, oldest first. One call scans
- * a limited number of rows: if matches are rare, it may find none and still advance the cursor.
+ * a limited number of rows. If matches are rare, a call may find none and still advance the cursor.
  */
 import { type Cursor, decodeCursor } from "../inbox/cursor.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -21,87 +21,89 @@ export interface LogQuery {
   maxBytes?: number;
 }
 
-export interface LogRead {
+export interface LogPage {
   /** Each event with the cursor after it. */
-  found: { event: EventRow; cursor: Cursor }[];
-  /** The cursor after all rows that were scanned. */
-  reached: Cursor;
-  more: boolean;
+  matches: { event: EventRow; cursor: Cursor }[];
+  /** The cursor from which the next page continues. */
+  end: Cursor;
+  hasMore: boolean;
 }
 
-export async function readLog(store: Log, query: LogQuery): Promise<LogRead> {
+export async function readLog(store: Log, query: LogQuery): Promise<LogPage> {
   const { tenants, after, limit, maxBytes = Number.POSITIVE_INFINITY } = query;
   const logs = await Promise.all(
     tenants.map(async (tenant) => ({ tenant, ...(await scan(store, tenant, query)) })),
   );
-  const found: LogRead["found"] = [];
+  const matches: LogPage["matches"] = [];
   let cursor = after;
   let bytes = 0;
   for (;;) {
     const next = logs
       .filter(({ events }) => events.length > 0)
       .reduce<(typeof logs)[number] | undefined>(
-        (best, log) =>
-          best &&
-          (best.events[0] as EventRow).received_at <= (log.events[0] as EventRow).received_at
-            ? best
+        (oldest, log) =>
+          oldest &&
+          (oldest.events[0] as EventRow).received_at <= (log.events[0] as EventRow).received_at
+            ? oldest
             : log,
         undefined,
       );
     const event = next?.events[0];
-    if (!next || !event || found.length === limit) break;
+    if (!next || !event || matches.length === limit) break;
     bytes += event.size;
-    if (found.length > 0 && bytes > maxBytes) break;
+    if (matches.length > 0 && bytes > maxBytes) break;
     next.events.shift();
     cursor = new Map(cursor).set(next.tenant, event.seq);
-    found.push({ event, cursor });
+    matches.push({ event, cursor });
   }
-  const reached = new Map(cursor);
+  const end = new Map(cursor);
   for (const { tenant, events, scanned } of logs)
-    reached.set(tenant, events[0] ? events[0].seq - 1 : scanned);
-  return { found, reached, more: logs.some(({ events, more }) => more || events.length > 0) };
+    end.set(tenant, events[0] ? events[0].seq - 1 : scanned);
+  const hasMore = logs.some((log) => log.hasMore || log.events.length > 0);
+  return { matches, end, hasMore };
 }
 
+/** Finds the matching events of one log. `scanned` is the `seq` of the last row that was read. */
 async function scan(store: Log, tenant: string, { after, filter, limit }: LogQuery) {
-  const page = Math.min(500, Math.max(50, limit));
+  const pageSize = Math.min(500, Math.max(50, limit));
   const events: EventRow[] = [];
   let scanned = after.get(tenant) ?? 0;
-  for (let rows = 0; rows < MAX_SCANNED; rows += page) {
+  for (let rows = 0; rows < MAX_SCANNED; rows += pageSize) {
     const { items, next } = await store.listEvents({
       tenant,
       order: "oldest",
       cursor: scanned,
-      limit: page,
+      limit: pageSize,
     });
     for (const [index, event] of items.entries()) {
       scanned = event.seq;
       if (!matchesFilter(event, filter)) continue;
       events.push(event);
       if (events.length === limit)
-        return { events, scanned, more: next !== null || index < items.length - 1 };
+        return { events, scanned, hasMore: next !== null || index < items.length - 1 };
     }
-    if (next === null) return { events, scanned, more: false };
+    if (next === null) return { events, scanned, hasMore: false };
   }
-  return { events, scanned, more: true };
+  return { events, scanned, hasMore: true };
 }
 
-export interface Start {
+export interface LogStart {
   from: Cursor;
   /** Whether events after the cursor were removed or are too old, or the cursor is ahead of the log. */
   truncated: boolean;
   logId: string;
 }
 
-/** The client's cursor, or the end of the log without one. Skips events from before `notBefore`. */
+/** Starts at the client's cursor, or at the end of the log if it is null. Skips events before `notBefore`. */
 export async function findStart(
   store: Log & Pick<Store, "getLogId">,
   tenants: readonly string[],
-  given: string | null,
+  cursor: string | null,
   notBefore: number | undefined,
-): Promise<Start> {
+): Promise<LogStart> {
   const logId = await store.getLogId();
   const positions =
-    given === null ? new Map<string, number>() : decodeCursor(given, tenants, logId);
+    cursor === null ? new Map<string, number>() : decodeCursor(cursor, tenants, logId);
   if (!positions) throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
   const starts = await Promise.all(
     tenants.map(async (tenant) => {
@@ -124,7 +126,7 @@ export async function findStart(
   };
 }
 
-/** A binary search: `received_at` grows with `seq`, except for clock skew between replicas. */
+/** A binary search is possible because `received_at` grows with `seq`, except for clock skew. */
 async function skipOlder(
   store: Log,
   tenant: string,

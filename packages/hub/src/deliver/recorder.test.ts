@@ -33,7 +33,7 @@ function setup(leased = ["a", "b"]) {
   return { timers, saved, recorder };
 }
 
-it("saves the first progress immediately, and batches the following until the pause ends", async () => {
+it("saves the first progress immediately, and saves later ones together after the pause", async () => {
   const { timers, saved, recorder } = setup();
   expect(await recorder.record(progress("a", 1))).toBe(true);
   const later = [progress("a", 2), progress("b", 1), progress("a", 3)].map(recorder.record);
@@ -60,11 +60,11 @@ it("rejects if the store fails, and saves the next progress", async () => {
 it("saves a copy of the progress", async () => {
   const { timers, saved, recorder } = setup();
   await recorder.record(progress("b"));
-  const given = progress("a", 1);
-  const recorded = recorder.record(given);
-  given.attempt = 9;
+  const original = progress("a", 1);
+  const saving = recorder.record(original);
+  original.attempt = 9;
   timers.advance(20);
-  await recorded;
+  await saving;
   expect(saved).toEqual(["b0", "a1"]);
 });
 

@@ -1,6 +1,6 @@
 /**
  * Saves the progress of all deliveries in few transactions. It pauses between two transactions, so that
- * incoming webhooks can use the disk, and batches the progress that is recorded meanwhile.
+ * incoming webhooks can use the disk, and batches the progress that is recorded during the pause.
  */
 import { createBatcher } from "../lib/batcher.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -15,30 +15,30 @@ export interface RecorderOptions {
 const PAUSE_MS = 20;
 
 export function createRecorder({ store, by, after }: RecorderOptions) {
-  let withoutPauses = false;
+  let isPausingDisabled = false;
   /** Undefined while there is no pause. */
   let endPause: (() => void) | undefined;
-  let deferred: (() => void) | undefined;
+  let deferredFlush: (() => void) | undefined;
 
   const pause = () => {
-    if (withoutPauses) return;
+    if (isPausingDisabled) return;
     const cancel = after(PAUSE_MS, () => endPause?.());
     endPause = () => {
       cancel();
       endPause = undefined;
-      const flushNow = deferred;
-      deferred = undefined;
-      flushNow?.();
+      const flush = deferredFlush;
+      deferredFlush = undefined;
+      flush?.();
     };
   };
 
   const { add } = createBatcher<DeliveryProgress, boolean>({
     defer(work) {
-      if (endPause) deferred = work;
+      if (endPause) deferredFlush = work;
       else work();
     },
     async flush(batch) {
-      // The last entry of a subscription includes its earlier ones.
+      // The last progress of a subscription replaces its earlier ones.
       const latest = new Map(batch.map((progress) => [progress.id, progress]));
       try {
         const leased = new Set(await store.recordProgress(by, [...latest.values()]));
@@ -54,7 +54,7 @@ export function createRecorder({ store, by, after }: RecorderOptions) {
     record: (progress: DeliveryProgress): Promise<boolean> => add({ ...progress }),
     /** Ends the current pause, and disables further pauses, for a shutdown. */
     skipPauses(): void {
-      withoutPauses = true;
+      isPausingDisabled = true;
       endPause?.();
     },
   };

@@ -21,7 +21,7 @@ const follow = (status: number, location: string | undefined, from = hop()) => {
   return next && { ...next, url: next.url.href, headers: Object.fromEntries(next.headers) };
 };
 
-describe("nextHop, by the rules of fetch,", () => {
+describe("nextHop follows the rules of fetch:", () => {
   it.each([
     [301, "POST", "GET"],
     [302, "POST", "GET"],
@@ -34,7 +34,7 @@ describe("nextHop, by the rules of fetch,", () => {
     [302, "DELETE", "DELETE"],
     [307, "POST", "POST"],
     [308, "PATCH", "PATCH"],
-  ])("with status %i turns %s into %s", (status, method, expected) => {
+  ])("with status %i, it turns %s into %s", (status, method, expected) => {
     const next = follow(status, "/c", hop(method));
     expect(next?.method).toBe(expected);
     const becameGet = method !== expected;
@@ -46,12 +46,12 @@ describe("nextHop, by the rules of fetch,", () => {
     });
   });
 
-  it("resolves a relative location", () => {
+  it("it resolves a relative location", () => {
     expect(follow(307, "c?d=1")?.url).toBe("https://one.example/a/c?d=1");
     expect(follow(307, "//two.example/e")?.url).toBe("https://two.example/e");
   });
 
-  it("does not redirect without a location or with another status", () => {
+  it("it does not redirect without a location or with another status", () => {
     expect(follow(302, undefined)).toBeUndefined();
     for (const status of [200, 201, 300, 304, 305, 306, 400])
       expect(follow(status, "/c")).toBeUndefined();

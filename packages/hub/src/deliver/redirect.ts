@@ -37,7 +37,7 @@ export function nextHop(
   const becomesGet =
     (status === 303 && method !== "GET" && method !== "HEAD") ||
     ((status === 301 || status === 302) && method === "POST");
-  const kept = [...headers.keys()].filter(
+  const keptNames = [...headers.keys()].filter(
     (name) =>
       (next.origin === url.origin || CROSS_ORIGIN_HEADERS.has(name)) &&
       !(becomesGet && name.startsWith("content-")),
@@ -45,7 +45,7 @@ export function nextHop(
   return {
     method: becomesGet ? "GET" : method,
     url: next,
-    headers: new Headers(kept.map((name) => [name, headers.get(name) ?? ""])),
+    headers: new Headers(keptNames.map((name) => [name, headers.get(name) ?? ""])),
     body: becomesGet ? undefined : body,
   };
 }

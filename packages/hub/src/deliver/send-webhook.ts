@@ -1,4 +1,4 @@
-/** One attempt to send a message to an endpoint, and the interpretation of its response. */
+/** Makes one attempt to send a message to an endpoint, and interprets the response. */
 import type { OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import type { Envelope, Occurrence } from "./events-draft.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
@@ -21,13 +21,13 @@ export async function sendWebhook(
     if (status >= 200 && status < 300) return { result: "accepted" };
     if (status === 410) return { result: "gone" };
     if (status === 413) return { result: "too_large" };
-    return failed(`The endpoint returned ${status}.`, retryAfterMs(response, now()));
+    return sendFailure(`The endpoint returned ${status}.`, retryAfterMs(response, now()));
   } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error));
+    return sendFailure(error instanceof Error ? error.message : String(error));
   }
 }
 
-export const failed = (reason: string, retryAfterMs = 0): SendResult => ({
+export const sendFailure = (reason: string, retryAfterMs = 0): SendResult => ({
   result: "failed",
   reason,
   retryAfterMs,

@@ -7,8 +7,8 @@ const MIN_BYTES = 24;
 const MAX_BYTES = 64;
 
 /**
- * Why a secret is invalid, without repeating it; undefined if it is valid. Padding and alphabet are
- * checked strictly: base64 decoders differ there, so a receiver could decode another key.
+ * Returns why a secret is invalid, without repeating it; undefined if it is valid. Padding and alphabet
+ * are checked strictly, because base64 decoders differ there: a receiver could decode another key.
  */
 export function webhookSecretError(secret: string): string | undefined {
   if (!secret.startsWith(PREFIX)) return `must start with ${PREFIX}`;
@@ -17,7 +17,7 @@ export function webhookSecretError(secret: string): string | undefined {
   if (!bytes || toBase64(bytes) !== text)
     return `must be ${PREFIX} followed by base64, with padding and without spaces`;
   if (bytes.byteLength < MIN_BYTES || bytes.byteLength > MAX_BYTES)
-    return `must hold ${MIN_BYTES} to ${MAX_BYTES} bytes in base64, not ${bytes.byteLength}: openssl rand -base64 32`;
+    return `must contain ${MIN_BYTES} to ${MAX_BYTES} bytes in base64, not ${bytes.byteLength}: create it with openssl rand -base64 32`;
   return undefined;
 }
 
@@ -35,7 +35,7 @@ export async function signWebhook(
   { id, body, now, secrets }: WebhookToSign,
   makeHmacKey?: MakeHmacKey,
 ): Promise<Record<string, string>> {
-  const signed = await Promise.all(
+  const headersBySecret = await Promise.all(
     secrets.map((secret) => {
       const message = webhookSecretError(secret);
       if (message !== undefined) throw new Error(`The signing secret ${message}.`);
@@ -43,10 +43,10 @@ export async function signWebhook(
       return standardSignature.sign({ id, body, now }, key);
     }),
   );
-  const [first] = signed;
+  const [first] = headersBySecret;
   if (!first) throw new Error("A webhook needs a secret to sign with.");
   return {
     ...first,
-    "webhook-signature": signed.map((headers) => headers["webhook-signature"]).join(" "),
+    "webhook-signature": headersBySecret.map((headers) => headers["webhook-signature"]).join(" "),
   };
 }

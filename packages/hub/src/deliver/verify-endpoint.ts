@@ -1,17 +1,16 @@
 /** Verifies that an endpoint agrees to receive webhooks: it must return a challenge. */
-
 import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/outbound.ts";
 import { equalBytes, utf8 } from "../lib/hmac.ts";
 import type { CallbackReason } from "./events-draft.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
 
-export type Verified =
+export type Verification =
   | { outcome: "verified" }
   | { outcome: "failed"; reason: CallbackReason; message: string }
-  /** The URL must not be called. */
+  /** The hub may not call the URL. */
   | { outcome: "refused"; message: string };
 
-const failed = (reason: CallbackReason, message: string): Verified => ({
+const failed = (reason: CallbackReason, message: string): Verification => ({
   outcome: "failed",
   reason,
   message,
@@ -28,11 +27,11 @@ export async function verifyEndpoint(
   post: PostWebhook,
   endpoint: Endpoint,
   challenge: string,
-): Promise<Verified> {
+): Promise<Verification> {
   try {
     const { status, body } = await post(endpoint, { type: "verification", challenge });
     if (status >= 200 && status < 300)
-      return echoes(body, challenge)
+      return containsChallenge(body, challenge)
         ? { outcome: "verified" }
         : failed(
             "challenge_failed",
@@ -52,8 +51,8 @@ export async function verifyEndpoint(
   }
 }
 
-/** The body is the challenge, or a JSON object with the property `challenge`. */
-function echoes(body: Uint8Array, challenge: string): boolean {
+/** Whether the body is the challenge, or a JSON object with the challenge as property `challenge`. */
+function containsChallenge(body: Uint8Array, challenge: string): boolean {
   const text = new TextDecoder().decode(body).trim();
   return equalBytes(utf8(challengeIn(text) ?? text), utf8(challenge));
 }
@@ -61,11 +60,11 @@ function echoes(body: Uint8Array, challenge: string): boolean {
 function challengeIn(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    const found =
+    const challenge =
       typeof value === "object" && value !== null && "challenge" in value
         ? value.challenge
         : undefined;
-    return typeof found === "string" ? found : undefined;
+    return typeof challenge === "string" ? challenge : undefined;
   } catch {
     return undefined;
   }

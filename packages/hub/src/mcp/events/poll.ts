@@ -19,9 +19,9 @@ export async function pollEvents(
   const filter = await findType(store, tenants, params.name, params.arguments);
   const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
   const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
-  const { found, reached, more } =
+  const { matches, end, hasMore } =
     params.cursor === null
-      ? { found: [], reached: from, more: false }
+      ? { matches: [], end: from, hasMore: false }
       : await readLog(store, {
           tenants,
           after: from,
@@ -30,16 +30,16 @@ export async function pollEvents(
           maxBytes: MAX_BYTES,
         });
   await reserveBytes(
-    found.reduce((sum, { event }) => sum + Math.min(event.size, MAX_BODY_BYTES), 0),
+    matches.reduce((sum, { event }) => sum + Math.min(event.size, MAX_BODY_BYTES), 0),
   );
   const events: Occurrence[] = [];
-  for (const { event, cursor } of found)
+  for (const { event, cursor } of matches)
     events.push(await toOccurrence(store, event, encodeCursor(cursor, tenants, logId)));
   return {
     events,
-    cursor: encodeCursor(reached, tenants, logId),
+    cursor: encodeCursor(end, tenants, logId),
     truncated,
-    hasMore: more,
-    nextPollMs: more ? 0 : NEXT_POLL_MS,
+    hasMore,
+    nextPollMs: hasMore ? 0 : NEXT_POLL_MS,
   };
 }
