@@ -60,8 +60,8 @@ export function hubSettings(settings: Settings, storedSecretCount: number): Deri
 }
 
 /**
- * Throws if the admin token is too short. Also throws if the hub is public, and accepts unsigned
- * webhooks, has no webhook secret, or has one that is too short.
+ * Throws if the admin token is too short. For a public hub, also throws if it accepts unsigned
+ * webhooks, has no webhook secret, or has a secret that is too short.
  */
 export function assertSafe(settings: Settings, storedSecretCount: number): void {
   assertAdminToken(settings);
@@ -117,8 +117,8 @@ export function assertAdminToken({ token, origins }: Settings): void {
 }
 
 /**
- * Unsigned webhooks are accepted if the operator allows them, or by default on a local hub with
- * SQLite. As soon as any webhook secret is configured, the default is to reject them.
+ * A local hub accepts unsigned webhooks if the operator allows them, or if it uses SQLite and has no
+ * webhook secret. A public hub never accepts them.
  */
 export const allowsUnsigned = (settings: Settings, storedSecretCount: number): boolean =>
   !settings.isPublic &&

@@ -26,20 +26,21 @@ const setting = <Value>(definition: Setting<Value>): Setting<Value> => definitio
 export const parseNumber = (text: string): number | undefined =>
   /^\s*-?\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
 
-const numberAs = (schema: z.ZodNumber) =>
+/** Accepts numbers, and texts of the environment or the command line that are numbers. */
+const numberOrText = (schema: z.ZodNumber) =>
   z.preprocess(
     (value) => (typeof value === "string" ? (parseNumber(value) ?? value) : value),
     schema,
   );
 const number = z.number("must be a number");
 const integer = (min: number, max: number) =>
-  numberAs(
+  numberOrText(
     number
       .int("must be a whole number")
       .min(min, `must be at least ${min}`)
       .max(max, `must be at most ${max}`),
   );
-const days = numberAs(
+const days = numberOrText(
   number
     .positive("must be above 0; for less than a day use a fraction such as 0.5")
     .max(36_500, "must be at most 36500"),

@@ -25,7 +25,7 @@ export async function createAlarmTimers(
   const wakeAt = (time: number) => {
     if (time >= alarmAt) return;
     alarmAt = time;
-    // Cloudflare commits it together with the writes that precede it without an `await` in between.
+    // Cloudflare commits the alarm together with the writes that precede it without an `await` in between.
     void storage.setAlarm(time);
   };
   return {

@@ -3,23 +3,23 @@
  * about as much as a small commit. A single request is therefore committed without a timer.
  */
 export interface CommitSchedule {
-  /** Runs `work`, which receives a request, and counts it as concurrent until it has ended. */
+  /** Runs `work`, which handles one request. The request counts as active until `work` has ended. */
   receive<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Runs `work`, a group commit: after a timer if several requests are being received. */
+  /** Runs a group commit: after a timer if several requests are active, otherwise in a microtask. */
   defer(work: () => void): void;
 }
 
 export function createCommitSchedule(deferByTimer: (work: () => void) => void): CommitSchedule {
-  let receivingCount = 0;
+  let activeRequests = 0;
   return {
     async receive(work) {
-      receivingCount += 1;
+      activeRequests += 1;
       try {
         return await work();
       } finally {
-        receivingCount -= 1;
+        activeRequests -= 1;
       }
     },
-    defer: (work) => (receivingCount > 1 ? deferByTimer(work) : queueMicrotask(work)),
+    defer: (work) => (activeRequests > 1 ? deferByTimer(work) : queueMicrotask(work)),
   };
 }

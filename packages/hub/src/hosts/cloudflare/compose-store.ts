@@ -37,6 +37,7 @@ export function composeStore({ own, registry, storeOf, subscribe }: ComposeOptio
     ...placedVerbs,
     ...combinedVerbs({ registry, storeOf }),
     subscribe: subscribeToAll,
+    // Without replicas, there are no commits of other processes.
     onCommit: subscribeToAll,
   };
 }
@@ -88,7 +89,7 @@ const combinedVerbs = ({
     },
     exportRows: (page) =>
       (registryTables.includes(page.table) ? registry : storeOf(page.tenant)).exportRows(page),
-    // The registry has the tokens, and revokes them first.
+    // The registry is first, since it revokes the tokens.
     startDeletion: async (tenant, at) =>
       [
         await registry.startDeletion(tenant, at),

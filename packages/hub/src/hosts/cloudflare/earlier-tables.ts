@@ -25,7 +25,7 @@ const namesOf = ({ sql }: ObjectStorage, type: "table" | "index"): string[] =>
     .map(({ name }) => String(name));
 
 /** Renames the tables of an earlier Worker. Must be called before the store is opened. */
-export function setAsideEarlierTables(storage: ObjectStorage): void {
+export function renameEarlierTables(storage: ObjectStorage): void {
   const tables = namesOf(storage, "table");
   // The hub has opened its store here before, so the tables are its own.
   if (tables.includes("schema_version")) return;

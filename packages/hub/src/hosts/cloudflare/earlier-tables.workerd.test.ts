@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import type { StoreObject } from "../../store/backends/durable-object.test-worker.ts";
 import { openDurableObject } from "../../store/backends/durable-object.ts";
-import { migrateEarlierEvents, setAsideEarlierTables } from "./earlier-tables.ts";
+import { migrateEarlierEvents, renameEarlierTables } from "./earlier-tables.ts";
 
 const payload = JSON.stringify({
   action: "opened",
@@ -29,7 +29,7 @@ it("renames the tables of an earlier Worker, and migrates its events once", () =
       );
 
     for (let start = 0; start < 2; start += 1) {
-      setAsideEarlierTables(storage);
+      renameEarlierTables(storage);
       const store = openDurableObject(storage);
       // Simulates a crash before the end of the migration, which is then repeated.
       if (start === 1) storage.sql.exec("ALTER TABLE migrated_events RENAME TO earlier_events");

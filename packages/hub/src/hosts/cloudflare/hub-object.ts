@@ -7,7 +7,7 @@ import {
 import { openDurableObject } from "../../store/backends/durable-object.ts";
 import type { Store } from "../../store/store.ts";
 import type { Bindings } from "./bindings.ts";
-import { setAsideEarlierTables } from "./earlier-tables.ts";
+import { renameEarlierTables } from "./earlier-tables.ts";
 import { type ObjectHub, startObjectHub } from "./object-hub.ts";
 
 export abstract class HubObject extends DurableObject<Bindings> {
@@ -19,8 +19,8 @@ export abstract class HubObject extends DurableObject<Bindings> {
     super(state, env);
     // If this rejects, Cloudflare resets the object, and the next request creates it again.
     void state.blockConcurrencyWhile(async () => {
-      await undefined; // until the constructor of the subclass has initialized its fields
-      setAsideEarlierTables(state.storage);
+      await undefined; // waits until the constructor of the subclass has initialized its fields
+      renameEarlierTables(state.storage);
       this.own = openDurableObject(state.storage);
       await this.prepare();
       const { store, ...role } = this.compose(this.own);

@@ -76,6 +76,7 @@ export async function startObjectHub(options: ObjectHubOptions) {
 
   async function receive(request: Request): Promise<Response> {
     const address = request.headers.get(CLIENT_ADDRESS) ?? "";
+    // `hub.receive` reads the source and the key from the URL.
     const incoming = toIncomingRequest(
       request,
       { source: "", key: undefined, address },

@@ -1,9 +1,9 @@
-/** The verbs of a store in another object, called by RPC. */
+/** Calls the verbs of a store in another object by RPC. */
 import { isDataError } from "../../store/backends/durable-object.ts";
 import { StorageUnavailable } from "../../store/storage-unavailable.ts";
 import type { Verbs } from "../../store/verbs/index.ts";
 
-/** The RPC method of every object that runs a verb on its store. */
+/** Every object has this RPC method, which runs a verb on its store. */
 export interface StoreCalls {
   callStore(verb: string, args: unknown[], caller?: string): Promise<unknown>;
 }

@@ -8,7 +8,7 @@ import { readSettings, type Settings, SettingsError } from "../settings.ts";
 import { version } from "../version.ts";
 import { type Bindings, bindingNames } from "./bindings.ts";
 
-/** All request bodies share the 128 MB of memory of an object with everything else. */
+/** An object has 128 MB of memory for request bodies and everything else. */
 const BODY_BUDGET_BYTES = 48 * 1024 * 1024;
 /** Each sweep wakes the object, so sweeps are less frequent than on the Node host. */
 const SWEEP_EVERY_MS = 60 * 60 * 1000;

@@ -51,6 +51,7 @@ function openStdout(options: { minLength?: number; periodicFlush?: number }): So
     ...options,
   });
   stdout.on("error", () => {
+    // Drops all further lines.
     stdout.write = () => true;
     stdout.flushSync = () => {};
   });

@@ -51,8 +51,8 @@ function readKey(file: string): string | undefined {
 
 /**
  * Makes the file readable by its owner only: a backup tool may have restored it with other permissions.
- * If the mode cannot be changed, the group may read the file, but not all users. That is the case for a
- * file of another user or in a read-only volume, such as a Kubernetes secret.
+ * The mode of a file of another user, or in a read-only volume such as a Kubernetes secret, cannot be
+ * changed. Such a file may be readable by the group, but not by all users.
  */
 function restrictMode(file: string): void {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
