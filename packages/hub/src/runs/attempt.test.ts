@@ -18,11 +18,11 @@ afterEach(() => void vi.useRealTimers());
 
 type Run = (context: NodeContext<JsonObject>) => NodeResult | Promise<NodeResult>;
 
-/** One attempt at a node whose field `header` may contain secrets. */
+/** Makes one attempt at a node whose field `header` may contain secrets. */
 function attemptOnce(
   run: Run,
   parameters: JsonObject = {},
-  given: { signal?: AbortSignal; scope?: Scope; evaluate?: Evaluate; maxRunBytes?: number } = {},
+  options: { signal?: AbortSignal; scope?: Scope; evaluate?: Evaluate; maxRunBytes?: number } = {},
 ) {
   const definition = defineNode({
     type: "Test",
@@ -43,17 +43,17 @@ function attemptOnce(
   const { config: _config, signal: _signal, scope: _scope, ...context } = testContext();
   return attempt({
     tenant: "acme",
-    evaluate: given.evaluate ?? context.evaluate,
-    budget: createRunBudget(given.maxRunBytes ?? Infinity, 0),
+    evaluate: options.evaluate ?? context.evaluate,
+    budget: createRunBudget(options.maxRunBytes ?? Infinity, 0),
     node: testNode("Test", "a", parameters),
     definition,
-    scope: given.scope ?? { nodes: {} },
+    scope: options.scope ?? { nodes: {} },
     context,
     record: ({ work }) => work(),
     callTool: context.callTool,
     listTools: context.listTools,
     onProgress: () => {},
-    signal: given.signal ?? new AbortController().signal,
+    signal: options.signal ?? new AbortController().signal,
     loadSecrets: async (names) => {
       if (names.includes("NONE")) throw new Permanent("There is no secret NONE.");
       return Object.fromEntries(names.map((name) => [name, `${name}-s3cret`]));
@@ -91,25 +91,29 @@ test("fails before the node runs if the config is too large for the step or the 
 });
 
 describe("errors", () => {
-  const failing = (error: unknown) =>
+  const attemptThatThrows = (error: unknown) =>
     attemptOnce(() => {
       throw error;
     });
 
-  test("are retried by the retry settings, unless they are Permanent or RetryAt", async () => {
-    expect(await failing(new Error("no"))).toMatchObject({
+  test("are retried with backoff, unless they are Permanent or RetryAt", async () => {
+    expect(await attemptThatThrows(new Error("no"))).toMatchObject({
       error: { code: "failed", message: "no", node_id: "a" },
       retryAt: "backoff",
     });
-    expect(await failing(new NodeError("busy", { code: "y", details: [2] }))).toMatchObject({
+    expect(
+      await attemptThatThrows(new NodeError("busy", { code: "y", details: [2] })),
+    ).toMatchObject({
       error: { code: "y", message: "busy", details: [2] },
       retryAt: "backoff",
     });
-    expect(await failing(new Permanent("never", { code: "x", details: [1] }))).toMatchObject({
+    expect(
+      await attemptThatThrows(new Permanent("never", { code: "x", details: [1] })),
+    ).toMatchObject({
       error: { code: "x", message: "never", details: [1] },
       retryAt: "never",
     });
-    expect(await failing(new RetryAt(77, "later"))).toMatchObject({
+    expect(await attemptThatThrows(new RetryAt(77, "later"))).toMatchObject({
       error: { code: "retry_at", message: "later" },
       retryAt: 77,
     });
@@ -122,7 +126,10 @@ describe("errors", () => {
       ["oops", "oops"],
       [{ code: "ECONNRESET", message: "reset" }, "reset"],
     ])
-      expect(await failing(thrown)).toMatchObject({ error: { message }, retryAt: "backoff" });
+      expect(await attemptThatThrows(thrown)).toMatchObject({
+        error: { message },
+        retryAt: "backoff",
+      });
   });
 
   test("in the config name the field and are not retried", async () => {
@@ -176,13 +183,13 @@ describe("the time limit", () => {
     expect(await attempted).toMatchObject({ error: { code: "timeout" }, retryAt: "backoff" });
   });
 
-  test("leaves no timer after the node has ended", async () => {
+  test("has no timer after the node has ended", async () => {
     await attemptOnce(() => ({ output: 1 }));
     expect(vi.getTimerCount()).toBe(0);
   });
 
   const code = { language: "javascript", code: "", data: {}, timeoutMs: 1, memoryMb: 1 } as const;
-  const evaluating: Run = async ({ evaluate }) => {
+  const evaluateCode: Run = async ({ evaluate }) => {
     const evaluated = await evaluate(code);
     return { output: "output" in evaluated ? parseIfLarge(evaluated.output) : null };
   };
@@ -200,7 +207,7 @@ describe("the time limit", () => {
   test("does not run while code is queued, and restarts when the code starts", async () => {
     for (const isQuick of [true, false]) {
       const { evaluate, called, finish } = createQueue();
-      const attempted = attemptOnce(evaluating, {}, { evaluate });
+      const attempted = attemptOnce(evaluateCode, {}, { evaluate });
       const { tenant, onQueued } = await called;
       expect(tenant).toBe("acme");
       const onStart = onQueued?.();
@@ -216,24 +223,28 @@ describe("the time limit", () => {
   });
 
   test("ends queued code when the run ends", async () => {
-    const run = new AbortController();
+    const runController = new AbortController();
     const { evaluate, called } = createQueue();
-    const attempted = attemptOnce(evaluating, {}, { evaluate, signal: run.signal });
+    const attempted = attemptOnce(evaluateCode, {}, { evaluate, signal: runController.signal });
     const { signal, onQueued } = await called;
     onQueued?.();
-    run.abort();
+    runController.abort();
     expect(signal.aborted).toBe(true);
     expect(await attempted).toMatchObject({ error: { message: "The run has ended." } });
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test("ends the attempt when the run ends", async () => {
-    const run = new AbortController();
-    const attempted = attemptOnce(() => new Promise(() => {}), {}, { signal: run.signal });
-    run.abort();
+    const runController = new AbortController();
+    const attempted = attemptOnce(
+      () => new Promise(() => {}),
+      {},
+      { signal: runController.signal },
+    );
+    runController.abort();
     expect(await attempted).toMatchObject({ error: { message: "The run has ended." } });
     expect(
-      await attemptOnce(() => new Promise(() => {}), {}, { signal: run.signal }),
+      await attemptOnce(() => new Promise(() => {}), {}, { signal: runController.signal }),
     ).toMatchObject({
       error: { message: "The run has ended." },
     });
@@ -242,15 +253,15 @@ describe("the time limit", () => {
 
 describe("secrets", () => {
   test("are passed to the node in allowed fields, and masked in its record", async () => {
-    let seen: unknown;
+    let header: unknown;
     const attempted = await attemptOnce(
       ({ config }) => {
-        seen = config.header;
+        header = config.header;
         return { output: { echo: `got ${config.header}` } };
       },
       { header: "Bearer {{ secrets.KEY }}" },
     );
-    expect(seen).toBe("Bearer KEY-s3cret");
+    expect(header).toBe("Bearer KEY-s3cret");
     expect(attempted.input).toEqual({ header: `Bearer ${MASK}` });
     expect(attempted.mask.json({ echo: "got Bearer KEY-s3cret" })).toEqual({
       echo: `got Bearer ${MASK}`,

@@ -11,7 +11,7 @@ import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
 const run = { id: "r", tenant: "acme" } as Run;
 const { signal } = new AbortController();
 const caller = { key: "r:node", signal, onProgress() {} };
-const get = {
+const getTool = {
   name: "get",
   title: "Get",
   description: "Gets it.",
@@ -24,11 +24,11 @@ const offersOf = (...tools: Offers["tools"]): Offers => ({
   tools,
   triggers: [],
 });
-const known = { id: "weather", tenant: "acme", revision: 1, checked_at: 1, attempt: 0 };
+const storedConnection = { id: "weather", tenant: "acme", revision: 1, checked_at: 1, attempt: 0 };
 
 function setUp({
-  connection = known as Connection,
-  stored = offersOf(get) as Offers | null,
+  connection = storedConnection as Connection,
+  stored = offersOf(getTool) as Offers | null,
   answer = { isError: false, content: [] } as ToolAnswer | Error,
 } = {}) {
   const calls: [ToolCall, CallOptions][] = [];
@@ -45,21 +45,21 @@ function setUp({
       },
     },
     connections: {
-      async callTool(_, call, options) {
-        calls.push([call, options]);
+      async callTool(_, toolCall, options) {
+        calls.push([toolCall, options]);
         if (answer instanceof Error) throw answer;
         return answer;
       },
       async loadOffers() {
         reads.push("loaded");
         if (answer instanceof Error) throw answer;
-        return offersOf({ ...get, name: "now" });
+        return offersOf({ ...getTool, name: "now" });
       },
     },
   });
   return { services, calls, reads, current };
 }
-const made = { connection: "weather", tool: "get", arguments: { city: "Bern" } };
+const call = { connection: "weather", tool: "get", arguments: { city: "Bern" } };
 
 describe("callTool", () => {
   it("passes the key and the signal of the step, and returns the result of the tool", async () => {
@@ -70,13 +70,13 @@ describe("callTool", () => {
     ];
     const answer = { isError: true, content, structuredContent: { degrees: 12 } };
     const { services, calls } = setUp({ answer });
-    expect(await services.callTool(run, made, caller)).toEqual({
+    expect(await services.callTool(run, call, caller)).toEqual({
       isError: true,
       content,
       structured: { degrees: 12 },
       text: "12\ndegrees",
     });
-    await services.callTool(run, { ...made, id: "tool-2-1" }, caller);
+    await services.callTool(run, { ...call, id: "tool-2-1" }, caller);
     expect(calls).toMatchObject([
       [{ tool: "get", arguments: { city: "Bern" } }, { idempotencyKey: "r:node" }],
       [{}, { idempotencyKey: "r:node:tool-2-1" }],
@@ -85,17 +85,17 @@ describe("callTool", () => {
   });
 
   it("returns null if there is no structured content", async () => {
-    const result = await setUp().services.callTool(run, made, caller);
+    const result = await setUp().services.callTool(run, call, caller);
     expect(result).toEqual({ isError: false, content: [], structured: null, text: "" });
   });
 
   it("fails permanently if the tenant has no such connection", async () => {
     const { services, calls } = setUp();
-    for (const [one, connection] of [
+    for (const [callingRun, connection] of [
       [run, "gone"],
       [{ ...run, tenant: "umbrella" }, "weather"],
     ] as const)
-      await expect(services.callTool(one, { ...made, connection }, caller)).rejects.toThrow(
+      await expect(services.callTool(callingRun, { ...call, connection }, caller)).rejects.toThrow(
         new Permanent(
           `There is no connection ${connection}. Add it, or choose another connection.`,
           { code: "no_such_connection" },
@@ -114,27 +114,27 @@ describe("callTool", () => {
     ["invalid_response", true],
     ["invalid_target", true],
     ["not_allowed", true],
-  ] as const)("fails with %s; permanently: %s", async (code, isPermanent) => {
+  ] as const)("fails with the error %s (permanent: %s)", async (code, isPermanent) => {
     const { services } = setUp({ answer: new ConnectionError(code, "the reason") });
-    const error = await services.callTool(run, made, caller).catch((error: unknown) => error);
+    const error = await services.callTool(run, call, caller).catch((error: unknown) => error);
     expect(error).toMatchObject({ code, message: "the reason" });
     expect(error instanceof Permanent).toBe(isPermanent);
   });
 });
 
 describe("listTools", () => {
-  it("returns the stored list, which it reads again after the next check", async () => {
+  it("caches the stored list until the next check of the connection", async () => {
     const { services, reads, current } = setUp();
-    const { annotations: _, ...tool } = get;
+    const { annotations: _, ...tool } = getTool;
     expect(await services.listTools(run, "weather", caller)).toEqual([tool]);
     await services.listTools(run, "weather", caller);
     expect(reads).toEqual(["stored"]);
-    current.connection = { ...known, checked_at: 2 } as Connection;
+    current.connection = { ...storedConnection, checked_at: 2 } as Connection;
     await services.listTools(run, "weather", caller);
     expect(reads).toEqual(["stored", "stored"]);
   });
 
-  it("asks the server if no list is stored", async () => {
+  it("loads the list from the server if no list is stored", async () => {
     const { services, reads } = setUp({ stored: null });
     expect(await services.listTools(run, "weather", caller)).toMatchObject([{ name: "now" }]);
     expect(reads).toEqual(["stored", "loaded"]);
@@ -155,9 +155,9 @@ describe("the progress of a tool", () => {
     const onProgress = createToolProgress(
       maskText,
       (line) => lines.push(line),
-      (one) => reported.push(one),
+      (update) => reported.push(update),
     );
-    for (const one of progress) onProgress(one);
+    for (const update of progress) onProgress(update);
     return { texts: lines.map(({ text }) => text), reported };
   };
 
@@ -180,7 +180,7 @@ describe("the progress of a tool", () => {
 
   it("has at most 100 lines in the log", () => {
     const { texts, reported } = report(
-      Array.from({ length: 5_000 }, (_, nth) => ({ progress: nth })),
+      Array.from({ length: 5_000 }, (_, index) => ({ progress: index })),
     );
     expect(texts).toHaveLength(100);
     expect(texts.at(-1)).toBe("Further progress is not logged.");

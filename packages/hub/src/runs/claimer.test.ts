@@ -4,7 +4,7 @@ import type { ClaimedRun } from "../store/run-store.ts";
 import { createClaimer } from "./claimer.ts";
 import { createSlots } from "./slots.ts";
 
-/** A claimer, and a store in which the runs `due` are due. */
+/** Creates a claimer, and a store with the due runs `due`. */
 function open(due: string[], concurrency = 2) {
   const timers = createTestTimers();
   const claims: number[] = [];
@@ -35,7 +35,7 @@ function open(due: string[], concurrency = 2) {
     execute: ({ run }) => new Promise((resolve) => executing.set(run.id, resolve)),
     onError: (error) => errors.push(error),
   });
-  /** Runs deferred work until none is left. */
+  /** Runs all deferred work. */
   const settle = async () => {
     for (let round = 0; round < 5; round += 1) {
       timers.advance(0);
@@ -69,7 +69,7 @@ test("claims again when the next run is due, but not earlier", async () => {
   expect(claims).toEqual([2, 2]);
 });
 
-test("claims earlier if a notice reports an earlier run, even during a claim", async () => {
+test("claims earlier if a notice reports that a run is due earlier, even during a claim", async () => {
   const { timers, claims, state, claimer, settle } = open([]);
   state.nextDue = 5_000;
   claimer.claimDue();

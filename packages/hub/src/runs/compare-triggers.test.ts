@@ -11,7 +11,7 @@ import { compareTriggers } from "./compare-triggers.ts";
 import { planEvent } from "./matcher.ts";
 
 const PADDING = "x".repeat(LARGE_BYTES);
-const trigger = (config: JsonObject, node_id = "on event"): StoredTrigger => ({
+const createTrigger = (config: JsonObject, node_id = "on event"): StoredTrigger => ({
   tenant: "acme",
   app: "desk",
   flow_id: "f1",
@@ -24,12 +24,17 @@ const trigger = (config: JsonObject, node_id = "on event"): StoredTrigger => ({
   active: true,
   config,
 });
-const event = (data: JsonObject, given: Partial<NewEvent> = {}): NewEvent =>
-  sampleEvent({ source: "github", body: utf8(JSON.stringify(data)), ...given });
+const createEvent = (data: JsonObject, overrides: Partial<NewEvent> = {}): NewEvent =>
+  sampleEvent({ source: "github", body: utf8(JSON.stringify(data)), ...overrides });
 
-/** Compares, and records what was evaluated. */
-function setUp(given: { clock?: () => number; evaluate?: Evaluate } = {}) {
-  const { clock = () => 0, evaluate = testEvaluate } = given;
+/** `compare` adds the evaluations in the sandbox to `evaluations`. */
+function setUp({
+  clock = () => 0,
+  evaluate = testEvaluate,
+}: {
+  clock?: () => number;
+  evaluate?: Evaluate;
+} = {}) {
   const evaluations: Evaluation[] = [];
   const options = {
     now: clock,
@@ -42,18 +47,21 @@ function setUp(given: { clock?: () => number; evaluate?: Evaluate } = {}) {
     evaluations,
     languages: () => evaluations.map(({ language }) => language),
     options,
-    compare: async (one: NewEvent, triggers: StoredTrigger[]) =>
-      (await compareTriggers({ tenant: "acme", event: one }, triggers, options)).map(
+    compare: async (event: NewEvent, triggers: StoredTrigger[]) =>
+      (await compareTriggers({ tenant: "acme", event }, triggers, options)).map(
         ({ readKey: _, ...verdict }) => verdict,
       ),
   };
 }
 
 const TRIGGERS = [
-  trigger({ params: { "items[].n": { op: "gt", value: 1 } }, filter: "$count(data.items) = 2" }),
-  trigger({ params: { "items[].n": 3 } }),
-  trigger({ filter: "data.items[0].n = 2" }),
-  trigger({ filter: "data.(" }),
+  createTrigger({
+    params: { "items[].n": { op: "gt", value: 1 } },
+    filter: "$count(data.items) = 2",
+  }),
+  createTrigger({ params: { "items[].n": 3 } }),
+  createTrigger({ filter: "data.items[0].n = 2" }),
+  createTrigger({ filter: "data.(" }),
 ];
 const DATA = { items: [{ n: 1 }, { n: 2 }] };
 
@@ -64,27 +72,30 @@ test.each([
     "application/x-www-form-urlencoded",
     (data: JsonObject) => `payload=${encodeURIComponent(JSON.stringify(data))}`,
   ],
-])("gives a large event as %s the verdicts of a small one", async (_, content_type, write) => {
-  const { compare, evaluations, languages } = setUp();
-  const small = await compare(event(DATA), TRIGGERS);
-  expect(small.map(({ matched }) => matched)).toEqual([true, false, false, false]);
-  expect(languages()).toEqual(["jsonata-filters"]);
-  const large = event(DATA, { content_type, body: utf8(write({ ...DATA, PADDING })) });
-  expect(await compare(large, TRIGGERS)).toEqual(small);
-  expect(evaluations[1]).toMatchObject({ language: "match", data: large.body });
-  expect(evaluations).toHaveLength(2);
-});
+])(
+  "returns the same verdicts for a large event as %s as for a small event",
+  async (_, content_type, write) => {
+    const { compare, evaluations, languages } = setUp();
+    const small = await compare(createEvent(DATA), TRIGGERS);
+    expect(small.map(({ matched }) => matched)).toEqual([true, false, false, false]);
+    expect(languages()).toEqual(["jsonata-filters"]);
+    const large = createEvent(DATA, { content_type, body: utf8(write({ ...DATA, PADDING })) });
+    expect(await compare(large, TRIGGERS)).toEqual(small);
+    expect(evaluations[1]).toMatchObject({ language: "match", data: large.body });
+    expect(evaluations).toHaveLength(2);
+  },
+);
 
 test("reads the keys of a large event in the sandbox", async () => {
   const { options } = setUp();
-  const keyed = trigger({
+  const keyed = createTrigger({
     concurrency: { most: 1, key: "items[].n" },
     gather: { forMs: 1000, key: "none" },
   });
   const plan = async (data: JsonObject) => {
-    const given = { ...options, newId: () => "r1", maxChain: 5, maxLoops: 5 };
-    const one = event(data, { id: "e1" });
-    return (await planEvent({ tenant: "acme", event: one }, [keyed], given)).runs;
+    const planOptions = { ...options, newId: () => "r1", maxChain: 5, maxLoops: 5 };
+    const event = createEvent(data, { id: "e1" });
+    return (await planEvent({ tenant: "acme", event }, [keyed], planOptions)).runs;
   };
   const small = await plan(DATA);
   expect(small).toMatchObject([
@@ -93,18 +104,18 @@ test("reads the keys of a large event in the sandbox", async () => {
   expect(await plan({ ...DATA, PADDING })).toEqual(small);
 });
 
-test("continues in the sandbox if comparing takes too long", async () => {
+test("continues in the sandbox when the time budget is spent", async () => {
   let time = 0;
   const { compare, evaluations } = setUp({ clock: () => time++ * 20 });
-  const triggers = Array.from({ length: 20 }, (_, nth) =>
-    trigger({ params: { "items[].n": nth } }, `n${nth}`),
+  const triggers = Array.from({ length: 20 }, (_, index) =>
+    createTrigger({ params: { "items[].n": index } }, `n${index}`),
   );
-  const expected = triggers.map((_, nth) => nth === 1 || nth === 2);
-  const small = await compare(event(DATA), triggers);
+  const expected = triggers.map((_, index) => index === 1 || index === 2);
+  const small = await compare(createEvent(DATA), triggers);
   expect(small.map(({ matched }) => matched)).toEqual(expected);
   expect(evaluations).toEqual([]);
   const padding = "x".repeat(100_000);
-  const verdicts = await compare(event({ ...DATA, padding }), triggers);
+  const verdicts = await compare(createEvent({ ...DATA, padding }), triggers);
   expect(verdicts.map(({ matched }) => matched)).toEqual(expected);
   expect(evaluations).toHaveLength(1);
   const [evaluation] = evaluations;
@@ -112,20 +123,22 @@ test("continues in the sandbox if comparing takes too long", async () => {
   expect(evaluation.expressions.length).toBeLessThan(20);
 });
 
-test("compares with many objects in the sandbox", async () => {
+test("compares a param with many objects in the sandbox", async () => {
   const { compare, languages } = setUp();
   const objects = Array.from({ length: 100 }, (_, x) => ({ x }));
   const many = { items: Array.from({ length: 20_000 }, () => ({})) };
-  const param = trigger({ params: { "items[]": { op: "in", value: objects } } });
-  expect(await compare(event(many), [param])).toMatchObject([{ matched: false }]);
-  expect(await compare(event({ items: [{ x: 5 }] }), [param])).toMatchObject([{ matched: true }]);
+  const param = createTrigger({ params: { "items[]": { op: "in", value: objects } } });
+  expect(await compare(createEvent(many), [param])).toMatchObject([{ matched: false }]);
+  expect(await compare(createEvent({ items: [{ x: 5 }] }), [param])).toMatchObject([
+    { matched: true },
+  ]);
   expect(languages()).toEqual(["match"]);
 });
 
-test("does not match, and reports the limit, if the sandbox exceeds it", async () => {
+test("does not match, and reports the limit, if the evaluation in the sandbox exceeds a limit", async () => {
   const exceeded = { error: "code_timeout", message: "exceeds the time limit of 10 s" } as const;
   const { compare } = setUp({ evaluate: async () => ({ log: [], ...exceeded }) });
-  const [verdict] = await compare(event({ PADDING }), [trigger({})]);
+  const [verdict] = await compare(createEvent({ PADDING }), [createTrigger({})]);
   expect(verdict?.matched).toBe(false);
   expect(verdict?.reasons[0]?.message).toContain("exceeds the time limit of 10 s");
 });

@@ -9,10 +9,8 @@ const LIMIT: EvaluationResult = {
 };
 const PAUSED = { problem: "expression has exceeded its limits, and is not evaluated for 10 s" };
 
-/**
- * A sandbox that evaluates one batch at a time, when the test says so. The filter `slow` overruns.
- */
-function setup() {
+/** A sandbox that evaluates batches when the test calls `run`. The filter `slow` exceeds its limits. */
+function setUp() {
   let time = 0;
   const started: (readonly string[])[] = [];
   const queue: { expressions: readonly string[]; end(result: EvaluationResult): void }[] = [];
@@ -30,11 +28,11 @@ function setup() {
   return {
     started,
     filters: evaluateFilters({ evaluate, now: () => time }, "acme"),
-    other: evaluateFilters({ evaluate, now: () => time }, "umbrella"),
+    otherTenantFilters: evaluateFilters({ evaluate, now: () => time }, "umbrella"),
     advance(ms: number) {
       time += ms;
     },
-    /** Evaluates everything that is queued, in order. */
+    /** Evaluates the queued batches, in order. */
     async run() {
       for (let next = queue.shift(); next; next = queue.shift()) {
         started.push(next.expressions);
@@ -49,14 +47,14 @@ function setup() {
   };
 }
 
-it("pauses a filter that exceeds its limits, also for evaluations that are queued already", async () => {
-  const { filters, other, started, advance, run } = setup();
+it("pauses a filter that exceeds its limits, even in batches that are queued already", async () => {
+  const { filters, otherTenantFilters, started, advance, run } = setUp();
   const events = [filters(["slow"], {}), filters(["slow"], {}), filters(["slow", "fast"], {})];
-  const ofOther = other(["slow"], {});
+  const ofOtherTenant = otherTenantFilters(["slow"], {});
   await run();
   const overrun = { problem: "expression exceeds the time limit of 1 s" };
   expect(await Promise.all(events)).toEqual([[overrun], [PAUSED], [PAUSED, { holds: true }]]);
-  expect(await ofOther).toEqual([overrun]); // each tenant has its own pauses
+  expect(await ofOtherTenant).toEqual([overrun]); // each tenant has its own pauses
   expect(started).toEqual([["slow"], ["slow"], ["fast"]]);
 
   expect(await filters(["slow"], {})).toEqual([PAUSED]);
@@ -66,8 +64,8 @@ it("pauses a filter that exceeds its limits, also for evaluations that are queue
   expect(await again).toEqual([overrun]);
 });
 
-it("returns the results in the order of the filters, evaluating equal ones once", async () => {
-  const { filters, started, run } = setup();
+it("returns the results in the order of the filters, and evaluates equal filters once", async () => {
+  const { filters, started, run } = setUp();
   const results = filters(["a", "b", "a"], {});
   await run();
   expect(await results).toEqual([{ holds: true }, { holds: true }, { holds: true }]);

@@ -17,27 +17,27 @@ import { followRun } from "./follow-run.ts";
 const step = (nth: number, status: Step["status"], output: Step["output"] = null) =>
   ({ nth, status, output }) as Step;
 
-/** Follows the run of a store whose contents and notices the test controls. */
+/** Follows a run in a fake store: the test controls its content and its notices. */
 function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
   const timers = createTestTimers();
   const state: { status: RunStatus | "deleted"; steps: Step[] } = { status: "running", steps };
   const reads: (StepQuery | undefined)[] = [];
   const listeners = new Set<(notice: Notice) => void>();
-  const announced: number[] = [];
+  const noticesUntil: number[] = [];
   const store = {
     enableStepNotices: async (_tenant: string, _run: string, until: number) =>
-      void announced.push(until),
+      void noticesUntil.push(until),
     previewRun: async () =>
       state.status === "deleted" ? undefined : ({ id: "r", status: state.status } as Run),
     async listSteps(_tenant: string, _run: string, query: StepQuery = {}): Promise<StepPage> {
       reads.push(query);
       const { after = 0, open = [], limit = 100 } = query;
-      const more = state.steps.filter(({ nth }) => nth > after);
-      const page = more.filter(({ nth }) => nth <= after + limit);
-      const rest = more[page.length];
+      const following = state.steps.filter(({ nth }) => nth > after);
+      const page = following.filter(({ nth }) => nth <= after + limit);
+      const nextStep = following[page.length];
       return {
         items: [...state.steps.filter(({ nth }) => open.includes(nth)), ...page],
-        next: rest ? rest.nth - 1 : null,
+        next: nextStep ? nextStep.nth - 1 : null,
         unread: [],
       };
     },
@@ -46,11 +46,11 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
       return () => listeners.delete(listener);
     },
   };
-  const leaving = new AbortController();
-  onTestFinished(() => leaving.abort());
+  const controller = new AbortController();
+  onTestFinished(() => controller.abort());
   const received: string[] = [];
   const finished = (async () => {
-    for await (const { run, steps } of followRun({ store, timers }, "t", "r", leaving.signal))
+    for await (const { run, steps } of followRun({ store, timers }, "t", "r", controller.signal))
       received.push([run.status, ...steps.map(({ nth, status }) => `${nth} ${status}`)].join(", "));
   })();
   const notify = (notice: Notice) => {
@@ -59,18 +59,18 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   return {
     timers,
-    announced,
+    noticesUntil,
     state,
     reads,
     listeners,
     received,
     finished,
-    leaving,
+    controller,
     notify,
     settle,
   };
 }
-const recorded: Notice = { topic: "run_steps", runs: ["another", "r"] };
+const stepsRecorded: Notice = { topic: "run_steps", runs: ["another", "r"] };
 
 test("yields all steps first, then only those that changed, and ends with the run", async () => {
   const { timers, state, reads, received, finished, notify, settle } = open();
@@ -79,7 +79,7 @@ test("yields all steps first, then only those that changed, and ends with the ru
   timers.advance(50);
   await settle();
   state.steps = [step(1, "done"), step(2, "done"), step(3, "running"), step(4, "waiting")];
-  notify(recorded);
+  notify(stepsRecorded);
   await settle();
   expect(received.slice(1)).toEqual(["running, 2 done, 3 running, 4 waiting"]);
   expect(reads.at(-1)).toMatchObject({ after: 2, open: [2] });
@@ -95,7 +95,7 @@ test.each(["running", "succeeded"] as const)(
   "yields the steps of a %s run in pages",
   async (status) => {
     const { timers, state, received, settle } = open(
-      Array.from({ length: 250 }, (_, at) => step(at + 1, at === 3 ? "running" : "done")),
+      Array.from({ length: 250 }, (_, index) => step(index + 1, index === 3 ? "running" : "done")),
     );
     state.status = status;
     for (let page = 0; page < 5; page += 1) {
@@ -106,7 +106,7 @@ test.each(["running", "succeeded"] as const)(
   },
 );
 
-test("yields the steps after a gap in their numbers, and ends", async () => {
+test("yields the steps after gaps in their numbers, and then ends", async () => {
   const { timers, state, reads, received, settle } = open([
     step(1, "done"),
     step(152, "done"),
@@ -133,12 +133,12 @@ test("reads nothing after notices of other runs", async () => {
   expect(reads.length).toBe(1);
 });
 
-test("yields steps that are recorded within 50 ms as one change", async () => {
+test("yields steps that are stepsRecorded within 50 ms as one change", async () => {
   const { timers, state, received, notify, settle } = open();
   await settle();
   for (const nth of [3, 4, 5]) {
     state.steps = [...state.steps, step(nth, "done")];
-    notify(recorded);
+    notify(stepsRecorded);
     await settle();
   }
   expect(received.length).toBe(1);
@@ -147,15 +147,15 @@ test("yields steps that are recorded within 50 ms as one change", async () => {
   expect(received.slice(1)).toEqual(["running, 3 done, 4 done, 5 done"]);
 });
 
-test("requests notices of new steps, and renews the request before it expires", async () => {
-  const { timers, announced, settle } = open();
+test("enables notices of new steps, and enables them again before they expire", async () => {
+  const { timers, noticesUntil, settle } = open();
   await settle();
-  expect(announced).toEqual([60_000]);
+  expect(noticesUntil).toEqual([60_000]);
   timers.advance(50);
   await settle();
   timers.advance(30_000);
   await settle();
-  expect(announced).toEqual([60_000, 90_050]);
+  expect(noticesUntil).toEqual([60_000, 90_050]);
 });
 
 test("reads new steps after a gap in the notices, and after 30 s without a notice", async () => {
@@ -175,7 +175,7 @@ test("reads new steps after a gap in the notices, and after 30 s without a notic
   expect(received.slice(2)).toEqual(["running, 3 done"]);
 });
 
-test("ends at the end of a run that was retried immediately", async () => {
+test("ends when the run ends, even if the run is retried immediately", async () => {
   const { state, received, finished, notify, settle } = open();
   await settle();
   state.status = "queued";
@@ -194,64 +194,64 @@ test("ends when the run was deleted, and when its signal is aborted", async () =
 
   const other = open();
   await other.settle();
-  other.leaving.abort();
+  other.controller.abort();
   await other.finished;
   expect(other.listeners.size).toBe(0);
   expect(other.timers.pending()).toBe(0);
 });
 
-/** The changes of a stored run, until it ends. */
-async function storedRun() {
+/** Follows a run in a real store. */
+async function followStoredRun() {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   await store.queueRuns([sampleRun()]);
   const [claimed] = await claimExactly(store, 1);
-  const leaving = new AbortController();
-  onTestFinished(() => leaving.abort());
+  const controller = new AbortController();
+  onTestFinished(() => controller.abort());
   const changes = followRun(
     { store, timers: systemTimers },
     "acme",
     claimed.run.id,
-    leaving.signal,
+    controller.signal,
   );
   return { store, claimed, changes };
 }
 
-test("passes gaps between the numbers of steps that are larger than a page", async () => {
-  const { store, claimed, changes } = await storedRun();
+test("continues after a gap between step numbers that is larger than a page", async () => {
+  const { store, claimed, changes } = await followStoredRun();
   const steps = [1, 2, 250, 251, 900].map((nth) => sampleStep({ nth, node_id: `n${nth}` }));
   await save(store, [claimed], { steps, next: succeeded });
-  const seen: number[] = [];
+  const numbers: number[] = [];
   let reads = 0;
   for await (const change of changes) {
-    seen.push(...change.steps.map(({ nth }) => nth));
+    numbers.push(...change.steps.map(({ nth }) => nth));
     reads += 1;
     if (reads > 20) break;
   }
-  expect({ seen, reads }).toEqual({ seen: [1, 2, 250, 251, 900], reads: 3 });
+  expect({ numbers, reads }).toEqual({ numbers: [1, 2, 250, 251, 900], reads: 3 });
 });
 
-test("limits a change to 100 steps and 64 KiB, also if all open steps end together", async () => {
-  const { store, claimed, changes } = await storedRun();
-  const steps = (given: Partial<Step>) =>
-    Array.from({ length: 400 }, (_, at) =>
-      sampleStep({ nth: at + 1, node_id: `n${at}`, ...given }),
+test("limits a change to 100 steps and 64 KiB, even if all open steps end together", async () => {
+  const { store, claimed, changes } = await followStoredRun();
+  const createSteps = (overrides: Partial<Step>) =>
+    Array.from({ length: 400 }, (_, index) =>
+      sampleStep({ nth: index + 1, node_id: `n${index}`, ...overrides }),
     );
-  await save(store, [claimed], { steps: steps({ status: "running", output: null }) });
+  await save(store, [claimed], { steps: createSteps({ status: "running", output: null }) });
   const sizes: number[] = [];
   const ended: number[] = [];
-  let running = 0;
+  let runningCount = 0;
   for await (const change of changes) {
     sizes.push(JSON.stringify(change.steps).length);
     expect(change.steps.length).toBeLessThanOrEqual(100);
     ended.push(...change.steps.filter(({ status }) => status === "done").map(({ nth }) => nth));
-    running += change.steps.filter(({ status }) => status === "running").length;
-    if (running === 400 && ended.length === 0 && change.steps.length > 0)
+    runningCount += change.steps.filter(({ status }) => status === "running").length;
+    if (runningCount === 400 && ended.length === 0 && change.steps.length > 0)
       await save(store, [claimed], {
-        steps: steps({ output: "x".repeat(16_000) }),
+        steps: createSteps({ output: "x".repeat(16_000) }),
         next: succeeded,
       });
   }
   expect(Math.max(...sizes)).toBeLessThan(70_000);
-  expect(ended).toEqual(Array.from({ length: 400 }, (_, at) => at + 1));
+  expect(ended).toEqual(Array.from({ length: 400 }, (_, index) => index + 1));
 });

@@ -5,7 +5,7 @@ import type { Run } from "../store/run-store.ts";
 import type { EventRow, Payload } from "../store/store.ts";
 import { loadInput } from "./load-input.ts";
 
-it("returns exactly the event fields that flow validation knows", async () => {
+it("returns exactly the event fields that the validation of flows allows", async () => {
   const event = {
     id: "e",
     seq: 1,

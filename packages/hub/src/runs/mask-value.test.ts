@@ -9,9 +9,10 @@ import { createRunBudget } from "./run-budget.ts";
 const SECRET = "s3cret-value-of-the-flow-0123456789";
 const mask = createMask([SECRET]);
 const budget = createRunBudget(64_000_000, 0);
-const masked = (value: MaybeLarge) => {
-  const all = [maskValue(mask, value, "output", budget), maskConfig(mask, { value }, budget)];
-  return all.map((one) => ("value" in one ? one.value : one.error));
+/** Masks the value as an output, and as a part of a config. */
+const maskBoth = (value: MaybeLarge) => {
+  const results = [maskValue(mask, value, "output", budget), maskConfig(mask, { value }, budget)];
+  return results.map((result) => ("value" in result ? result.value : result.error));
 };
 
 test("masks a payload with more bytes than characters", async () => {
@@ -22,19 +23,19 @@ test("masks a payload with more bytes than characters", async () => {
   const payload = { content_type: "application/json", headers: {}, body };
   const loaded = await loadPayload(evaluate, { tenant: "acme", source: "github", payload });
   const expected = { ...json, secret: MASK };
-  expect(masked(loaded)).toEqual([expected, { value: expected }]);
+  expect(maskBoth(loaded)).toEqual([expected, { value: expected }]);
 });
 
-test("masks again a large value that masking made small", () => {
+test("masks a large value that becomes small, and can mask it again", () => {
   const items: Json = Array.from({ length: 10_000 }, () => SECRET);
-  const [output] = masked(items);
+  const [output] = maskBoth(items);
   const expected = items.map(() => MASK);
   expect(output).toEqual(expected);
-  expect(masked(output as MaybeLarge)).toEqual([expected, { value: expected }]);
+  expect(maskBoth(output as MaybeLarge)).toEqual([expected, { value: expected }]);
 });
 
 test("keeps a large value as text", () => {
-  const [output] = masked({ secret: SECRET, list: Array(LARGE_BYTES).fill(0) });
+  const [output] = maskBoth({ secret: SECRET, list: Array(LARGE_BYTES).fill(0) });
   expect(output).toBeInstanceOf(LargeJson);
   expect((output as LargeJson).text.slice(0, 15)).toBe(`{"secret":"${MASK}"`);
 });
@@ -59,6 +60,6 @@ test.each<[string, Json]>([
   ["long texts", Array(6).fill("\u0001".repeat(300_000))],
   ["short texts", Array(2_000).fill("\u0001".repeat(700))],
   ["names", Array(3).fill({ ["あ".repeat(900_000)]: 1 })],
-])("rejects an input of more than 8 MB with escapes: %s", (_, value) => {
+])("rejects an input that exceeds 8 MB because of escapes: %s", (_, value) => {
   expect(maskConfig(mask, { value }, budget)).toMatchObject({ error: { code: "input_too_large" } });
 });

@@ -51,21 +51,21 @@ beforeEach(() => {
   });
 });
 
-const publishTrigger = async (given: Partial<NewTrigger> = {}): Promise<StoredFlow> => {
+const publishTrigger = async (overrides: Partial<NewTrigger> = {}): Promise<StoredFlow> => {
   const flow = await makeFlow(store);
-  await publish(store, flow, { triggers: [eventTrigger(given)] });
+  await publish(store, flow, { triggers: [eventTrigger(overrides)] });
   return flow;
 };
-const event = (data: JsonObject = {}, given: Partial<NewEvent> = {}) =>
-  sampleEvent({ body: new TextEncoder().encode(JSON.stringify(data)), ...given });
-const planOf = async (one: NewEvent): Promise<EventPlan | undefined> =>
-  (await matcher.plan(appendRequest([one]))).events[0];
-const countRuns = async (one: NewEvent) => (await planOf(one))?.runs.length ?? 0;
+const createEvent = (data: JsonObject = {}, overrides: Partial<NewEvent> = {}) =>
+  sampleEvent({ body: new TextEncoder().encode(JSON.stringify(data)), ...overrides });
+const planOf = async (event: NewEvent): Promise<EventPlan | undefined> =>
+  (await matcher.plan(appendRequest([event]))).events[0];
+const countRuns = async (event: NewEvent) => (await planOf(event))?.runs.length ?? 0;
 
 describe("a matcher", () => {
-  test("plans a run for each trigger that matches, and reasons for the others", async () => {
+  test("plans a run for each trigger that matches, and returns reasons for the others", async () => {
     const flow = await publishTrigger({ config: { params: { action: "opened" } } });
-    const plan = await planOf(event({ action: "opened" }));
+    const plan = await planOf(createEvent({ action: "opened" }));
     expect(plan?.runs).toMatchObject([
       {
         tenant: TENANT,
@@ -79,7 +79,7 @@ describe("a matcher", () => {
       },
     ]);
     expect(plan?.verdicts).toMatchObject([{ flow_id: flow.id, matched: true }]);
-    const other = await planOf(event({ action: "closed" }));
+    const other = await planOf(createEvent({ action: "closed" }));
     expect(other?.runs).toEqual([]);
     expect(other?.verdicts).toMatchObject([{ matched: false }]);
     expect(other?.verdicts[0]?.reasons.find(({ holds }) => !holds)?.message).toBe(
@@ -99,15 +99,17 @@ describe("a matcher", () => {
     });
     onTestFinished(counting.close);
     await publishTrigger({ config: { params: { action: "opened" } } });
-    expect((await counting.plan(appendRequest([event({ action: "opened" })]))).events).toHaveLength(
-      1,
-    );
+    expect(
+      (await counting.plan(appendRequest([createEvent({ action: "opened" })]))).events,
+    ).toHaveLength(1);
     expect(evaluations).toEqual([]);
     const filters = ["data.n > 1", "data.n > 2", "data.("];
     for (const filter of filters) await publishTrigger({ config: { filter } });
-    // Its params do not match, so its filter is not evaluated.
+    // The params of this trigger do not match, so its filter is not evaluated.
     await publishTrigger({ config: { params: { action: "closed" }, filter: "true" } });
-    const { events } = await counting.plan(appendRequest([event({ action: "opened", n: 2 })]));
+    const { events } = await counting.plan(
+      appendRequest([createEvent({ action: "opened", n: 2 })]),
+    );
     expect(evaluations).toMatchObject([{ language: "jsonata-filters", expressions: filters }]);
     expect(events[0]?.verdicts.map(({ matched }) => matched)).toEqual([
       true,
@@ -121,7 +123,7 @@ describe("a matcher", () => {
 
   test("uses the payload that ingest has parsed", async () => {
     await publishTrigger({ config: { params: { action: "opened" } } });
-    const request = appendRequest([event({ action: "closed" })]);
+    const request = appendRequest([createEvent({ action: "closed" })]);
     const { events } = await matcher.plan({ ...request, data: [{ action: "opened" }] });
     expect(events[0]?.runs).toHaveLength(1);
   });
@@ -131,30 +133,32 @@ describe("a matcher", () => {
     await publishTrigger({ source: "endpoint-7", type: "issues" });
     await publishTrigger({ source: "stripe", type: null });
     await publishTrigger({ active: false });
-    expect(await countRuns(event())).toBe(1);
-    expect(await countRuns(event({}, { source_id: "endpoint-7" }))).toBe(2);
-    expect(await countRuns(event({}, { source_id: "endpoint-7", type: "push" }))).toBe(1);
-    expect(await countRuns(event({}, { source: "slack", source_id: "slack" }))).toBe(0);
+    expect(await countRuns(createEvent())).toBe(1);
+    expect(await countRuns(createEvent({}, { source_id: "endpoint-7" }))).toBe(2);
+    expect(await countRuns(createEvent({}, { source_id: "endpoint-7", type: "push" }))).toBe(1);
+    expect(await countRuns(createEvent({}, { source: "slack", source_id: "slack" }))).toBe(0);
   });
 
   test("queries the store once per source and type, or once if the tenant has no triggers", async () => {
-    for (let round = 0; round < 3; round += 1) await countRuns(event());
-    for (const type of ["push", "release"]) await countRuns(event({}, { type }));
+    for (let round = 0; round < 3; round += 1) await countRuns(createEvent());
+    for (const type of ["push", "release"]) await countRuns(createEvent({}, { type }));
     expect(lookups).toBe(1);
     await publishTrigger();
-    for (let round = 0; round < 3; round += 1) await countRuns(event());
-    for (let round = 0; round < 3; round += 1) await countRuns(event({}, { type: "push" }));
+    for (let round = 0; round < 3; round += 1) await countRuns(createEvent());
+    for (let round = 0; round < 3; round += 1) await countRuns(createEvent({}, { type: "push" }));
     expect(lookups).toBe(3);
     // A cached plan is returned without a promise.
-    expect(matcher.plan(appendRequest([event({}, { type: "push" })]))).not.toBeInstanceOf(Promise);
+    expect(matcher.plan(appendRequest([createEvent({}, { type: "push" })]))).not.toBeInstanceOf(
+      Promise,
+    );
   });
 
   test("invalidates its cache when triggers change", async () => {
-    expect(await countRuns(event())).toBe(0);
+    expect(await countRuns(createEvent())).toBe(0);
     await publishTrigger();
-    expect(await countRuns(event())).toBe(1);
+    expect(await countRuns(createEvent())).toBe(1);
     await publishTrigger();
-    expect(await countRuns(event())).toBe(2);
+    expect(await countRuns(createEvent())).toBe(2);
   });
 
   test("plans all events of a request with triggers of one revision", async () => {
@@ -164,16 +168,18 @@ describe("a matcher", () => {
     const changing: Store = {
       ...store,
       async findTriggers(...args) {
-        const found = await store.findTriggers(...args);
+        const result = await store.findTriggers(...args);
         queries += 1;
         // A flow is published between the two lookups.
         if (queries === 1) await publish(store, flow, { triggers: [eventTrigger()] });
-        return found;
+        return result;
       },
       subscribe: () => () => {},
     };
     const { plan } = createMatcher({ store: changing, ...options });
-    const { revision, events } = await plan(appendRequest([event(), event({}, { type: "push" })]));
+    const { revision, events } = await plan(
+      appendRequest([createEvent(), createEvent({}, { type: "push" })]),
+    );
     expect(revision).toBe((await store.findTriggers(TENANT, ["github"], "issues")).revision);
     expect(events.map(({ runs }) => runs.length)).toEqual([2, 0]);
   });
@@ -181,7 +187,7 @@ describe("a matcher", () => {
   test("stops a chain of runs and events at the limit, with a reason", async () => {
     await publishTrigger({ source: OWN_SOURCE, type: null });
     const emitted = (depth: number) =>
-      event(
+      createEvent(
         {},
         { source: OWN_SOURCE, source_id: "a flow", headers: { [DEPTH_HEADER]: String(depth) } },
       );
@@ -200,7 +206,7 @@ describe("a matcher", () => {
     // Senders of webhooks cannot set the chain.
     const flow = await publishTrigger();
     const headers = { [DEPTH_HEADER]: "99", [CHAIN_HEADER]: JSON.stringify([flow.id]) };
-    const plan = await planOf(event({}, { headers }));
+    const plan = await planOf(createEvent({}, { headers }));
     expect(plan?.runs).toMatchObject([{ depth: 1, chain: [] }]);
     expect(plan?.verdicts[0]?.breaker).toBeUndefined();
   });
@@ -211,7 +217,7 @@ describe("a matcher", () => {
     const other = await publishTrigger(own);
     const unmatched = await publishTrigger({ ...own, config: { params: { action: "closed" } } });
     const emitted = (depth: number, chain: string[]) =>
-      event(
+      createEvent(
         { action: "opened" },
         {
           source: OWN_SOURCE,
@@ -245,7 +251,7 @@ describe("a matcher", () => {
       config: { concurrency: { most: 2, key }, gather: { forMs: 500, key } },
     });
     const lanes = async (number: number) => {
-      const [run] = (await planOf(event({ issue: { number } })))?.runs ?? [];
+      const [run] = (await planOf(createEvent({ issue: { number } })))?.runs ?? [];
       expect(run).toMatchObject({ due_at: NOW + 500, limit: { max: 2 } });
       return [run?.limit?.lane, run?.gather?.lane];
     };
@@ -254,7 +260,7 @@ describe("a matcher", () => {
   });
 });
 
-describe("events with their runs", () => {
+describe("events and the runs that they start", () => {
   const appendTo = (target: Store) =>
     createAppend({
       matcher,
@@ -271,145 +277,147 @@ describe("events with their runs", () => {
   test("are stored together, and a duplicate starts no run", async () => {
     await publishTrigger();
     const append = appendTo(store);
-    const one = event();
-    expect((await append(appendRequest([one]))).outcome).toBe("stored");
-    expect((await append(appendRequest([{ ...one, id: newId() }]))).outcome).toBe("duplicate");
-    expect(await runs()).toMatchObject([{ event_id: one.id, status: "queued" }]);
+    const event = createEvent();
+    expect((await append(appendRequest([event]))).outcome).toBe("stored");
+    expect((await append(appendRequest([{ ...event, id: newId() }]))).outcome).toBe("duplicate");
+    expect(await runs()).toMatchObject([{ event_id: event.id, status: "queued" }]);
   });
 
   test("are matched again if triggers change before the events are stored", async () => {
     const flow = await makeFlow(store);
-    await countRuns(event());
+    await countRuns(createEvent());
     let isFirst = true;
     const append = appendTo({
       ...store,
-      async appendEvents(...given) {
+      async appendEvents(...args) {
         // Published after planning and before storing.
         if (isFirst) {
           isFirst = false;
           await publish(store, flow, { triggers: [eventTrigger()] });
         }
-        return store.appendEvents(...given);
+        return store.appendEvents(...args);
       },
     });
-    expect((await append(appendRequest([event()]))).outcome).toBe("stored");
+    expect((await append(appendRequest([createEvent()]))).outcome).toBe("stored");
     expect((await runs()).length).toBe(1);
   });
 
-  test("share one run, which every verdict names, if the trigger gathers them", async () => {
+  test("share one run, whose id is in every verdict, if the trigger gathers them", async () => {
     const flow = await publishTrigger({ config: { gather: { forMs: 60_000 } } });
     const append = appendTo(store);
-    const burst = Array.from({ length: 20 }, (_, n) => event({ n }));
-    for (const one of burst) await append(appendRequest([one]));
+    const burst = Array.from({ length: 20 }, (_, index) => createEvent({ n: index }));
+    for (const event of burst) await append(appendRequest([event]));
     const [run, ...others] = await runs();
     expect(others).toEqual([]);
     expect(run).toMatchObject({ flow_id: flow.id, event_id: burst[0]?.id, gathered_count: 19 });
-    for (const one of burst)
-      expect(await store.listVerdicts(TENANT, one.id)).toMatchObject([{ run_id: run?.id }]);
+    for (const event of burst)
+      expect(await store.listVerdicts(TENANT, event.id)).toMatchObject([{ run_id: run?.id }]);
   });
 });
 
-describe("explain and replay", () => {
+describe("an explainer", () => {
   const setUp = async (...triggers: Partial<NewTrigger>[]) => {
     const flows = [];
-    for (const given of triggers) flows.push(await publishTrigger(given));
-    const one = event({ action: "opened" });
+    for (const trigger of triggers) flows.push(await publishTrigger(trigger));
+    const event = createEvent({ action: "opened" });
     await store.appendEvents(
-      [{ ...appendRequest([one]), plan: await matcher.plan(appendRequest([one])) }],
+      [{ ...appendRequest([event]), plan: await matcher.plan(appendRequest([event])) }],
       null,
     );
     return {
-      one,
+      event,
       flows,
       triggers: createExplainer({ store, largeReads: createLargeReads(), ...options }),
     };
   };
 
-  test("hold the memory of a large payload until it was compared", async () => {
+  test("reserves the memory of a large payload until the payload has been compared", async () => {
     const flow = await publishTrigger();
-    const large = event({ action: "opened", text: "x".repeat(LARGE_BYTES) });
+    const large = createEvent({ action: "opened", text: "x".repeat(LARGE_BYTES) });
     await store.appendEvents([appendRequest([large])], null);
     const compared = Promise.withResolvers<void>();
     const started = Promise.withResolvers<void>();
-    const read: string[] = [];
+    const steps: string[] = [];
     const triggers = createExplainer({
       store: {
         ...store,
-        getRun: () => expect.unreachable("it has the whole input and output"),
-        getPayload: (...given: Parameters<Store["getPayload"]>) => {
-          read.push("payload");
-          return store.getPayload(...given);
+        getRun: () => expect.unreachable("getRun loads the whole input and output"),
+        getPayload: (...args: Parameters<Store["getPayload"]>) => {
+          steps.push("payload");
+          return store.getPayload(...args);
         },
       } as Store,
       largeReads: async (row, work) => {
-        read.push(`${row.size}`);
+        steps.push(`${row.size}`);
         const result = await work();
-        read.push("done");
+        steps.push("done");
         return result;
       },
       ...options,
-      async evaluate(...given) {
+      async evaluate(...args) {
         started.resolve();
         await compared.promise;
-        return testEvaluate(...given);
+        return testEvaluate(...args);
       },
     });
     const explained = triggers.explain(TENANT, large.id);
     await started.promise;
-    expect(read).toEqual([String(large.body.byteLength), "payload"]);
+    expect(steps).toEqual([String(large.body.byteLength), "payload"]);
     compared.resolve();
     expect(await explained).toMatchObject([{ flow_id: flow.id, matched: true }]);
     await triggers.replay(TENANT, large.id);
     await triggers.test(TENANT, { source: "github" }, { limit: 1 });
-    const once = [String(large.body.byteLength), "payload", "done"];
-    expect(read).toEqual([...once, ...once, ...once]);
+    const stepsOnce = [String(large.body.byteLength), "payload", "done"];
+    expect(steps).toEqual([...stepsOnce, ...stepsOnce, ...stepsOnce]);
   });
 
-  describe("test a trigger", () => {
+  describe("tests a trigger", () => {
     const selection = { source: "github", type: "issues", params: { action: "opened" } };
     const append = (events: NewEvent[]) => store.appendEvents([appendRequest(events)], null);
-    const many = (given: Partial<NewEvent>) =>
-      append(Array.from({ length: 120 }, () => ({ ...event({ action: "closed" }), ...given })));
-    const testIt = async (given: Partial<EventSelection> = {}) => {
+    const appendMany = (overrides: Partial<NewEvent>) =>
+      append(
+        Array.from({ length: 120 }, () => ({ ...createEvent({ action: "closed" }), ...overrides })),
+      );
+    const testTrigger = async (overrides: Partial<EventSelection> = {}) => {
       const triggers = createExplainer({ store, largeReads: createLargeReads(), ...options });
-      const result = await triggers.test(TENANT, { ...selection, ...given }, { limit: 100 });
-      const matched = result.tested.filter((one) => one.matched).map((one) => one.event.id);
+      const result = await triggers.test(TENANT, { ...selection, ...overrides }, { limit: 100 });
+      const matched = result.tested.filter(({ matched }) => matched).map(({ event }) => event.id);
       return { ...result, matched };
     };
 
-    test("with events of its own source and type, however many others there are", async () => {
-      const found = event({ action: "opened" });
-      await append([found]);
-      await many({ source: "stripe", source_id: "stripe" });
-      await many({ type: "push" });
-      expect(await testIt()).toMatchObject({
+    test("with events of its own source and type, even if there are many other events", async () => {
+      const matching = createEvent({ action: "opened" });
+      await append([matching]);
+      await appendMany({ source: "stripe", source_id: "stripe" });
+      await appendMany({ type: "push" });
+      expect(await testTrigger()).toMatchObject({
         compared: "The newest events from github of type issues",
         tested: { length: 1 },
-        matched: [found.id],
+        matched: [matching.id],
       });
-      expect(await testIt({ type: "" })).toMatchObject({
+      expect(await testTrigger({ type: "" })).toMatchObject({
         compared: "The newest events from github",
         tested: { length: 100 },
       });
     });
 
     test("with events of one endpoint", async () => {
-      const found = { ...event({ action: "opened" }), source_id: "endpoint-1" };
-      await append([found, event({ action: "opened" })]);
-      expect(await testIt({ source: "endpoint-1" })).toMatchObject({
+      const matching = { ...createEvent({ action: "opened" }), source_id: "endpoint-1" };
+      await append([matching, createEvent({ action: "opened" })]);
+      expect(await testTrigger({ source: "endpoint-1" })).toMatchObject({
         compared: "The newest events from endpoint-1 of type issues",
         tested: { length: 1 },
-        matched: [found.id],
+        matched: [matching.id],
       });
     });
 
-    test("with events of other types if there are none of its type", async () => {
-      await append([event({ action: "opened" })]);
-      expect(await testIt({ type: "isues" })).toMatchObject({
+    test("with events of other types if no event has its type", async () => {
+      await append([createEvent({ action: "opened" })]);
+      expect(await testTrigger({ type: "isues" })).toMatchObject({
         compared: "The newest events from github; none of the recent ones has the type isues",
         tested: [{ matched: false, reason: 'type is "issues", wanted "isues"' }],
       });
-      expect(await testIt({ source: "stripe" })).toEqual({
+      expect(await testTrigger({ source: "stripe" })).toEqual({
         compared: "No recent event is from stripe",
         tested: [],
         matched: [],
@@ -417,14 +425,14 @@ describe("explain and replay", () => {
     });
   });
 
-  test("explain every trigger, with its verdict on arrival or now", async () => {
-    const { one, flows, triggers } = await setUp(
+  test("explains every trigger, with its verdict on arrival or now", async () => {
+    const { event, flows, triggers } = await setUp(
       {},
       { config: { params: { action: "closed" } } },
       { source: "stripe" },
     );
     const later = await publishTrigger();
-    const explained = await triggers.explain(TENANT, one.id);
+    const explained = await triggers.explain(TENANT, event.id);
     const triggerOf = (flow: StoredFlow | undefined) =>
       explained.find(({ flow_id }) => flow_id === flow?.id);
     expect(explained.length).toBe(4);
@@ -445,27 +453,27 @@ describe("explain and replay", () => {
     expect(triggerOf(later)).toMatchObject({ matched: true, decided: "now", run_id: null });
   });
 
-  test("replay an event for all triggers or for one flow, without gathering", async () => {
-    const { one, flows, triggers } = await setUp({}, { config: { gather: { forMs: 60_000 } } });
-    const all = await triggers.replay(TENANT, one.id);
-    expect(all.considered).toBe(2);
-    expect(all.runs.map(({ flow_id }) => flow_id).toSorted()).toEqual(
+  test("replays an event for all triggers or for one flow, without gathering", async () => {
+    const { event, flows, triggers } = await setUp({}, { config: { gather: { forMs: 60_000 } } });
+    const replayed = await triggers.replay(TENANT, event.id);
+    expect(replayed.considered).toBe(2);
+    expect(replayed.runs.map(({ flow_id }) => flow_id).toSorted()).toEqual(
       flows.map(({ id }) => id).toSorted(),
     );
-    const only = await triggers.replay(TENANT, one.id, flows[1]?.id);
-    const [again] = only.runs;
-    expect(await store.getRun(TENANT, again?.run_id ?? "")).toMatchObject({
+    const replayedFlow = await triggers.replay(TENANT, event.id, flows[1]?.id);
+    const [run] = replayedFlow.runs;
+    expect(await store.getRun(TENANT, run?.run_id ?? "")).toMatchObject({
       cause: "replay",
       due_at: NOW,
-      event_id: one.id,
+      event_id: event.id,
       flow_id: flows[1]?.id,
     });
   });
 
-  test("explain a run that its concurrency limit skipped, and replay it without the limit", async () => {
+  test("explains that a concurrency limit skipped a run, and replays the event without the limit", async () => {
     const concurrency = { most: 1, whenFull: "skip" };
     const { triggers } = await setUp({ config: { concurrency } });
-    const late = appendRequest([event({ action: "opened" })]);
+    const late = appendRequest([createEvent({ action: "opened" })]);
     await store.appendEvents([{ ...late, plan: await matcher.plan(late) }], null);
     const id = late.events[0]?.id ?? "";
     expect(await triggers.explain(TENANT, id)).toMatchObject([
@@ -480,7 +488,7 @@ describe("explain and replay", () => {
     expect(await store.getRun(TENANT, runs[0]?.run_id ?? "")).toMatchObject({ status: "queued" });
   });
 
-  test("replay an event that the breaker stopped, in a new chain", async () => {
+  test("replays an event that the breaker stopped, in a new causation chain", async () => {
     const flow = await publishTrigger({ source: OWN_SOURCE, type: null });
     const triggers = createExplainer({
       store,
@@ -493,10 +501,10 @@ describe("explain and replay", () => {
         [DEPTH_HEADER]: String(depth),
         [CHAIN_HEADER]: JSON.stringify(Array.from({ length: depth }, () => flow.id)),
       };
-      const one = event({}, { source: OWN_SOURCE, source_id: "a flow", headers });
-      const plan = await matcher.plan(appendRequest([one]));
-      await store.appendEvents([{ ...appendRequest([one]), plan }], null);
-      const { runs } = await triggers.replay(TENANT, one.id);
+      const event = createEvent({}, { source: OWN_SOURCE, source_id: "a flow", headers });
+      const plan = await matcher.plan(appendRequest([event]));
+      await store.appendEvents([{ ...appendRequest([event]), plan }], null);
+      const { runs } = await triggers.replay(TENANT, event.id);
       expect(runs).toMatchObject([{ flow_id: flow.id }]);
       expect(await store.getRun(TENANT, runs[0]?.run_id ?? "")).toMatchObject({
         cause: "replay",
@@ -506,15 +514,15 @@ describe("explain and replay", () => {
     }
   });
 
-  test("reject an unknown event or flow, and events of other tenants", async () => {
-    const { one, triggers } = await setUp({});
+  test("rejects an unknown event or flow, and events of other tenants", async () => {
+    const { event, triggers } = await setUp({});
     for (const result of [
-      triggers.explain("umbrella", one.id),
+      triggers.explain("umbrella", event.id),
       triggers.explain(TENANT, "nothing"),
-      triggers.replay("umbrella", one.id),
+      triggers.replay("umbrella", event.id),
     ])
       await expect(result).rejects.toMatchObject({ code: "not_found", field: "event_id" });
-    await expect(triggers.replay(TENANT, one.id, "no flow")).rejects.toMatchObject({
+    await expect(triggers.replay(TENANT, event.id, "no flow")).rejects.toMatchObject({
       code: "not_found",
       field: "flow",
     });

@@ -25,6 +25,6 @@ test("limits the values and the size of all large values together", () => {
   expect(() => parseLarge({ a: list(50_000, "1"), b: list(51_000, "2") })).toThrow(
     expect.objectContaining(tooLarge),
   );
-  const texts = [1, 2].map((nth) => new LargeJson(`{"a":"${`${nth}`.repeat(4_000_000)}"}`));
+  const texts = [1, 2].map((digit) => new LargeJson(`{"a":"${`${digit}`.repeat(4_000_000)}"}`));
   expect(() => parseLarge(texts)).toThrow(expect.objectContaining(tooLarge));
 });

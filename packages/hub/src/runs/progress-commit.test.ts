@@ -5,8 +5,8 @@ import { CannotBeSaved, createProgressCommit } from "./progress-commit.ts";
 
 const progress = (run: string): RunProgress => ({ run, claim: 1, steps: [], now: 0 });
 
-/** A store whose writes end when the test settles them. */
-function slowStore() {
+/** Saves to a fake store whose writes end when the test settles them. */
+function openSlowStore() {
   const batches: { runs: string[]; end: PromiseWithResolvers<("saved" | "lost")[]> }[] = [];
   const store = {
     saveProgress(batch: RunProgress[]) {
@@ -20,11 +20,11 @@ function slowStore() {
 }
 /** Waits for two rounds of the event loop, because a write starts in the first. */
 const nextRound = async () => {
-  for (let at = 0; at < 2; at += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
 test("writes concurrent progress in one batch, and later progress in the next batch", async () => {
-  const { batches, save } = slowStore();
+  const { batches, save } = openSlowStore();
   const first = [save(progress("a")), save(progress("b"))];
   await nextRound();
   const second = [save(progress("c")), save(progress("a"))];
@@ -41,8 +41,8 @@ test("writes concurrent progress in one batch, and later progress in the next ba
   expect(await Promise.all(second)).toEqual(["saved", "saved"]);
 });
 
-test("writes a single progress immediately", async () => {
-  const { batches, save } = slowStore();
+test("writes progress immediately if no write is in progress", async () => {
+  const { batches, save } = openSlowStore();
   for (const run of ["a", "b", "c"]) {
     const saved = save(progress(run));
     await nextRound();
@@ -53,8 +53,8 @@ test("writes a single progress immediately", async () => {
 });
 
 test("limits the size of a batch", async () => {
-  const { batches, save } = slowStore();
-  for (let at = 0; at < 250; at += 1) void save(progress(String(at)));
+  const { batches, save } = openSlowStore();
+  for (let round = 0; round < 250; round += 1) void save(progress(String(round)));
   await nextRound();
   expect(batches[0]?.runs.length).toBe(200);
   batches[0]?.end.resolve([]);
@@ -63,7 +63,7 @@ test("limits the size of a batch", async () => {
 });
 
 test("rejects the whole batch if the store fails, but not the next batch", async () => {
-  const { batches, save } = slowStore();
+  const { batches, save } = openSlowStore();
   const first = Promise.allSettled(["a", "b", "c"].map((run) => save(progress(run))));
   await nextRound();
   const second = save(progress("d"));
@@ -79,8 +79,8 @@ test("rejects the whole batch if the store fails, but not the next batch", async
   expect(await second).toBe("saved");
 });
 
-const invalid: [string, Error, Partial<RunProgress>][] = [
-  ["the store rejects", new SyntaxError("null byte"), {}],
+const INVALID_VALUES: [string, Error, Partial<RunProgress>][] = [
+  ["is rejected by the store", new SyntaxError("null byte"), {}],
   ["is too long", new RangeError("Invalid string length"), {}],
   [
     "is not JSON",
@@ -88,7 +88,7 @@ const invalid: [string, Error, Partial<RunProgress>][] = [
     { next: { status: "succeeded", output: 1n as unknown as null } },
   ],
 ];
-test.each(invalid)("a value that %s fails only its own run", async (_, error, fields) => {
+test.each(INVALID_VALUES)("rejects only the run of a value that %s", async (_, error, fields) => {
   const save = createProgressCommit({
     store: {
       saveProgress: async (batch) => {
@@ -123,11 +123,11 @@ test("does not serialize the values again when the storage is unavailable", asyn
     },
     timers: { defer: setImmediate },
   });
-  let serialized = 0;
-  const output = { toJSON: () => String(++serialized) } as unknown as null;
+  let serializations = 0;
+  const output = { toJSON: () => String(++serializations) } as unknown as null;
   const next = { status: "succeeded", output } as const;
   await expect(save({ ...progress("a"), next })).rejects.toBeInstanceOf(StorageUnavailable);
-  expect(serialized).toBe(0);
+  expect(serializations).toBe(0);
 });
 
 test("yields to the event loop before each write to a synchronous store", async () => {
@@ -136,11 +136,11 @@ test("yields to the event loop before each write to a synchronous store", async 
     timers: { defer: setImmediate },
   });
   let rounds = 0;
-  const count = setImmediate(function again() {
+  const counting = setImmediate(function countRound() {
     rounds += 1;
-    if (rounds < 1_000) setImmediate(again);
+    if (rounds < 1_000) setImmediate(countRound);
   });
   for (let step = 0; step < 20; step += 1) await save(progress("a"));
-  clearImmediate(count);
+  clearImmediate(counting);
   expect(rounds).toBeGreaterThanOrEqual(19);
 });

@@ -8,7 +8,7 @@ const nodeOf = (id: string): FlowNode => ({
   parameters: {},
 });
 
-/** Each trigger is `id kind`, with `off` at the end if it is not active. */
+/** Finds the only tool of a flow. A trigger is written as `id kind`, with `off` if it is not active. */
 const find = (triggers: string[], version: number | null = 1) => {
   const rows = new Map(
     triggers.map((text) => {
@@ -16,7 +16,7 @@ const find = (triggers: string[], version: number | null = 1) => {
       return [id, { node_id: id, kind, active: off === undefined } as StoredTrigger];
     }),
   );
-  const asked: string[] = [];
+  const lookedUp: string[] = [];
   const store = {
     getFlow: async () => ({ name: "Weather", version }) as StoredFlow,
     getVersion: async () => ({
@@ -26,20 +26,20 @@ const find = (triggers: string[], version: number | null = 1) => {
       })),
     }),
     getTrigger: async (_tenant: string, _flow: string, id: string) => {
-      asked.push(id);
+      lookedUp.push(id);
       return rows.get(id);
     },
   };
-  return findOnlyTool(store, "local", "weather").then((found) => ({ found, asked }));
+  return findOnlyTool(store, "local", "weather").then((found) => ({ found, lookedUp }));
 };
 
-it("finds the only active tool, and looks only at nodes without incoming edges", async () => {
-  const { found, asked } = await find(["a intent off", "b intent", "c event"]);
+it("finds the only active tool, and looks up only nodes without incoming edges", async () => {
+  const { found, lookedUp } = await find(["a intent off", "b intent", "c event"]);
   expect(found).toMatchObject({ outcome: "found", node: { id: "b" }, trigger: { node_id: "b" } });
-  expect(asked).toEqual(["a", "b", "c"]);
+  expect(lookedUp).toEqual(["a", "b", "c"]);
 });
 
-it("reports several tools, no tool, and a flow that is not published", async () => {
+it("returns an outcome for several tools, no tool, and a flow that is not published", async () => {
   expect((await find(["a intent", "b intent"])).found).toEqual({
     outcome: "several_tools",
     flow: "Weather",

@@ -7,15 +7,15 @@ import { createParts } from "./record-part.ts";
 import { createRunBudget } from "./run-budget.ts";
 import { ExecutionAborted, RunFailed, type StepRecord } from "./step-records.ts";
 
-/** The parts of a node `a` in the iteration `each:0`, with a step log in memory. */
+/** Creates the parts of a node `a` in the iteration `each:0`, with a step log in memory. */
 function open({
   recorded = [] as Partial<Step>[],
-  failOn = "",
+  failStatus = "",
   error = new RunFailed({ code: "no_space", message: "full" }) as Error,
 } = {}) {
   const written: StepRecord[] = [];
-  const run = new AbortController();
-  const attempt = new AbortController();
+  const runController = new AbortController();
+  const attemptController = new AbortController();
   const execution = {
     timers: { now: () => 5 },
     budget: createRunBudget(Infinity, 0),
@@ -24,32 +24,32 @@ function open({
       recordsAtClaim: (item: string) => recorded.filter((step) => step.item === item),
       async write(steps: readonly StepRecord[]) {
         for (const step of steps) {
-          if (step.status === failOn) throw error;
+          if (step.status === failStatus) throw error;
           written.push(step);
         }
       },
     },
   } as unknown as Execution;
-  const context = { frame: { iteration: "each:0" }, signal: run.signal } as FrameContext;
+  const context = { frame: { iteration: "each:0" }, signal: runController.signal } as FrameContext;
   const parts = createParts(execution, context, "a");
   return {
     parts,
-    run,
-    attempt,
+    runController,
+    attemptController,
     records: () => written.map(({ item, attempt, status }) => `${item} ${attempt} ${status}`),
     record: (part: string, work: () => Promise<Json>, input: Json = null) =>
-      parts.record({ part, input, work, mask: createMask([]), signal: attempt.signal }),
+      parts.record({ part, input, work, mask: createMask([]), signal: attemptController.signal }),
   };
 }
 
-test("the output of a recorded part is loaded if it is large", async () => {
+test("loads the output of a recorded part if it is large", async () => {
   const { record } = open({
     recorded: [{ item: "each:0#one", status: "done", attempt: 3, output: null, omitted: true }],
   });
   expect(await record("one", async () => "again")).toBe("the output of each:0#one 3");
 });
 
-test("a recorded part is not repeated, whatever its attempt was", async () => {
+test("does not repeat a recorded part, whatever its attempt was", async () => {
   const { record, records } = open({
     recorded: [
       { item: "each:0#one", status: "retried", attempt: 1, output: null },
@@ -63,7 +63,7 @@ test("a recorded part is not repeated, whatever its attempt was", async () => {
   expect(records().slice(0, 2)).toEqual(["each:0#two 1 running", "each:0#two 1 done"]);
 });
 
-test("an interrupted part is repeated with the same number, a failed one with the next", async () => {
+test("repeats an interrupted part with the same attempt number, and a failed part with the next", async () => {
   const { record, records } = open({
     recorded: [
       { item: "each:0#one", status: "running", attempt: 1 },
@@ -80,7 +80,7 @@ test("an interrupted part is repeated with the same number, a failed one with th
   ]);
 });
 
-test("a part that fails rejects with its error, and can be repeated in the same attempt", async () => {
+test("rejects with the error of a failed part, which can be repeated in the same attempt", async () => {
   const { record, records } = open();
   const error = new Error("no luck");
   await expect(record("one", () => Promise.reject(error))).rejects.toBe(error);
@@ -93,7 +93,7 @@ test("a part that fails rejects with its error, and can be repeated in the same 
   ]);
 });
 
-test("parts can run in parallel, but not twice at the same time", async () => {
+test("runs different parts in parallel, but not the same part twice", async () => {
   const { record } = open();
   const gate = Promise.withResolvers<Json>();
   const one = record("one", () => gate.promise);
@@ -105,8 +105,8 @@ test("parts can run in parallel, but not twice at the same time", async () => {
   expect(await Promise.all([one, two])).toEqual([1, 1]);
 });
 
-test("a part whose start cannot be recorded is not started", async () => {
-  const { record, parts } = open({ failOn: "running" });
+test("does not start a part whose start cannot be recorded", async () => {
+  const { record, parts } = open({ failStatus: "running" });
   let calls = 0;
   const work = async () => ++calls;
   await expect(record("one", work)).rejects.toBeInstanceOf(RunFailed);
@@ -114,24 +114,26 @@ test("a part whose start cannot be recorded is not started", async () => {
   expect(parts.endAttempt(undefined)).toMatchObject([{ item: "each:0#one", status: "failed" }]);
 });
 
-test("a part whose output cannot be recorded fails the step without a retry", async () => {
-  const { record, records } = open({ failOn: "done" });
+test("fails the step without a retry if the output of a part cannot be recorded", async () => {
+  const { record, records } = open({ failStatus: "done" });
   await expect(record("one", async () => 1)).rejects.toBeInstanceOf(RunFailed);
   expect(records()).toEqual(["each:0#one 1 running", "each:0#one 1 failed"]);
-  const { record: other } = open();
-  await expect(other("two", async () => undefined as never, 10n as never)).rejects.toMatchObject({
+  const { record: recordOther } = open();
+  await expect(
+    recordOther("two", async () => undefined as never, 10n as never),
+  ).rejects.toMatchObject({
     error: { code: "input_not_json" },
   });
 });
 
-test("a part that has succeeded is not recorded as failed if the store fails", async () => {
-  const { record, records } = open({ failOn: "done", error: new Error("database is locked") });
+test("does not record a successful part as failed if the store fails", async () => {
+  const { record, records } = open({ failStatus: "done", error: new Error("database is locked") });
   await expect(record("one", async () => 1)).rejects.toBeInstanceOf(ExecutionAborted);
   expect(records()).toEqual(["each:0#one 1 running"]);
 });
 
-test("a part that ends after its attempt has no effect", async () => {
-  const { record, records, parts, attempt } = open();
+test("ignores a part that ends after its attempt", async () => {
+  const { record, records, parts, attemptController } = open();
   const gate = Promise.withResolvers<Json>();
   const late = record("one", () => gate.promise);
   await expect.poll(records).toHaveLength(1);
@@ -143,22 +145,22 @@ test("a part that ends after its attempt has no effect", async () => {
   await expect(late).rejects.toThrow("The attempt at this step has ended.");
   expect(await record("one", async () => "again")).toBe("again");
   expect(records()).toEqual(["each:0#one 1 running", "each:0#one 2 running", "each:0#one 2 done"]);
-  attempt.abort(new Error("over"));
+  attemptController.abort(new Error("over"));
   await expect(record("two", async () => 2)).rejects.toThrow("over");
   expect(await record("one", async () => "never")).toBe("again");
 });
 
-test("a part is not recorded after another worker continues the run", async () => {
-  const { record, records, run } = open();
+test("does not record a part after another worker has continued the run", async () => {
+  const { record, records, runController } = open();
   const gate = Promise.withResolvers<Json>();
   const part = record("one", () => gate.promise);
   await expect.poll(records).toHaveLength(1);
-  run.abort();
+  runController.abort();
   gate.reject(new Error("aborted"));
   await expect(part).rejects.toBeInstanceOf(ExecutionAborted);
   expect(records()).toEqual(["each:0#one 1 running"]);
 });
 
-test.each(["", "a b", "a#b", "a/b"])("rejects the name %j", async (name) => {
+test.each(["", "a b", "a#b", "a/b"])("rejects the invalid part name %j", async (name) => {
   await expect(open().record(name, async () => 1)).rejects.toThrow("Invalid name of a part");
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRunBudget } from "./run-budget.ts";
 
-test("names what was too large, what is left, and the setting", () => {
+test("returns an error with the size, the remaining bytes and the setting", () => {
   const budget = createRunBudget(5_000_000, 1_000_000);
   expect(budget.reserve(3_950_000, "output")).toBeUndefined();
   expect(budget.reserve(4_200_000, "output")).toEqual({

@@ -16,7 +16,7 @@ const claimed = {
 const step = (node_id: string, status: Step["status"], finished_at: number | null): Step =>
   ({ node_id, item: "", status, started_at: 1_100, finished_at }) as Step;
 
-function recorder() {
+function createRecorder() {
   const reports: unknown[][] = [];
   const metrics = {
     observeRun: (...report: unknown[]) => void reports.push(["run", ...report]),
@@ -25,16 +25,16 @@ function recorder() {
   return { reports, metrics };
 }
 
-async function reported(saved: "saved" | "lost", ...progress: Partial<RunProgress>[]) {
-  const { reports, metrics } = recorder();
+async function reportsOf(saved: "saved" | "lost", ...progress: Partial<RunProgress>[]) {
+  const { reports, metrics } = createRecorder();
   const save = observeSteps(async () => saved, claimed, metrics);
-  for (const one of progress)
-    expect(await save({ run: "r", claim: 1, steps: [], now: 1_500, ...one })).toBe(saved);
+  for (const fields of progress)
+    expect(await save({ run: "r", claim: 1, steps: [], now: 1_500, ...fields })).toBe(saved);
   return reports;
 }
 
-it("reports the runs that commits of this process end", () => {
-  const { reports, metrics } = recorder();
+it("reports the runs that end in commits of this process", () => {
+  const { reports, metrics } = createRecorder();
   let notify: (notice: Notice) => void = () => {};
   const stop = observeEnds(
     {
@@ -66,20 +66,20 @@ it("reports each ended attempt once, with the type of its node", async () => {
     step("call", "done", 1_400),
     step("gone", "done", 1_101),
   ];
-  expect(await reported("saved", { steps }, { steps })).toEqual([
+  expect(await reportsOf("saved", { steps }, { steps })).toEqual([
     ["step", "HttpRequest", "failed", 200],
     ["step", "HttpRequest", "done", 300],
     ["step", "", "done", 1],
   ]);
 });
 
-it("does not report open and skipped steps, or what was not saved", async () => {
-  const open = [
+it("does not report open and skipped steps, or steps that were not saved", async () => {
+  const openSteps = [
     step("call", "running", null),
     step("call", "waiting", null),
     step("call", "skipped", 1_100),
     step("call", "retried", 1_200),
   ];
-  expect(await reported("saved", { steps: open })).toEqual([]);
-  expect(await reported("lost", { steps: [step("call", "done", 1_200)] })).toEqual([]);
+  expect(await reportsOf("saved", { steps: openSteps })).toEqual([]);
+  expect(await reportsOf("lost", { steps: [step("call", "done", 1_200)] })).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * Schedules with two hubs on one PostgreSQL, each with its own ticker and a clock that the test
- * drives.
+ * Tests schedules with two hubs on one PostgreSQL. Each hub has its own ticker, and a clock that the
+ * test drives.
  */
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
@@ -14,11 +14,11 @@ import type { Store } from "../store/store.ts";
 import { createTicker, type Ticker } from "./ticker.ts";
 
 const MINUTE = 60_000;
-const T = Date.UTC(2026, 10, 16, 9);
+const FIRST_TICK = Date.UTC(2026, 10, 16, 9);
 
 let url: string;
 let admin: pg.Client;
-/** Connected to another database, and never in a transaction. */
+/** Connected to another database of the server, so that it survives an outage of the test's database. */
 let server: pg.Client;
 let replicas: Replica[];
 
@@ -27,16 +27,16 @@ interface Replica {
   timers: TestTimers;
   ticker: Ticker;
   /** The number of transactions that fired at least one schedule. */
-  fired: number;
+  firings: number;
   isDead: boolean;
 }
 
 async function startReplica(): Promise<Replica> {
   const store = await openPostgres(url, { onError: () => {} });
-  const timers = createTestTimers(T - 1000);
+  const timers = createTestTimers(FIRST_TICK - 1000);
   const fireSchedules: Store["fireSchedules"] = async (...args) => {
     const count = await store.fireSchedules(...args);
-    if (count > 0) replica.fired += 1;
+    if (count > 0) replica.firings += 1;
     return count;
   };
   const ticker = createTicker({
@@ -45,7 +45,7 @@ async function startReplica(): Promise<Replica> {
     newId: createIds({ now: timers.now }),
     onError: () => {},
   });
-  const replica: Replica = { store, timers, ticker, fired: 0, isDead: false };
+  const replica: Replica = { store, timers, ticker, firings: 0, isDead: false };
   replicas.push(replica);
   return replica;
 }
@@ -72,8 +72,8 @@ async function stop({ ticker, timers }: Replica): Promise<void> {
   await stopped;
 }
 
-/** The connections of the hubs to the test's database. */
-const connections = (select: string, condition: string) =>
+/** Queries the connections of the hubs to the test's database. */
+const queryConnections = (select: string, condition: string) =>
   server.query(
     `SELECT ${select} FROM pg_stat_activity WHERE datname = $1 AND application_name LIKE 'signalbox%' AND ${condition}`,
     [new URL(url).pathname.slice(1)],
@@ -82,34 +82,35 @@ const connections = (select: string, condition: string) =>
 const minutely = () =>
   scheduleTrigger({
     config: { cron: "* * * * *", timeZone: "UTC", misfire: "once" },
-    schedule: { cron: "* * * * *", time_zone: "UTC", next_at: T },
+    schedule: { cron: "* * * * *", time_zone: "UTC", next_at: FIRST_TICK },
   });
 
-/** Moves the clocks of the living replicas; timers that become due meanwhile run, too. */
+/** Advances the clocks of the replicas that are not dead, and runs the timers that become due. */
 const advance = (ms: number) => {
   for (const { timers, isDead } of replicas) if (!isDead) timers.advance(ms);
 };
 
-const ticks = async (): Promise<number[]> => {
+/** The ticks that have fired, in minutes after the first first. */
+const firedTicks = async (): Promise<number[]> => {
   const { rows } = await admin.query("SELECT input FROM runs ORDER BY id");
   return rows
-    .map(({ input }) => (new Date(JSON.parse(input).scheduled_at).getTime() - T) / MINUTE)
+    .map(({ input }) => (new Date(JSON.parse(input).scheduled_at).getTime() - FIRST_TICK) / MINUTE)
     .sort((a, b) => a - b);
 };
-const upTo = (count: number) => Array.from({ length: count }, (_, nth) => nth);
+const firstNumbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-/** Lets both replicas do what is due. The clocks move a little, for their retries. */
-const settled = (expected: number[]) =>
+/** Waits until exactly the expected ticks have fired. Advances the clocks, because replicas retry. */
+const untilFired = (expected: number[]) =>
   vi.waitFor(
     async () => {
       advance(250);
-      expect(await ticks()).toEqual(expected);
+      expect(await firedTicks()).toEqual(expected);
     },
     { timeout: 60_000 },
   );
 
-/** Waits until every living replica has an alarm and nothing else to do. */
-const idle = () =>
+/** Waits until no schedule is due. */
+const untilNoneDue = () =>
   vi.waitFor(
     async () => {
       advance(250);
@@ -119,12 +120,12 @@ const idle = () =>
     { timeout: 60_000 },
   );
 
-/** Moves the living clocks to the minute, then waits until its tick has fired. */
+/** Advances the clocks to the minute, and waits until its tick has fired. */
 async function tick(minute: number): Promise<void> {
   for (const { timers, isDead } of replicas)
-    if (!isDead) timers.advance(T + minute * MINUTE - timers.now());
-  await settled(upTo(minute + 1));
-  await idle();
+    if (!isDead) timers.advance(FIRST_TICK + minute * MINUTE - timers.now());
+  await untilFired(firstNumbers(minute + 1));
+  await untilNoneDue();
 }
 
 /** Blocks every transaction that queues runs, until the returned function is called. */
@@ -133,86 +134,90 @@ async function blockRuns(): Promise<() => Promise<unknown>> {
   return () => admin.query("ROLLBACK");
 }
 
-describe("field note: two replicas fire twice; a broker outage loses the tick", () => {
-  test("a schedule every minute over ten minutes gives exactly ten runs on two replicas", async () => {
-    const [one, two] = await Promise.all([startReplica(), startReplica()]);
-    await publishSchedules(one.store, [minutely()]);
-    for (const minute of upTo(10)) await tick(minute);
-    expect(await ticks()).toEqual(upTo(10));
-    expect(one.fired + two.fired).toBe(10);
+describe("schedules on two replicas", () => {
+  test("start exactly ten runs in ten minutes if they fire every minute", async () => {
+    const [first, second] = await Promise.all([startReplica(), startReplica()]);
+    await publishSchedules(first.store, [minutely()]);
+    for (const minute of firstNumbers(10)) await tick(minute);
+    expect(await firedTicks()).toEqual(firstNumbers(10));
+    expect(first.firings + second.firings).toBe(10);
   });
 
-  test("a replica that dies while it fires loses no tick: still ten runs", async () => {
-    const [one, two] = await Promise.all([startReplica(), startReplica()]);
-    await publishSchedules(one.store, [minutely()]);
-    for (const minute of upTo(5)) await tick(minute);
+  test("lose no tick if a replica dies while it fires", async () => {
+    const [first, second] = await Promise.all([startReplica(), startReplica()]);
+    await publishSchedules(first.store, [minutely()]);
+    for (const minute of firstNumbers(5)) await tick(minute);
 
-    // The clock of the other replica is behind, so that this one fires the tick.
+    // Only the clock of the first replica advances, so this replica fires the tick.
     const unblock = await blockRuns();
-    one.timers.advance(T + 5 * MINUTE - one.timers.now());
+    first.timers.advance(FIRST_TICK + 5 * MINUTE - first.timers.now());
     const firing = "wait_event_type = 'Lock'";
     await vi.waitFor(
       async () => {
-        one.timers.advance(10);
-        expect((await connections("pid", firing)).rowCount).toBe(1);
+        first.timers.advance(10);
+        expect((await queryConnections("pid", firing)).rowCount).toBe(1);
       },
       { timeout: 60_000 },
     );
-    one.isDead = true;
-    await connections("pg_terminate_backend(pid)", firing);
-    await stop(one);
+    first.isDead = true;
+    await queryConnections("pg_terminate_backend(pid)", firing);
+    await stop(first);
     await unblock();
-    expect(await ticks()).toEqual(upTo(5));
+    expect(await firedTicks()).toEqual(firstNumbers(5));
 
-    for (const minute of upTo(10).slice(5)) await tick(minute);
-    expect(await ticks()).toEqual(upTo(10));
-    expect(two.fired).toBeGreaterThanOrEqual(5);
+    for (const minute of firstNumbers(10).slice(5)) await tick(minute);
+    expect(await firedTicks()).toEqual(firstNumbers(10));
+    expect(second.firings).toBeGreaterThanOrEqual(5);
   });
 
-  test("a tick during an outage of the database fires when the database is back", async () => {
-    const one = await startReplica();
-    await publishSchedules(one.store, [minutely()]);
+  test("fire a tick that was due during an outage of the database when the database is back", async () => {
+    const first = await startReplica();
+    await publishSchedules(first.store, [minutely()]);
     await tick(0);
     const name = admin.escapeIdentifier(new URL(url).pathname.slice(1));
     await server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-    await connections("pg_terminate_backend(pid)", "true");
-    one.timers.advance(T + MINUTE - one.timers.now());
-    await expect(one.store.nextScheduleDue()).rejects.toThrow();
-    expect(await ticks()).toEqual([0]);
+    await queryConnections("pg_terminate_backend(pid)", "true");
+    first.timers.advance(FIRST_TICK + MINUTE - first.timers.now());
+    await expect(first.store.nextScheduleDue()).rejects.toThrow();
+    expect(await firedTicks()).toEqual([0]);
     await server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
-    await settled([0, 1]);
+    await untilFired([0, 1]);
   });
 });
 
-test("a schedule that one replica publishes makes the other one fire in time", async () => {
-  const [one, two] = await Promise.all([startReplica(), startReplica()]);
-  one.isDead = true; // only the clock of the other replica moves
-  const flow = await publishSchedules(one.store, [minutely()]);
+test("a replica fires a schedule in time that another replica has published", async () => {
+  const [first, second] = await Promise.all([startReplica(), startReplica()]);
+  first.isDead = true; // only the clock of the second replica advances
+  const flow = await publishSchedules(first.store, [minutely()]);
   await tick(0);
-  expect(two.fired).toBe(1);
-  await publish(one.store, flow, { triggers: [] });
+  expect(second.firings).toBe(1);
+  await publish(first.store, flow, { triggers: [] });
   advance(10 * MINUTE);
-  await settled([0]);
+  await untilFired([0]);
 });
 
-test("replicas that publish, fire and delete concurrently neither deadlock nor fire twice", async () => {
-  const [one, two] = await Promise.all([startReplica(), startReplica()]);
+test("replicas that publish, fire and delete schedules concurrently neither deadlock nor fire twice", async () => {
+  const [first, second] = await Promise.all([startReplica(), startReplica()]);
   const flows = await Promise.all(
-    upTo(6).map((nth) =>
-      publishSchedules((nth % 2 ? one : two).store, [minutely()], { app: `app-${nth % 2}` }),
+    firstNumbers(6).map((index) =>
+      publishSchedules((index % 2 ? first : second).store, [minutely()], {
+        app: `app-${index % 2}`,
+      }),
     ),
   );
-  for (const minute of upTo(5)) {
-    for (const { timers } of replicas) timers.advance(T + minute * MINUTE - timers.now());
+  for (const minute of firstNumbers(5)) {
+    for (const { timers } of replicas) timers.advance(FIRST_TICK + minute * MINUTE - timers.now());
     await Promise.all(
-      flows.map((flow, nth) => {
+      flows.map((flow, index) => {
         advance(1);
-        return publish((nth % 2 ? two : one).store, flow, { triggers: [minutely()] });
+        return publish((index % 2 ? second : first).store, flow, { triggers: [minutely()] });
       }),
     );
-    const expected = upTo(minute + 1).flatMap((tick) => flows.map(() => tick));
-    await settled(expected);
+    const expected = firstNumbers(minute + 1).flatMap((tick) => flows.map(() => tick));
+    await untilFired(expected);
   }
-  await Promise.all(flows.map(({ id }) => one.store.deleteFlow({ tenant: "acme", id }, T)));
-  expect(await one.store.nextScheduleDue()).toBeNull();
+  await Promise.all(
+    flows.map(({ id }) => first.store.deleteFlow({ tenant: "acme", id }, FIRST_TICK)),
+  );
+  expect(await first.store.nextScheduleDue()).toBeNull();
 });

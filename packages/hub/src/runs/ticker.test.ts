@@ -10,17 +10,17 @@ import { createTicker } from "./ticker.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const T = Date.UTC(2026, 10, 16, 9);
+const FIRST_TICK = Date.UTC(2026, 10, 16, 9);
 
-/** A new store, and a clock that shows one second before nine o'clock. */
+/** Opens a new store. The clock is one second before the first tick. */
 function open() {
   const store = openSqlite(`${tempFolder()}/hub.db`);
-  const timers = createTestTimers(T - 1000);
+  const timers = createTestTimers(FIRST_TICK - 1000);
   const errors: unknown[] = [];
   onTestFinished(async () => void (await store.close()));
-  const start = (given: Partial<Store> = {}) => {
+  const start = (overrides: Partial<Store> = {}) => {
     const ticker = createTicker({
-      store: { ...store, ...given },
+      store: { ...store, ...overrides },
       timers,
       newId: createIds({ now: timers.now }),
       onError: (error) => errors.push(error),
@@ -46,14 +46,14 @@ const runsOf = async (store: Store) => {
   return runs.reverse().map(({ input }) => input);
 };
 
-const every = (cron: string, next_at: number, config: NewTrigger["config"] = {}) =>
+const scheduleOf = (cron: string, next_at: number, config: NewTrigger["config"] = {}) =>
   scheduleTrigger({
     config: { cron, timeZone: "UTC", misfire: "once", ...config },
     schedule: { cron, time_zone: "UTC", next_at },
   });
-const hourly = (config: NewTrigger["config"] = {}) => every("0 * * * *", T, config);
+const hourly = (config: NewTrigger["config"] = {}) => scheduleOf("0 * * * *", FIRST_TICK, config);
 
-const input = (scheduled: number, fired: number, missed: number) => ({
+const runInput = (scheduled: number, fired: number, missed: number) => ({
   scheduled_at: new Date(scheduled).toISOString(),
   fired_at: new Date(fired).toISOString(),
   time_zone: "UTC",
@@ -68,36 +68,39 @@ test("starts a run at each tick, and not before", async () => {
   await advance(999);
   expect(await runs()).toEqual([]);
   await advance(1);
-  expect(await runs()).toEqual([input(T, T, 0)]);
+  expect(await runs()).toEqual([runInput(FIRST_TICK, FIRST_TICK, 0)]);
   await advance(HOUR - 1);
   expect(await runs()).toHaveLength(1);
   await advance(1);
-  expect(await runs()).toEqual([input(T, T, 0), input(T + HOUR, T + HOUR, 0)]);
+  expect(await runs()).toEqual([
+    runInput(FIRST_TICK, FIRST_TICK, 0),
+    runInput(FIRST_TICK + HOUR, FIRST_TICK + HOUR, 0),
+  ]);
   expect((await store.listRuns({ tenant: "acme", limit: 1 }))[0]).toMatchObject({
     flow_id: flow.id,
     version: 1,
     trigger_node: "tick",
     cause: "schedule",
-    key: `schedule:${flow.id}:tick:${new Date(T + HOUR).toISOString()}`,
+    key: `schedule:${flow.id}:tick:${new Date(FIRST_TICK + HOUR).toISOString()}`,
     status: "queued",
     depth: 0,
   });
 });
 
-test("fires a schedule that is published while it runs, also one that is due before the others", async () => {
+test("fires a schedule that is published after its start, even if it is due before the others", async () => {
   const { store, start, settle, advance, runs } = open();
   start();
   await settle();
   await publishSchedules(store, [hourly()]);
   await settle();
-  await publishSchedules(store, [every("* * * * *", T - 500)]);
+  await publishSchedules(store, [scheduleOf("* * * * *", FIRST_TICK - 500)]);
   await advance(500);
-  expect(await runs()).toMatchObject([{ scheduled_at: new Date(T - 500).toISOString() }]);
+  expect(await runs()).toMatchObject([{ scheduled_at: new Date(FIRST_TICK - 500).toISOString() }]);
   await advance(500);
   expect(await runs()).toHaveLength(3);
 });
 
-test("finds a schedule of another replica within 30 s if its notice was lost", async () => {
+test("fires a schedule that another replica published within 30 s if the notice was lost", async () => {
   const { store, start, settle, advance, runs } = open();
   start({ subscribe: () => () => {} });
   await settle();
@@ -105,23 +108,23 @@ test("finds a schedule of another replica within 30 s if its notice was lost", a
   await advance(29_000);
   expect(await runs()).toEqual([]);
   await advance(1_000);
-  expect(await runs()).toEqual([input(T, T + 29_000, 0)]);
+  expect(await runs()).toEqual([runInput(FIRST_TICK, FIRST_TICK + 29_000, 0)]);
 });
 
 test("retries one second after an error of the store", async () => {
   const { store, errors, start, settle, advance, runs } = open();
   await publishSchedules(store, [hourly()]);
-  const down = new Error("no connection");
+  const storeError = new Error("no connection");
   let isDown = true;
-  start({ nextScheduleDue: () => (isDown ? Promise.reject(down) : store.nextScheduleDue()) });
+  start({ nextScheduleDue: () => (isDown ? Promise.reject(storeError) : store.nextScheduleDue()) });
   await settle();
-  expect(errors).toEqual([down]);
+  expect(errors).toEqual([storeError]);
   isDown = false;
   await advance(1_000);
   expect(await runs()).toHaveLength(1);
 });
 
-test("waits a second if another replica is firing what is due", async () => {
+test("tries again after a second if another replica is firing the due schedule", async () => {
   const { store, start, settle, advance, runs } = open();
   await publishSchedules(store, [hourly()]);
   let isLocked = true;
@@ -137,10 +140,10 @@ test("waits a second if another replica is firing what is due", async () => {
   expect(attempts).toBe(2); // at the start, and at the tick
   isLocked = false;
   await advance(1_000);
-  expect(await runs()).toEqual([input(T, T + 1_000, 0)]);
+  expect(await runs()).toEqual([runInput(FIRST_TICK, FIRST_TICK + 1_000, 0)]);
 });
 
-test("a schedule whose time zone is unknown does not stop the others", async () => {
+test("stops a schedule whose time zone is unknown, and fires the others", async () => {
   const { store, errors, start, settle, advance, runs } = open();
   await publishSchedules(store, [
     { ...hourly({ timeZone: "Mars/Phobos" }), node_id: "bad" },
@@ -160,7 +163,10 @@ test("a schedule whose time zone is unknown does not stop the others", async () 
 
 test("fires more schedules than fit in one transaction", async () => {
   const { store, start, settle, advance } = open();
-  const many = Array.from({ length: 120 }, (_, nth) => ({ ...hourly(), node_id: `tick ${nth}` }));
+  const many = Array.from({ length: 120 }, (_, index) => ({
+    ...hourly(),
+    node_id: `tick ${index}`,
+  }));
   await publishSchedules(store, many);
   start();
   await settle();
@@ -177,10 +183,10 @@ test("obeys the concurrency limit of the trigger", async () => {
   await advance(1_000);
   await advance(HOUR);
   expect(await runs()).toHaveLength(1);
-  expect(await store.nextScheduleDue()).toBe(T + 2 * HOUR);
+  expect(await store.nextScheduleDue()).toBe(FIRST_TICK + 2 * HOUR);
 });
 
-test("has no timer and fires nothing after close", async () => {
+test("has no timer and fires no schedule after close", async () => {
   const { store, timers, start, settle, advance, runs } = open();
   await publishSchedules(store, [hourly()]);
   const ticker = start();
@@ -194,7 +200,7 @@ test("has no timer and fires nothing after close", async () => {
 });
 
 describe("after the hub was down for three ticks", () => {
-  const down = async (config: NewTrigger["config"]) => {
+  const openAfterDowntime = async (config: NewTrigger["config"]) => {
     const hub = open();
     await publishSchedules(hub.store, [hourly(config)]);
     await hub.advance(1_000 + 2 * HOUR + 10 * MINUTE);
@@ -204,17 +210,22 @@ describe("after the hub was down for three ticks", () => {
   };
 
   test("`skip` starts no run until the next tick", async () => {
-    const { advance, runs } = await down({ misfire: "skip" });
+    const { advance, runs } = await openAfterDowntime({ misfire: "skip" });
     expect(await runs()).toEqual([]);
     await advance(50 * MINUTE);
-    expect(await runs()).toEqual([input(T + 3 * HOUR, T + 3 * HOUR, 0)]);
+    expect(await runs()).toEqual([runInput(FIRST_TICK + 3 * HOUR, FIRST_TICK + 3 * HOUR, 0)]);
   });
 
   test("`once` starts one run, which reports 3 missed ticks", async () => {
-    const { advance, runs } = await down({ misfire: "once" });
+    const { advance, runs } = await openAfterDowntime({ misfire: "once" });
     const [first] = await runs();
-    expect(await runs()).toEqual([input(T + 2 * HOUR, T + 2 * HOUR + 10 * MINUTE, 3)]);
+    expect(await runs()).toEqual([
+      runInput(FIRST_TICK + 2 * HOUR, FIRST_TICK + 2 * HOUR + 10 * MINUTE, 3),
+    ]);
     await advance(50 * MINUTE);
-    expect(await runs()).toEqual([first, input(T + 3 * HOUR, T + 3 * HOUR, 0)]);
+    expect(await runs()).toEqual([
+      first,
+      runInput(FIRST_TICK + 3 * HOUR, FIRST_TICK + 3 * HOUR, 0),
+    ]);
   });
 });

@@ -5,25 +5,25 @@ import { StorageUnavailable } from "../store/storage-unavailable.ts";
 import { createWaiters } from "./waiters.ts";
 
 const nextRound = () => new Promise((resolve) => setImmediate(resolve));
-const ended = { id: "r", status: "succeeded" } as Run;
+const endedRun = { id: "r", status: "succeeded" } as Run;
 
 function open() {
   const timers = createTestTimers();
-  const state = { unavailable: true, reads: 0, cancels: 0 };
+  const state = { isUnavailable: true, reads: 0, cancels: 0 };
   const assertAvailable = () => {
-    if (state.unavailable) throw new StorageUnavailable("no connection");
+    if (state.isUnavailable) throw new StorageUnavailable("no connection");
   };
   const waiters = createWaiters({
     store: {
       async getRun() {
         state.reads += 1;
         assertAvailable();
-        return ended;
+        return endedRun;
       },
       async cancelRun() {
         state.cancels += 1;
         assertAvailable();
-        return ended;
+        return endedRun;
       },
     },
     timers,
@@ -34,25 +34,25 @@ function open() {
   return { timers, state, waiters, wait };
 }
 
-test("reads and cancels a run again when the storage was unavailable", async () => {
+test("retries to read and to cancel a run while the storage is unavailable", async () => {
   const { timers, state, waiters, wait } = open();
-  const cancelling = new AbortController();
-  const run = wait(cancelling.signal);
+  const controller = new AbortController();
+  const run = wait(controller.signal);
   waiters.check("r");
-  cancelling.abort();
+  controller.abort();
   for (let round = 0; round < 3; round += 1) {
     await nextRound();
     timers.advance(500);
   }
   await nextRound();
   expect(state).toMatchObject({ reads: 4, cancels: 4 });
-  state.unavailable = false;
+  state.isUnavailable = false;
   timers.advance(500);
-  expect(await run).toBe(ended);
+  expect(await run).toBe(endedRun);
   expect(state).toMatchObject({ reads: 5, cancels: 5 });
 });
 
-test("reads no more after it was closed", async () => {
+test("rejects the waiters and reads no run after close", async () => {
   const { timers, state, waiters, wait } = open();
   const run = wait();
   waiters.check("r");

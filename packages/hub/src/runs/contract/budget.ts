@@ -1,5 +1,4 @@
-/** A run stores a limited number of bytes with its steps. */
-
+/** Tests the limit of the bytes that a run stores with its steps. */
 import { expect } from "vitest";
 import { allSteps } from "../../store/contract/run-sample.ts";
 import type { It } from "../contract.ts";
@@ -11,12 +10,14 @@ const text = "x".repeat(1_000);
 const large = (slug: string) => probe(slug, { value: text, times: 400 });
 
 export function budgetContract(it: It): void {
-  it("fails at the step whose output exceeds its limit, before anything of it is stored", async (f) => {
-    const make = await f.publish(
+  it("fails at the step whose output exceeds the byte limit of the run, and stores nothing of the output", async (fixture) => {
+    const createRun = await fixture.publish(
       [start, large("a"), large("b"), large("c"), probe("d")],
       edges("start > a > b > c > d"),
     );
-    const { id, ended } = await f.openRunner({ maxRunBytes: MAX_RUN_BYTES }).start(make());
+    const { id, ended } = await fixture
+      .openRunner({ maxRunBytes: MAX_RUN_BYTES })
+      .start(createRun());
     expect(await ended).toMatchObject({
       status: "failed",
       error: {
@@ -25,7 +26,7 @@ export function budgetContract(it: It): void {
         message: expect.stringMatching(/^The output of the step has 401\.?\d* kB .* limit is 1 MB/),
       },
     });
-    const steps = await allSteps(f.store, TENANT, id);
+    const steps = await allSteps(fixture.store, TENANT, id);
     expect(steps.map(({ node_id, status }) => `${node_id} ${status}`)).toEqual([
       "start done",
       "a done",
@@ -35,18 +36,18 @@ export function budgetContract(it: It): void {
     expect(JSON.stringify(steps).length).toBeLessThan(MAX_RUN_BYTES);
   });
 
-  it("counts what it stored before it was claimed again", async (f) => {
-    const make = await f.publish(
+  it("counts the bytes that it stored before it was claimed again", async (fixture) => {
+    const createRun = await fixture.publish(
       [start, large("a"), large("b"), gate("hold"), large("c")],
       edges("start > a > b > hold > c"),
     );
-    const crashable = f.openCrashable({ maxRunBytes: MAX_RUN_BYTES });
-    const { id } = await crashable.start(make());
-    await expect.poll(() => f.calls.at(-1)).toBe("hold begins");
+    const crashable = fixture.openCrashable({ maxRunBytes: MAX_RUN_BYTES });
+    const { id } = await crashable.start(createRun());
+    await expect.poll(() => fixture.calls.at(-1)).toBe("hold begins");
     crashable.crash();
-    f.open("hold");
-    f.openRunner({ maxRunBytes: MAX_RUN_BYTES, now: () => Date.now() + HOUR / 2 });
-    await expect.poll(() => f.status(id)).toBe("failed");
-    expect((await f.run(id)).error).toMatchObject({ code: "run_too_large", node_id: "c" });
+    fixture.open("hold");
+    fixture.openRunner({ maxRunBytes: MAX_RUN_BYTES, now: () => Date.now() + HOUR / 2 });
+    await expect.poll(() => fixture.status(id)).toBe("failed");
+    expect((await fixture.run(id)).error).toMatchObject({ code: "run_too_large", node_id: "c" });
   });
 }

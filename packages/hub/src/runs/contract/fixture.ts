@@ -1,5 +1,4 @@
-/** A store with flows, runners that execute them, and nodes that record their calls. */
-
+/** Publishes flows, opens runners that execute them, and defines nodes that record their calls. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import {
@@ -40,14 +39,14 @@ export const gate = (slug: string, parameters: JsonObject = {}) => node(slug, "G
 export const start = node("start", "UserIntent", { toolName: "t", toolDescription: "d" });
 
 /**
- * `a > b` is an edge from the default port, `a.error > b` from another one; `a > b > c` is two
- * edges.
+ * Parses edges. `a > b` is an edge from the port `out` of `a`, and `a.error > b` is an edge from its
+ * port `error`. `a > b > c` is two edges.
  */
 export const edges = (...lines: string[]): FlowEdge[] =>
   lines.flatMap((line) => {
     const nodes = line.split(" > ").map((node) => node.split("."));
-    return nodes.slice(1).map(([target = ""], at) => {
-      const [source = "", sourceHandle = "out"] = nodes[at] ?? [];
+    return nodes.slice(1).map(([target = ""], index) => {
+      const [source = "", sourceHandle = "out"] = nodes[index] ?? [];
       return {
         id: `${source}.${sourceHandle}-${target}`,
         source,
@@ -72,7 +71,7 @@ export const noConnections: CallToolOptions["connections"] = {
   loadOffers: () => Promise.reject(new Error("unexpected list of tools")),
 };
 
-/** The timers of the host, which a test can replace in part. */
+/** Real timers, some of which a test can replace. */
 export const systemTimers = (options: Partial<Timers> = {}): Timers => ({
   now: Date.now,
   monotonic: () => performance.now(),
@@ -89,8 +88,8 @@ export const withSavedSteps = (store: Store, onStep: (step: WrittenStep) => void
   ...store,
   async saveProgress(batch) {
     const outcomes = await store.saveProgress(batch);
-    for (const [at, { steps }] of batch.entries())
-      if (outcomes[at] === "saved") for (const step of steps) onStep(step);
+    for (const [index, { steps }] of batch.entries())
+      if (outcomes[index] === "saved") for (const step of steps) onStep(step);
     return outcomes;
   },
 });
@@ -99,11 +98,11 @@ export function createFixture(store: Store) {
   const calls: string[] = [];
   const gates = new Map<string, PromiseWithResolvers<void>>();
   const gateOf = (name: string) => {
-    const found = gates.get(name) ?? Promise.withResolvers<void>();
-    gates.set(name, found);
-    return found;
+    const gate = gates.get(name) ?? Promise.withResolvers<void>();
+    gates.set(name, gate);
+    return gate;
   };
-  /** Records each attempt as "slug key number"; the key is the idempotency key without the run id. */
+  /** Adds each attempt to `calls`, as "slug key attempt". The key is the idempotency key without the run. */
   const probeNode = defineNode({
     type: "Probe",
     title: "Probe",
@@ -127,7 +126,7 @@ export function createFixture(store: Store) {
       return { output: times === undefined ? value : Array(times).fill(value) };
     },
   });
-  /** Records when it starts, and waits until the test opens it. */
+  /** Adds its start to `calls`, and waits until the test opens the gate. */
   const gateNode = defineNode({
     type: "Gate",
     title: "Gate",
@@ -146,9 +145,7 @@ export function createFixture(store: Store) {
       return { output: config.value ?? null };
     },
   });
-  /**
-   * Records its parts in order; returns their outputs. A part records its calls as "part attempt".
-   */
+  /** Records its parts in order, and returns their outputs. Adds each call of a part to `calls`. */
   const partsNode = defineNode({
     type: "Parts",
     title: "Parts",
@@ -159,8 +156,9 @@ export function createFixture(store: Store) {
       parts: z.array(z.string()),
       /** The parts that wait until the test opens them. */
       hold: z.array(z.string()).default([]),
-      /** How many attempts fail: at this part, or after the last part. */
+      /** How many attempts fail. */
       fail: z.number().default(0),
+      /** The part that fails. By default, the node fails after the last part. */
       failAt: z.string().optional(),
       output: z.json().optional(),
       /** The output of each part is a list of this many `output`s. */
@@ -171,23 +169,24 @@ export function createFixture(store: Store) {
     ports: { in: ["in"], out: ["out"] },
     sample: { config: { parts: [] }, rejects: { config: { x: 1 }, path: "x" } },
     async run({ config, run, signal, record }) {
-      const fails = run.attempt <= config.fail;
+      const shouldFail = run.attempt <= config.fail;
       const outputs: Json[] = [];
       for (const part of config.parts) {
-        const recorded = await record(part, { part, secret: config.secret ?? null }, async () => {
+        const output = await record(part, { part, secret: config.secret ?? null }, async () => {
           calls.push(`${part} ${run.attempt}`);
           if (config.hold.includes(part)) {
             const onAbort = () => void calls.push(`${part} aborted`);
             signal.addEventListener("abort", onAbort, { once: true });
             await gateOf(part).promise;
           }
-          if (fails && config.failAt === part) throw new Error(`no luck ${config.secret ?? ""}`);
+          if (shouldFail && config.failAt === part)
+            throw new Error(`no luck ${config.secret ?? ""}`);
           const { output = `${part} of ${run.attempt}`, times } = config;
           return times === undefined ? output : Array(times).fill(output);
         });
-        outputs.push(recorded);
+        outputs.push(output);
       }
-      if (fails && config.failAt === undefined) throw new Error("no luck");
+      if (shouldFail && config.failAt === undefined) throw new Error("no luck");
       return { output: outputs };
     },
   });
@@ -208,7 +207,7 @@ export function createFixture(store: Store) {
       now = Date.now,
       connections = noConnections,
       agent = noAgent,
-      ...given
+      ...overrides
     }: FixtureRunnerOptions = {},
     evaluate: Evaluate = testEvaluate,
     { maxChain = 5 } = {},
@@ -233,7 +232,7 @@ export function createFixture(store: Store) {
       }),
       timers: systemTimers({ now }),
       onError: (error) => errors.push(error),
-      ...given,
+      ...overrides,
     });
     runners.push(runner);
     return runner;
@@ -246,38 +245,39 @@ export function createFixture(store: Store) {
     errors,
     openRunner,
     /**
-     * A runner that `crash` stops like a killed process: its leases remain, and it stores nothing more.
-     * It also crashes right after it has saved a step for which `crashesAfter` returns true.
+     * Opens a runner that `crash` stops like a killed process: its leases remain, and it stores nothing
+     * more. It also crashes right after it has saved a step for which `shouldCrashAfter` returns true.
      */
     openCrashable(
-      given: FixtureRunnerOptions = {},
-      crashesAfter: (step: WrittenStep) => boolean = () => false,
+      runnerOptions: FixtureRunnerOptions = {},
+      shouldCrashAfter: (step: WrittenStep) => boolean = () => false,
     ): Runner & { crash(): void } {
-      let crashed = false;
+      let hasCrashed = false;
       const saveAndCrash: Store["saveProgress"] = async (batch) => {
         const saved = await store.saveProgress(batch);
-        if (batch.some(({ steps }) => steps.some(crashesAfter))) crashed = true;
-        return crashed ? new Promise(() => {}) : saved;
+        if (batch.some(({ steps }) => steps.some(shouldCrashAfter))) hasCrashed = true;
+        return hasCrashed ? new Promise(() => {}) : saved;
       };
       const crashable = new Proxy(store, {
-        get: (own, name) => {
-          const verb = name === "saveProgress" ? saveAndCrash : Reflect.get(own, name);
-          if (typeof verb !== "function") return verb;
+        get: (target, name) => {
+          const method = name === "saveProgress" ? saveAndCrash : Reflect.get(target, name);
+          if (typeof method !== "function") return method;
           return (...args: unknown[]) =>
-            crashed && name !== "subscribe" ? new Promise(() => {}) : verb.apply(own, args);
+            hasCrashed && name !== "subscribe" ? new Promise(() => {}) : method.apply(target, args);
         },
       });
-      const runner = openRunner({ ...given, store: crashable });
-      runners.pop();
+      const runner = openRunner({ ...runnerOptions, store: crashable });
+      runners.pop(); // a crashed runner is not closed
       const crash = () => {
-        crashed = true;
+        hasCrashed = true;
       };
       return { ...runner, crash };
     },
+    /** Opens the gate of a node or of a part. */
     open(name: string): void {
       gateOf(name).resolve();
     },
-    /** Publishes a flow; returns a function that creates runs of it. */
+    /** Publishes a flow. Returns a function that creates runs of the flow, which are not stored yet. */
     async publish(nodes: FlowNode[], flowEdges: FlowEdge[]) {
       const graph = { nodes, edges: flowEdges };
       const id = newId();
@@ -315,7 +315,7 @@ export function createFixture(store: Store) {
         at: 1,
         aliasUntil: 1,
       }));
-      return (given: Partial<NewRun> = {}): NewRun => ({
+      return (overrides: Partial<NewRun> = {}): NewRun => ({
         id: newId(),
         tenant: TENANT,
         app: "app",
@@ -327,15 +327,12 @@ export function createFixture(store: Store) {
         at: Date.now(),
         due_at: Date.now(),
         depth: 0,
-        ...given,
+        ...overrides,
       });
     },
     run: async (id: string): Promise<Run> => (await store.getRun(TENANT, id)) as Run,
     status: async (id: string) => (await store.getRun(TENANT, id))?.status,
-    /**
-     * Steps as `node@item#attempt status`, in order. `@item` is omitted outside of loops, and so is
-     * `#1`.
-     */
+    /** Lists steps as `node@item#attempt status`, without `@item` outside of loops and without `#1`. */
     async steps(id: string): Promise<string[]> {
       return (await allSteps(store, TENANT, id)).map(
         ({ node_id, item, attempt, status }) =>

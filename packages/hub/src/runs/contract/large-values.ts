@@ -1,5 +1,4 @@
-/** Values above 256 KiB stay text: nodes pass them on, and the sandbox reads them. */
-
+/** Tests that values above 256 KiB stay text: nodes pass them on, and the sandbox reads them. */
 import { LARGE_BYTES } from "@signalbox/rules/large-json.ts";
 import { expect } from "vitest";
 import { MASK } from "../../lib/mask.ts";
@@ -8,13 +7,13 @@ import type { It } from "../contract.ts";
 import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
 
 const text = "x".repeat(1_000);
-const items = 400;
-const list = Array.from({ length: items }, () => ({ id: 7, text }));
+const ITEMS = 400;
+const list = Array.from({ length: ITEMS }, () => ({ id: 7, text }));
 /** Outputs a list of about 400 kB. */
-const large = (slug: string) => probe(slug, { value: { id: 7, text }, times: items });
+const large = (slug: string) => probe(slug, { value: { id: 7, text }, times: ITEMS });
 
 export function largeValuesContract(it: It): void {
-  it("reads parts of large values, and passes whole ones on", async (f) => {
+  it("reads parts of large values, and passes whole values on", async (fixture) => {
     const value = {
       id: "{{ a[399].id }}",
       text: "id {{ a[0].id }}, {{ a[400]? }}",
@@ -24,7 +23,7 @@ export function largeValuesContract(it: It): void {
       merged: "{{ merge.a[2].id }}",
       trigger: "{{ trigger.list[3].id }}",
     };
-    const make = await f.publish(
+    const createRun = await fixture.publish(
       [
         start,
         large("a"),
@@ -58,34 +57,34 @@ export function largeValuesContract(it: It): void {
     };
     const input = { list };
 
-    const crashable = f.openCrashable();
-    const crashed = await crashable.start(make({ input }));
-    await expect.poll(() => f.calls.at(-1)).toBe("hold begins");
+    const crashable = fixture.openCrashable();
+    const crashed = await crashable.start(createRun({ input }));
+    await expect.poll(() => fixture.calls.at(-1)).toBe("hold begins");
     crashable.crash();
-    f.open("hold");
-    const runner = f.openRunner({ now: () => Date.now() + HOUR / 2 });
-    const { id, ended } = await runner.start(make({ input }));
+    fixture.open("hold");
+    const runner = fixture.openRunner({ now: () => Date.now() + HOUR / 2 });
+    const { id, ended } = await runner.start(createRun({ input }));
     await ended;
-    await expect.poll(() => f.status(crashed.id)).toBe("succeeded");
+    await expect.poll(() => fixture.status(crashed.id)).toBe("succeeded");
     for (const run of [id, crashed.id]) {
-      const output = await f.store.readValue({ tenant: TENANT, run, field: "output" });
+      const output = await fixture.store.readValue({ tenant: TENANT, run, field: "output" });
       expect(JSON.parse(output ?? "")).toEqual(expected);
     }
   });
 
-  it("names what a large value does not have", async (f) => {
-    const make = await f.publish(
+  it("fails with the missing property if a template references it in a large value", async (fixture) => {
+    const createRun = await fixture.publish(
       [start, large("a"), probe("b", { value: "{{ a[3].title.text }}" })],
       edges("start > a > b"),
     );
-    expect((await (await f.openRunner().start(make())).ended).error).toMatchObject({
+    expect((await (await fixture.openRunner().start(createRun())).ended).error).toMatchObject({
       code: "unresolved_reference",
       message: "value: {{ a[3].title.text }} has no value: there is no a[3].title.",
     });
   });
 
-  it("gives nodes that cannot use text the parsed value, up to a limit", async (f) => {
-    const make = await f.publish(
+  it("passes the parsed value, up to a limit, to nodes that cannot use text", async (fixture) => {
+    const createRun = await fixture.publish(
       [
         start,
         large("a"),
@@ -94,10 +93,10 @@ export function largeValuesContract(it: It): void {
       ],
       edges("start > a > each.item > id"),
     );
-    const runner = f.openRunner();
-    expect((await (await runner.start(make())).ended).output).toEqual(Array(items).fill(7));
+    const runner = fixture.openRunner();
+    expect((await (await runner.start(createRun())).ended).output).toEqual(Array(ITEMS).fill(7));
 
-    const other = await f.publish(
+    const other = await fixture.publish(
       [start, node("each", "ForEach", { items: "{{ trigger.many }}" }), probe("id")],
       edges("start > each.item > id"),
     );
@@ -108,23 +107,23 @@ export function largeValuesContract(it: It): void {
     });
   });
 
-  it("fails before it builds an input that refers to a large value many times", async (f) => {
-    const refer = (value: unknown) =>
-      f.publish(
+  it("fails before it builds an input that references a large value many times", async (fixture) => {
+    const publishReturn = (value: unknown) =>
+      fixture.publish(
         [start, large("a"), node("end", "Return", { value: value as never })],
         edges("start > a > end"),
       );
-    const runner = f.openRunner();
+    const runner = fixture.openRunner();
     for (const value of [Array(120).fill("{{ a }}"), "{{ a }} ".repeat(120)]) {
-      const { id, ended } = await runner.start((await refer(value))());
+      const { id, ended } = await runner.start((await publishReturn(value))());
       expect((await ended).error).toMatchObject({ code: "input_too_large", node_id: "end" });
-      const steps = await allSteps(f.store, TENANT, id);
+      const steps = await allSteps(fixture.store, TENANT, id);
       expect(steps.find(({ node_id }) => node_id === "end")).toMatchObject({ input: null });
     }
   });
 
-  it("masks secrets in large values", async (f) => {
-    const make = await f.publish(
+  it("masks secrets in large values", async (fixture) => {
+    const createRun = await fixture.publish(
       [
         start,
         probe("a", { value: { a: 1, key: "{{ secrets.KEY }}" }, times: 20_000 }),
@@ -132,8 +131,8 @@ export function largeValuesContract(it: It): void {
       ],
       edges("start > a > end"),
     );
-    const runner = f.openRunner({ loadSecrets: async () => ({ KEY: 's3cret"12' }) });
-    const { ended } = await runner.start(make());
+    const runner = fixture.openRunner({ loadSecrets: async () => ({ KEY: 's3cret"12' }) });
+    const { ended } = await runner.start(createRun());
     expect((await ended).output).toEqual({ a: 1, key: MASK });
   });
 }

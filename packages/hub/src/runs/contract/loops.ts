@@ -1,5 +1,4 @@
-/** The circuit breaker stops triggers if flows start themselves or each other in a loop. */
-
+/** Tests that the circuit breaker stops triggers if flows start themselves or each other in a loop. */
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect } from "vitest";
 import { createLargeReads } from "../../inbox/large-reads.ts";
@@ -22,10 +21,10 @@ const unexpected = () => {
 };
 
 /** A runner whose flows start from events, with a clock that the test advances. */
-function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
-  const { store } = f;
-  let ahead = 0;
-  const now = () => Date.now() + ahead;
+function openCycle(fixture: Fixture, maxLoops: number, maxChain = 20) {
+  const { store } = fixture;
+  let aheadMs = 0;
+  const now = () => Date.now() + aheadMs;
   const options = {
     store,
     evaluate: unexpected,
@@ -48,7 +47,7 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
     },
     onTripped: (_, trigger) => tripped.push(trigger),
   });
-  const runner = f.openRunner({
+  const runner = fixture.openRunner({
     now,
     services: createNodeServices({
       store,
@@ -70,12 +69,12 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
     explain: createExplainer({ ...options, largeReads: createLargeReads() }).explain,
     events: () => store.listEvents({ tenant: TENANT, limit: 1000 }),
     advance(ms: number) {
-      ahead += ms;
+      aheadMs += ms;
     },
     async publish(nodes: FlowNode[], flowEdges: FlowEdge[]): Promise<string> {
-      const make = await f.publish(nodes, flowEdges);
+      const createRun = await fixture.publish(nodes, flowEdges);
       const graph = { nodes, edges: flowEdges };
-      const { flow_id: id } = make();
+      const { flow_id: id } = createRun();
       await store.publishFlow({ tenant: TENANT, id }, () => ({
         graph,
         triggers: nodes
@@ -130,85 +129,95 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
   };
 }
 
-const on = (slug: string, source: string, type: string) => node(slug, "Event", { source, type });
+const onEvent = (slug: string, source: string, type: string) =>
+  node(slug, "Event", { source, type });
 const emit = (type: string) => node("emit", "EmitEvent", { type, data: {} });
-const each = (count: number) =>
-  node("each", "ForEach", { items: Array.from({ length: count }, (_, at) => at) });
+const forEach = (count: number) =>
+  node("each", "ForEach", { items: Array.from({ length: count }, (_, index) => index) });
 
 export function loopsContract(it: It): void {
-  it("of one flow stops at the limit per minute, with a reason", async (f) => {
-    const c = openCycle(f, 5);
-    const flow = await c.publish(
-      [on("push", "github", "push"), on("own", OWN_SOURCE, "rain"), each(10), emit("rain")],
+  it("of one flow stops at the limit per minute, and the breaker reports a reason", async (fixture) => {
+    const cycle = openCycle(fixture, 5);
+    const flow = await cycle.publish(
+      [
+        onEvent("push", "github", "push"),
+        onEvent("own", OWN_SOURCE, "rain"),
+        forEach(10),
+        emit("rain"),
+      ],
       edges("push > each", "own > each", "each.item > emit"),
     );
-    await c.receive("push");
-    await c.settle();
+    await cycle.receive("push");
+    await cycle.settle();
     // One run of the webhook and five runs that the flow caused; each emits ten events.
-    expect((await c.runs()).length).toBe(6);
-    expect((await c.events()).items.length).toBe(61);
-    expect(c.tripped.length).toBe(55);
-    expect(c.tripped.filter(({ isFirst }) => isFirst).length).toBe(1);
-    const [last] = c.tripped;
-    const explained = await c.explain(TENANT, last?.event_id ?? "");
+    expect((await cycle.runs()).length).toBe(6);
+    expect((await cycle.events()).items.length).toBe(61);
+    expect(cycle.tripped.length).toBe(55);
+    expect(cycle.tripped.filter(({ isFirst }) => isFirst).length).toBe(1);
+    const [trip] = cycle.tripped;
+    const explained = await cycle.explain(TENANT, trip?.event_id ?? "");
     expect(explained.find(({ trigger }) => trigger === "Flow / own")).toMatchObject({
       matched: false,
       decided: "on arrival",
       reason: expect.stringMatching(/more than 5 times a minute.*SIGNALBOX_MAX_LOOPS/),
       run_id: null,
     });
-    expect(await f.store.listTrips(TENANT, [flow], 0)).toMatchObject([
+    expect(await fixture.store.listTrips(TENANT, [flow], 0)).toMatchObject([
       { node_id: "own", limit: "loops", max: 5 },
     ]);
 
     // Webhooks still start runs. After a minute the limit is reset.
-    await c.receive("push");
-    await c.settle();
-    expect((await c.runs()).length).toBe(7);
-    c.advance(60_000);
-    await c.receive("push");
-    await c.settle();
-    expect((await c.runs()).length).toBe(13);
-    c.close();
+    await cycle.receive("push");
+    await cycle.settle();
+    expect((await cycle.runs()).length).toBe(7);
+    cycle.advance(60_000);
+    await cycle.receive("push");
+    await cycle.settle();
+    expect((await cycle.runs()).length).toBe(13);
+    cycle.close();
   });
 
-  it("of two flows stops at the limit per minute", async (f) => {
-    const c = openCycle(f, 4);
-    const there = await c.publish(
-      [on("push", "github", "push"), on("back", OWN_SOURCE, "back"), emit("there")],
+  it("of two flows stops at the limit per minute", async (fixture) => {
+    const cycle = openCycle(fixture, 4);
+    const there = await cycle.publish(
+      [onEvent("push", "github", "push"), onEvent("back", OWN_SOURCE, "back"), emit("there")],
       edges("push > emit", "back > emit"),
     );
-    const back = await c.publish(
-      [on("there", OWN_SOURCE, "there"), emit("back")],
+    const back = await cycle.publish(
+      [onEvent("there", OWN_SOURCE, "there"), emit("back")],
       edges("there > emit"),
     );
-    await c.receive("push");
-    await c.settle();
-    expect(c.tripped).toMatchObject([{ flow_id: there, node_id: "back", limit: "loops", max: 4 }]);
-    const runs = (await c.runs()).toReversed();
+    await cycle.receive("push");
+    await cycle.settle();
+    expect(cycle.tripped).toMatchObject([
+      { flow_id: there, node_id: "back", limit: "loops", max: 4 },
+    ]);
+    const runs = (await cycle.runs()).toReversed();
     expect(runs.map(({ flow_id }) => (flow_id === there ? "A" : "B")).join("")).toBe("ABABABABAB");
     expect(runs.map(({ chain }) => chain.length)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(runs[3]?.chain).toEqual([there, back, there]);
-    c.close();
+    cycle.close();
   });
 
-  it("stops at the maximum length of the causation chain", async (f) => {
-    const c = openCycle(f, 100, 3);
-    const flow = await c.publish(
-      [on("push", "github", "push"), on("own", OWN_SOURCE, "rain"), emit("rain")],
+  it("stops at the maximum length of the causation chain", async (fixture) => {
+    const cycle = openCycle(fixture, 100, 3);
+    const flow = await cycle.publish(
+      [onEvent("push", "github", "push"), onEvent("own", OWN_SOURCE, "rain"), emit("rain")],
       edges("push > emit", "own > emit"),
     );
-    await c.receive("push");
-    await c.settle();
-    expect((await c.runs()).map(({ depth }) => depth)).toEqual([3, 2, 1]);
-    const [trip] = c.tripped;
-    expect(c.tripped).toMatchObject([{ flow_id: flow, node_id: "own", limit: "chain", max: 3 }]);
-    const [verdict] = await f.store.listVerdicts(TENANT, trip?.event_id ?? "");
+    await cycle.receive("push");
+    await cycle.settle();
+    expect((await cycle.runs()).map(({ depth }) => depth)).toEqual([3, 2, 1]);
+    const [trip] = cycle.tripped;
+    expect(cycle.tripped).toMatchObject([
+      { flow_id: flow, node_id: "own", limit: "chain", max: 3 },
+    ]);
+    const [verdict] = await fixture.store.listVerdicts(TENANT, trip?.event_id ?? "");
     expect(verdict?.reasons.at(-1)).toMatchObject({
       on: "breaker",
       holds: false,
       message: expect.stringContaining("SIGNALBOX_MAX_CHAIN"),
     });
-    c.close();
+    cycle.close();
   });
 }

@@ -1,5 +1,4 @@
-/** The parts of a step are recorded one by one, and are not repeated once they are done. */
-
+/** Tests that the parts of a step are recorded one by one, and are not repeated once they are done. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect } from "vitest";
 import { MASK } from "../../lib/mask.ts";
@@ -8,30 +7,30 @@ import { TERMINAL_STATUSES } from "../../store/run-store.ts";
 import type { It } from "../contract.ts";
 import { edges, type Fixture, HOUR, node, start, TENANT } from "./fixture.ts";
 
-const parts = (given: JsonObject = {}) =>
-  node("agent", "Parts", { parts: ["one", "two", "three"], ...given });
-const done = ["one 1", "two 1", "three 1"];
-const outputs = ["one of 1", "two of 1", "three of 1"];
+const parts = (config: JsonObject = {}) =>
+  node("agent", "Parts", { parts: ["one", "two", "three"], ...config });
+const CALLS = ["one 1", "two 1", "three 1"];
+const OUTPUTS = ["one of 1", "two of 1", "three of 1"];
 
 /** Longer than the lease of a run. */
 const MINUTE = 60_000;
 
-const hasEnded = async (f: Fixture, id: string) =>
-  TERMINAL_STATUSES.includes((await f.run(id)).status);
+const hasEnded = async (fixture: Fixture, id: string) =>
+  TERMINAL_STATUSES.includes((await fixture.run(id)).status);
 
 export function partsContract(it: It): void {
-  it("are steps of their own, with input and output, before the step itself ends", async (f) => {
-    const make = await f.publish([start, parts()], edges("start > agent"));
-    const run = await (await f.openRunner().start(make())).ended;
-    expect(run).toMatchObject({ status: "succeeded", output: outputs });
-    expect(await f.steps(run.id)).toEqual([
+  it("have their own step records, with input and output", async (fixture) => {
+    const createRun = await fixture.publish([start, parts()], edges("start > agent"));
+    const run = await (await fixture.openRunner().start(createRun())).ended;
+    expect(run).toMatchObject({ status: "succeeded", output: OUTPUTS });
+    expect(await fixture.steps(run.id)).toEqual([
       "start done",
       "agent done",
       "agent@#one done",
       "agent@#two done",
       "agent@#three done",
     ]);
-    expect((await allSteps(f.store, TENANT, run.id))[3]).toMatchObject({
+    expect((await allSteps(fixture.store, TENANT, run.id))[3]).toMatchObject({
       input: { part: "two", secret: null },
       output: "two of 1",
       error: null,
@@ -39,106 +38,120 @@ export function partsContract(it: It): void {
     });
   });
 
-  it("can be seen while they run", async (f) => {
-    const make = await f.publish([start, parts({ hold: ["two"] })], edges("start > agent"));
-    const { id, ended } = await f.openRunner().start(make());
-    await expect.poll(() => f.calls).toEqual(["one 1", "two 1"]);
-    expect((await f.steps(id)).slice(1)).toEqual([
+  it("are recorded as running when they start", async (fixture) => {
+    const createRun = await fixture.publish(
+      [start, parts({ hold: ["two"] })],
+      edges("start > agent"),
+    );
+    const { id, ended } = await fixture.openRunner().start(createRun());
+    await expect.poll(() => fixture.calls).toEqual(["one 1", "two 1"]);
+    expect((await fixture.steps(id)).slice(1)).toEqual([
       "agent running",
       "agent@#one done",
       "agent@#two running",
     ]);
-    expect((await allSteps(f.store, TENANT, id))[3]).toMatchObject({ input: { part: "two" } });
-    f.open("two");
+    expect((await allSteps(fixture.store, TENANT, id))[3]).toMatchObject({
+      input: { part: "two" },
+    });
+    fixture.open("two");
     expect((await ended).status).toBe("succeeded");
   });
 
-  it("are called once each, although a worker crashes before and after each of them", async (f) => {
-    const make = await f.publish([start, parts()], edges("start > agent"));
-    const run = make();
-    await f.store.queueRuns([run]);
+  it("are called once each, although a worker crashes before and after each call", async (fixture) => {
+    const createRun = await fixture.publish([start, parts()], edges("start > agent"));
+    const run = createRun();
+    await fixture.store.queueRuns([run]);
     const boundaries = ["one", "two", "three"].flatMap((part) => [
       `#${part} running`,
       `#${part} done`,
     ]);
-    for (const [at, boundary] of boundaries.entries()) {
+    for (const [index, boundary] of boundaries.entries()) {
       const crash = Promise.withResolvers<void>();
-      const now = () => Date.now() + at * MINUTE;
-      f.openCrashable({ now }, ({ item, status }) => {
+      const now = () => Date.now() + index * MINUTE;
+      fixture.openCrashable({ now }, ({ item, status }) => {
         if (`${item} ${status}` !== boundary) return false;
         crash.resolve();
         return true;
       });
       await crash.promise;
     }
-    f.openRunner({ now: () => Date.now() + boundaries.length * MINUTE });
-    await expect.poll(() => f.status(run.id)).toBe("succeeded");
-    expect(f.calls).toEqual(done);
-    expect(await f.run(run.id)).toMatchObject({ output: outputs, claims: boundaries.length + 1 });
-    expect(await f.steps(run.id)).toEqual([
+    fixture.openRunner({ now: () => Date.now() + boundaries.length * MINUTE });
+    await expect.poll(() => fixture.status(run.id)).toBe("succeeded");
+    expect(fixture.calls).toEqual(CALLS);
+    expect(await fixture.run(run.id)).toMatchObject({
+      output: OUTPUTS,
+      claims: boundaries.length + 1,
+    });
+    expect(await fixture.steps(run.id)).toEqual([
       "start done",
       "agent done",
       ...["one", "two", "three"].map((part) => `agent@#${part} done`),
     ]);
   });
 
-  it("are repeated if a crash interrupted them, and those before are not", async (f) => {
-    const make = await f.publish([start, parts({ hold: ["two"] })], edges("start > agent"));
-    const crashable = f.openCrashable();
-    const { id } = await crashable.start(make());
-    await expect.poll(() => f.calls).toEqual(["one 1", "two 1"]);
+  it("are repeated only if a crash interrupted them", async (fixture) => {
+    const createRun = await fixture.publish(
+      [start, parts({ hold: ["two"] })],
+      edges("start > agent"),
+    );
+    const crashable = fixture.openCrashable();
+    const { id } = await crashable.start(createRun());
+    await expect.poll(() => fixture.calls).toEqual(["one 1", "two 1"]);
     crashable.crash();
-    f.openRunner({ now: () => Date.now() + HOUR });
-    await expect.poll(() => f.calls).toEqual(["one 1", "two 1", "two 1"]);
-    f.open("two");
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect(f.calls).toEqual(["one 1", "two 1", "two 1", "three 1"]);
-    expect((await f.run(id)).output).toEqual(outputs);
+    fixture.openRunner({ now: () => Date.now() + HOUR });
+    await expect.poll(() => fixture.calls).toEqual(["one 1", "two 1", "two 1"]);
+    fixture.open("two");
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect(fixture.calls).toEqual(["one 1", "two 1", "two 1", "three 1"]);
+    expect((await fixture.run(id)).output).toEqual(OUTPUTS);
   });
 
-  it("are not recorded as failed if the hub stops, and the next runner repeats them", async (f) => {
-    const make = await f.publish([start, parts({ hold: ["two"] })], edges("start > agent"));
-    const first = f.openRunner();
-    const { id } = await first.start(make());
-    await expect.poll(() => f.calls).toEqual(["one 1", "two 1"]);
+  it("are not recorded as failed if the hub stops, and the next runner repeats them", async (fixture) => {
+    const createRun = await fixture.publish(
+      [start, parts({ hold: ["two"] })],
+      edges("start > agent"),
+    );
+    const first = fixture.openRunner();
+    const { id } = await first.start(createRun());
+    await expect.poll(() => fixture.calls).toEqual(["one 1", "two 1"]);
     await first.close();
-    expect((await f.steps(id)).slice(2)).toEqual(["agent@#one done", "agent@#two running"]);
-    f.open("two");
-    f.openRunner();
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect(f.calls).toEqual(["one 1", "two 1", "two aborted", "two 1", "three 1"]);
+    expect((await fixture.steps(id)).slice(2)).toEqual(["agent@#one done", "agent@#two running"]);
+    fixture.open("two");
+    fixture.openRunner();
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect(fixture.calls).toEqual(["one 1", "two 1", "two aborted", "two 1", "three 1"]);
   });
 
-  it("are not repeated by the retries of their node", async (f) => {
+  it("are not repeated by the retries of their node", async (fixture) => {
     const settings = { retries: { attempts: 3, backoffMs: 0 } };
-    const make = await f.publish(
+    const createRun = await fixture.publish(
       [start, parts({ fail: 1, settings }), node("other", "Parts", { parts: ["one"] })],
       edges("start > agent > other"),
     );
-    const run = await (await f.openRunner().start(make())).ended;
+    const run = await (await fixture.openRunner().start(createRun())).ended;
     expect(run).toMatchObject({ status: "succeeded", output: ["one of 1"] });
     // A part of another node with the same name is a different part.
-    expect(f.calls).toEqual([...done, "one 1"]);
-    expect((await f.steps(run.id)).filter((step) => step.startsWith("agent"))).toEqual([
+    expect(fixture.calls).toEqual([...CALLS, "one 1"]);
+    expect((await fixture.steps(run.id)).filter((step) => step.startsWith("agent"))).toEqual([
       "agent failed",
       ...["one", "two", "three"].map((part) => `agent@#${part} done`),
       "agent#2 done",
     ]);
   });
 
-  it("are repeated by the retries of their node if they failed", async (f) => {
+  it("are repeated by the retries of their node if they failed", async (fixture) => {
     const settings = { retries: { attempts: 3, backoffMs: 0 } };
-    const make = await f.publish(
+    const createRun = await fixture.publish(
       [start, parts({ fail: 2, failAt: "two", settings })],
       edges("start > agent"),
     );
-    const run = await (await f.openRunner().start(make())).ended;
+    const run = await (await fixture.openRunner().start(createRun())).ended;
     expect(run).toMatchObject({
       status: "succeeded",
       output: ["one of 1", "two of 3", "three of 3"],
     });
-    expect(f.calls).toEqual(["one 1", "two 1", "two 2", "two 3", "three 3"]);
-    expect((await f.steps(run.id)).filter((step) => step.startsWith("agent@"))).toEqual([
+    expect(fixture.calls).toEqual(["one 1", "two 1", "two 2", "two 3", "three 3"]);
+    expect((await fixture.steps(run.id)).filter((step) => step.startsWith("agent@"))).toEqual([
       "agent@#one done",
       "agent@#two failed",
       "agent@#two#2 failed",
@@ -147,36 +160,36 @@ export function partsContract(it: It): void {
     ]);
   });
 
-  it("are not repeated by retryRun, except for those that failed", async (f) => {
-    const make = await f.publish(
+  it("are repeated by retryRun only if they failed", async (fixture) => {
+    const createRun = await fixture.publish(
       [start, parts({ fail: 1, failAt: "two" })],
       edges("start > agent"),
     );
-    const runner = f.openRunner();
-    const failed = await (await runner.start(make())).ended;
+    const runner = fixture.openRunner();
+    const failed = await (await runner.start(createRun())).ended;
     expect(failed).toMatchObject({ status: "failed", error: { node_id: "agent" } });
-    await f.store.retryRun(TENANT, failed.id, Date.now());
-    await expect.poll(() => f.status(failed.id)).toBe("succeeded");
-    expect(f.calls).toEqual(["one 1", "two 1", "two 2", "three 2"]);
-    expect((await f.run(failed.id)).output).toEqual(["one of 1", "two of 2", "three of 2"]);
+    await fixture.store.retryRun(TENANT, failed.id, Date.now());
+    await expect.poll(() => fixture.status(failed.id)).toBe("succeeded");
+    expect(fixture.calls).toEqual(["one 1", "two 1", "two 2", "three 2"]);
+    expect((await fixture.run(failed.id)).output).toEqual(["one of 1", "two of 2", "three of 2"]);
   });
 
-  it("fail when their node exceeds its time limit, and only they are repeated", async (f) => {
+  it("fail if they are running when their node exceeds its time limit, and are repeated", async (fixture) => {
     const settings = { timeoutMs: 1_500, retries: { attempts: 2, backoffMs: 0 } };
-    const make = await f.publish(
+    const createRun = await fixture.publish(
       [start, parts({ hold: ["two"], settings })],
       edges("start > agent"),
     );
-    const run = await (await f.openRunner().start(make())).ended;
+    const run = await (await fixture.openRunner().start(createRun())).ended;
     expect(run).toMatchObject({ status: "failed", error: { code: "timeout" } });
-    expect(f.calls.filter((call) => !call.includes("aborted"))).toEqual([
+    expect(fixture.calls.filter((call) => !call.includes("aborted"))).toEqual([
       "one 1",
       "two 1",
       "two 2",
     ]);
     // A part that ends after its attempt has no effect.
-    f.open("two");
-    const steps = (await f.steps(run.id)).slice(1);
+    fixture.open("two");
+    const steps = (await fixture.steps(run.id)).slice(1);
     expect(steps).toEqual([
       "agent failed",
       "agent@#one done",
@@ -184,37 +197,42 @@ export function partsContract(it: It): void {
       "agent@#two#2 failed",
       "agent#2 failed",
     ]);
-    expect((await allSteps(f.store, TENANT, run.id))[3]?.error).toMatchObject({ code: "timeout" });
-    expect(f.errors).toEqual([]);
+    expect((await allSteps(fixture.store, TENANT, run.id))[3]?.error).toMatchObject({
+      code: "timeout",
+    });
+    expect(fixture.errors).toEqual([]);
   });
 
-  it("are aborted and closed when the run is cancelled", async (f) => {
-    const make = await f.publish([start, parts({ hold: ["two"] })], edges("start > agent"));
-    const runner = f.openRunner();
-    const { id } = await runner.start(make());
-    await expect.poll(() => f.calls).toEqual(["one 1", "two 1"]);
-    await f.store.cancelRun(TENANT, id, Date.now());
-    await expect.poll(() => hasEnded(f, id)).toBe(true);
-    await expect.poll(() => f.calls).toContain("two aborted");
-    expect((await f.steps(id)).slice(1)).toEqual([
+  it("are aborted and recorded as failed when the run is cancelled", async (fixture) => {
+    const createRun = await fixture.publish(
+      [start, parts({ hold: ["two"] })],
+      edges("start > agent"),
+    );
+    const runner = fixture.openRunner();
+    const { id } = await runner.start(createRun());
+    await expect.poll(() => fixture.calls).toEqual(["one 1", "two 1"]);
+    await fixture.store.cancelRun(TENANT, id, Date.now());
+    await expect.poll(() => hasEnded(fixture, id)).toBe(true);
+    await expect.poll(() => fixture.calls).toContain("two aborted");
+    expect((await fixture.steps(id)).slice(1)).toEqual([
       "agent failed",
       "agent@#one done",
       "agent@#two failed",
     ]);
-    f.open("two");
-    await f.store.retryRun(TENANT, id, Date.now());
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect(f.calls).toEqual(["one 1", "two 1", "two aborted", "two 2", "three 2"]);
+    fixture.open("two");
+    await fixture.store.retryRun(TENANT, id, Date.now());
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect(fixture.calls).toEqual(["one 1", "two 1", "two aborted", "two 2", "three 2"]);
   });
 
-  it("are separate for each iteration of a loop", async (f) => {
-    const make = await f.publish(
+  it("are separate for each iteration of a loop", async (fixture) => {
+    const createRun = await fixture.publish(
       [start, node("each", "ForEach", { items: [0, 1], atOnce: 1 }), parts({ parts: ["one"] })],
       edges("start > each.item > agent"),
     );
-    const run = await (await f.openRunner().start(make())).ended;
+    const run = await (await fixture.openRunner().start(createRun())).ended;
     expect(run.output).toEqual([["one of 1"], ["one of 1"]]);
-    expect((await f.steps(run.id)).filter((step) => step.startsWith("agent@"))).toEqual([
+    expect((await fixture.steps(run.id)).filter((step) => step.startsWith("agent@"))).toEqual([
       "agent@each:0 done",
       "agent@each:0#one done",
       "agent@each:1 done",
@@ -222,24 +240,30 @@ export function partsContract(it: It): void {
     ]);
   });
 
-  it("contain no secrets: not in their input, output and error", async (f) => {
+  it("contain no secrets in their input, output and error", async (fixture) => {
     const secret = "s3cret-value";
-    const runner = f.openRunner({ loadSecrets: async () => ({ KEY: secret }) });
-    const make = await f.publish(
+    const runner = fixture.openRunner({ loadSecrets: async () => ({ KEY: secret }) });
+    const createRun = await fixture.publish(
       [
         start,
         parts({ secret: "{{ secrets.KEY }}", output: `got ${secret}`, fail: 1, failAt: "two" }),
       ],
       edges("start > agent"),
     );
-    const failed = await (await runner.start(make())).ended;
-    const [, , one, two] = await allSteps(f.store, TENANT, failed.id);
-    expect(one).toMatchObject({ input: { part: "one", secret: MASK }, output: `got ${MASK}` });
-    expect(two?.error?.message).toBe(`no luck ${MASK}`);
-    await f.store.retryRun(TENANT, failed.id, Date.now());
-    await expect.poll(() => f.status(failed.id)).toBe("succeeded");
-    const everything = [await f.run(failed.id), await allSteps(f.store, TENANT, failed.id)];
+    const failed = await (await runner.start(createRun())).ended;
+    const [, , firstPart, secondPart] = await allSteps(fixture.store, TENANT, failed.id);
+    expect(firstPart).toMatchObject({
+      input: { part: "one", secret: MASK },
+      output: `got ${MASK}`,
+    });
+    expect(secondPart?.error?.message).toBe(`no luck ${MASK}`);
+    await fixture.store.retryRun(TENANT, failed.id, Date.now());
+    await expect.poll(() => fixture.status(failed.id)).toBe("succeeded");
+    const everything = [
+      await fixture.run(failed.id),
+      await allSteps(fixture.store, TENANT, failed.id),
+    ];
     expect(JSON.stringify(everything)).not.toContain(secret);
-    expect((await f.run(failed.id)).output).toEqual(Array(3).fill(`got ${MASK}`));
+    expect((await fixture.run(failed.id)).output).toEqual(Array(3).fill(`got ${MASK}`));
   });
 }

@@ -1,26 +1,27 @@
-/** Runners continue runs after crashes, restarts and suspensions, and do not repeat completed steps. */
+/** Tests that runs continue after crashes, restarts and suspensions, without repeating completed steps. */
 import { expect } from "vitest";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
 
+/** A clock that is `ms` ahead, for example after the lease of a crashed runner. */
 const clockAhead = (ms: number) => () => Date.now() + ms;
 
 export function recoveryContract(it: It): void {
-  it("is claimed when it is queued", async (f) => {
-    const make = await f.publish([start, probe("a")], edges("start > a"));
-    const runner = f.openRunner({ concurrency: 4 });
-    await runner.queue(Array.from({ length: 30 }, () => make()));
+  it("is claimed and executed after it was queued", async (fixture) => {
+    const createRun = await fixture.publish([start, probe("a")], edges("start > a"));
+    const runner = fixture.openRunner({ concurrency: 4 });
+    await runner.queue(Array.from({ length: 30 }, () => createRun()));
     await expect
       .poll(async () => {
         const ended = { tenant: TENANT, limit: 100, status: "succeeded" } as const;
-        return (await f.store.listRuns(ended)).length;
+        return (await fixture.store.listRuns(ended)).length;
       })
       .toBe(30);
-    expect(f.calls.length).toBe(30);
+    expect(fixture.calls.length).toBe(30);
   });
 
-  it("is continued by another runner after a crash, with the same keys and without repeated steps", async (f) => {
-    const make = await f.publish(
+  it("is continued by another runner after a crash, with the same idempotency keys and without repeated steps", async (fixture) => {
+    const createRun = await fixture.publish(
       [
         start,
         probe("a", { value: 1 }),
@@ -31,29 +32,29 @@ export function recoveryContract(it: It): void {
       ],
       edges("start > a > each.item > b > hold", "each.done > end"),
     );
-    const crashable = f.openCrashable();
-    const { id } = await crashable.start(make());
-    await expect.poll(() => f.calls.at(-1)).toBe("hold begins");
+    const crashable = fixture.openCrashable();
+    const { id } = await crashable.start(createRun());
+    await expect.poll(() => fixture.calls.at(-1)).toBe("hold begins");
     crashable.crash();
-    // No other runner claims it before the lease expires.
-    const early = f.openRunner();
+    // No other runner claims the run before its lease expires.
+    const early = fixture.openRunner();
     await early.close();
-    expect(f.calls).toEqual(["a a 1", "b b:each:0 1", "hold begins"]);
-    f.openRunner({ now: clockAhead(HOUR / 2) });
-    f.open("hold");
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect((await f.run(id)).output).toEqual([1, [null, null, null]]);
-    expect(f.calls.filter((call) => !call.startsWith("hold"))).toEqual([
+    expect(fixture.calls).toEqual(["a a 1", "b b:each:0 1", "hold begins"]);
+    fixture.openRunner({ now: clockAhead(HOUR / 2) });
+    fixture.open("hold");
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect((await fixture.run(id)).output).toEqual([1, [null, null, null]]);
+    expect(fixture.calls.filter((call) => !call.startsWith("hold"))).toEqual([
       "a a 1",
       "b b:each:0 1",
       "b b:each:1 1",
       "b b:each:2 1",
     ]);
-    expect((await f.run(id)).claims).toBe(2);
+    expect((await fixture.run(id)).claims).toBe(2);
   });
 
-  it("does not repeat a failed iteration of a loop with continueOnError", async (f) => {
-    const make = await f.publish(
+  it("does not repeat a failed iteration of a loop with continueOnError", async (fixture) => {
+    const createRun = await fixture.publish(
       [
         start,
         node("each", "ForEach", { items: [0, 1, 2], settings: { continueOnError: true } }),
@@ -70,81 +71,81 @@ export function recoveryContract(it: It): void {
       ],
       edges("start > each.item > which.zero > bad", "which.one > slow", "which.default > good"),
     );
-    const first = f.openRunner();
-    const { id } = await first.start(make());
-    await expect.poll(() => f.calls).toContain("slow begins");
+    const first = fixture.openRunner();
+    const { id } = await first.start(createRun());
+    await expect.poll(() => fixture.calls).toContain("slow begins");
     await first.close();
-    f.open("slow");
-    f.openRunner();
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect((await f.run(id)).output).toEqual([
+    fixture.open("slow");
+    fixture.openRunner();
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect((await fixture.run(id)).output).toEqual([
       { error: { code: "failed", message: "no luck" } },
       1,
       2,
     ]);
-    expect(f.calls.filter((call) => call.startsWith("bad"))).toEqual(["bad bad:each:0 1"]);
+    expect(fixture.calls.filter((call) => call.startsWith("bad"))).toEqual(["bad bad:each:0 1"]);
   });
 
-  it("is released when its runner stops, and claimed immediately by the next runner", async (f) => {
-    const make = await f.publish([start, probe("a"), gate("b")], edges("start > a > b"));
-    const first = f.openRunner();
-    const { id, ended } = await first.start(make());
-    await expect.poll(() => f.calls.at(-1)).toBe("b begins");
+  it("is released when its runner stops, and claimed immediately by the next runner", async (fixture) => {
+    const createRun = await fixture.publish([start, probe("a"), gate("b")], edges("start > a > b"));
+    const first = fixture.openRunner();
+    const { id, ended } = await first.start(createRun());
+    await expect.poll(() => fixture.calls.at(-1)).toBe("b begins");
     await first.close();
     await expect(ended).rejects.toThrow("The hub is stopping");
-    await expect(first.start(make())).rejects.toThrow("The hub is stopping");
-    expect(await f.status(id)).toBe("queued");
-    f.open("b");
-    f.openRunner();
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect(f.calls.filter((call) => call.startsWith("a"))).toEqual(["a a 1"]);
+    await expect(first.start(createRun())).rejects.toThrow("The hub is stopping");
+    expect(await fixture.status(id)).toBe("queued");
+    fixture.open("b");
+    fixture.openRunner();
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect(fixture.calls.filter((call) => call.startsWith("a"))).toEqual(["a a 1"]);
   });
 
-  it("waits again for its called run after a restart, even if the called flow was deleted", async (f) => {
-    const child = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
+  it("waits again for its called run after a restart, even if the called flow was deleted", async (fixture) => {
+    const child = await fixture.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const flow = child().flow_id;
     const call = node("call", "CallFlow", { flow, trigger: "start" });
-    const make = await f.publish([start, call], edges("start > call"));
-    const first = f.openRunner();
-    const { id } = await first.start(make());
-    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    const createRun = await fixture.publish([start, call], edges("start > call"));
+    const first = fixture.openRunner();
+    const { id } = await first.start(createRun());
+    await expect.poll(() => fixture.calls).toEqual(["a begins"]);
     await first.close();
-    await f.store.deleteFlow({ tenant: TENANT, id: flow }, Date.now());
-    f.open("a");
+    await fixture.store.deleteFlow({ tenant: TENANT, id: flow }, Date.now());
+    fixture.open("a");
     // A lower chain limit does not affect a run that has already been called.
-    f.openRunner({}, undefined, { maxChain: 0 });
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect((await f.run(id)).output).toBe(1);
+    fixture.openRunner({}, undefined, { maxChain: 0 });
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect((await fixture.run(id)).output).toBe(1);
   });
 
-  it("is suspended while it waits, and can be continued by another runner", async (f) => {
-    const make = await f.publish(
+  it("is suspended while it waits, and can be continued by another runner", async (fixture) => {
+    const createRun = await fixture.publish(
       [start, probe("a"), node("rest", "Wait", { seconds: 3600 }), probe("b", { value: 1 })],
       edges("start > a > rest > b"),
     );
-    const first = f.openRunner();
-    const { id } = await first.start(make());
-    await expect.poll(() => f.status(id)).toBe("waiting");
-    expect(await f.steps(id)).toEqual(["start done", "a done", "rest waiting"]);
-    const { due_at } = await f.run(id);
+    const first = fixture.openRunner();
+    const { id } = await first.start(createRun());
+    await expect.poll(() => fixture.status(id)).toBe("waiting");
+    expect(await fixture.steps(id)).toEqual(["start done", "a done", "rest waiting"]);
+    const { due_at } = await fixture.run(id);
     expect(Math.abs((due_at ?? 0) - Date.now() - HOUR)).toBeLessThan(60_000);
     // The time limit does not include the time for which a run is suspended.
-    f.openRunner({ now: clockAhead(2 * HOUR), runTimeoutMs: HOUR });
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect(f.calls).toEqual(["a a 1", "b b 1"]);
-    expect(await f.steps(id)).toEqual(["start done", "a done", "rest done", "b done"]);
+    fixture.openRunner({ now: clockAhead(2 * HOUR), runTimeoutMs: HOUR });
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect(fixture.calls).toEqual(["a a 1", "b b 1"]);
+    expect(await fixture.steps(id)).toEqual(["start done", "a done", "rest done", "b done"]);
   });
 
-  it("records the completed steps of one branch before it is suspended in another", async (f) => {
-    const make = await f.publish(
+  it("records the completed steps of one branch before it is suspended in another", async (fixture) => {
+    const createRun = await fixture.publish(
       [start, node("rest", "Wait", { seconds: 3600 }), gate("a"), probe("b")],
       edges("start > rest", "start > a > b"),
     );
-    const { id } = await f.openRunner().start(make());
-    await expect.poll(() => f.steps(id)).toContain("rest waiting");
-    f.open("a");
-    await expect.poll(() => f.status(id)).toBe("waiting");
-    expect((await f.steps(id)).toSorted()).toEqual([
+    const { id } = await fixture.openRunner().start(createRun());
+    await expect.poll(() => fixture.steps(id)).toContain("rest waiting");
+    fixture.open("a");
+    await expect.poll(() => fixture.status(id)).toBe("waiting");
+    expect((await fixture.steps(id)).toSorted()).toEqual([
       "a done",
       "b done",
       "rest waiting",
@@ -152,202 +153,206 @@ export function recoveryContract(it: It): void {
     ]);
   });
 
-  it("retries a failed step at the scheduled time, even after a restart", async (f) => {
+  it("retries a failed step at the scheduled time, even after a restart", async (fixture) => {
     const retries = { attempts: 3, backoffMs: HOUR };
-    const make = await f.publish(
+    const createRun = await fixture.publish(
       [start, probe("a", { fail: 2, value: 1, settings: { retries } })],
       edges("start > a"),
     );
-    const first = f.openRunner();
-    const { id } = await first.start(make());
-    await expect.poll(() => f.status(id)).toBe("waiting");
+    const first = fixture.openRunner();
+    const { id } = await first.start(createRun());
+    await expect.poll(() => fixture.status(id)).toBe("waiting");
     await first.close();
-    const second = f.openRunner({ now: clockAhead(HOUR + 60_000) });
-    await expect.poll(() => f.calls.length).toBe(2);
-    await expect.poll(() => f.status(id)).toBe("waiting");
+    const second = fixture.openRunner({ now: clockAhead(HOUR + 60_000) });
+    await expect.poll(() => fixture.calls.length).toBe(2);
+    await expect.poll(() => fixture.status(id)).toBe("waiting");
     await second.close();
     // The backoff doubles.
-    f.openRunner({ now: clockAhead(3 * HOUR + 120_000) });
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect(f.calls).toEqual(["a a 1", "a a 2", "a a 3"]);
+    fixture.openRunner({ now: clockAhead(3 * HOUR + 120_000) });
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect(fixture.calls).toEqual(["a a 1", "a a 2", "a a 3"]);
   });
 
-  it("continues at its failed step when a user retries it, with a new count of attempts", async (f) => {
+  it("continues at its failed step when a user retries it, with a new limit of attempts", async (fixture) => {
     const retries = { attempts: 2, backoffMs: 0 };
-    const make = await f.publish(
+    const createRun = await fixture.publish(
       [start, probe("a"), probe("b", { fail: 3, value: 1, settings: { retries } })],
       edges("start > a > b"),
     );
-    const { id, ended } = await f.openRunner().start(make());
+    const { id, ended } = await fixture.openRunner().start(createRun());
     expect((await ended).status).toBe("failed");
-    await f.store.retryRun(TENANT, id, Date.now());
-    await expect.poll(() => f.status(id)).toBe("succeeded");
-    expect(f.calls).toEqual(["a a 1", "b b 1", "b b 2", "b b 3", "b b 4"]);
+    await fixture.store.retryRun(TENANT, id, Date.now());
+    await expect.poll(() => fixture.status(id)).toBe("succeeded");
+    expect(fixture.calls).toEqual(["a a 1", "b b 1", "b b 2", "b b 3", "b b 4"]);
   });
 
-  it("can be cancelled before it starts, while it executes, and while it is suspended", async (f) => {
-    const make = await f.publish([start, gate("a"), probe("b")], edges("start > a > b"));
-    const waits = await f.publish(
+  it("can be cancelled before it starts, while it executes, and while it is suspended", async (fixture) => {
+    const createRun = await fixture.publish([start, gate("a"), probe("b")], edges("start > a > b"));
+    const waits = await fixture.publish(
       [start, node("rest", "Wait", { seconds: 3600 })],
       edges("start > rest"),
     );
-    const queued = make();
-    await f.openRunner({ concurrency: 0 }).queue([queued]);
-    await f.store.cancelRun(TENANT, queued.id, Date.now());
-    expect(await f.status(queued.id)).toBe("cancelled");
+    const queued = createRun();
+    await fixture.openRunner({ concurrency: 0 }).queue([queued]);
+    await fixture.store.cancelRun(TENANT, queued.id, Date.now());
+    expect(await fixture.status(queued.id)).toBe("cancelled");
 
-    const runner = f.openRunner();
+    const runner = fixture.openRunner();
     const firstCaller = new AbortController();
-    const executing = await runner.start(make(), { signal: firstCaller.signal });
-    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    const executing = await runner.start(createRun(), { signal: firstCaller.signal });
+    await expect.poll(() => fixture.calls).toEqual(["a begins"]);
     firstCaller.abort();
     expect((await executing.ended).status).toBe("cancelled");
-    expect(f.calls).toEqual(["a begins", "a aborted"]);
-    expect(await f.steps(executing.id)).toEqual(["start done", "a failed"]);
+    expect(fixture.calls).toEqual(["a begins", "a aborted"]);
+    expect(await fixture.steps(executing.id)).toEqual(["start done", "a failed"]);
 
     const secondCaller = new AbortController();
     const suspended = await runner.start(waits(), { signal: secondCaller.signal });
-    await expect.poll(() => f.status(suspended.id)).toBe("waiting");
+    await expect.poll(() => fixture.status(suspended.id)).toBe("waiting");
     secondCaller.abort();
     expect((await suspended.ended).status).toBe("cancelled");
-    expect(await f.steps(suspended.id)).toEqual(["start done", "rest failed"]);
+    expect(await fixture.steps(suspended.id)).toEqual(["start done", "rest failed"]);
   });
 
-  it("fails after ten workers have crashed while executing it", async (f) => {
-    const make = await f.publish([start, gate("a")], edges("start > a"));
-    const run = make();
-    await f.store.queueRuns([run]);
+  it("fails after ten workers have crashed while executing it", async (fixture) => {
+    const createRun = await fixture.publish([start, gate("a")], edges("start > a"));
+    const run = createRun();
+    await fixture.store.queueRuns([run]);
     for (let crashes = 0; crashes < 10; crashes += 1) {
-      const crashable = f.openCrashable({ now: clockAhead(crashes * HOUR) });
-      await expect.poll(() => f.calls.length).toBe(crashes + 1);
+      const crashable = fixture.openCrashable({ now: clockAhead(crashes * HOUR) });
+      await expect.poll(() => fixture.calls.length).toBe(crashes + 1);
       crashable.crash();
     }
-    f.openRunner({ now: clockAhead(10 * HOUR) });
-    await expect.poll(() => f.status(run.id)).toBe("failed");
-    expect(await f.run(run.id)).toMatchObject({ error: { code: "gave_up", node_id: "a" } });
-    expect(await f.steps(run.id)).toEqual(["start done", "a failed"]);
+    fixture.openRunner({ now: clockAhead(10 * HOUR) });
+    await expect.poll(() => fixture.status(run.id)).toBe("failed");
+    expect(await fixture.run(run.id)).toMatchObject({ error: { code: "gave_up", node_id: "a" } });
+    expect(await fixture.steps(run.id)).toEqual(["start done", "a failed"]);
   });
 
-  it("is cancelled with its caller, even if the caller's worker has crashed", async (f) => {
-    const child = await f.publish([start, gate("a")], edges("start > a"));
+  it("is cancelled with its caller, even if the caller's worker has crashed", async (fixture) => {
+    const child = await fixture.publish([start, gate("a")], edges("start > a"));
     const call = node("call", "CallFlow", { flow: child().flow_id, trigger: "start" });
-    const make = await f.publish([start, call], edges("start > call"));
-    const crashable = f.openCrashable();
-    const { id } = await crashable.start(make());
-    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    const createRun = await fixture.publish([start, call], edges("start > call"));
+    const crashable = fixture.openCrashable();
+    const { id } = await crashable.start(createRun());
+    await expect.poll(() => fixture.calls).toEqual(["a begins"]);
     crashable.crash();
-    await f.store.cancelRun(TENANT, id, Date.now());
-    f.openRunner({ now: clockAhead(HOUR) });
+    await fixture.store.cancelRun(TENANT, id, Date.now());
+    fixture.openRunner({ now: clockAhead(HOUR) });
     const statuses = async () =>
-      (await f.store.listRuns({ tenant: TENANT, limit: 9 })).map(({ status }) => status);
+      (await fixture.store.listRuns({ tenant: TENANT, limit: 9 })).map(({ status }) => status);
     await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
   });
 
-  it("can be cancelled while another runner executes it", async (f) => {
-    const make = await f.publish([start, gate("a")], edges("start > a"));
-    const crashable = f.openCrashable();
-    const { id } = await crashable.start(make());
-    await expect.poll(() => f.calls).toEqual(["a begins"]);
-    await f.store.cancelRun(TENANT, id, Date.now());
-    await expect.poll(() => f.status(id)).toBe("cancelled");
-    // If that runner has crashed, the next one cancels the run without executing a step.
-    const second = await crashable.start(make());
-    await expect.poll(() => f.calls.filter((call) => call === "a begins").length).toBe(2);
+  it("can be cancelled while another runner executes it", async (fixture) => {
+    const createRun = await fixture.publish([start, gate("a")], edges("start > a"));
+    const crashable = fixture.openCrashable();
+    const { id } = await crashable.start(createRun());
+    await expect.poll(() => fixture.calls).toEqual(["a begins"]);
+    await fixture.store.cancelRun(TENANT, id, Date.now());
+    await expect.poll(() => fixture.status(id)).toBe("cancelled");
+    // If that runner has crashed, the next runner cancels the run without executing a step.
+    const second = await crashable.start(createRun());
+    await expect.poll(() => fixture.calls.filter((call) => call === "a begins").length).toBe(2);
     crashable.crash();
-    await f.store.cancelRun(TENANT, second.id, Date.now());
-    f.openRunner({ now: clockAhead(HOUR) });
-    await expect.poll(() => f.status(second.id)).toBe("cancelled");
-    expect(f.calls.filter((call) => call === "a begins").length).toBe(2);
+    await fixture.store.cancelRun(TENANT, second.id, Date.now());
+    fixture.openRunner({ now: clockAhead(HOUR) });
+    await expect.poll(() => fixture.status(second.id)).toBe("cancelled");
+    expect(fixture.calls.filter((call) => call === "a begins").length).toBe(2);
   });
 
-  it("is returned by a second start with the same key", async (f) => {
-    const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
-    const runner = f.openRunner();
-    const first = await runner.start(make({ key: "one" }));
-    const second = await runner.start(make({ key: "one" }));
+  it("is not started again by a second start with the same key, which returns it", async (fixture) => {
+    const createRun = await fixture.publish([start, gate("a", { value: 1 })], edges("start > a"));
+    const runner = fixture.openRunner();
+    const first = await runner.start(createRun({ key: "one" }));
+    const second = await runner.start(createRun({ key: "one" }));
     expect(second.id).toBe(first.id);
-    f.open("a");
+    fixture.open("a");
     expect((await second.ended).output).toBe(1);
-    const third = await runner.start(make({ key: "one" }));
+    const third = await runner.start(createRun({ key: "one" }));
     expect(await third.ended).toMatchObject({ id: first.id, output: 1 });
-    expect(f.calls).toEqual(["a begins"]);
+    expect(fixture.calls).toEqual(["a begins"]);
   });
 
-  it("can be followed in another runner: first all steps, then the steps that changed", async (f) => {
-    const make = await f.publish([start, gate("a"), gate("b")], edges("start > a > b"));
-    const other = f.openRunner({ concurrency: 0 });
-    const { id } = await f.openRunner().start(make());
-    await expect.poll(() => f.calls).toEqual(["a begins"]);
+  it("can be followed in another runner, which yields all steps first, then the steps that changed", async (fixture) => {
+    const createRun = await fixture.publish([start, gate("a"), gate("b")], edges("start > a > b"));
+    const other = fixture.openRunner({ concurrency: 0 });
+    const { id } = await fixture.openRunner().start(createRun());
+    await expect.poll(() => fixture.calls).toEqual(["a begins"]);
     const changes: string[] = [];
     const { signal } = new AbortController();
     const followed = (async () => {
       for await (const { run, steps } of other.follow(TENANT, id, signal))
-        changes.push([run.status, ...steps.map((s) => `${s.node_id} ${s.status}`)].join(", "));
+        changes.push(
+          [run.status, ...steps.map(({ node_id, status }) => `${node_id} ${status}`)].join(", "),
+        );
     })();
     await expect.poll(() => changes).toEqual(["running, start done, a running"]);
-    f.open("a");
+    fixture.open("a");
     await expect.poll(() => changes.slice(1)).toEqual(["running, a done, b running"]);
-    f.open("b");
+    fixture.open("b");
     await followed;
     expect(changes.slice(2)).toEqual(["succeeded, b done"]);
   });
 
-  it("respects the concurrency limit of its lane", async (f) => {
-    const make = await f.publish([start, gate("a"), probe("b")], edges("start > a > b"));
-    const runner = f.openRunner();
+  it("respects the concurrency limit of its lane", async (fixture) => {
+    const createRun = await fixture.publish([start, gate("a"), probe("b")], edges("start > a > b"));
+    const runner = fixture.openRunner();
     const limit = { lane: "one lane", max: 2 };
-    const runs = Array.from({ length: 5 }, () => make({ limit }));
+    const runs = Array.from({ length: 5 }, () => createRun({ limit }));
     await runner.queue(runs);
-    await expect.poll(() => f.calls.length).toBe(2);
-    const statuses = await Promise.all(runs.map(({ id }) => f.status(id)));
+    await expect.poll(() => fixture.calls.length).toBe(2);
+    const statuses = await Promise.all(runs.map(({ id }) => fixture.status(id)));
     expect(statuses.filter((status) => status === "running").length).toBe(2);
-    f.open("a");
+    fixture.open("a");
     await expect
-      .poll(async () => new Set(await Promise.all(runs.map(({ id }) => f.status(id)))))
+      .poll(async () => new Set(await Promise.all(runs.map(({ id }) => fixture.status(id)))))
       .toEqual(new Set(["succeeded"]));
-    expect(f.calls.filter((call) => call.startsWith("b")).length).toBe(5);
+    expect(fixture.calls.filter((call) => call.startsWith("b")).length).toBe(5);
   });
 
-  it("starts immediately if its lane is below the limit, otherwise when a runner claims it", async (f) => {
-    const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
+  it("starts immediately if its lane is below the limit, and otherwise when a runner claims it", async (fixture) => {
+    const createRun = await fixture.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const limit = { lane: "one lane", max: 1 };
-    const full = f.openRunner({ concurrency: 0 });
-    const first = await full.startInLane(make({ limit }));
-    await expect.poll(() => f.calls).toEqual(["a begins"]);
-    const second = await full.startInLane(make({ limit }));
+    const withoutSlots = fixture.openRunner({ concurrency: 0 });
+    const first = await withoutSlots.startInLane(createRun({ limit }));
+    await expect.poll(() => fixture.calls).toEqual(["a begins"]);
+    const second = await withoutSlots.startInLane(createRun({ limit }));
     const thirdCaller = new AbortController();
-    const third = await full.startInLane(make({ limit }), { signal: thirdCaller.signal });
+    const third = await withoutSlots.startInLane(createRun({ limit }), {
+      signal: thirdCaller.signal,
+    });
     if (first === "full" || second === "full" || third === "full") throw new Error("full");
-    expect(await f.status(third.id)).toBe("held");
+    expect(await fixture.status(third.id)).toBe("held");
     thirdCaller.abort();
     expect((await third.ended).status).toBe("cancelled");
-    f.openRunner();
-    f.open("a");
+    fixture.openRunner();
+    fixture.open("a");
     expect((await first.ended).output).toBe(1);
     expect((await second.ended).output).toBe(1);
-    expect(f.calls).toEqual(["a begins", "a begins"]);
+    expect(fixture.calls).toEqual(["a begins", "a begins"]);
   });
 
-  it("is skipped, or replaced by a newer run, if its lane has reached the limit", async (f) => {
-    const make = await f.publish([start, gate("a")], edges("start > a"));
-    const runner = f.openRunner();
+  it("is skipped, or replaced by a newer run, if its lane has reached its limit", async (fixture) => {
+    const createRun = await fixture.publish([start, gate("a")], edges("start > a"));
+    const runner = fixture.openRunner();
     const skip = { lane: "skips", max: 1, whenFull: "skip" } as const;
     const replace = { lane: "replaces", max: 1, whenFull: "replace" } as const;
-    expect(await runner.startInLane(make({ limit: skip }))).not.toBe("full");
-    expect(await runner.startInLane(make({ limit: skip }))).toBe("full");
-    await runner.startInLane(make({ limit: replace }));
-    await expect.poll(() => f.calls).toEqual(["a begins", "a begins"]);
-    const held = await runner.startInLane(make({ limit: replace }));
-    const newer = await runner.startInLane(make({ limit: replace }));
+    expect(await runner.startInLane(createRun({ limit: skip }))).not.toBe("full");
+    expect(await runner.startInLane(createRun({ limit: skip }))).toBe("full");
+    await runner.startInLane(createRun({ limit: replace }));
+    await expect.poll(() => fixture.calls).toEqual(["a begins", "a begins"]);
+    const held = await runner.startInLane(createRun({ limit: replace }));
+    const newer = await runner.startInLane(createRun({ limit: replace }));
     if (held === "full" || newer === "full") throw new Error("full");
     expect(await held.ended).toMatchObject({
       status: "cancelled",
       error: { code: "superseded", details: { run: newer.id } },
     });
-    f.open("a");
+    fixture.open("a");
     expect((await newer.ended).status).toBe("succeeded");
     await runner.close();
-    await expect(runner.startInLane(make({ limit: replace }))).rejects.toThrow(
+    await expect(runner.startInLane(createRun({ limit: replace }))).rejects.toThrow(
       "The hub is stopping",
     );
   });
