@@ -16,7 +16,7 @@ export class LargeJson {
     this.text = text;
   }
 
-  /** In characters. */
+  /** The number of characters of the text. */
   get length(): number {
     return this.text.length;
   }

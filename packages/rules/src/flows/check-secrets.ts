@@ -45,7 +45,7 @@ function isSecretReference(value: Json): boolean {
   return first?.kind === "reference" && first.root === "secrets" && !another;
 }
 
-/** The names of the secrets that a flow refers to. */
+/** Returns the names of the secrets that a flow refers to. */
 export const secretsIn = (
   { nodes }: Pick<FlowDraft, "nodes">,
   registry: NodeRegistry,

@@ -24,9 +24,9 @@ import type { SchemaCheck } from "./validate-schema.ts";
 /** A connection with the tools and triggers that its server listed last. */
 export interface KnownConnection {
   name: string;
-  /** By name; undefined if the connection was never checked successfully. */
+  /** The tools by name; undefined if the connection was never checked successfully. */
   tools: ReadonlyMap<string, ConnectionTool> | undefined;
-  /** By type; undefined if the connection was never checked successfully. */
+  /** The triggers by type; undefined if the connection was never checked successfully. */
   triggers: ReadonlyMap<string, ConnectionTrigger> | undefined;
   /** Why the last check failed; null if it succeeded. */
   error: string | null;
@@ -52,7 +52,7 @@ const usesIn = (node: FlowNode, definition: NodeDefinition | undefined): ToolUse
     ({ connection }) => !isTemplate(connection),
   );
 
-/** The ids of the connections that a flow uses. */
+/** Returns the ids of the connections that a flow uses. */
 export const connectionsIn = (
   { nodes }: Pick<FlowDraft, "nodes">,
   registry: NodeRegistry,

@@ -48,7 +48,7 @@ export interface PayloadFormat {
   headers: Record<string, string>;
 }
 
-/** A webhook whose signature is valid, without its body. */
+/** A webhook without its body. If `isSigned` is true, the hub has verified its signature. */
 export interface WebhookToRead {
   source: string;
   contentType: string;

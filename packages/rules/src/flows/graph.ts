@@ -27,18 +27,18 @@ export function graphOf<Edge extends GraphEdge>(flow: {
   };
 }
 
-/** The node itself and all nodes that can run after it. */
+/** Returns the node itself and all nodes that can run after it. */
 export const reachableFrom = (graph: Graph, id: string): Set<string> =>
   traverse([id], (from) => graph.outgoing(from).map(({ target }) => target));
 
-/** All nodes that can run after an output on one port of a node. */
+/** Returns all nodes that can run after an output on one port of a node. */
 export const reachableThrough = (graph: Graph, id: string, port: string): Set<string> =>
   traverse(
     graph.outgoing(id).flatMap((edge) => (edge.sourceHandle === port ? [edge.target] : [])),
     (from) => graph.outgoing(from).map(({ target }) => target),
   );
 
-/** All nodes that can run before a node. Includes the node itself only if it is in a cycle. */
+/** Returns all nodes that can run before a node; the node itself only if it is in a cycle. */
 export const ancestorsOf = (graph: Graph, id: string): Set<string> =>
   traverse(
     graph.incoming(id).map(({ source }) => source),

@@ -9,14 +9,14 @@ export interface Issue {
   path: string;
   keys: readonly PropertyKey[];
   message: string;
-  /** Whether the schema has no such field. */
+  /** Whether the issue is that the schema does not have this field. */
   isUnknownField: boolean;
 }
 
 export const issuesOf = (error: Pick<z.ZodError, "issues">): Issue[] =>
   error.issues.flatMap((issue) => toIssues(issue, []));
 
-/** Returns the first `max` issues and the total number. Skips the work for the messages of the others. */
+/** Returns the first `max` issues and the total number. Builds no messages for the other issues. */
 export function firstIssues(
   error: Pick<z.ZodError, "issues">,
   max: number,

@@ -153,7 +153,7 @@ export interface ConnectionTool {
 export interface ConnectionTrigger {
   /** JSON Schema of the params. */
   inputSchema: JsonSchema;
-  /** JSON Schemas by param. Each has a boolean field `required`. */
+  /** JSON Schemas by param. Each can have a boolean field `required`. */
   paramsSchema: JsonObject;
   payloadSchema?: JsonSchema;
 }
@@ -279,7 +279,7 @@ interface NodeSpec<Config extends z.ZodObject> {
   code?: CodeField;
   /** Whether the node has no default time limit, because its config or the run that it calls has limits. */
   hasOwnDeadline?: boolean;
-  /** The retries of a node whose settings have none. */
+  /** The default of `settings.retries`. */
   retries?: NonNullable<NodeSettings["retries"]>;
   /** Whether the node has no side effects, so that it can run again after a crash. */
   isPure?: boolean;
@@ -298,7 +298,7 @@ interface NodeSpec<Config extends z.ZodObject> {
   callsFlow?: boolean;
   /** The connections and tools that the node uses. Their existence is checked when the flow is saved. */
   usesTools?(config: z.output<Config>): ToolUse[];
-  /** By port: the variables, such as `item`, that templates of the nodes after that port may use. */
+  /** For each port, the variables, such as `item`, that templates of the nodes after the port may use. */
   locals?: Readonly<Record<string, readonly string[]>>;
   /** The schema of the output, as far as the config determines it. */
   outputSchema?(config: z.output<Config>, context: SchemaContext): JsonSchema | undefined;

@@ -11,22 +11,22 @@ export interface OutboundRequest {
   /** Headers of the connection, such as `host` and `content-length`, are ignored. */
   headers: Readonly<Record<string, string>>;
   body?: Uint8Array;
-  /** Counted after decompression. */
+  /** The maximum size of the body after decompression. */
   maxResponseBytes: number;
-  /** For the whole exchange: DNS, connection, redirects and body. */
+  /** The time limit for the whole exchange: DNS, connection, redirects and body. */
   timeoutMs: number;
   signal?: AbortSignal;
   /** How many redirects to follow. With 0, a redirect is returned as the response. */
   redirects?: number;
   /** Called when the connection is open, before the first byte is sent. If it throws, nothing is sent. */
   beforeSend?: () => void;
-  /** By default only https is allowed, also after a redirect. */
+  /** Allows http URLs. By default only https is allowed, also after a redirect. */
   allowHttp?: boolean;
 }
 
 export interface OutboundResponse {
   status: number;
-  /** Without `content-encoding` and `content-length`, if the body was decompressed. */
+  /** Contains no `content-encoding` and no `content-length` if the body was decompressed. */
   headers: Headers;
   body: Uint8Array;
   /** The URL after redirects. */

@@ -26,7 +26,7 @@ export interface Scope {
   trigger?: MixedJson;
   /** The outputs by slug. They have their own object, because a slug can have almost any name. */
   nodes: Readonly<Record<string, MixedJson>>;
-  /** Only inside a loop. */
+  /** Set only inside a loop, like `index`. */
   item?: MixedJson;
   index?: MixedJson;
 }

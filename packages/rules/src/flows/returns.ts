@@ -9,10 +9,10 @@ const isResult = (resolved: ResolvedFlow, id: string): boolean => {
 };
 
 /**
- * Returns pairs of results that one run can both reach. The first of a pair is earlier in topological
- * order; each later result is in one pair at most. A run can reach both results if two edges from one
- * port of a node lead to them on disjoint paths. Paths with a common node do not count, because that
- * node could choose between the results.
+ * Returns pairs of results that one run can both reach, the earlier one in topological order first. A
+ * result is the second of one pair at most. A run can reach both results if two edges from one port of a
+ * node lead to them on disjoint paths. Paths with a common node do not count, because that node could
+ * choose between the results.
  */
 export function resultsInOneRun(resolved: ResolvedFlow): [FlowNode, FlowNode][] {
   const order = new Map(topologicalOrder(resolved.graph).map((id, index) => [id, index]));

@@ -5,7 +5,7 @@ import { subschemas } from "./subschemas.ts";
 
 export type SchemaAtPath =
   | { schema: JsonSchema }
-  /** The object before the name `missing` allows only the names in `allowed`. */
+  /** The path contains the name `missing`, but the object there can have only the names in `allowed`. */
   | { missing: string; allowed: readonly string[] };
 
 /** Returns undefined if the schema does not determine the value at the path. */
@@ -37,7 +37,7 @@ export function schemaAt(
   return extracted && { schema: extracted };
 }
 
-/** References can form a cycle. */
+/** The number is limited, because references can form a cycle. */
 const MAX_REFERENCES = 20;
 
 /**

@@ -21,7 +21,7 @@ const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via M
 const NO_ACTIVE_TRIGGERS = "No active triggers";
 
 export interface Validation {
-  /** A flow with errors cannot be published. A flow with a cycle cannot be saved. */
+  /** A flow with errors cannot be published. Some errors, such as a cycle, also prevent saving a draft. */
   errors: Finding<ErrorCode>[];
   warnings: Finding<WarningCode>[];
 }

@@ -6,13 +6,13 @@ export function findText(text: string, wanted: string, from = 0): number {
   if (wanted.length <= MAX_NATIVE_LENGTH || text.length - from < wanted.length)
     return text.indexOf(wanted, from);
   const borders = borderLengths(wanted);
-  let matched = 0;
+  let matchedLength = 0;
   for (let at = from; at < text.length; at++) {
     const character = text.charCodeAt(at);
-    while (matched > 0 && wanted.charCodeAt(matched) !== character)
-      matched = borders[matched - 1] as number;
-    if (wanted.charCodeAt(matched) === character) matched += 1;
-    if (matched === wanted.length) return at + 1 - matched;
+    while (matchedLength > 0 && wanted.charCodeAt(matchedLength) !== character)
+      matchedLength = borders[matchedLength - 1] as number;
+    if (wanted.charCodeAt(matchedLength) === character) matchedLength += 1;
+    if (matchedLength === wanted.length) return at + 1 - matchedLength;
   }
   return -1;
 }
@@ -27,13 +27,13 @@ const MAX_NATIVE_LENGTH = 64;
  */
 function borderLengths(wanted: string): Uint32Array {
   const borders = new Uint32Array(wanted.length);
-  let matched = 0;
+  let matchedLength = 0;
   for (let at = 1; at < wanted.length; at++) {
     const character = wanted.charCodeAt(at);
-    while (matched > 0 && wanted.charCodeAt(matched) !== character)
-      matched = borders[matched - 1] as number;
-    if (wanted.charCodeAt(matched) === character) matched += 1;
-    borders[at] = matched;
+    while (matchedLength > 0 && wanted.charCodeAt(matchedLength) !== character)
+      matchedLength = borders[matchedLength - 1] as number;
+    if (wanted.charCodeAt(matchedLength) === character) matchedLength += 1;
+    borders[at] = matchedLength;
   }
   return borders;
 }

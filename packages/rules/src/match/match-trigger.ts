@@ -51,7 +51,7 @@ export interface Reason {
   /** The path of the param, if `on` is `param`. */
   path?: string;
   holds: boolean;
-  /** For people: `issue.number is 7, wanted gt 10`. */
+  /** A message for people, such as `issue.number is 7, wanted gt 10`. */
   message: string;
 }
 

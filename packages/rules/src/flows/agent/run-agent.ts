@@ -1,6 +1,6 @@
 /**
  * Runs the conversation of an `Agent` node. Every answer of the model and every call of a tool is a
- * recorded part of the step, so that after a crash only the parts under way are repeated.
+ * recorded part of the step, so that after a crash only the unfinished parts are repeated.
  */
 import type { Json, JsonObject, JsonSchema } from "../../json.ts";
 import type { MixedJson } from "../../large-json.ts";
