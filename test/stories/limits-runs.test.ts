@@ -37,6 +37,8 @@ const waitForEnd = (api: Api, id: string) =>
     return response;
   }, PATIENT);
 
+const RUNS = loadOf(15);
+
 /** Opens streams of a run that are never read. */
 async function openUnread(api: Api, run: string, count: number): Promise<void> {
   const abort = new AbortController();
@@ -81,12 +83,12 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
 
   it("does not delay lists of runs, pages and streams", async () => {
     const output = new LargeJson(`"${"x".repeat(15_000_000)}"`) as never;
-    const { env, ids } = await storeRuns(backend, 15, {
+    const { env, ids } = await storeRuns(backend, RUNS, {
       steps: [1, 2, 3].map((nth) => sampleStep({ nth, node_id: `n${nth}`, output })),
       next: { status: "succeeded", output },
     });
     const api = await startApi(backend, env);
-    const probe = probeHealth(api.hub, `lists of 15 runs of 60 MB on ${backend}`);
+    const probe = probeHealth(api.hub, `lists of ${RUNS} runs of 60 MB on ${backend}`);
     await openUnread(api, ids[0] as string, 60);
     const preview = { $preview: expect.stringMatching(/^"x+$/), bytes: 15_000_002 };
     const lists = ids.map(() => api.expect(200, "GET", "/api/runs?limit=100&values=1"));
@@ -106,9 +108,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run with large values, on %s
     const steps = Array.from({ length: 2_000 }, (_, at) =>
       sampleStep({ nth: at + 1, node_id: "n", item: `each:${at}`, output }),
     );
-    const { env, ids } = await storeRuns(backend, 16, { steps, next: failed }, 10_000);
+    const { env, ids } = await storeRuns(backend, RUNS, { steps, next: failed }, 10_000);
     const api = await startApi(backend, env);
-    const probe = probeHealth(api.hub, `a claim of 16 runs of 30 MB on ${backend}`);
+    const probe = probeHealth(api.hub, `a claim of ${RUNS} runs of 30 MB on ${backend}`);
     await vi.waitFor(async () => {
       const { json } = await api.expect(200, "GET", "/api/runs?limit=100");
       const ended = ids.map(() => expect.objectContaining({ code: "no_trigger" }));
@@ -142,18 +144,15 @@ const STEPS = loadOf(100_000);
 /** An empty store, and the settings of a hub that uses it. */
 async function openStore(backend: Backend) {
   const data = tempFolder();
-  const databaseUrl = await createMigratedDatabase(inject("postgresUrl"));
   const env: Record<string, string> = {
     SIGNALBOX_DATA: data,
     // The sample runs ended long ago, and retention would delete them during a long test.
     SIGNALBOX_KEEP_RUNS_DAYS: "36500",
-    ...(backend === "PostgreSQL" && { DATABASE_URL: databaseUrl }),
   };
-  const store =
-    backend === "SQLite"
-      ? openSqlite(`${data}/signalbox.db`)
-      : await openPostgres(databaseUrl, { idleTimeoutMs: MAX_WAIT_MS });
-  return { store, env };
+  if (backend === "SQLite") return { store: openSqlite(`${data}/signalbox.db`), env };
+  const databaseUrl = await createMigratedDatabase(inject("postgresUrl"));
+  const store = await openPostgres(databaseUrl, { idleTimeoutMs: MAX_WAIT_MS });
+  return { store, env: { ...env, DATABASE_URL: databaseUrl } };
 }
 
 /** Stores runs with the same progress, one after the other. They may be due again after `retryInMs`. */
