@@ -5,7 +5,7 @@ import { messageWithField, RequestError } from "../lib/request-error.ts";
 import type { OAuthStore } from "../store/oauth-store.ts";
 import type { Clients } from "../tenants/oauth/clients.ts";
 import { startDevice } from "../tenants/oauth/device.ts";
-import { type Form, readForm, required } from "../tenants/oauth/form.ts";
+import { type Form, readForm, requireParam } from "../tenants/oauth/form.ts";
 import { OAuthError } from "../tenants/oauth/oauth-error.ts";
 import type { createTokenEndpoint } from "../tenants/oauth/token-endpoint.ts";
 import { baseUrl } from "./authorize-request.ts";
@@ -53,13 +53,13 @@ export function addOAuthEndpoints(app: Hono, options: OAuthEndpoints): void {
 
   addPost("/oauth/token", async (c, hub) => {
     const form = await formOf(c);
-    required(form, "grant_type");
+    requireParam(form, "grant_type");
     return c.json(await tokens.issue(await clients.get(form.client_id), form, hub), 200, NO_STORE);
   });
 
   addPost("/oauth/revoke", async (c) => {
     const form = await formOf(c);
-    await tokens.revoke(await clients.get(form.client_id), required(form, "token"));
+    await tokens.revoke(await clients.get(form.client_id), requireParam(form, "token"));
     return c.body(null, 200, NO_STORE);
   });
 

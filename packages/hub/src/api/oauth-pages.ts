@@ -20,7 +20,7 @@ import type { Clients } from "../tenants/oauth/clients.ts";
 import { type Consent, openConsent, sealConsent } from "../tenants/oauth/consent.ts";
 import { decide, redirectTo } from "../tenants/oauth/decide.ts";
 import { readUserCode } from "../tenants/oauth/device.ts";
-import { readForm, required } from "../tenants/oauth/form.ts";
+import { readForm, requireParam } from "../tenants/oauth/form.ts";
 import { OAuthError } from "../tenants/oauth/oauth-error.ts";
 import { describeRedirect } from "../tenants/oauth/redirect-uris.ts";
 import { EVERY_TENANT } from "../tenants/tokens.ts";
@@ -132,7 +132,7 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
     const hub = hubFor(c, c.req.query("resource"));
     try {
       const form = readForm(new URL(c.req.url).searchParams);
-      const client = await clients.find(required(form, "client_id"));
+      const client = await clients.find(requireParam(form, "client_id"));
       const request = readAuthorization(form, client, hub);
       const started = request.flow === "poll" ? startedBy(client) : undefined;
       return await askConsent(session, client, { ...request, id: newId() }, started);
@@ -175,14 +175,14 @@ export function addOAuthPages(app: Hono, options: OAuthPages): void {
     if (session instanceof Response) return session;
     try {
       const form = await formOf(c);
-      const consent = await openConsent(seal, required(form, "consent"), session.id, now());
+      const consent = await openConsent(seal, requireParam(form, "consent"), session.id, now());
       if (!consent)
         throw new OAuthError(
           "invalid_request",
           "This page belongs to another session, or has expired. Start again in the program.",
         );
       const { tenants, parent, person } = session;
-      const isAllowed = required(form, "decision") === "allow";
+      const isAllowed = requireParam(form, "decision") === "allow";
       const next = await decide(
         consent,
         isAllowed

@@ -7,7 +7,7 @@ import type { WebFetch } from "../lib/web-fetch.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { createAuthorizer, Denied } from "../tenants/authorizer.ts";
 import { challengeOf } from "../tenants/oauth/pkce.ts";
-import { createSessions, type Grant, OPERATOR } from "../tenants/sessions.ts";
+import { createSessions, OPERATOR, type SessionAccess } from "../tenants/sessions.ts";
 import { withPeople } from "../tenants/with-people.ts";
 import { createAuthorizeRequest } from "./authorize-request.ts";
 import { createHostCheck } from "./host-check.ts";
@@ -97,7 +97,7 @@ async function setup({
   };
 
   /** A browser that is signed in. */
-  const signIn = async (grant: Grant = OPERATOR) => {
+  const signIn = async (grant: SessionAccess = OPERATOR) => {
     const session = await sessions.open(await sessions.createCode(grant));
     const cookie = `signalbox_session=${session?.secret}`;
     const get = (path: string) => send(path, { headers: { cookie } });
@@ -361,7 +361,7 @@ it("grants at most what the session may do, and ends with its token", async () =
     created_at: 0,
     expires_at: null,
   });
-  const grant: Grant = {
+  const grant: SessionAccess = {
     ...OPERATOR,
     scopes: ["inbox:read"],
     tenants: ["local"],

@@ -7,7 +7,7 @@ import type { Store } from "../store/store.ts";
 import { Denied, grants } from "../tenants/authorizer.ts";
 import type { GrantedToken } from "../tenants/granted-scopes.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
-import { CODE_MS, grantOf, type Sessions } from "../tenants/sessions.ts";
+import { CODE_MS, type Sessions, sessionAccessOf } from "../tenants/sessions.ts";
 import { scopes } from "../tenants/tokens.ts";
 import { NO_ORIGIN } from "./authorize-request.ts";
 import { allowedAvatar } from "./avatars.ts";
@@ -158,7 +158,7 @@ export function sessionRoutes({
             "belongs to a person, who cannot create sign-in links: sign in with GitHub",
           );
         const isStored = (await store.getToken(token.id)) !== undefined;
-        const code = await sessions.createCode(grantOf(token, isStored));
+        const code = await sessions.createCode(sessionAccessOf(token, isStored));
         return {
           status: 201,
           json: {

@@ -6,11 +6,11 @@ const MCP_SERVER = /^\/mcp(\/[^/]+)?$/;
 
 export const isMcpServer = (path: string): boolean => MCP_SERVER.test(path);
 
-/** The resource of a request: the MCP server at this path, else the hub. */
+/** Returns the resource of a request: the MCP server at this path, otherwise the hub. */
 export const resourceOf = (hub: string, path: string): string =>
   isMcpServer(path) ? `${hub}${path}` : hub;
 
-/** The audiences that a token may have for a request to this path. */
+/** Returns the audiences that a token may have for a request to this path. */
 export const audiencesOf = (hub: string, path: string): readonly string[] => [
   hub,
   resourceOf(hub, path),
@@ -18,6 +18,6 @@ export const audiencesOf = (hub: string, path: string): readonly string[] => [
 
 export const PROTECTED_RESOURCE = "/.well-known/oauth-protected-resource";
 
-/** The address of the metadata (RFC 9728) of the resource of a request. */
+/** Returns the URL of the metadata (RFC 9728) for the resource of a request. */
 export const resourceMetadataUrl = (hub: string, path: string): string =>
   `${hub}${PROTECTED_RESOURCE}${resourceOf(hub, path).slice(hub.length)}`;

@@ -1,7 +1,7 @@
 /**
- * Decides what a bearer token or a session may do, for HTTP routes, live streams, MCP and deliveries. A token is
- * cached for one second, so a busy client costs few queries. A revoked token is rejected after at most
- * one second, and its open streams end at the next re-check.
+ * Decides what a bearer token or a session may do, for HTTP routes, live streams, MCP and deliveries. A
+ * token is cached for one second, so that a busy client causes few queries. A revoked token is rejected
+ * after at most one second, and its open streams end at the next re-check.
  */
 import { bearerToken } from "../lib/bearer-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
@@ -19,13 +19,13 @@ export interface Access {
   token: string;
   /** The token's name, which is stored with the versions that it publishes. */
   name: string;
-  /** What the token may do in all of `tenants`. */
+  /** The scopes that the token has in every one of `tenants`. */
   scopes: readonly Scope[];
   /** The tenants whose data the token may read. */
   tenants: readonly string[];
   /** The person whom the token represents. */
   person?: string;
-  /** The tenants in which the person may do everything, if `scopes` does not include that. */
+  /** The tenants in which the person is admin. Set if `scopes` does not include `admin`. */
   adminTenants?: readonly string[];
 }
 
@@ -51,7 +51,7 @@ export class Denied {
 
 export interface Requirement {
   /**
-   * The audiences of the OAuth tokens that may be used for this request (RFC 8707); without it, no
+   * The audiences of the OAuth tokens that may be used for this request (RFC 8707). If undefined, no
    * OAuth token is accepted.
    */
   audiences?: readonly string[] | undefined;
@@ -83,7 +83,7 @@ export interface Authorizer {
     authorization: string | null | undefined,
     requirement?: Requirement,
   ): Promise<Access | Denied>;
-  /** Whether the token still grants all of `access`. */
+  /** Returns whether the token still grants all of `access`. */
   recheck(access: Access): Promise<boolean>;
   /**
    * Calls `onRevoked` once when the token no longer grants all of `access`. Returns a function that
@@ -103,8 +103,8 @@ interface CachedToken {
 }
 
 const CACHE_MS = 1_000;
-const CACHED_TOKENS = 10_000;
-const CACHED_UNKNOWN = 1_000;
+const MAX_CACHED_TOKENS = 10_000;
+const MAX_CACHED_UNKNOWN = 1_000;
 
 export function createAuthorizer({
   store,
@@ -115,14 +115,14 @@ export function createAuthorizer({
   onUsed = () => {},
   onError = () => {},
 }: AuthorizerOptions): Authorizer {
-  const cache = new BoundedMap<string, CachedToken>(CACHED_TOKENS);
-  /** A separate cache, so that guessed tokens evict no valid one. */
-  const unknown = new BoundedMap<string, CachedToken>(CACHED_UNKNOWN);
+  const cache = new BoundedMap<string, CachedToken>(MAX_CACHED_TOKENS);
+  /** A separate cache, so that guessed tokens do not evict valid ones. */
+  const unknown = new BoundedMap<string, CachedToken>(MAX_CACHED_UNKNOWN);
   const watches = new Map<string, Set<Watch>>();
   let timer: ReturnType<typeof setInterval> | undefined;
-  let rechecking = false;
+  let isRechecking = false;
 
-  /** Concurrent requests with one token share a query; a failed query is not cached. */
+  /** Concurrent requests with the same token share a query. A failed query is not cached. */
   const findToken = (secret: string): Promise<GrantedToken | undefined> => {
     const cached = cache.get(secret) ?? unknown.get(secret);
     if (cached && cached.until > monotonic()) return cached.token;
@@ -144,13 +144,13 @@ export function createAuthorizer({
   /** Sends one query per token, for all its streams. */
   const recheckAll = async () => {
     // While the database is slow, queries must not accumulate.
-    if (rechecking) return;
-    rechecking = true;
-    for (const [id, watching] of watches)
+    if (isRechecking) return;
+    isRechecking = true;
+    for (const [id, tokenWatches] of watches)
       try {
-        // GitHub may be slow: the next re-check sees the result.
+        // Does not wait for GitHub, which may be slow: the next re-check gets the result.
         const token = await store.getToken(id, { wait: false });
-        for (const watch of watching) {
+        for (const watch of tokenWatches) {
           if (grants(token, watch.access, now())) continue;
           stopWatching(watch);
           watch.onRevoked();
@@ -158,13 +158,13 @@ export function createAuthorizer({
       } catch (error) {
         onError(error); // during an outage of the store the streams stay open
       }
-    rechecking = false;
+    isRechecking = false;
   };
   const stopWatching = (watch: Watch) => {
     const { token } = watch.access;
-    const watching = watches.get(token);
-    watching?.delete(watch);
-    if (watching?.size === 0) watches.delete(token);
+    const tokenWatches = watches.get(token);
+    tokenWatches?.delete(watch);
+    if (tokenWatches?.size === 0) watches.delete(token);
     if (watches.size > 0) return;
     clearInterval(timer);
     timer = undefined;
@@ -186,10 +186,10 @@ export function createAuthorizer({
       if (token.expires_at !== null && token.expires_at <= now())
         return unauthorized("expired", kind);
       if (token.roles === "unconfirmed") return UNCONFIRMED;
-      const held = tenantsFor(token, tenant, everyTenant);
-      if (held.length === 0 && (needsTenant || tenant !== undefined))
+      const tokenTenants = tenantsFor(token, tenant, everyTenant);
+      if (tokenTenants.length === 0 && (needsTenant || tenant !== undefined))
         return new Denied(403, "no_tenant", noTenantMessage(token, tenant));
-      const tenants = tenantsWith(token, held, scope);
+      const tenants = tenantsWith(token, tokenTenants, scope);
       const scopes = commonScopes(token, tenants);
       if (scope !== undefined && !allows({ scopes }, scope))
         return new Denied(403, "insufficient_scope", lacksScopeMessage(token, scope));
@@ -199,14 +199,16 @@ export function createAuthorizer({
       return {
         ...access,
         person: token.person,
-        ...(!allows(access, "admin") && { adminTenants: tenantsWith(token, held, "admin") }),
+        ...(!allows(access, "admin") && {
+          adminTenants: tenantsWith(token, tokenTenants, "admin"),
+        }),
       };
     },
     recheck: async (access) => grants(await store.getToken(access.token), access, now()),
     watch(access, onRevoked) {
       const watch: Watch = { access, onRevoked };
-      const watching = watches.get(access.token) ?? new Set();
-      watches.set(access.token, watching.add(watch));
+      const tokenWatches = watches.get(access.token) ?? new Set();
+      watches.set(access.token, tokenWatches.add(watch));
       timer ??= setInterval(recheckAll, recheckMs);
       return () => stopWatching(watch);
     },
@@ -214,8 +216,8 @@ export function createAuthorizer({
 }
 
 /**
- * The part of the access that includes the scope: a person may be admin of some tenants only. Undefined
- * if there is none.
+ * Narrows the access to the tenants in which it includes the scope, because a person may be admin of only
+ * some tenants. Returns undefined if there is no such tenant.
  */
 export function narrowTo(access: Access, scope: Scope): Access | undefined {
   if (allows(access, scope)) return access;
@@ -223,11 +225,11 @@ export function narrowTo(access: Access, scope: Scope): Access | undefined {
   return tenants.length === 0 ? undefined : { ...rest, scopes: ["admin"], tenants };
 }
 
-/** Whether the token is neither revoked nor expired. */
+/** Returns whether the token is neither revoked nor expired. */
 export const isActive = ({ revoked_at, expires_at }: GrantedToken, now: number): boolean =>
   revoked_at === null && (expires_at === null || expires_at > now);
 
-/** Whether the token is valid and grants these scopes on these tenants. */
+/** Returns whether the token is valid and grants these scopes in these tenants. */
 export const grants = (
   token: GrantedToken | undefined,
   { scopes, tenants }: Pick<Access, "scopes" | "tenants">,
@@ -249,10 +251,13 @@ function tenantsFor(
   if (tenant !== undefined) return scopesIn(token, tenant).length > 0 ? [tenant] : [];
   if (token.person === null)
     return token.tenants.includes(EVERY_TENANT) ? (everyTenant ?? []) : token.tenants;
-  return token.tenants.filter((each) => scopesIn(token, each).length > 0);
+  return token.tenants.filter((candidate) => scopesIn(token, candidate).length > 0);
 }
 
-/** The tenants in which the token allows the scope. Tokens without a person allow the same in all. */
+/**
+ * Returns the tenants in which the token allows the scope. A token without a person has the same
+ * scopes in all.
+ */
 const tenantsWith = (
   token: GrantedToken,
   tenants: readonly string[],
@@ -266,13 +271,13 @@ function noTenantMessage({ person }: GrantedToken, tenant: string | undefined): 
   if (tenant !== undefined) return "The token has no access to this tenant.";
   return person === null
     ? "The token is valid for all tenants: name one with ?tenant=…"
-    : "No account of yours has installed the GitHub App of this hub, nor an organization of which you are a member.";
+    : "Neither your account nor an organization of which you are a member has installed the GitHub App of this hub.";
 }
 
 const lacksScopeMessage = (token: GrantedToken, scope: Scope): string =>
   token.person === null
     ? `The token lacks the scope ${scope}.`
-    : `The scope ${scope} is missing: it needs a token with this scope, and a role that includes it.${roleHint(token)}`;
+    : `The scope ${scope} is missing: you need a token with this scope, and a role that includes it.${roleHint(token)}`;
 
 const UNCONFIRMED = new Denied(
   503,

@@ -1,5 +1,5 @@
 /**
- * All data of a tenant as NDJSON: one line per row, without credentials. The rows are read in small
+ * Exports all data of a tenant as NDJSON: one line per row, without credentials. The rows are read in small
  * pages while the client reads the stream, so that memory is bounded.
  */
 import { toBase64 } from "../lib/hmac.ts";
@@ -15,8 +15,11 @@ import {
 
 type ExportStore = Pick<Store, "exportRows" | "getPayload">;
 
-/** Rows of runs and steps can have some megabytes. */
-const PAGE = 20;
+/**
+ * The number of rows per page. It is small, because a row of a run or a step can have several
+ * megabytes.
+ */
+const PAGE_SIZE = 20;
 const CHUNK_CHARACTERS = 64 * 1024;
 
 export function exportTenant(store: ExportStore, tenant: string, now: number): ReadableStream {
@@ -42,7 +45,7 @@ export function exportTenant(store: ExportStore, tenant: string, now: number): R
   });
 }
 
-/** The last line has the kind `end`: without it, the export is incomplete. */
+/** The last line has the kind `end`. Without that line, the export is incomplete. */
 async function* exportLines(store: ExportStore, tenant: string, now: number) {
   yield JSON.stringify({ kind: "export", format: 1, tenant, at: new Date(now).toISOString() });
   let rows = 0;
@@ -76,7 +79,7 @@ async function* readRows(
   do {
     const { rows, next } = await store.exportRows({
       ...page,
-      limit: PAGE,
+      limit: PAGE_SIZE,
       ...(after && { after }),
     });
     yield* rows;
@@ -87,8 +90,8 @@ async function* readRows(
 function lineOf(table: TenantTable | OwnedTable, row: Row, payload?: Payload): string {
   const { kind, exported = [] } = table;
   const members = exported.map((name) => `${JSON.stringify(name)}:${memberOf(table, name, row)}`);
-  const more = payload ? [JSON.stringify(viewPayload(payload)).slice(1, -1)] : [];
-  return `{${[`"kind":${JSON.stringify(kind)}`, ...members, ...more].join(",")}}`;
+  const payloadMembers = payload ? [JSON.stringify(viewPayload(payload)).slice(1, -1)] : [];
+  return `{${[`"kind":${JSON.stringify(kind)}`, ...members, ...payloadMembers].join(",")}}`;
 }
 
 function memberOf({ json, flags }: TenantTable | OwnedTable, name: string, row: Row): string {
@@ -100,7 +103,10 @@ function memberOf({ json, flags }: TenantTable | OwnedTable, name: string, row: 
   return JSON.stringify(isTime ? new Date(value).toISOString() : value);
 }
 
-/** The body as text, so that its signature can still be verified; as Base64 if it is not UTF-8. */
+/**
+ * Returns the body as text, so that its signature can still be verified, or as Base64 if it is not
+ * UTF-8.
+ */
 function viewPayload({ content_type, headers, body }: Payload) {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);

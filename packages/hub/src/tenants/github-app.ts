@@ -1,6 +1,6 @@
 /**
- * The hub as the GitHub App: a JWT, signed with the private key of the App, identifies it. With it, the
- * hub looks up installations, and lists and redelivers webhooks.
+ * Calls GitHub's API as the GitHub App, to look up installations, and to list and redeliver webhooks. A
+ * JWT, which is signed with the private key of the App, authenticates the hub.
  */
 import { SignJWT } from "jose";
 import { z } from "zod";
@@ -18,12 +18,12 @@ export interface GithubAppCredentials {
 }
 
 export interface GithubApp {
-  /** The App itself: proves that id and key are right. */
+  /** Returns the App. A success proves that the id and the key are right. */
   getApp(): Promise<GithubAnswer<{ slug: string; name: string }>>;
-  /** The URL to which GitHub sends the webhooks of the App; empty if it has none. */
+  /** Returns the URL to which GitHub sends the webhooks of the App; empty if the App has none. */
   getWebhookUrl(): Promise<GithubAnswer<string>>;
   getInstallation(id: string): Promise<GithubAnswer<GithubInstallation>>;
-  /** The attempts to deliver webhooks, newest first, 100 per page. */
+  /** Lists the attempts to deliver webhooks, newest first, 100 per page. */
   listDeliveries(cursor?: string): Promise<GithubAnswer<GithubDelivery[]>>;
   /** Asks GitHub to send a webhook again, with the same guid. */
   redeliver(id: string): Promise<GithubAnswer<undefined>>;
@@ -129,8 +129,9 @@ export async function createGithubApp(
   };
 }
 
-/** The clock of the hub may be this much ahead of GitHub's, and two minutes behind it. */
+/** The clock of the hub may be this much ahead of GitHub's clock. */
 const DRIFT_S = 60;
+/** Below GitHub's limit of 10 minutes, so that the clock of the hub may be ahead or behind. */
 const VALID_S = 8 * 60;
 
 async function importKey(pem: string) {

@@ -1,6 +1,6 @@
 /**
- * One request to GitHub's REST API. Expected answers are returned: a rate limit names the time of the
- * next attempt, and a failure has GitHub's own message. Only `apiUrl` is called, also for pages.
+ * Sends one request to GitHub's REST API. Errors are returned, not thrown: a rate limit has the time of
+ * the next attempt, and a failure has GitHub's message. Only `apiUrl` is called, even for further pages.
  */
 import type { z } from "zod";
 
@@ -18,7 +18,7 @@ export interface GithubRequest<Value> {
   method?: "GET" | "POST";
   /** The value of the header `authorization`. */
   authorization: string;
-  /** Parses the response body. Undefined: the body is not read. */
+  /** Parses the response body. If undefined, the body is ignored. */
   schema?: z.ZodType<Value>;
 }
 
@@ -28,7 +28,7 @@ export type GithubAnswer<Value> =
   | GithubRateLimit
   | GithubFailure;
 
-/** GitHub answers again after `retryAt`, as Unix time in milliseconds. */
+/** GitHub accepts requests again after `retryAt`, a Unix time in milliseconds. */
 interface GithubRateLimit {
   outcome: "rate_limited";
   retryAt: number;
@@ -60,29 +60,30 @@ export const createCallGithub =
           "user-agent": "signalbox",
           "x-github-api-version": "2022-11-28",
         },
-        redirect: "manual", // A redirect would get the credentials.
+        redirect: "manual", // the target of a redirect would get the credentials
         signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])]),
       });
       const text = await response.text();
-      if (!response.ok) return rejected(response, text, now());
+      if (!response.ok) return toErrorAnswer(response, text, now());
       const value = schema ? schema.parse(parseIds(text)) : undefined;
       return { outcome: "ok", value: value as Value, next: nextCursor(response.headers) };
     } catch (error) {
-      return { outcome: "failed", status: null, message: describe(error, `${apiUrl}${path}`) };
+      return { outcome: "failed", status: null, message: describeError(error, `${apiUrl}${path}`) };
     }
   };
 
-function rejected(
+function toErrorAnswer(
   { status, headers }: Response,
   text: string,
   now: number,
 ): Exclude<GithubAnswer<never>, { outcome: "ok" }> {
   const message = `GitHub returned ${status}: ${messageIn(text) ?? "no message"}`;
   const wait = Number(headers.get("retry-after") ?? Number.NaN);
-  const isEmpty = headers.get("x-ratelimit-remaining") === "0";
-  if (status === 429 || (status === 403 && (wait >= 0 || isEmpty))) {
+  const isExhausted = headers.get("x-ratelimit-remaining") === "0";
+  if (status === 429 || (status === 403 && (wait >= 0 || isExhausted))) {
     const reset = Number(headers.get("x-ratelimit-reset") ?? Number.NaN) * 1000;
-    const retryAt = wait >= 0 ? now + wait * 1000 : isEmpty && reset > now ? reset : now + 60_000;
+    const retryAt =
+      wait >= 0 ? now + wait * 1000 : isExhausted && reset > now ? reset : now + 60_000;
     return { outcome: "rate_limited", retryAt, message };
   }
   if (status === 404) return { outcome: "not_found" };
@@ -100,17 +101,20 @@ function messageIn(text: string): string | undefined {
   }
 }
 
-/** Ids become strings: ids of deliveries have more digits than a JavaScript number can hold. */
+/** Converts ids to strings, because ids of deliveries exceed the safe integers of JavaScript. */
 const parseIds = (text: string): unknown =>
   JSON.parse(text.replace(/("(?:\w+_)?id":\s*)(\d+)/g, '$1"$2"'));
 
-/** The cursor of the next page. The rest of the URL is not used: it could name another host. */
+/**
+ * Returns the cursor of the next page. The rest of its URL is ignored, because it could name another
+ * host.
+ */
 function nextCursor(headers: Headers): string | null {
   const url = /<([^>]*)>;\s*rel="next"/.exec(headers.get("link") ?? "")?.[1];
   return (url && URL.parse(url)?.searchParams.get("cursor")) || null;
 }
 
-function describe(error: unknown, url: string): string {
+function describeError(error: unknown, url: string): string {
   const { name, message, cause } = error as Error;
   if (name === "TimeoutError") return `${url} did not respond within ${TIMEOUT_MS / 1000} s`;
   if (name === "ZodError" || name === "SyntaxError")

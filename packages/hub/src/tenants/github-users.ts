@@ -1,6 +1,6 @@
 /**
- * People at GitHub: the authorization code flow of the GitHub App with PKCE, the tokens of a person, and
- * what GitHub reports of the person.
+ * Signs people in with GitHub: the authorization code flow of the GitHub App with PKCE, the tokens of a
+ * person, and the person's profile and memberships.
  */
 import { z } from "zod";
 import type { Person } from "../store/people-store.ts";
@@ -20,7 +20,10 @@ export interface UserTokens {
 
 export type GithubPerson = Pick<Person, "id" | "login" | "name" | "avatar" | "memberships">;
 
-/** `rejected`: GitHub does not accept the code or the token. `unavailable`: it may accept it later. */
+/**
+ * `rejected`: GitHub does not accept the code or the token. `unavailable`: GitHub may accept it
+ * later.
+ */
 export type UserAnswer<Value> =
   | { outcome: "ok"; value: Value }
   | { outcome: "rejected" | "unavailable"; message: string };
@@ -37,12 +40,12 @@ export interface GithubUsers {
 }
 
 export interface GithubUsersOptions extends GithubRequestOptions {
-  /** GitHub itself, not its API. */
+  /** The URL of GitHub's website, not of its API. */
   url: string;
   client: { id: string; secret: string };
 }
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 const MAX_PAGES = 20;
 const TIMEOUT_MS = 10_000;
 
@@ -65,7 +68,7 @@ const tokensSchema = z.object({
   expires_in: z.number().nullish(),
   refresh_token: z.string().nullish(),
 });
-/** GitHub reports errors of this endpoint with the status 200. */
+/** GitHub reports errors of the token endpoint with the status 200. */
 const errorSchema = z.object({ error: z.string(), error_description: z.string().optional() });
 
 export function createGithubUsers(options: GithubUsersOptions): GithubUsers {
@@ -107,12 +110,12 @@ export function createGithubUsers(options: GithubUsersOptions): GithubUsers {
   ): Promise<UserAnswer<Item[]>> {
     const items: Item[] = [];
     for (let page = 1; page <= MAX_PAGES; page += 1) {
-      const query = `${path.includes("?") ? "&" : "?"}per_page=${PAGE}&page=${page}`;
+      const query = `${path.includes("?") ? "&" : "?"}per_page=${PAGE_SIZE}&page=${page}`;
       const authorization = `Bearer ${access}`;
-      const read = toAnswer(await call({ path: path + query, authorization, schema }));
-      if (read.outcome !== "ok") return read;
-      items.push(...read.value);
-      if (read.value.length < PAGE) break;
+      const answer = toUserAnswer(await call({ path: path + query, authorization, schema }));
+      if (answer.outcome !== "ok") return answer;
+      items.push(...answer.value);
+      if (answer.value.length < PAGE_SIZE) break;
     }
     return { outcome: "ok", value: items };
   }
@@ -136,7 +139,7 @@ export function createGithubUsers(options: GithubUsersOptions): GithubUsers {
     async identify(access) {
       const [user, installedIn, organizations] = await Promise.all([
         call({ path: "/user", authorization: `Bearer ${access}`, schema: userSchema }).then(
-          toAnswer,
+          toUserAnswer,
         ),
         list(access, "/user/installations", installationsSchema),
         list(access, "/user/memberships/orgs?state=active", organizationsSchema),
@@ -155,10 +158,13 @@ export function createGithubUsers(options: GithubUsersOptions): GithubUsers {
   };
 }
 
-/** Any other error, such as a wrong client secret, is not the fault of the person. */
+/**
+ * The errors that require a new sign-in. Any other, such as a wrong client secret, is not the
+ * person's fault.
+ */
 const REJECTIONS = ["bad_verification_code", "bad_refresh_token", "unauthorized"];
 
-function toAnswer<Value>(answer: GithubAnswer<Value>): UserAnswer<Value> {
+function toUserAnswer<Value>(answer: GithubAnswer<Value>): UserAnswer<Value> {
   switch (answer.outcome) {
     case "ok":
       return { outcome: "ok", value: answer.value };

@@ -1,6 +1,6 @@
 /**
- * What a token allows in each tenant. A token of the operator allows its scopes in all its tenants; the
- * token of a person at most what the person's role in a tenant allows now.
+ * Determines which scopes a token has in each tenant. A token of the operator has its scopes in all its
+ * tenants. A token of a person has at most the scopes of the person's current role in the tenant.
  */
 import type { Role } from "../store/people-store.ts";
 import type { Scope, Token } from "../store/store.ts";
@@ -22,11 +22,14 @@ const MEMBER_SCOPES: readonly Scope[] = ["inbox:read", "inbox:write", "flows:cal
 export const allows = ({ scopes }: { scopes: readonly Scope[] }, scope: Scope): boolean =>
   scopes.includes(scope) || scopes.includes("admin");
 
-/** Ends the message about a missing scope: a person gets it by a role, not by another token. */
+/**
+ * Returns the end of a message about a missing scope, which a person gets by a role, not by another
+ * token.
+ */
 export const roleHint = ({ person = null }: { person?: string | null | undefined }): string =>
   person === null ? "" : " Admins of the organization have all scopes.";
 
-/** Empty if the token has no access to the tenant. */
+/** Returns the scopes of the token in the tenant; empty if the token has no access to it. */
 export function scopesIn(token: GrantedToken, tenant: string): readonly Scope[] {
   const isNamed = token.tenants.includes(tenant);
   if (token.person === null)
@@ -35,16 +38,17 @@ export function scopesIn(token: GrantedToken, tenant: string): readonly Scope[] 
   return role === undefined ? [] : scopesOf(token, role);
 }
 
-/** The scopes of the token that the role includes. */
+/** Returns the scopes of the token that the role includes. */
 const scopesOf = (token: Token, role: Role): readonly Scope[] =>
   role === "admin" ? token.scopes : MEMBER_SCOPES.filter((scope) => allows(token, scope));
 
-/** The scopes that the token allows in every one of these tenants. */
+/** Returns the scopes that the token has in every one of these tenants. */
 export function commonScopes(token: GrantedToken, tenants: readonly string[]): readonly Scope[] {
   if (token.person === null) return token.scopes;
   const [first, ...others] = tenants.map((tenant) => scopesIn(token, tenant));
   if (!first) return [];
   const isCommon = (scope: Scope) => others.every((scopes) => allows({ scopes }, scope));
+  // `admin` includes the scopes of a member, which all of the tenants may have in common.
   if (first.includes("admin") && !isCommon("admin"))
     return MEMBER_SCOPES.filter((scope) => isCommon(scope));
   return first.filter(isCommon);

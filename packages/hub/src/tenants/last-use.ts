@@ -2,8 +2,8 @@ import { BoundedMap } from "../lib/bounded-map.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Store } from "../store/store.ts";
 
-const EVERY_MS = 60_000;
-const TRACKED = 10_000;
+const INTERVAL_MS = 60_000;
+const MAX_TRACKED_TOKENS = 10_000;
 
 /** Stores when a token was last used: at most once a minute per token, without delaying the request. */
 export function createLastUse(
@@ -11,11 +11,11 @@ export function createLastUse(
   { now, monotonic }: Pick<Timers, "now" | "monotonic">,
   onError: (error: unknown) => void,
 ): (token: string) => void {
-  const stored = new BoundedMap<string, number>(TRACKED);
+  const storedAt = new BoundedMap<string, number>(MAX_TRACKED_TOKENS);
   return (token) => {
     const at = monotonic();
-    if (at - (stored.get(token) ?? Number.NEGATIVE_INFINITY) < EVERY_MS) return;
-    stored.set(token, at);
+    if (at - (storedAt.get(token) ?? Number.NEGATIVE_INFINITY) < INTERVAL_MS) return;
+    storedAt.set(token, at);
     store.touchTokens([token], now()).catch(onError);
   };
 }

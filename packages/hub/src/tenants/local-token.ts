@@ -7,17 +7,17 @@ import type { Token } from "../store/store.ts";
 import type { GrantedToken } from "./granted-scopes.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
-/** Always the same, so that a client keeps its claims across a restart of the hub. */
+/** The id of the local token is constant, so that a client keeps its claims when the hub restarts. */
 const ID = "local";
 
 /** Looks up tokens by their hash or id. */
 export interface TokenLookup {
   findToken(hash: string): Promise<GrantedToken | undefined>;
-  /** Without `wait`, the memberships of a person may be those before a check that is due. */
+  /** Without `wait`, a due check of a person's memberships runs in the background, after the result. */
   getToken(id: string, options?: { wait: boolean }): Promise<GrantedToken | undefined>;
 }
 
-/** The stored tokens and the local token. */
+/** Adds the local token to the stored tokens. */
 export async function withLocalToken(
   store: TokenLookup,
   secret: string,

@@ -15,7 +15,7 @@ export interface FoundInstallation {
 type NotFound = "unknown" | "unavailable";
 export type LookUpInstallation = (id: string) => Promise<FoundInstallation | NotFound>;
 
-/** The look-up of one installation by GitHub's API. */
+/** Looks up one installation with GitHub's API. */
 export const requestInstallation =
   (app: Pick<GithubApp, "getInstallation">, log: Pick<Log, "warn">): LookUpInstallation =>
   async (id) => {
@@ -30,14 +30,14 @@ export const requestInstallation =
   };
 
 const CACHE_MS: Record<NotFound, number> = { unknown: 60_000, unavailable: 5_000 };
-const CACHED = 10_000;
+const MAX_CACHED = 10_000;
 
 export function createLookUpInstallation(
   request: LookUpInstallation,
   monotonic: () => number,
 ): LookUpInstallation {
   const pending = new Map<string, Promise<FoundInstallation | NotFound>>();
-  const misses = new BoundedMap<string, { result: NotFound; until: number }>(CACHED);
+  const misses = new BoundedMap<string, { result: NotFound; until: number }>(MAX_CACHED);
 
   const start = async (id: string) => {
     try {

@@ -1,9 +1,9 @@
 /**
- * Whose events a person may see: those of the own account, and of organizations with an active
- * membership, if they have installed the App.
+ * Determines the tenants of a person: the person's own account, and the organizations in which the person
+ * has an active membership, if they have installed the App.
  *
- * GitHub's list of installations is not enough: it also names every account in which the person can
- * read a single repository.
+ * GitHub's list of installations is not sufficient: it also contains every account in which the person
+ * can read only a single repository.
  */
 import type { Membership, Role } from "../store/people-store.ts";
 import { MAX_TENANTS } from "./tokens.ts";
@@ -26,6 +26,6 @@ export function membershipsOf({ id, installedIn, organizations }: GithubIdentity
       const role = roles.get(tenant);
       return role === undefined ? [] : [{ tenant, role }];
     })
-    .sort((one, other) => (one.tenant < other.tenant ? -1 : 1))
+    .sort((a, b) => (a.tenant < b.tenant ? -1 : 1))
     .slice(0, MAX_TENANTS);
 }

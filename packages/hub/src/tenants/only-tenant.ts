@@ -2,7 +2,7 @@ import { RequestError } from "../lib/request-error.ts";
 import type { Access } from "./authorizer.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
-/** The tenant of a request that concerns one; with `everyTenant`, it may be `*`. */
+/** Returns the tenant of a request that must name exactly one. With `everyTenant`, it may be `*`. */
 export function onlyTenant(
   { tenants: [tenant, another] }: Pick<Access, "tenants">,
   { everyTenant = false }: { everyTenant?: boolean } = {},

@@ -1,6 +1,6 @@
 /**
- * A sign-in at GitHub that has begun in one browser. Its state and its PKCE verifier are in a sealed
- * cookie of that browser: a response that another browser has requested is rejected, so no link can sign
+ * A sign-in with GitHub that a browser has started. Its state and its PKCE verifier are in a sealed cookie
+ * of that browser. GitHub's response to a sign-in of another browser is rejected, so that no link can sign
  * a browser in as another person.
  */
 import { z } from "zod";
@@ -11,7 +11,7 @@ import { randomSecret } from "./tokens.ts";
 export const PENDING_MS = 10 * 60_000;
 
 const pendingSchema = z.object({
-  /** Other sealed texts of the hub are not pending sign-ins. */
+  /** Distinguishes the cookie from other sealed texts of the hub. */
   kind: z.literal("github sign-in"),
   state: z.string().min(40),
   verifier: z.string().min(43),
@@ -40,7 +40,10 @@ export async function beginSignIn(
   return { cookie, state, challenge: await challengeOf(verifier) };
 }
 
-/** Undefined if the response does not belong to the sign-in of this browser, or comes too late. */
+/**
+ * Returns undefined if GitHub's response does not belong to the sign-in of this browser, or is too
+ * late.
+ */
 export async function resumeSignIn(
   seal: Pick<Seal, "unseal">,
   cookie: string | undefined,
@@ -55,7 +58,7 @@ export async function resumeSignIn(
     : undefined;
 }
 
-/** RFC 7636, with S256. */
+/** Returns the PKCE challenge of the verifier (RFC 7636, S256). */
 async function challengeOf(verifier: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", utf8(verifier));
   return toBase64(new Uint8Array(digest))

@@ -1,6 +1,6 @@
 /**
- * The people of this hub. GitHub confirms the memberships of a person again when they are older than
- * `recheckMs`, so that a removed member loses access within that time. While GitHub is unavailable, the
+ * The people who have signed in with GitHub. GitHub confirms the memberships of a person again when they
+ * are older than `recheckMs`, so that a removed member loses access within that time. While GitHub is unavailable, the
  * last confirmed memberships stay valid for `keepMs`. If GitHub rejects the person's tokens, the person's
  * sessions and tokens end.
  */
@@ -23,22 +23,29 @@ export interface PeopleOptions {
 }
 
 export interface People {
-  /** Stores the person to whom GitHub has given these tokens. */
+  /** Stores the person to whom GitHub has issued these tokens. */
   signIn(tokens: UserTokens): Promise<UserAnswer<Person>>;
   /**
-   * The person with the memberships that are valid now. With `wait`, old memberships are confirmed
-   * before it returns; otherwise in the background. `unconfirmed`: GitHub has not confirmed them for
+   * Returns the person with the current memberships. Old memberships are confirmed first if `wait` is
+   * true, otherwise in the background. `unconfirmed`: GitHub has not confirmed them for
    * too long. `ended`: the person must sign in again.
    */
   find(id: string, options: { wait: boolean }): Promise<Person | "unconfirmed" | "ended">;
 }
 
-/** Longer than a check takes. After a failed check, the next one starts when the lease has ended. */
+/**
+ * The lease of a check, which takes less time. After a failed check, the next one starts when the
+ * lease ends.
+ */
 const LEASE_MS = 30_000;
-/** How often and how long the check of another process is awaited. */
+/** The interval in which the result of another process is polled. */
 const POLL_MS = 250;
+/** How long the result of another process is awaited. */
 const MAX_WAIT_MS = 5_000;
-/** An access token is refreshed before it expires: the requests of a check take some time. */
+/**
+ * An access token is refreshed this long before it expires, because the requests of a check take
+ * time.
+ */
 const EXPIRY_MARGIN_MS = 60_000;
 
 export function createPeople(options: PeopleOptions): People {
@@ -46,7 +53,7 @@ export function createPeople(options: PeopleOptions): People {
   const checks = new Map<string, Promise<Person | undefined>>();
 
   /** A time in the future is not recent either: the clock has been set back. */
-  const isYounger = ({ checked_at }: Person, ms: number) =>
+  const isConfirmedWithin = ({ checked_at }: Person, ms: number) =>
     checked_at <= now() && now() - checked_at < ms;
 
   /** Concurrent callers share one check. */
@@ -60,7 +67,7 @@ export function createPeople(options: PeopleOptions): People {
 
   async function runCheck(id: string): Promise<Person | undefined> {
     const leased = await store.leasePerson(id, now(), now() + LEASE_MS);
-    if (!leased) return awaitOther(id);
+    if (!leased) return waitForOtherProcess(id);
     if (leased.sealed) {
       const { sealed, answer } = await confirm({ ...leased, sealed: leased.sealed });
       if (answer.outcome === "ok")
@@ -78,18 +85,23 @@ export function createPeople(options: PeopleOptions): People {
   }
 
   /**
-   * Another process checks the person, or has failed to recently. Memberships that are too old are
-   * awaited for a moment: a page sends requests to several processes at the same time.
+   * Called while another process checks the person, or after its check has failed. If the memberships
+   * are too old, waits for the result, because a page sends requests to several processes at the same
+   * time.
    */
-  async function awaitOther(id: string): Promise<Person | undefined> {
+  async function waitForOtherProcess(id: string): Promise<Person | undefined> {
     for (let waited = 0; ; waited += POLL_MS) {
       const person = await store.getPerson(id);
-      if (!person?.sealed || isYounger(person, keepMs) || waited >= MAX_WAIT_MS) return person;
+      if (!person?.sealed || isConfirmedWithin(person, keepMs) || waited >= MAX_WAIT_MS)
+        return person;
       await new Promise<void>((resolve) => after(POLL_MS, resolve));
     }
   }
 
-  /** Also returns the tokens that are stored after it. */
+  /**
+   * Confirms the memberships at GitHub. Also returns the sealed tokens, which may have been
+   * refreshed.
+   */
   async function confirm(
     person: Person & { sealed: string },
   ): Promise<{ sealed: string; answer: UserAnswer<GithubPerson> }> {
@@ -103,9 +115,9 @@ export function createPeople(options: PeopleOptions): People {
     const refreshed = await github.refreshTokens(refresh);
     if (refreshed.outcome !== "ok") return { sealed, answer: refreshed };
     // Stored before anything else can fail: GitHub no longer accepts the former tokens.
-    const renewed = await sealTokens(refreshed.value);
-    await store.putPerson({ ...person, sealed: renewed }, sealed);
-    return { sealed: renewed, answer: await github.identify(refreshed.value.access) };
+    const refreshedSealed = await sealTokens(refreshed.value);
+    await store.putPerson({ ...person, sealed: refreshedSealed }, sealed);
+    return { sealed: refreshedSealed, answer: await github.identify(refreshed.value.access) };
   }
 
   const sealTokens = (tokens: UserTokens) => seal.seal(JSON.stringify(tokens));
@@ -127,13 +139,13 @@ export function createPeople(options: PeopleOptions): People {
 
     async find(id, { wait }) {
       let person = await store.getPerson(id);
-      if (person?.sealed && !isYounger(person, recheckMs)) {
+      if (person?.sealed && !isConfirmedWithin(person, recheckMs)) {
         const checked = check(id);
         if (wait) person = await checked;
         else checked.catch(onError);
       }
       if (!person?.sealed) return "ended";
-      return isYounger(person, keepMs) ? person : "unconfirmed";
+      return isConfirmedWithin(person, keepMs) ? person : "unconfirmed";
     },
   };
 }

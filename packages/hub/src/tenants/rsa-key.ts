@@ -6,7 +6,7 @@ import { concat, fromBase64 } from "../lib/hmac.ts";
 
 const PEM = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/;
 
-/** The key as PKCS#8, or what is wrong with it, as the end of a sentence. */
+/** Returns the key as PKCS#8, or the problem as the predicate of a sentence. */
 export function toPkcs8(pem: string): Uint8Array<ArrayBuffer> | string {
   const [, label, body = ""] = PEM.exec(unescapeLines(pem)) ?? [];
   if (label === undefined) return "is not a private key in PEM format";
@@ -19,10 +19,10 @@ export function toPkcs8(pem: string): Uint8Array<ArrayBuffer> | string {
   return `is a ${label}, not an RSA private key`;
 }
 
-/** Variables of one line, as in Docker's env files, contain "\n" as two characters. */
+/** An environment variable with one line, as in Docker's env files, contains "\n" as two characters. */
 const unescapeLines = (pem: string): string => pem.replaceAll("\\n", "\n");
 
-/** INTEGER 0 and SEQUENCE { OID rsaEncryption, NULL }: what PKCS#8 puts before the key. */
+/** The bytes before the key in PKCS#8: INTEGER 0 and SEQUENCE { OID rsaEncryption, NULL }. */
 const RSA_HEADER = Uint8Array.of(
   ...[0x02, 0x01, 0x00, 0x30, 0x0d, 0x06, 0x09],
   ...[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00],
@@ -34,9 +34,11 @@ const wrapPkcs1 = (key: Uint8Array): Uint8Array<ArrayBuffer> =>
 const SEQUENCE = 0x30;
 const OCTET_STRING = 0x04;
 
+/** Encodes a value in DER: tag, length, content. */
 function derValue(tag: number, content: Uint8Array): Uint8Array<ArrayBuffer> {
   const size: number[] = [];
-  for (let left = content.byteLength; left > 0; left >>= 8) size.unshift(left & 0xff);
+  for (let remaining = content.byteLength; remaining > 0; remaining >>= 8)
+    size.unshift(remaining & 0xff);
   const length = content.byteLength < 0x80 ? size : [0x80 | size.length, ...size];
   return concat([Uint8Array.of(tag, ...length), content]);
 }

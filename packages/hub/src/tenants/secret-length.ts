@@ -1,4 +1,4 @@
-/** With a signed body, a short secret can be found by trying all of them. */
+/** A short secret can be found by brute force: every guess can be checked with one signed body. */
 export const MIN_SECRET_LENGTH = 12;
 
 export const isShortSecret = (secret: string): boolean => secret.length < MIN_SECRET_LENGTH;

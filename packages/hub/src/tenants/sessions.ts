@@ -11,19 +11,22 @@ import { EVERY_TENANT, randomSecret } from "./tokens.ts";
 
 export const CODE_MS = 10 * 60_000;
 const SESSION_MS = 30 * 24 * 3_600_000;
-/** The links and sessions of one token. They count until they expire, also if they have ended. */
+/**
+ * The maximum number of links and sessions per token. Each counts until it expires, even if it has
+ * ended.
+ */
 const MAX_PER_TOKEN = 1_000;
 
 export interface SessionsOptions {
   store: Pick<Store, "countChildren" | "findToken" | "putToken" | "revokeToken">;
-  /** For the tokens that have created links. */
+  /** Looks up the tokens that have created links. */
   tokens: Pick<TokenLookup, "getToken">;
   newId: () => string;
   now: () => number;
 }
 
-/** What the sessions of a code may do. */
-export interface Grant {
+/** The access that a sign-in link gives to its session. */
+export interface SessionAccess {
   scopes: Scope[];
   tenants: string[];
   /** The stored token whose revocation ends the sessions. */
@@ -38,8 +41,8 @@ interface OpenSession {
   maxAgeMs: number;
 }
 
-/** For the operator, who can read the hub's output. */
-export const OPERATOR: Grant = {
+/** The access of the operator, the only one who can read the links in the hub's output. */
+export const OPERATOR: SessionAccess = {
   scopes: ["admin"],
   tenants: [EVERY_TENANT],
   parent: null,
@@ -49,9 +52,14 @@ export const OPERATOR: Grant = {
 export type Sessions = ReturnType<typeof createSessions>;
 
 export function createSessions({ store, tokens, newId, now }: SessionsOptions) {
-  const put = async (kind: "sign_in" | "session", name: string, grant: Grant, until: number) => {
+  const putSecret = async (
+    kind: "sign_in" | "session",
+    name: string,
+    access: SessionAccess,
+    until: number,
+  ) => {
     const secret = randomSecret("");
-    const { scopes, tenants, parent, person } = grant;
+    const { scopes, tenants, parent, person } = access;
     const token = { id: newId(), kind, parent, name, scopes, tenants, person };
     await store.putToken({
       ...token,
@@ -64,31 +72,34 @@ export function createSessions({ store, tokens, newId, now }: SessionsOptions) {
 
   return {
     /** Returns a code that is valid once, for `CODE_MS`. */
-    async createCode(grant: Grant): Promise<string> {
-      const { parent } = grant;
+    async createCode(access: SessionAccess): Promise<string> {
+      const { parent } = access;
       if (parent !== null && (await store.countChildren(parent)) >= MAX_PER_TOKEN)
         throw new RequestError(
           "busy",
           "token",
           `has ${MAX_PER_TOKEN} links and sessions, which is the limit: use another token, or wait until some have expired`,
         );
-      return (await put("sign_in", "sign-in link", grant, now() + CODE_MS)).secret;
+      return (await putSecret("sign_in", "sign-in link", access, now() + CODE_MS)).secret;
     },
 
-    /** Undefined if the code is unknown, has expired or was used. */
+    /**
+     * Exchanges a code for a session. Returns undefined if the code is unknown, has expired or was
+     * used.
+     */
     async open(code: string): Promise<OpenSession | undefined> {
-      const found = await store.findToken(await sha256Hex(code));
-      if (found?.kind !== "sign_in" || (found.expires_at ?? 0) <= now()) return undefined;
-      const parent = found.parent === null ? undefined : await tokens.getToken(found.parent);
-      // Atomic: of several requests with one code, one gets a session.
-      if (!(await store.revokeToken(found.id, now()))) return undefined;
+      const link = await store.findToken(await sha256Hex(code));
+      if (link?.kind !== "sign_in" || (link.expires_at ?? 0) <= now()) return undefined;
+      const parent = link.parent === null ? undefined : await tokens.getToken(link.parent);
+      // Atomic, so that only one of several requests with the same code gets a session.
+      if (!(await store.revokeToken(link.id, now()))) return undefined;
       const until = Math.min(now() + SESSION_MS, parent?.expires_at ?? Number.POSITIVE_INFINITY);
-      const session = await put("session", "web UI", found, until);
-      if (found.parent !== null) {
-        // After the session is stored: a revocation before this read is seen here, and a later one
-        // revokes the session.
-        const stored = await tokens.getToken(found.parent);
-        if (!grants(stored, found, now())) {
+      const session = await putSecret("session", "web UI", link, until);
+      if (link.parent !== null) {
+        // Read again after the session is stored: this read finds an earlier revocation of the parent,
+        // and a later revocation also revokes the session.
+        const currentParent = await tokens.getToken(link.parent);
+        if (!grants(currentParent, link, now())) {
           await store.revokeToken(session.id, now());
           return undefined;
         }
@@ -96,26 +107,31 @@ export function createSessions({ store, tokens, newId, now }: SessionsOptions) {
       return { ...session, maxAgeMs: until - now() };
     },
 
-    /** A session of a person who has signed in with GitHub, in all tenants of the person. */
+    /** Opens a session of a person who has signed in with GitHub, for all tenants of the person. */
     async openFor(person: { id: string; login: string }): Promise<OpenSession> {
-      const grant: Grant = { ...OPERATOR, person: person.id };
-      const session = await put("session", `web UI of ${person.login}`, grant, now() + SESSION_MS);
+      const access: SessionAccess = { ...OPERATOR, person: person.id };
+      const session = await putSecret(
+        "session",
+        `web UI of ${person.login}`,
+        access,
+        now() + SESSION_MS,
+      );
       return { ...session, maxAgeMs: SESSION_MS };
     },
 
     /** Ends the session that a browser had before it signed in again. */
     async end(secret: string): Promise<void> {
-      const found = await store.findToken(await sha256Hex(secret));
-      if (found?.kind === "session") await store.revokeToken(found.id, now());
+      const session = await store.findToken(await sha256Hex(secret));
+      if (session?.kind === "session") await store.revokeToken(session.id, now());
     },
   };
 }
 
-/** The sessions of a link may do what the token that created it may do. */
-export const grantOf = (
+/** Returns the access of a link, which is that of the token that creates it. */
+export const sessionAccessOf = (
   { id, kind, parent, scopes, tenants, person }: Token,
   isStored: boolean,
-): Grant => ({
+): SessionAccess => ({
   scopes,
   tenants,
   person,

@@ -1,4 +1,6 @@
-/** Webhook endpoints of a tenant: each has a key in its URL and secrets that can be rotated. */
+/**
+ * Creates webhook endpoints of a tenant. Each has a key in its URL, and secrets that can be rotated.
+ */
 import { sources } from "../ingest/sources/index.ts";
 import { toBase64 } from "../lib/hmac.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -30,7 +32,7 @@ export interface NewSource {
   kind: string;
   name?: string | undefined;
   config?: unknown;
-  /** If undefined, the hub generates one. */
+  /** If undefined, the hub generates a secret. */
   secret?: string | undefined;
 }
 
@@ -41,9 +43,9 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
   /** Encrypts a secret. `generated` is the plain text of a generated secret, to be shown once. */
   async function createSecret(
     kind: string,
-    given: string | undefined,
+    chosenSecret: string | undefined,
   ): Promise<{ sealed: SourceSecret; generated: string | undefined }> {
-    const secret = given ?? (generators[kind] ?? (() => randomSecret("")))();
+    const secret = chosenSecret ?? (generators[kind] ?? (() => randomSecret("")))();
     return {
       sealed: {
         id: newId(),
@@ -51,29 +53,32 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
         created_at: now(),
         expires_at: null,
       },
-      generated: given === undefined ? secret : undefined,
+      generated: chosenSecret === undefined ? secret : undefined,
     };
   }
 
   return {
-    async add(given: NewSource): Promise<{ source: Source; generated: string | undefined }> {
-      const definition = definitionOf(given.kind);
+    async add(newSource: NewSource): Promise<{ source: Source; generated: string | undefined }> {
+      const definition = definitionOf(newSource.kind);
       const added = {
         id: newId(),
-        tenant: given.tenant,
+        tenant: newSource.tenant,
         kind: definition.id,
-        name: given.name ?? definition.title,
+        name: newSource.name ?? definition.title,
         key: randomSecret("").slice(0, 22),
-        config: checkConfig(definition.id, given.config),
+        config: checkConfig(definition.id, newSource.config),
         created_at: now(),
       };
-      const { sealed, generated } = await createSecret(added.kind, given.secret);
+      const { sealed, generated } = await createSecret(added.kind, newSource.secret);
       await store.putTenant({ id: added.tenant, at: added.created_at });
       await store.putSource(added, sealed);
       return { source: { ...added, secrets: [sealed] }, generated };
     },
 
-    /** The previous secrets stay valid for the grace period, so that the sender can switch. */
+    /**
+     * Adds a secret. The previous secrets stay valid for the grace period, so that the sender can
+     * switch.
+     */
     async rotate(
       source: Source,
       { secret, graceHours }: { secret?: string | undefined; graceHours: number },
@@ -93,20 +98,24 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
 function definitionOf(kind: string): (typeof sources)[number] {
   const definition = sources.find(({ id }) => id === kind);
   if (definition) return definition;
-  const known = sources.map(({ id }) => id).join(", ");
-  throw new RequestError("invalid", "kind", `must be one of: ${known}`);
+  const kinds = sources.map(({ id }) => id).join(", ");
+  throw new RequestError("invalid", "kind", `must be one of: ${kinds}`);
 }
 
-/** Returns the config as given, without the defaults of the kind, because defaults may change. */
-export function checkConfig(kind: string, given: unknown = {}): Record<string, unknown> {
+/**
+ * Validates the config. Returns it unchanged, without the defaults of the kind, because defaults may
+ * change.
+ */
+export function checkConfig(kind: string, rawConfig: unknown = {}): Record<string, unknown> {
   const { config, title } = definitionOf(kind);
-  const isEmpty = typeof given === "object" && given !== null && Object.keys(given).length === 0;
+  const isEmpty =
+    typeof rawConfig === "object" && rawConfig !== null && Object.keys(rawConfig).length === 0;
   if (!config) {
     if (!isEmpty) throw new RequestError("invalid", "config", `${title} has nothing to configure.`);
     return {};
   }
-  const parsed = config.safeParse(given);
-  if (parsed.success) return given as Record<string, unknown>;
+  const parsed = config.safeParse(rawConfig);
+  if (parsed.success) return rawConfig as Record<string, unknown>;
   const errors = parsed.error.issues.map(({ path, message }) => ({
     path: ["config", ...path].join("."),
     message,

@@ -1,7 +1,7 @@
 /**
- * The open streams of all clients, whatever their transport: `GET /events`, WebSockets, streams of runs
- * and `events/stream`. A stream ends when its token is no longer valid. If the limit is reached, a
- * tenant with fewer streams than the others gets a slot of the tenant with the most.
+ * Limits the open streams of all clients, whatever their transport: `GET /events`, WebSockets, streams of
+ * runs and `events/stream`. A stream ends when its token is no longer valid. If the limit is reached, a
+ * tenant with fewer streams than the others gets a slot of the tenant with the most streams.
  */
 import { findEvictable, ownerOfAccess } from "../lib/fair-share.ts";
 import type { Access, Authorizer } from "./authorizer.ts";
@@ -13,8 +13,8 @@ export interface StreamSlots {
   readonly max: number;
   hasCapacity(access: Access): boolean;
   /**
-   * Calls `end` at most once. Returns a function that releases the slot; undefined if there is no
-   * capacity.
+   * Acquires a slot. Returns a function that releases it; undefined if there is no capacity. Calls `end`
+   * at most once, when the slot is lost.
    */
   open(access: Access, end: (reason: StreamEnd) => void): (() => void) | undefined;
 }
@@ -34,7 +34,7 @@ export const TOO_MANY_STREAMS =
 
 export function createStreamSlots({ authorizer, max }: StreamSlotsOptions): StreamSlots {
   const slots = new Set<OpenSlot>();
-  const evictableFor = (access: Access) =>
+  const findEvictableFor = (access: Access) =>
     findEvictable(slots, {
       owner: ownerOfAccess(access),
       ownerOf: (slot) => ownerOfAccess(slot.access),
@@ -42,10 +42,10 @@ export function createStreamSlots({ authorizer, max }: StreamSlotsOptions): Stre
     });
   return {
     max,
-    hasCapacity: (access) => slots.size < max || evictableFor(access) !== undefined,
+    hasCapacity: (access) => slots.size < max || findEvictableFor(access) !== undefined,
     open(access, onEnd) {
       if (slots.size >= max) {
-        const evicted = evictableFor(access);
+        const evicted = findEvictableFor(access);
         if (!evicted) return undefined;
         evicted.end("evicted");
       }

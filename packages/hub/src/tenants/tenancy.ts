@@ -5,7 +5,8 @@
  * Only events about an installation itself change its account and its state, ordered by GitHub's
  * timestamps: GitHub delivers late and repeatedly, and an old delivery must not return an installation
  * to its previous account. `putInstallation` applies this order. Other events only register an unknown
- * installation: GitHub is asked for it if the hub can act as the App, else the payload's owner counts.
+ * installation: the hub looks up its account at GitHub if it can act as the App, and otherwise uses the
+ * owner in the payload.
  */
 
 import type { Installation, NoTenant, Owner, Tenancy } from "../ingest/source.ts";
@@ -63,27 +64,28 @@ export function createGithubTenancy({
   ): Promise<Owner> {
     const stored = await put(id, account, about);
     changes += 1;
-    const reason = inactive(stored);
+    const reason = inactiveReason(stored);
     if (reason) cache.delete(id);
     else cache.set(id, { tenant: stored.tenant, until: monotonic() + CACHE_MS });
-    // The removal itself is stored, and so is the suspension.
+    // The event that reports a removal or a suspension still belongs to the tenant.
     return stored.removed_at === null || about.change === "removed"
       ? { tenant: account.id }
-      : none("removed");
+      : withoutTenant("removed");
   }
 
-  /** Asks GitHub for an installation that is unknown, or that may have ended its suspension. */
+  /** Looks up an installation at GitHub that is unknown, or whose suspension may have ended. */
   async function register(
     { id, account }: Installation,
     stored: StoredInstallation | undefined,
   ): Promise<StoredInstallation | NoTenant> {
-    const found = await lookUp?.(id);
-    if (typeof found === "object") return put(id, found.account, stateOf(found, stored, now()));
+    const lookedUp = await lookUp?.(id);
+    if (typeof lookedUp === "object")
+      return put(id, lookedUp.account, stateOf(lookedUp, stored, now()));
     if (stored) return stored;
-    if (found === "unknown") return "unknown";
-    // The signed payload names the owner: the event need not wait until GitHub answers.
+    if (lookedUp === "unknown") return "unknown";
+    // The signed payload names the owner, so the event does not wait until GitHub is available.
     if (account) return put(id, account, undefined);
-    return found ?? "unknown";
+    return lookedUp ?? "unknown";
   }
 
   async function find(installation: Installation): Promise<Owner> {
@@ -93,34 +95,34 @@ export function createGithubTenancy({
     const changesBefore = changes;
     const stored = await wrapStoreErrors(store.findInstallation(id));
     const isCurrent = stored && (stored.removed_at !== null || stored.suspended_at === null);
-    const found = isCurrent ? stored : await register(installation, stored);
-    if (typeof found === "string") return none(found);
-    const reason = inactive(found);
-    if (reason) return none(reason);
+    const installationRow = isCurrent ? stored : await register(installation, stored);
+    if (typeof installationRow === "string") return withoutTenant(installationRow);
+    const reason = inactiveReason(installationRow);
+    if (reason) return withoutTenant(reason);
     if (changes === changesBefore)
-      cache.set(id, { tenant: found.tenant, until: monotonic() + CACHE_MS });
-    return { tenant: found.tenant };
+      cache.set(id, { tenant: installationRow.tenant, until: monotonic() + CACHE_MS });
+    return { tenant: installationRow.tenant };
   }
 
   return {
     async resolve(installation) {
-      if (!installation) return none("none");
+      if (!installation) return withoutTenant("none");
       const { id, account, about, renamedAt } = installation;
       if (account && about) return update(id, account, about);
-      const found = await find(installation);
-      if (found.tenant === account?.id && account?.login && renamedAt !== undefined)
+      const owner = await find(installation);
+      if (owner.tenant === account?.id && account?.login && renamedAt !== undefined)
         await wrapStoreErrors(store.renameTenant(account.id, account.login, renamedAt));
-      return found;
+      return owner;
     },
   };
 }
 
-const none = (reason: NoTenant): Owner => ({ reason });
+const withoutTenant = (reason: NoTenant): Owner => ({ reason });
 
-const inactive = ({ removed_at, suspended_at }: StoredInstallation): NoTenant | undefined =>
+const inactiveReason = ({ removed_at, suspended_at }: StoredInstallation): NoTenant | undefined =>
   removed_at !== null ? "removed" : suspended_at !== null ? "suspended" : undefined;
 
-/** What GitHub reports has no version: it applies to the state that the registry had before. */
+/** Returns the state that GitHub reports. It has no version, so the stored version is used. */
 const stateOf = (
   { isSuspended }: FoundInstallation,
   stored: StoredInstallation | undefined,

@@ -1,10 +1,10 @@
 /**
- * Deletes the data of tenants in the background, in small transactions. If the process ends before, the
- * sweeper of the next one continues.
+ * Deletes the data of tenants in the background, in small transactions. If the process ends before a
+ * deletion is complete, the sweeper of the next process continues it.
  */
 import type { Store } from "../store/store.ts";
 
-const BATCH = 500;
+const BATCH_SIZE = 500;
 
 export interface TenantDeletionsOptions {
   store: Pick<Store, "startDeletion" | "continueDeletion">;
@@ -15,7 +15,7 @@ export interface TenantDeletionsOptions {
 }
 
 export interface TenantDeletions {
-  /** Resolves when the tenant receives no more events. False if it does not exist. */
+  /** Resolves when the tenant no longer receives events; to false if the tenant does not exist. */
   start(tenant: string): Promise<boolean>;
   /** Resolves when no deletion runs. */
   idle(): Promise<void>;
@@ -27,7 +27,7 @@ export function createTenantDeletions(options: TenantDeletionsOptions): TenantDe
 
   const run = async (tenant: string) => {
     try {
-      while (!isStopped() && !(await store.continueDeletion(tenant, BATCH)))
+      while (!isStopped() && !(await store.continueDeletion(tenant, BATCH_SIZE)))
         await yieldToEventLoop();
     } catch (error) {
       if (!isStopped()) onError(error);

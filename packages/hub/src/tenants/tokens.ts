@@ -12,21 +12,24 @@ export const scopes: readonly Scope[] = [
   "runs:read",
   "admin",
 ];
-/** What an agent needs: its inbox, and the tools of apps. */
+/** The scopes that an agent needs, for its inbox and the tools of apps. */
 export const DEFAULT_SCOPES: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call"];
 export const EVERY_TENANT = "*";
 /** The maximum lifetime of a token with an expiry, in days. */
 export const MAX_DAYS = 36_500;
-/** The maximum per token: a cursor has a position for each tenant, and must fit into a header. */
+/**
+ * The maximum number of tenants per token. A cursor has a position for each tenant, and must fit
+ * into a header.
+ */
 export const MAX_TENANTS = 200;
 const MAX_TENANTS_LENGTH = 4_000;
 const ADMIN_ID = "admin";
-const FROM_ENV = "env-";
+const ENV_ID_PREFIX = "env-";
 
 export const randomSecret = (prefix: string): string =>
   prefix + toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
 
-/** Why a token cannot have these tenants; undefined if it can. */
+/** Returns why a token cannot have these tenants; undefined if it can. */
 export function tenantsError(tenants: readonly string[]): string | undefined {
   if (!tenants.every((tenant) => tenant.isWellFormed())) return "must be tenant ids";
   const length = tenants.map(encodeURIComponent).join("").length;
@@ -35,7 +38,7 @@ export function tenantsError(tenants: readonly string[]): string | undefined {
     : undefined;
 }
 
-/** Why a hub with one tenant has none of these tenants; undefined if it has all of them. */
+/** For a hub with one tenant: returns an error if one of these tenants does not exist. */
 export function unknownTenantError(tenants: readonly string[]): string | undefined {
   const unknown = tenants.find((tenant) => tenant !== LOCAL_TENANT && tenant !== EVERY_TENANT);
   return unknown === undefined
@@ -95,11 +98,15 @@ export async function ensureAdminToken(
     expires_at: null,
   };
   if (fromSettings !== undefined) {
-    const id = `${FROM_ENV}${hash.slice(0, 16)}`;
-    await store.replaceTokens(FROM_ENV, { ...token, id, name: "admin, from SIGNALBOX_TOKEN" }, now);
+    const id = `${ENV_ID_PREFIX}${hash.slice(0, 16)}`;
+    await store.replaceTokens(
+      ENV_ID_PREFIX,
+      { ...token, id, name: "admin, from SIGNALBOX_TOKEN" },
+      now,
+    );
     return undefined;
   }
-  await store.replaceTokens(FROM_ENV, undefined, now);
+  await store.replaceTokens(ENV_ID_PREFIX, undefined, now);
   const created = await store.putToken({
     ...token,
     id: ADMIN_ID,

@@ -1,10 +1,13 @@
-/** Looks up tokens together with what their persons may do now. */
+/** Looks up tokens with the current roles of their persons. */
 import type { GrantedToken } from "./granted-scopes.ts";
 import type { TokenLookup } from "./local-token.ts";
 import type { People } from "./people.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
-/** `people` is undefined if the hub has no sign-in with GitHub: a token with a person then allows nothing. */
+/**
+ * `people` is undefined if the hub has no sign-in with GitHub: a token with a person then allows
+ * nothing.
+ */
 export function withPeople(
   tokens: TokenLookup,
   people: Pick<People, "find"> | undefined,
@@ -14,7 +17,7 @@ export function withPeople(
     options: { wait: boolean },
   ): Promise<GrantedToken | undefined> => {
     if (!token || token.person === null) return token;
-    // `*` of a person must not look like `*` of an operator: the authorizer caches a token for a second.
+    // A revoked token gets no tenants, so that `*` of a person is never taken for `*` of the operator.
     if (token.revoked_at !== null) return { ...token, tenants: [], roles: new Map() };
     const person = (await people?.find(token.person, options)) ?? "ended";
     if (person === "unconfirmed") return { ...token, tenants: [], roles: person };

@@ -1,18 +1,18 @@
 /** Validates a request to the authorization endpoint (RFC 6749, 7636, 8707; OAuth 2.1). */
 import type { OAuthClient } from "../../store/oauth-store.ts";
 import type { Scope } from "../../store/store.ts";
-import { type Form, required } from "./form.ts";
+import { type Form, requireParam } from "./form.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { isChallenge } from "./pkce.ts";
 import { isRegisteredRedirect } from "./redirect-uris.ts";
-import { requestedResource, requestedScopes } from "./requested.ts";
+import { readRequestedResource, readRequestedScopes } from "./requested.ts";
 
 /**
- * The grant of the earlier bridge: it opens the authorization endpoint with a random `state`, and polls
- * the token endpoint with the same `state`.
+ * The grant type of the legacy bridge, which opens the authorization endpoint with a random `state`, and
+ * polls the token endpoint with the same `state`.
  */
 export const POLL_GRANT = "urn:ietf:params:oauth:grant-type:web_authorization_poll";
-/** The state is the only secret of that grant. */
+/** The state must be long, because it is the only secret of this grant type. */
 const MIN_POLL_STATE = 32;
 const MAX_STATE = 2_000;
 
@@ -26,7 +26,10 @@ export interface AuthorizationRequest {
   challenge: string | null;
 }
 
-/** An error that may be returned to the client after a click: its redirect URI is valid. */
+/**
+ * An error that may be returned to the client, because its redirect URI is valid, after the person
+ * has clicked.
+ */
 export class ReturnedError extends Error {
   readonly redirectUri: string;
   readonly state: string | undefined;
@@ -40,7 +43,10 @@ export class ReturnedError extends Error {
   }
 }
 
-/** Throws a `ReturnedError` if the redirect URI is registered, else an `OAuthError`. */
+/**
+ * If the request is invalid, throws a `ReturnedError` if its redirect URI is registered, otherwise
+ * an `OAuthError`.
+ */
 export function readAuthorization(
   form: Form,
   client: Pick<OAuthClient, "redirect_uris" | "grant_types">,
@@ -48,9 +54,9 @@ export function readAuthorization(
 ): AuthorizationRequest {
   if (form.redirect_uri === undefined && client.grant_types.includes(POLL_GRANT))
     return pollRequest(form, hub);
-  const redirectUri = required(form, "redirect_uri");
+  const redirectUri = requireParam(form, "redirect_uri");
   if (!isRegisteredRedirect(client.redirect_uris, redirectUri))
-    throw new OAuthError("invalid_request", "redirect_uri: the client has not registered this one");
+    throw new OAuthError("invalid_request", "redirect_uri: is not registered for this client");
   try {
     return { flow: "code", redirect_uri: redirectUri, ...codeRequest(form, hub) };
   } catch (error) {
@@ -59,35 +65,38 @@ export function readAuthorization(
 }
 
 function codeRequest(form: Form, hub: string) {
-  if (required(form, "response_type") !== "code")
+  if (requireParam(form, "response_type") !== "code")
     throw new OAuthError("unsupported_response_type", "response_type: must be code");
-  const challenge = required(form, "code_challenge");
+  const challenge = requireParam(form, "code_challenge");
   if (form.code_challenge_method !== "S256" || !isChallenge(challenge))
-    throw new OAuthError("invalid_request", "code_challenge: must be of the method S256");
+    throw new OAuthError(
+      "invalid_request",
+      "code_challenge: must be a challenge of the method S256",
+    );
   if ((form.state?.length ?? 0) > MAX_STATE)
     throw new OAuthError("invalid_request", `state: must have at most ${MAX_STATE} characters`);
   return {
     state: form.state ?? null,
-    scopes: requestedScopes(form.scope),
-    resource: requestedResource(form.resource, hub),
+    scopes: readRequestedScopes(form.scope),
+    resource: readRequestedResource(form.resource, hub),
     challenge,
   };
 }
 
 function pollRequest(form: Form, hub: string): AuthorizationRequest {
-  const state = required(form, "state");
+  const state = requireParam(form, "state");
   if (state.length < MIN_POLL_STATE || state.length > MAX_STATE)
     throw new OAuthError(
       "invalid_request",
-      `state: must have at least ${MIN_POLL_STATE} characters`,
+      `state: must have ${MIN_POLL_STATE} to ${MAX_STATE} characters`,
     );
   return {
     flow: "poll",
     redirect_uri: null,
     state,
-    // The earlier bridge may ask for scopes of GitHub.
-    scopes: requestedScopes(undefined),
-    resource: requestedResource(form.resource, hub),
+    // The scopes in the request are ignored, because the legacy bridge may send scopes of GitHub.
+    scopes: readRequestedScopes(undefined),
+    resource: readRequestedResource(form.resource, hub),
     challenge: null,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Client ID metadata documents: the client's id is the URL of a document that describes it. The URL comes
- * from the outside, so `fetch` must refuse private addresses; no redirect is followed.
+ * Fetches client ID metadata documents: the client's id is the URL of a document that describes it. The
+ * URL is untrusted, so `fetch` must refuse private addresses, and no redirect is followed.
  */
 import { z } from "zod";
 import type { Timers } from "../../lib/timers.ts";
@@ -12,7 +12,7 @@ const MAX_BYTES = 16_384;
 const TIMEOUT_MS = 5_000;
 const MAX_URL = 500;
 
-/** Whether a client id is the URL of a metadata document. */
+/** Returns whether a client id is the URL of a metadata document. */
 export function isDocumentUrl(id: string): boolean {
   const url = URL.parse(id);
   return (
@@ -28,7 +28,7 @@ export function isDocumentUrl(id: string): boolean {
 
 const text = z.string().max(200);
 
-const clientDocument = z.object({
+const clientDocumentSchema = z.object({
   client_id: z.string(),
   client_name: text.optional(),
   redirect_uris: z.array(z.string()).min(1).max(20),
@@ -36,7 +36,7 @@ const clientDocument = z.object({
   token_endpoint_auth_method: z.literal("none").optional(),
   client_secret: z.undefined("must not be published").optional(),
 });
-export type ClientDocument = z.infer<typeof clientDocument>;
+export type ClientDocument = z.infer<typeof clientDocumentSchema>;
 
 export async function fetchClientDocument(
   fetch: WebFetch,
@@ -44,23 +44,25 @@ export async function fetchClientDocument(
   url: string,
 ): Promise<ClientDocument> {
   const abort = new AbortController();
-  const cancel = timers.after(TIMEOUT_MS, () => abort.abort(new Error("it took too long")));
+  const cancel = timers.after(TIMEOUT_MS, () =>
+    abort.abort(new Error(`the server did not respond within ${TIMEOUT_MS / 1000} s`)),
+  );
   try {
     const response = await fetch(url, {
       headers: { accept: "application/json" },
       redirect: "error",
       signal: abort.signal,
     });
-    if (response.status !== 200) throw new Error(`the server answered ${response.status}`);
-    const document = clientDocument.parse(JSON.parse(await readLimited(response)));
+    if (response.status !== 200) throw new Error(`the server returned ${response.status}`);
+    const document = clientDocumentSchema.parse(JSON.parse(await readLimited(response)));
     if (document.client_id !== url) throw new Error("its client_id is another URL");
-    const wrong = document.redirect_uris.map(redirectUriError).find(Boolean);
-    if (wrong !== undefined) throw new Error(`redirect_uris: ${wrong}`);
+    const uriError = document.redirect_uris.map(redirectUriError).find(Boolean);
+    if (uriError !== undefined) throw new Error(`redirect_uris: ${uriError}`);
     return document;
   } catch (error) {
     throw new OAuthError(
       "invalid_client",
-      `The client's metadata cannot be used: ${reason(error)}`,
+      `The client's metadata cannot be used: ${describeError(error)}`,
     );
   } finally {
     cancel();
@@ -68,7 +70,7 @@ export async function fetchClientDocument(
   }
 }
 
-const reason = (error: unknown): string =>
+const describeError = (error: unknown): string =>
   error instanceof z.ZodError
     ? error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ")
     : error instanceof Error

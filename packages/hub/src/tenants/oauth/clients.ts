@@ -11,8 +11,9 @@ const HOUR_MS = 3_600_000;
 const UNUSED_MS = 24 * HOUR_MS;
 /** Beyond this number, registrations remove the oldest clients without a grant. */
 const MAX_UNUSED = 10_000;
-/** A person may be signing in: a client is not removed within this time. */
+/** A new client is not removed within this time, because a person may be signing in. */
 const SIGN_IN_MS = 10 * 60_000;
+/** How long a metadata document is cached. */
 const DOCUMENT_MS = HOUR_MS;
 
 export interface ClientsOptions {
@@ -52,7 +53,10 @@ export function createClients(options: ClientsOptions) {
       return client;
     },
 
-    /** Fetches the metadata document if it is not cached. */
+    /**
+     * Finds a client by its id. If the id is a URL, fetches the metadata document unless it is
+     * cached.
+     */
     async find(id: string): Promise<OAuthClient> {
       const stored = await store.getOAuthClient(id);
       if (!isDocumentUrl(id)) {
@@ -73,7 +77,7 @@ export function createClients(options: ClientsOptions) {
       return client;
     },
 
-    /** For requests of clients that have a grant or a pending one: it fetches nothing. */
+    /** Like `find`, but fetches nothing: for clients that already have a grant, or a pending one. */
     async get(id: string | undefined): Promise<OAuthClient> {
       const stored = id === undefined ? undefined : await store.getOAuthClient(id);
       if (!stored) throw unknownClient();

@@ -1,6 +1,7 @@
 /**
- * What a person is asked to allow. The question is sealed into the page's form: it is bound to the
- * session that saw it, and can be answered once, since its id becomes the id of the grant.
+ * The request that a person decides about. It is sealed into the form of the consent page, and bound to
+ * the session that opened the page. It can be decided only once, because its id becomes the id of the
+ * grant.
  */
 import { z } from "zod";
 import type { Seal } from "../../lib/seal.ts";
@@ -10,7 +11,7 @@ import { scopes } from "../tokens.ts";
 const CONSENT_MS = 10 * 60_000;
 
 const consentSchema = z.object({
-  /** Other sealed texts of the hub are no consents. */
+  /** Distinguishes it from other sealed texts of the hub. */
   kind: z.literal("oauth consent"),
   id: z.string(),
   session: z.string(),
@@ -34,7 +35,7 @@ export const sealConsent = (
 ): Promise<string> =>
   seal.seal(JSON.stringify({ kind: "oauth consent", ...consent, until: now + CONSENT_MS }));
 
-/** Undefined if this session was not asked, or was asked too long ago. */
+/** Returns undefined if another session opened the page, or this one too long ago. */
 export async function openConsent(
   seal: Pick<Seal, "unseal">,
   sealed: string,

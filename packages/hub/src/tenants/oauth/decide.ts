@@ -1,4 +1,4 @@
-/** Carries out a person's decision about a client. */
+/** Applies a person's decision about a client. */
 import { sha256Hex } from "../../lib/hmac.ts";
 import type { NewOAuthGrant, OAuthGrant, OAuthStore } from "../../store/oauth-store.ts";
 import { randomSecret } from "../tokens.ts";
@@ -8,8 +8,8 @@ import { OAuthError } from "./oauth-error.ts";
 const CODE_MS = 60_000;
 export const DEVICE_MS = 10 * 60_000;
 
-/** On whose behalf the client will act: the access of the session. */
-export type Granted = Pick<OAuthGrant, "scopes" | "tenants" | "person" | "parent">;
+/** The access that the client gets. */
+export type GrantedAccess = Pick<OAuthGrant, "scopes" | "tenants" | "person" | "parent">;
 
 export interface DecideOptions {
   store: Pick<OAuthStore, "createOAuthGrant" | "decideOAuthGrant">;
@@ -18,14 +18,14 @@ export interface DecideOptions {
   hub: string;
 }
 
-/** The hash that finds the grant of a client that polls with its `state`. */
+/** Returns the hash by which the grant of a client that polls with its `state` is found. */
 export const pollHash = (clientId: string, state: string): Promise<string> =>
   sha256Hex(JSON.stringify(["poll", clientId, state]));
 
-/** Returns where the browser goes next; undefined if the client fetches its tokens itself. */
+/** Returns the URL to which the browser is redirected; undefined if the client polls for its tokens. */
 export async function decide(
   consent: Consent,
-  granted: Granted | undefined,
+  granted: GrantedAccess | undefined,
   { store, now, hub }: DecideOptions,
 ): Promise<string | undefined> {
   const status = granted ? "approved" : "denied";
@@ -34,10 +34,10 @@ export async function decide(
     const decision = granted
       ? { status: "approved" as const, ...granted }
       : { status: "denied" as const };
-    if (!(await store.decideOAuthGrant(id, decision, now()))) throw decidedBefore();
+    if (!(await store.decideOAuthGrant(id, decision, now()))) throw alreadyDecided();
     return undefined;
   }
-  const grant = (code_hash: string, ms: number): NewOAuthGrant => ({
+  const newGrant = (code_hash: string, ms: number): NewOAuthGrant => ({
     ...(granted ?? { scopes: [], tenants: [], person: null, parent: null }),
     id,
     client_id: consent.client_id,
@@ -54,19 +54,23 @@ export async function decide(
   });
   if (flow === "poll") {
     const hash = await pollHash(consent.client_id, state ?? "");
-    if (!(await store.createOAuthGrant(grant(hash, DEVICE_MS)))) throw decidedBefore();
+    if (!(await store.createOAuthGrant(newGrant(hash, DEVICE_MS)))) throw alreadyDecided();
     return undefined;
   }
   if (!granted) return redirectTo(consent, hub, { error: "access_denied" });
   const code = randomSecret("sbc_");
-  if (!(await store.createOAuthGrant(grant(await sha256Hex(code), CODE_MS)))) throw decidedBefore();
+  if (!(await store.createOAuthGrant(newGrant(await sha256Hex(code), CODE_MS))))
+    throw alreadyDecided();
   return redirectTo(consent, hub, { code });
 }
 
-const decidedBefore = () =>
-  new OAuthError("invalid_request", "This request was answered before, or has expired.");
+const alreadyDecided = () =>
+  new OAuthError(
+    "invalid_request",
+    "This request was already decided, or has expired. Start again in the client.",
+  );
 
-/** The authorization response, with the issuer (RFC 9207). */
+/** Returns the URL of the authorization response, with the issuer (RFC 9207). */
 export function redirectTo(
   { redirect_uri, state }: { redirect_uri: string | null; state?: string | null | undefined },
   hub: string,

@@ -5,28 +5,28 @@ import { randomSecret } from "../tokens.ts";
 import { DEVICE_MS } from "./decide.ts";
 import type { Form } from "./form.ts";
 import { OAuthError } from "./oauth-error.ts";
-import { requestedResource, requestedScopes } from "./requested.ts";
+import { readRequestedResource, readRequestedScopes } from "./requested.ts";
 
 export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 const POLL_S = 5;
-/** Without vowels and digits, so that no code is a word or hard to read. */
+/** Without vowels and digits, so that a code is no word, and has no characters that look alike. */
 const LETTERS = "BCDFGHJKLMNPQRSTVWXZ";
-const LENGTH = 8;
+const CODE_LENGTH = 8;
 
-/** The code as it is stored, from what a person has typed. */
+/** Normalizes the code that a person has typed to its stored format. */
 export function readUserCode(typed: string): string {
   const letters = typed
     .toUpperCase()
     .replaceAll(/[^A-Z]/g, "")
-    .slice(0, LENGTH);
-  return `${letters.slice(0, LENGTH / 2)}-${letters.slice(LENGTH / 2)}`;
+    .slice(0, CODE_LENGTH);
+  return `${letters.slice(0, CODE_LENGTH / 2)}-${letters.slice(CODE_LENGTH / 2)}`;
 }
 
 function newUserCode(): string {
   let code = "";
-  while (code.length < LENGTH) {
+  while (code.length < CODE_LENGTH) {
     const [byte = 0] = crypto.getRandomValues(new Uint8Array(1));
-    // Larger bytes would prefer some letters.
+    // Larger bytes are skipped, because they would make some letters more likely.
     if (byte < 256 - (256 % LETTERS.length)) code += LETTERS[byte % LETTERS.length];
   }
   return readUserCode(code);
@@ -57,8 +57,8 @@ export async function startDevice(
     user_code,
     redirect_uri: null,
     challenge: null,
-    resource: requestedResource(form.resource, hub),
-    scopes: requestedScopes(form.scope),
+    resource: readRequestedResource(form.resource, hub),
+    scopes: readRequestedScopes(form.scope),
     tenants: [],
     person: null,
     parent: null,
@@ -66,7 +66,8 @@ export async function startDevice(
     created_at: now(),
     expires_at: now() + DEVICE_MS,
   });
-  if (!created) throw new OAuthError("invalid_request", "Try again.");
+  if (!created)
+    throw new OAuthError("invalid_request", "The generated code is already in use. Try again.");
   const verification_uri = `${hub}/oauth/device`;
   return {
     device_code,

@@ -8,16 +8,20 @@ export function readForm(params: URLSearchParams): Form {
   for (const [name, value] of params) {
     if (name in form)
       throw name === "resource"
-        ? new OAuthError("invalid_target", "resource: only one is supported")
+        ? new OAuthError(
+            "invalid_target",
+            "resource: is repeated, but only one resource is supported",
+          )
         : new OAuthError("invalid_request", `${name}: is repeated`);
-    if (value.includes("\0")) throw new OAuthError("invalid_request", `${name}: is malformed`);
+    if (value.includes("\0"))
+      throw new OAuthError("invalid_request", `${name}: must not contain a null character`);
     form[name] = value;
   }
   for (const name of Object.keys(form)) if (form[name] === "") delete form[name];
   return form;
 }
 
-export function required(form: Form, name: string): string {
+export function requireParam(form: Form, name: string): string {
   const value = form[name];
   if (value === undefined) throw new OAuthError("invalid_request", `${name}: is missing`);
   return value;

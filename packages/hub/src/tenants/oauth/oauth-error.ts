@@ -4,7 +4,7 @@ type Status = 400 | 401 | 503;
 export class OAuthError extends Error {
   readonly error: string;
   readonly status: Status;
-  /** When the client should repeat the request. */
+  /** The delay after which the client should repeat the request. */
   readonly retryAfterMs: number | undefined;
 
   constructor(error: string, description: string, status: Status = 400, retryAfterMs?: number) {

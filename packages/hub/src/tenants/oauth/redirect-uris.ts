@@ -11,7 +11,7 @@ const BROWSER_SCHEMES =
 const isLoopbackRedirect = ({ protocol, hostname }: URL): boolean =>
   protocol === "http:" && LOOPBACK.has(hostname);
 
-/** Why a client cannot have this redirect URI; undefined if it can. */
+/** Returns why a client cannot have this redirect URI; undefined if it can. */
 export function redirectUriError(uri: string): string | undefined {
   const url = URL.parse(uri);
   if (!url || uri.length > MAX_LENGTH) return `${JSON.stringify(uri.slice(0, 100))} is not a URI`;
@@ -26,19 +26,21 @@ export function redirectUriError(uri: string): string | undefined {
 }
 
 export function isRegisteredRedirect(registered: readonly string[], uri: string): boolean {
-  const onLoopback = withoutPort(uri);
+  const loopbackUri = withoutPort(uri);
   return registered.some(
-    (one) => one === uri || (onLoopback !== undefined && withoutPort(one) === onLoopback),
+    (registeredUri) =>
+      registeredUri === uri ||
+      (loopbackUri !== undefined && withoutPort(registeredUri) === loopbackUri),
   );
 }
 
-/** Undefined unless the URI is a loopback address. */
+/** Returns a loopback URI without its port; undefined for any other URI. */
 function withoutPort(uri: string): string | undefined {
-  const found = /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?([/?].*)?$/.exec(uri);
-  return found ? `${found[1]}${found[2] ?? ""}` : undefined;
+  const match = /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?([/?].*)?$/.exec(uri);
+  return match ? `${match[1]}${match[2] ?? ""}` : undefined;
 }
 
-/** What a person should know about where the browser goes next. */
+/** Describes the target of the redirect, for the person who decides. */
 export function describeRedirect(uri: string): string {
   const url = new URL(uri);
   if (isLoopbackRedirect(url)) return `a program on this computer (${url.host})`;

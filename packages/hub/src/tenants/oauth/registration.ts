@@ -7,7 +7,7 @@ const MAX_NAME = 100;
 const MAX_ENTRIES = 10;
 const MAX_URI = 500;
 const MAX_GRANT_TYPE = 100;
-/** Control characters, also those of bidirectional text: the consent page shows the name. */
+/** Control characters, including those of bidirectional text. The consent page shows the name. */
 const CONTROL = /[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]/u;
 
 const text = (max: number) =>
@@ -33,10 +33,10 @@ export type Registration = z.infer<typeof schema>;
 export function readRegistration(metadata: unknown): Registration {
   const { data, error } = schema.safeParse(metadata);
   if (!data) throw new OAuthError("invalid_client_metadata", describe(error));
-  for (const [nth, uri] of data.redirect_uris.entries()) {
-    const wrong = redirectUriError(uri);
-    if (wrong !== undefined)
-      throw new OAuthError("invalid_redirect_uri", `redirect_uris[${nth}]: ${wrong}`);
+  for (const [index, uri] of data.redirect_uris.entries()) {
+    const uriError = redirectUriError(uri);
+    if (uriError !== undefined)
+      throw new OAuthError("invalid_redirect_uri", `redirect_uris[${index}]: ${uriError}`);
   }
   if (data.grant_types.includes("authorization_code") && data.redirect_uris.length === 0)
     throw new OAuthError("invalid_redirect_uri", "redirect_uris: must not be empty");
@@ -46,5 +46,5 @@ export function readRegistration(metadata: unknown): Registration {
 const describe = ({ issues }: z.ZodError): string =>
   issues.map(({ path, message }) => `${fieldOf(path)}: ${message}`).join("; ");
 
-const fieldOf = ([name = "body", nth]: readonly PropertyKey[]): string =>
-  nth === undefined ? String(name) : `${String(name)}[${String(nth)}]`;
+const fieldOf = ([name = "body", index]: readonly PropertyKey[]): string =>
+  index === undefined ? String(name) : `${String(name)}[${String(index)}]`;

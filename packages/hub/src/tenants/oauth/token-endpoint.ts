@@ -1,7 +1,7 @@
 /**
- * Issues tokens. A refresh token is `sbr_FAMILY.SECRET`: the family finds the grant, so that any former
- * token of it is recognized as reused. The next secret is derived from the presented token and a secret
- * of the grant, so that a client that lost the response gets the same one again.
+ * Issues tokens. A refresh token is `sbr_FAMILY.SECRET`. The grant is found by the family, so that the
+ * reuse of any former refresh token is detected. The next refresh token is derived from the presented one
+ * and a secret of the grant, so that a client that lost the response gets the same token again.
  */
 import { sha256Hex, toBase64Url, utf8, webHmacKey } from "../../lib/hmac.ts";
 import type { OAuthClient, OAuthGrant, OAuthStore } from "../../store/oauth-store.ts";
@@ -10,13 +10,14 @@ import { randomSecret } from "../tokens.ts";
 import { POLL_GRANT } from "./authorization-request.ts";
 import { pollHash } from "./decide.ts";
 import { DEVICE_GRANT } from "./device.ts";
-import { type Form, required } from "./form.ts";
+import { type Form, requireParam } from "./form.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { challengeOf } from "./pkce.ts";
-import { requestedResource, requestedScopes } from "./requested.ts";
+import { readRequestedResource, readRequestedScopes } from "./requested.ts";
 
 const ACCESS_MS = 3_600_000;
 const REFRESH_MS = 30 * 24 * ACCESS_MS;
+/** A client may present the former refresh token again within this time. */
 const GRACE_MS = 30_000;
 
 export const GRANT_TYPES = ["authorization_code", "refresh_token", DEVICE_GRANT, POLL_GRANT];
@@ -43,7 +44,7 @@ export interface TokenEndpointOptions {
   now: () => number;
 }
 
-interface Code {
+interface CodeToRedeem {
   hash: string;
   challenge?: string | null;
   redirect_uri?: string | undefined;
@@ -70,7 +71,7 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
     scope: scopes.join(" "),
   });
 
-  async function redeem(client: OAuthClient, form: Form, code: Code, hub: string) {
+  async function redeem(client: OAuthClient, form: Form, code: CodeToRedeem, hub: string) {
     const access = await newAccess(null);
     const family = randomSecret("");
     const refresh = `sbr_${family}.${randomSecret("")}`;
@@ -79,7 +80,7 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
       client_id: client.id,
       redirect_uri: code.redirect_uri,
       challenge: code.challenge ?? null,
-      resource: form.resource === undefined ? undefined : requestedResource(form.resource, hub),
+      resource: form.resource === undefined ? undefined : readRequestedResource(form.resource, hub),
       access: access.row,
       family_hash: await sha256Hex(family),
       refresh_hash: await sha256Hex(refresh),
@@ -92,17 +93,17 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
   }
 
   async function redeemCode(client: OAuthClient, form: Form, hub: string) {
-    const challenge = await challengeOf(required(form, "code_verifier"));
+    const challenge = await challengeOf(requireParam(form, "code_verifier"));
     if (challenge === undefined)
       throw new OAuthError("invalid_request", "code_verifier: must have 43 to 128 characters");
-    const hash = await sha256Hex(required(form, "code"));
+    const hash = await sha256Hex(requireParam(form, "code"));
     const code = { hash, challenge, redirect_uri: form.redirect_uri };
     const result = await redeem(client, form, code, hub);
     if (!("outcome" in result)) return result;
     if (result.outcome !== "mismatch") throw invalidGrant("The code is unknown, expired or used.");
     if (result.field === "resource")
-      throw new OAuthError("invalid_target", "resource: the code was issued for another one");
-    throw invalidGrant(`${result.field}: is not the one of the authorization request`);
+      throw new OAuthError("invalid_target", "resource: the code was issued for another resource");
+    throw invalidGrant(`${result.field}: differs from the authorization request`);
   }
 
   /** For clients that poll: the errors are those of RFC 8628. */
@@ -115,7 +116,7 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
       case "denied":
         throw new OAuthError("access_denied", "The person has denied the request.");
       case "mismatch":
-        throw invalidGrant(`${result.field}: is not the one of the device code`);
+        throw invalidGrant(`${result.field}: differs from the request of the device code`);
       case "unknown":
         throw invalidGrant("The device code is unknown.");
       default:
@@ -123,9 +124,11 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
     }
   }
 
-  /** The state is unknown until a person has decided: the client polls before the browser has opened. */
+  /**
+   * The state is unknown until a person has decided: the client polls before the browser has opened.
+   */
   async function redeemState(client: OAuthClient, form: Form, hub: string) {
-    const hash = await pollHash(client.id, required(form, "state"));
+    const hash = await pollHash(client.id, requireParam(form, "state"));
     try {
       return await redeemPolled(client, form, hash, hub);
     } catch (error) {
@@ -135,15 +138,15 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
   }
 
   async function refresh(client: OAuthClient, form: Form, hub: string) {
-    const presented = required(form, "refresh_token");
+    const presented = requireParam(form, "refresh_token");
     const found = await findGrant(presented);
     if (!found) throw invalidGrant("The refresh token is unknown. Authorize again.");
     const { grant, family } = found;
-    const scopes = form.scope === undefined ? grant.scopes : requestedScopes(form.scope);
+    const scopes = form.scope === undefined ? grant.scopes : readRequestedScopes(form.scope);
     if (!scopes.every((scope) => grant.scopes.includes(scope)))
       throw new OAuthError("invalid_scope", "scope: exceeds what the person has granted");
-    if (form.resource !== undefined && requestedResource(form.resource, hub) !== grant.resource)
-      throw new OAuthError("invalid_target", "resource: the token was issued for another one");
+    if (form.resource !== undefined && readRequestedResource(form.resource, hub) !== grant.resource)
+      throw new OAuthError("invalid_target", "resource: the token was issued for another resource");
     const key = webHmacKey(utf8(grant.salt));
     const next = `sbr_${family}.${toBase64Url(await key.sign([utf8(presented)]))}`;
     const access = await newAccess(scopes);
@@ -173,13 +176,18 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
 
   return {
     async issue(client: OAuthClient, form: Form, hub: string): Promise<TokenResponse> {
-      switch (required(form, "grant_type")) {
+      switch (requireParam(form, "grant_type")) {
         case "authorization_code":
           return redeemCode(client, form, hub);
         case "refresh_token":
           return refresh(client, form, hub);
         case DEVICE_GRANT:
-          return redeemPolled(client, form, await sha256Hex(required(form, "device_code")), hub);
+          return redeemPolled(
+            client,
+            form,
+            await sha256Hex(requireParam(form, "device_code")),
+            hub,
+          );
         case POLL_GRANT:
           return redeemState(client, form, hub);
         default:
@@ -190,12 +198,15 @@ export function createTokenEndpoint({ store, newId, now }: TokenEndpointOptions)
       }
     },
 
-    /** RFC 7009: a refresh token ends its grant. Unknown tokens, and those of others, are ignored. */
+    /**
+     * RFC 7009: a refresh token ends its grant. Unknown tokens, and tokens of other clients, are
+     * ignored.
+     */
     async revoke(client: OAuthClient, secret: string): Promise<void> {
-      const family = await findGrant(secret);
-      if (family) {
-        if (family.grant.client_id === client.id)
-          await store.revokeOAuthGrant(family.grant.id, now());
+      const found = await findGrant(secret);
+      if (found) {
+        if (found.grant.client_id === client.id)
+          await store.revokeOAuthGrant(found.grant.id, now());
         return;
       }
       const token = await store.findToken(await sha256Hex(secret));
