@@ -9,6 +9,6 @@ it.each([
   ["/mcp/shop/more", [HUB, HUB]],
   ["/events", [HUB, HUB]],
   ["/api/session", [HUB, HUB]],
-])("accepts for %s the audiences %j", (path, audiences) => {
+])("a request to %s accepts the audiences %j", (path, audiences) => {
   expect(audiencesOf(HUB, path)).toEqual(audiences);
 });

@@ -30,7 +30,7 @@ async function setup(options: Partial<AuthorizerOptions> = {}) {
     onError: (error) => errors.push(error),
     ...options,
   });
-  const add = async (id: string, given: Partial<GrantedToken> = {}) => {
+  const add = async (id: string, overrides: Partial<GrantedToken> = {}) => {
     tokens.set(id, {
       id,
       kind: "token",
@@ -45,7 +45,7 @@ async function setup(options: Partial<AuthorizerOptions> = {}) {
       created_at: 0,
       expires_at: null,
       revoked_at: null,
-      ...given,
+      ...overrides,
     });
   };
   const revoke = (id: string) => {
@@ -62,12 +62,12 @@ async function setup(options: Partial<AuthorizerOptions> = {}) {
   };
 }
 
-const access = (token: string, given: Partial<Access> = {}): Access => ({
+const access = (token: string, overrides: Partial<Access> = {}): Access => ({
   token,
   name: token,
   scopes: ["inbox:read"],
   tenants: ["acme"],
-  ...given,
+  ...overrides,
 });
 
 describe("authorize", () => {
@@ -105,7 +105,7 @@ describe("authorize", () => {
     ["Bearer expired", 401, "token_expired"],
     ["Bearer other", 403, "no_tenant"],
     ["Bearer every", 403, "insufficient_scope"],
-  ] as const)("denies %s with %s %s", async (authorization, status, code) => {
+  ] as const)("denies the header %s with %s %s", async (authorization, status, code) => {
     const { authorize, add } = await setup();
     await add("revoked", { revoked_at: 1 });
     await add("expired", { expires_at: 1_000 });
@@ -199,7 +199,7 @@ describe("watch", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("does not call a callback that has been stopped", async () => {
+  it("does not call the callback of a watch that was stopped", async () => {
     useFakeTimers();
     const { watch, add, revoke } = await setup();
     await add("ada");
@@ -259,7 +259,7 @@ it("rejects a token that is too long without a query, and without caching it", a
   expect(queries()).toBe(0);
 });
 
-it("keeps valid tokens in its cache while others are guessed", async () => {
+it("keeps valid tokens in the cache while other tokens are guessed", async () => {
   const { authorize, add, queries } = await setup();
   await add("good");
   await authorize("Bearer good");
@@ -334,7 +334,7 @@ describe("a token of a person", () => {
       });
   });
 
-  it("allows nothing without tenants, without a look-up of its person, or unconfirmed", async () => {
+  it("allows nothing if it has no tenants, or if its person was not looked up or is unconfirmed", async () => {
     const { authorize, recheck, add } = await setup();
     await add("alone", { ...granted, tenants: [], roles: new Map() });
     await add("raw", { person: "github:7", tenants: ["*", "acme"], scopes: ["admin"] });
@@ -360,7 +360,7 @@ describe("a token of a person", () => {
     expect(await recheck(access("old"))).toBe(false);
   });
 
-  it("no longer grants an access when the role has changed", async () => {
+  it("no longer grants an access after the role has changed", async () => {
     const { recheck, add } = await setup();
     await add("ada", granted);
     const both = access("ada", { tenants: ["acme", "umbrella"] });
@@ -379,9 +379,9 @@ describe("a token of a person", () => {
   it("is narrowed to the tenants of which the person is admin", async () => {
     const { authorize, add } = await setup();
     await add("ada", granted);
-    const whole = (await authorize("Bearer ada")) as Access;
-    expect(narrowTo(whole, "inbox:read")).toBe(whole);
-    expect(narrowTo(whole, "admin")).toMatchObject({ scopes: ["admin"], tenants: ["acme"] });
+    const fullAccess = (await authorize("Bearer ada")) as Access;
+    expect(narrowTo(fullAccess, "inbox:read")).toBe(fullAccess);
+    expect(narrowTo(fullAccess, "admin")).toMatchObject({ scopes: ["admin"], tenants: ["acme"] });
     const member = (await authorize("Bearer ada", { tenant: "umbrella" })) as Access;
     expect(narrowTo(member, "admin")).toBeUndefined();
   });

@@ -46,12 +46,12 @@ it("exports every row of many pages, and runs with their values", async () => {
   const { store, read } = setup();
   await appendEvents(store, sampleEvents(70));
   await store.queueRuns(
-    Array.from({ length: 45 }, (_, nth) => sampleRun({ input: { nth, text: "a\nb" } })),
+    Array.from({ length: 45 }, (_, index) => sampleRun({ input: { index, text: "a\nb" } })),
   );
   const lines = await read();
   const ofKind = (kind: string) => lines.filter((line) => line.kind === kind);
   expect(ofKind("event").map(({ seq }) => seq)).toEqual(
-    Array.from({ length: 70 }, (_, n) => n + 1),
+    Array.from({ length: 70 }, (_, index) => index + 1),
   );
   const runs = ofKind("run");
   expect(runs).toHaveLength(45);
@@ -75,22 +75,22 @@ it("contains no credentials", async () => {
   expect(text).not.toMatch(/secret-|sealed|other-tenant/);
 });
 
-it("reads no further than the client", async () => {
+it("reads rows only as fast as the client reads the stream", async () => {
   const { store } = setup();
   await appendEvents(
     store,
     sampleEvents(200, () => ({ body: new Uint8Array(20_000).fill(65) })),
   );
-  let read = 0;
-  const counted = {
+  let payloadsRead = 0;
+  const countingStore = {
     exportRows: store.exportRows,
     getPayload: (tenant: string, seq: number) => {
-      read += 1;
+      payloadsRead += 1;
       return store.getPayload(tenant, seq);
     },
   };
-  const reader = exportTenant(counted, "acme", START).getReader();
+  const reader = exportTenant(countingStore, "acme", START).getReader();
   await reader.read();
-  expect(read).toBeLessThan(30);
+  expect(payloadsRead).toBeLessThan(30);
   await reader.cancel();
 });

@@ -3,12 +3,12 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { startFakeGithub } from "../../../../test/support/fake-github.ts";
 import { createGithubApp } from "./github-app.ts";
 
-async function setUp(given: { id?: string; privateKey?: string; now?: () => number } = {}) {
+async function setUp(options: { id?: string; privateKey?: string; now?: () => number } = {}) {
   const github = await startFakeGithub();
   onTestFinished(() => github.close());
   const app = await createGithubApp(
-    { id: given.id ?? github.app.id, privateKey: given.privateKey ?? github.app.privateKey },
-    { apiUrl: github.apiUrl, fetch, now: given.now ?? Date.now },
+    { id: options.id ?? github.app.id, privateKey: options.privateKey ?? github.app.privateKey },
+    { apiUrl: github.apiUrl, fetch, now: options.now ?? Date.now },
   );
   return { github, app };
 }
@@ -21,15 +21,15 @@ const otherKey = () =>
 
 describe("the JWT", () => {
   it.each([
-    ["its own clock", 0],
+    ["a correct clock", 0],
     ["a clock 50 s ahead", 50_000],
     ["a clock 110 s behind", -110_000],
-  ])("is accepted with %s", async (_, skew) => {
+  ])("is accepted from a hub with %s", async (_, skew) => {
     const { app } = await setUp({ now: () => Date.now() + skew });
     expect(await app.getApp()).toMatchObject({ outcome: "ok", value: { slug: "signalbox-test" } });
   });
 
-  it("returns GitHub's message if the key or the id is wrong", async () => {
+  it("is rejected with GitHub's message if the key or the id is wrong", async () => {
     const wrongKey = await setUp({ privateKey: otherKey() });
     expect(await wrongKey.app.getApp()).toEqual({
       outcome: "failed",
@@ -40,7 +40,7 @@ describe("the JWT", () => {
     expect(await wrongId.app.getApp()).toMatchObject({ outcome: "failed", status: 401 });
   });
 
-  it("rejects a key that is PEM, but not a key", async () => {
+  it("cannot be created with PEM that contains no key", async () => {
     const privateKey = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----";
     await expect(setUp({ privateKey })).rejects.toMatchObject({ code: "github_app_key" });
   });
@@ -111,22 +111,30 @@ describe("deliveries", () => {
   });
 });
 
-describe("failures", () => {
-  it.each([403, 429] as const)("returns when a rate limit of status %i ends", async (status) => {
-    const { app, github } = await setUp({ now: () => Date.now() });
-    github.limitRate(1, { status, retryAfter: 30 });
-    const before = Date.now();
-    const answer = await app.getApp();
-    if (answer.outcome !== "rate_limited") throw new Error(answer.outcome);
-    expect(answer.retryAt).toBeGreaterThanOrEqual(before + 30_000);
-    expect(answer.retryAt).toBeLessThanOrEqual(Date.now() + 30_000);
-    expect(await app.getApp()).toMatchObject({ outcome: "ok" });
-  });
+describe("errors of GitHub", () => {
+  it.each([403, 429] as const)(
+    "returns when to retry after a rate limit with status %i",
+    async (status) => {
+      const { app, github } = await setUp({ now: () => Date.now() });
+      github.limitRate(1, { status, retryAfter: 30 });
+      const before = Date.now();
+      const answer = await app.getApp();
+      if (answer.outcome !== "rate_limited") throw new Error(answer.outcome);
+      expect(answer.retryAt).toBeGreaterThanOrEqual(before + 30_000);
+      expect(answer.retryAt).toBeLessThanOrEqual(Date.now() + 30_000);
+      expect(await app.getApp()).toMatchObject({ outcome: "ok" });
+    },
+  );
 
   it.each([
-    ["the primary limit", 403, { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "90" }, 90_000],
-    ["no time", 429, {}, 61_000],
-  ])("waits for %s", async (_, status, headers, retryAt) => {
+    [
+      "has the time of its reset",
+      403,
+      { "x-ratelimit-remaining": "0", "x-ratelimit-reset": "90" },
+      90_000,
+    ],
+    ["has no time", 429, {}, 61_000],
+  ])("returns when to retry if a rate limit %s", async (_, status, headers, retryAt) => {
     const { github } = await setUp();
     const app = await createGithubApp(github.app, {
       apiUrl: "https://api.test",
@@ -136,7 +144,7 @@ describe("failures", () => {
     expect(await app.getApp()).toMatchObject({ outcome: "rate_limited", retryAt });
   });
 
-  it("names the address of a GitHub that does not answer, or not as expected", async () => {
+  it("names the URL in the message if GitHub does not respond, or responds unexpectedly", async () => {
     const { github } = await setUp();
     const create = (fetch: () => Promise<Response>) =>
       createGithubApp(github.app, { apiUrl: "https://api.test", fetch, now: () => 0 });

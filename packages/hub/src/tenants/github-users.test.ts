@@ -27,20 +27,20 @@ const createUsers = (secret = fake.app.clientSecret) =>
     now: () => NOW,
   });
 
-/** What GitHub returns to the browser of `login`. */
+/** Signs `login` in at GitHub, and returns the code and the verifier. */
 async function authorize(login: string) {
   fake.setBrowserUser(login);
   onTestFinished(() => fake.setBrowserUser(undefined));
-  const begun = await beginSignIn(seal, { returnTo: "/" }, NOW);
-  const url = users.authorizeUrl({ ...begun, redirectUri: CALLBACK });
+  const started = await beginSignIn(seal, { returnTo: "/" }, NOW);
+  const url = users.authorizeUrl({ ...started, redirectUri: CALLBACK });
   const response = await fetch(url, { redirect: "manual" });
   const { searchParams } = new URL(response.headers.get("location") ?? "");
   const state = searchParams.get("state") ?? "";
-  const pending = await resumeSignIn(seal, begun.cookie, state, NOW);
+  const pending = await resumeSignIn(seal, started.cookie, state, NOW);
   return { code: searchParams.get("code") ?? "", verifier: pending?.verifier ?? "" };
 }
 
-it("signs in with a code and a verifier, once", async () => {
+it("accepts a code with its verifier only once, and identifies the person", async () => {
   const ada = fake.addUser("ada", { name: "Ada" });
   const acme = fake.addOrganization("acme");
   const foreign = fake.addOrganization("foreign");
@@ -75,7 +75,7 @@ it("rejects a code with another verifier", async () => {
   expect(await users.exchangeCode(code, verifier, CALLBACK)).toMatchObject({ outcome: "rejected" });
 });
 
-it("refreshes tokens once, and is rejected without an authorization", async () => {
+it("accepts a refresh token only once, and rejects an expired access token", async () => {
   fake.addUser("eve");
   const { access_token, refresh_token } = fake.issueTokens("eve");
   fake.expireTokens("eve");
@@ -85,7 +85,7 @@ it("refreshes tokens once, and is rejected without an authorization", async () =
   expect(await users.refreshTokens(refresh_token)).toMatchObject({ outcome: "rejected" });
 });
 
-it("does not take its own mistakes and outages for rejections", async () => {
+it("returns unavailable for a wrong client secret, a rate limit and an outage", async () => {
   fake.addUser("dan");
   const { access_token, refresh_token } = fake.issueTokens("dan");
   expect(await createUsers("wrong").refreshTokens(refresh_token)).toEqual({
@@ -116,15 +116,15 @@ it("reads all pages of organizations and installations", async () => {
   expect(identified.outcome === "ok" && identified.value.memberships.length).toBe(101);
 });
 
-it("resumes a sign-in only in the browser that began it, with its state and in time", async () => {
-  const one = await beginSignIn(seal, { returnTo: "/inbox" }, NOW);
-  const other = await beginSignIn(seal, { returnTo: "/" }, NOW);
-  const { cookie, state } = one;
+it("resumes a sign-in only in the browser that started it, with its state and in time", async () => {
+  const signIn = await beginSignIn(seal, { returnTo: "/inbox" }, NOW);
+  const otherSignIn = await beginSignIn(seal, { returnTo: "/" }, NOW);
+  const { cookie, state } = signIn;
   expect(await resumeSignIn(seal, cookie, state, NOW)).toMatchObject({ returnTo: "/inbox" });
   expect(await resumeSignIn(seal, undefined, state, NOW)).toBeUndefined();
   expect(await resumeSignIn(seal, cookie, undefined, NOW)).toBeUndefined();
-  expect(await resumeSignIn(seal, cookie, other.state, NOW)).toBeUndefined();
-  expect(await resumeSignIn(seal, other.cookie, state, NOW)).toBeUndefined();
+  expect(await resumeSignIn(seal, cookie, otherSignIn.state, NOW)).toBeUndefined();
+  expect(await resumeSignIn(seal, otherSignIn.cookie, state, NOW)).toBeUndefined();
   expect(await resumeSignIn(seal, "{}", state, NOW)).toBeUndefined();
   expect(await resumeSignIn(seal, cookie, state, NOW + PENDING_MS)).toBeUndefined();
 });

@@ -3,12 +3,12 @@ import { createLookUpInstallation, type FoundInstallation } from "./look-up-inst
 
 const acme: FoundInstallation = { account: { id: "100", login: "acme" }, isSuspended: false };
 
-it("shares one request among concurrent callers of one installation", async () => {
-  const asked: string[] = [];
+it("sends one request for concurrent look-ups of the same installation", async () => {
+  const requestedIds: string[] = [];
   const { promise, resolve } = Promise.withResolvers<FoundInstallation>();
   const lookUp = createLookUpInstallation(
     (id) => {
-      asked.push(id);
+      requestedIds.push(id);
       return promise;
     },
     () => 0,
@@ -16,10 +16,10 @@ it("shares one request among concurrent callers of one installation", async () =
   const results = ["7", "7", "8", "7"].map(lookUp);
   resolve(acme);
   expect(await Promise.all(results)).toEqual([acme, acme, acme, acme]);
-  expect(asked).toEqual(["7", "8"]);
+  expect(requestedIds).toEqual(["7", "8"]);
 });
 
-it("caches that an installation is unknown for a minute, and an outage for five seconds", async () => {
+it("caches an unknown installation for a minute, and an outage for five seconds", async () => {
   let now = 0;
   let calls = 0;
   let result: "unknown" | "unavailable" = "unknown";
@@ -42,7 +42,7 @@ it("caches that an installation is unknown for a minute, and an outage for five 
   ]);
 });
 
-it("asks again after a request that failed", async () => {
+it("sends another request after one that failed", async () => {
   let calls = 0;
   const lookUp = createLookUpInstallation(
     async () => {

@@ -8,7 +8,7 @@ const organizations = [
   { id: "400", state: "active", role: "billing_manager" },
 ];
 
-it("are the own account and active organizations that have installed the App", () => {
+it("memberships include the own account and active organizations that have installed the App", () => {
   const installedIn = ["7", "200", "100", "100"];
   expect(membershipsOf({ id: "7", installedIn, organizations })).toEqual([
     { tenant: "100", role: "admin" },
@@ -17,11 +17,11 @@ it("are the own account and active organizations that have installed the App", (
   ]);
 });
 
-it("are not the installations of others, of pending members or of billing managers", () => {
+it("memberships exclude accounts of others, and organizations of a pending member or billing manager", () => {
   const installedIn = ["8", "900", "300", "400"];
   expect(membershipsOf({ id: "7", installedIn, organizations })).toEqual([]);
 });
 
-it("are not organizations without the App", () => {
+it("memberships exclude organizations without the App", () => {
   expect(membershipsOf({ id: "7", installedIn: [], organizations })).toEqual([]);
 });

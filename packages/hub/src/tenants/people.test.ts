@@ -20,8 +20,8 @@ const UNAVAILABLE = { outcome: "unavailable", message: "GitHub returned 503" } a
 const REJECTED = { outcome: "rejected", message: "Bad credentials" } as const;
 
 /**
- * A GitHub with one person, whose refresh tokens work once. `pollMs`: the time between two looks for the
- * check of another process.
+ * Uses a fake GitHub with one person, whose refresh tokens work once. `pollMs` is the interval in which the
+ * result of another process is polled.
  */
 function setup({ pollMs = 0 } = {}) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
@@ -31,7 +31,7 @@ function setup({ pollMs = 0 } = {}) {
   const github = {
     person: ADA,
     calls: [] as string[],
-    fails: undefined as typeof UNAVAILABLE | typeof REJECTED | undefined,
+    failure: undefined as typeof UNAVAILABLE | typeof REJECTED | undefined,
     tokens: (): UserTokens => ({
       access: `access ${generation}`,
       refresh: `refresh ${generation}`,
@@ -39,12 +39,12 @@ function setup({ pollMs = 0 } = {}) {
     }),
     async identify(access: string): Promise<UserAnswer<GithubPerson>> {
       github.calls.push(access);
-      if (github.fails) return github.fails;
+      if (github.failure) return github.failure;
       return access === `access ${generation}` ? { outcome: "ok", value: github.person } : REJECTED;
     },
     async refreshTokens(refresh: string): Promise<UserAnswer<UserTokens>> {
       github.calls.push(refresh);
-      if (github.fails) return github.fails;
+      if (github.failure) return github.failure;
       if (refresh !== `refresh ${generation}`) return REJECTED;
       generation += 1;
       return { outcome: "ok", value: github.tokens() };
@@ -95,20 +95,20 @@ it("confirms memberships again when they are old, once for concurrent callers", 
 it("keeps the last memberships for an hour while GitHub is unavailable", async () => {
   const { people, github, advance } = setup();
   await people.signIn(github.tokens());
-  github.fails = UNAVAILABLE;
+  github.failure = UNAVAILABLE;
   advance(HOUR - 1);
   expect(await people.find("github:7", wait)).toMatchObject(ADA);
   advance(1);
   expect(await people.find("github:7", wait)).toBe("unconfirmed");
-  github.fails = undefined;
-  advance(30_000); // the pause after a failed check
+  github.failure = undefined;
+  advance(30_000); // the lease of the failed check ends
   expect(await people.find("github:7", wait)).toMatchObject(ADA);
 });
 
-it("asks GitHub again at most every 30 seconds after a failure", async () => {
+it("checks again at most every 30 seconds after a failure", async () => {
   const { people, github, advance } = setup();
   await people.signIn(github.tokens());
-  github.fails = UNAVAILABLE;
+  github.failure = UNAVAILABLE;
   github.calls.length = 0;
   advance(2 * MINUTE);
   for (let at = 0; at < 40; at += 1) {
@@ -118,21 +118,21 @@ it("asks GitHub again at most every 30 seconds after a failure", async () => {
   expect(github.calls).toHaveLength(2);
 });
 
-it("refreshes expired tokens in one of several processes", async () => {
-  // A check takes milliseconds, and 20 looks on a busy machine up to two seconds.
+it("refreshes expired tokens in only one of several processes", async () => {
+  // A process polls 20 times for the check of another process. 100 ms each suffice on a busy machine.
   const { people, start, github, advance } = setup({ pollMs: 100 });
   await people.signIn(github.tokens());
   const replicas = [people, start(), start()];
   for (const generation of [1, 2, 3]) {
     advance(8 * HOUR);
-    const found = await Promise.all(replicas.map((each) => each.find("github:7", wait)));
+    const found = await Promise.all(replicas.map((replica) => replica.find("github:7", wait)));
     expect(found).toEqual(Array(3).fill(expect.objectContaining({ login: "ada" })));
     expect(github.calls.at(-1)).toBe(`access ${generation}`);
-    for (const each of replicas) expect(await each.find("github:7", wait)).toMatchObject(ADA);
+    for (const replica of replicas) expect(await replica.find("github:7", wait)).toMatchObject(ADA);
   }
 });
 
-it("keeps refreshed tokens although GitHub fails afterwards", async () => {
+it("stores refreshed tokens even if GitHub failure afterwards", async () => {
   const { people, github, advance } = setup();
   await people.signIn(github.tokens());
   const { identify } = github;
@@ -158,17 +158,17 @@ it("ends the person's sessions and tokens when GitHub rejects the tokens", async
     created_at: START,
     expires_at: null,
   });
-  github.fails = REJECTED;
+  github.failure = REJECTED;
   advance(2 * MINUTE);
   expect(await people.find("github:7", wait)).toBe("ended");
   expect(await store.getToken("tab")).toMatchObject({ revoked_at: START + 2 * MINUTE });
-  github.fails = undefined;
+  github.failure = undefined;
   expect(await people.find("github:7", wait)).toBe("ended");
   await people.signIn(github.tokens());
   expect(await people.find("github:7", wait)).toMatchObject(ADA);
 });
 
-it("does not end a person whose tokens it cannot decrypt", async () => {
+it("does not end the sign-in of a person whose tokens it cannot decrypt", async () => {
   const { people, start, github, advance } = setup();
   await people.signIn(github.tokens());
   advance(2 * MINUTE);
@@ -177,7 +177,7 @@ it("does not end a person whose tokens it cannot decrypt", async () => {
   expect(await people.find("github:7", wait)).toMatchObject(ADA);
 });
 
-it("confirms memberships from the future, after the clock was set back", async () => {
+it("confirms memberships again if their check is in the future, because the clock was set back", async () => {
   const { people, github, advance } = setup();
   await people.signIn(github.tokens());
   advance(-1);

@@ -13,7 +13,7 @@ describe("toPkcs8", () => {
     ["PKCS#8", pkcs8],
     ["escaped line breaks", pkcs1.replaceAll("\n", "\\n")],
     ["Windows line breaks", pkcs1.replaceAll("\n", "\r\n")],
-  ])("returns the same PKCS#8 bytes as OpenSSL: %s", (_, pem) => {
+  ])("returns the same PKCS#8 bytes as OpenSSL for %s", (_, pem) => {
     expect(toPkcs8(pem)).toEqual(der);
   });
 
@@ -39,7 +39,7 @@ describe("toPkcs8", () => {
       "-----BEGIN PRIVATE KEY-----\n%%%\n-----END PRIVATE KEY-----",
       "is not valid base64 between its BEGIN and END lines",
     ],
-  ])("describes what is wrong with a key", (pem, problem) => {
+  ])("describes the problem of an invalid key: case %#", (pem, problem) => {
     expect(toPkcs8(String(pem))).toBe(problem);
   });
 });

@@ -9,7 +9,7 @@ const access = (token: string, tenant: string): Access => ({
   tenants: [tenant],
 });
 
-function open(max: number) {
+function setUp(max: number) {
   const watched = new Map<() => void, string>();
   const ended: string[] = [];
   const slots = createStreamSlots({
@@ -26,8 +26,8 @@ function open(max: number) {
   return { slots, watched, ended, openStream };
 }
 
-it("gives a slot of the largest tenant to a tenant with fewer, whatever the number of its tokens", () => {
-  const { slots, watched, ended, openStream } = open(17);
+it("gives a slot of the largest tenant to a tenant with fewer streams, whatever the number of tokens", () => {
+  const { slots, watched, ended, openStream } = setUp(17);
   for (let at = 0; at < 17; at += 1) expect(openStream(`many ${at}`, "many")).toBeDefined();
   expect(slots.hasCapacity(access("many 17", "many"))).toBe(false);
   expect(openStream("many 17", "many")).toBeUndefined();
@@ -41,7 +41,7 @@ it("gives a slot of the largest tenant to a tenant with fewer, whatever the numb
 });
 
 it("ends a stream when its token is revoked, and releases its slot", () => {
-  const { slots, watched, ended, openStream } = open(1);
+  const { slots, watched, ended, openStream } = setUp(1);
   openStream("a", "acme");
   expect(slots.hasCapacity(access("b", "acme"))).toBe(false);
   for (const revoke of watched.keys()) revoke();

@@ -1,4 +1,4 @@
-/** The tenants of events of a GitHub App, with a real registry and a manual clock. */
+/** Tests the tenants of a GitHub App's events, with a real registry and a manual clock. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,8 +18,8 @@ const UMBRELLA = { id: 200, login: "umbrella" };
 let folder: string;
 let store: Store;
 let finds: number;
-/** The registry's results wait for this. */
-let blocked: Promise<void>;
+/** The results of the registry are delayed until this resolves. */
+let delay: Promise<void>;
 let now: number;
 let tenancy: Tenancy;
 
@@ -30,9 +30,9 @@ const createTenancy = (lookUp?: LookUpInstallation) =>
       renameTenant: store.renameTenant,
       async findInstallation(id) {
         finds += 1;
-        const found = await store.findInstallation(id);
-        await blocked;
-        return found;
+        const installation = await store.findInstallation(id);
+        await delay;
+        return installation;
       },
     },
     now: () => now,
@@ -43,7 +43,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-tenancy-"));
   store = openSqlite(join(folder, "hub.db"));
   finds = 0;
-  blocked = Promise.resolve();
+  delay = Promise.resolve();
   now = START;
   tenancy = createTenancy();
 });
@@ -52,10 +52,10 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The tenant, or why there is none. */
+/** Returns the tenant, or the reason why there is none. */
 async function resolve(type: string, body: JsonObject, by = tenancy): Promise<string> {
-  const found = await by.resolve(github.installation(type, body));
-  return found.tenant ?? found.reason;
+  const owner = await by.resolve(github.installation(type, body));
+  return owner.tenant ?? owner.reason;
 }
 
 /** Resolves an event about the installation itself. */
@@ -93,7 +93,7 @@ describe("an installation", () => {
     );
   });
 
-  it("moves to another account only by a newer event about the installation itself", async () => {
+  it("is moved to another account only by a newer event about the installation itself", async () => {
     await resolveInstallation("created", ACME, second(1));
     expect(await resolveInstallation("created", UMBRELLA, second(2))).toBe("200");
     expect(await resolveIssue()).toBe("200");
@@ -174,7 +174,7 @@ describe("the removal of an installation", () => {
   it("takes effect even if a query started before it", async () => {
     now = START + 60_000;
     const { promise, resolve } = Promise.withResolvers<void>();
-    blocked = promise;
+    delay = promise;
     const late = resolveIssue();
     await resolveInstallation("deleted", ACME, second(2));
     resolve();
@@ -230,7 +230,7 @@ describe("the suspension of an installation", () => {
     await resolveInstallation("created", ACME, second(1));
   });
 
-  it("is stored, and events are rejected until it ends", async () => {
+  it("is resolved, and other events are rejected until it ends", async () => {
     expect(await suspend(2)).toBe("100");
     expect(await resolveIssue(ACME)).toBe("suspended");
     expect(await resolveIssue(ACME, createTenancy())).toBe("suspended");
@@ -264,7 +264,7 @@ describe("the suspension of an installation", () => {
   });
 });
 
-describe("an event about repositories", () => {
+describe("an event about the repositories of an installation", () => {
   it("updates the account of the installation", async () => {
     await resolveInstallation("created", ACME, second(1));
     const moved = { installation: { id: 7, account: UMBRELLA, updated_at: second(2) } };
@@ -316,39 +316,39 @@ describe("an unknown installation", () => {
 
   it("is looked up at GitHub once", async () => {
     let calls = 0;
-    const looking = createTenancy(async () => {
+    const withLookUp = createTenancy(async () => {
       calls += 1;
       return acme;
     });
-    expect(await resolveIssue(undefined, looking)).toBe("100");
-    // GitHub counts, not the payload.
-    expect(await resolveIssue(UMBRELLA, looking)).toBe("100");
+    expect(await resolveIssue(undefined, withLookUp)).toBe("100");
+    // The answer of GitHub has precedence over the payload.
+    expect(await resolveIssue(UMBRELLA, withLookUp)).toBe("100");
     expect(await resolveIssue(UMBRELLA, createTenancy())).toBe("100");
     expect(calls).toBe(1);
     expect(await store.getTenant("100")).toMatchObject({ name: "acme" });
   });
 
   it("is rejected if GitHub does not know it", async () => {
-    const looking = createTenancy(async () => "unknown");
-    expect(await resolveIssue(ACME, looking)).toBe("unknown");
+    const withLookUp = createTenancy(async () => "unknown");
+    expect(await resolveIssue(ACME, withLookUp)).toBe("unknown");
     expect(await store.listTenants("", 10)).toEqual([]);
   });
 
   it("is rejected if GitHub reports it as suspended", async () => {
-    const looking = createTenancy(async () => ({ ...acme, isSuspended: true }));
-    expect(await resolveIssue(ACME, looking)).toBe("suspended");
+    const withLookUp = createTenancy(async () => ({ ...acme, isSuspended: true }));
+    expect(await resolveIssue(ACME, withLookUp)).toBe("suspended");
   });
 
-  it("belongs to the payload's owner if GitHub does not answer", async () => {
-    const looking = createTenancy(async () => "unavailable");
-    expect(await resolveIssue(undefined, looking)).toBe("unavailable");
-    expect(await resolveIssue(ACME, looking)).toBe("100");
+  it("belongs to the payload's owner if GitHub is unavailable", async () => {
+    const withLookUp = createTenancy(async () => "unavailable");
+    expect(await resolveIssue(undefined, withLookUp)).toBe("unavailable");
+    expect(await resolveIssue(ACME, withLookUp)).toBe("100");
   });
 
   it("stays removed if it was removed during the look-up", async () => {
     const { promise, resolve: answer } = Promise.withResolvers<typeof acme>();
-    const looking = createTenancy(() => promise);
-    const event = resolveIssue(ACME, looking);
+    const withLookUp = createTenancy(() => promise);
+    const event = resolveIssue(ACME, withLookUp);
     await resolveInstallation("deleted", ACME, second(1));
     answer(acme);
     expect(await event).toBe("removed");

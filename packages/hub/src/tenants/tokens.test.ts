@@ -12,7 +12,7 @@ import {
 
 const NOW = Date.UTC(2026, 0, 1);
 
-function open() {
+function setUp() {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   const isValid = async (secret: string | undefined) => {
@@ -23,7 +23,7 @@ function open() {
 }
 
 it("creates an admin token only on the first start", async () => {
-  const { store, isValid } = open();
+  const { store, isValid } = setUp();
   const created = await ensureAdminToken(store, undefined, NOW);
   expect(created).toMatch(/^sbx_[\w-]{43}$/);
   expect(await isValid(created)).toBe(true);
@@ -35,32 +35,32 @@ it("creates an admin token only on the first start", async () => {
 });
 
 it("revokes the former token when the setting changes, and restores it when the setting changes back", async () => {
-  const { store, isValid } = open();
-  const [one, two] = ["the first of two tokens", "the second of two tokens"] as const;
-  expect(await ensureAdminToken(store, one, NOW)).toBeUndefined();
-  expect([await isValid(one), await isValid(two)]).toEqual([true, false]);
-  await ensureAdminToken(store, two, NOW + 1);
-  expect([await isValid(one), await isValid(two)]).toEqual([false, true]);
-  await ensureAdminToken(store, one, NOW + 2);
-  expect([await isValid(one), await isValid(two)]).toEqual([true, false]);
+  const { store, isValid } = setUp();
+  const [first, second] = ["the first of two tokens", "the second of two tokens"] as const;
+  expect(await ensureAdminToken(store, first, NOW)).toBeUndefined();
+  expect([await isValid(first), await isValid(second)]).toEqual([true, false]);
+  await ensureAdminToken(store, second, NOW + 1);
+  expect([await isValid(first), await isValid(second)]).toEqual([false, true]);
+  await ensureAdminToken(store, first, NOW + 2);
+  expect([await isValid(first), await isValid(second)]).toEqual([true, false]);
 });
 
 it("revokes the token of the setting when the setting is removed, and creates another one", async () => {
-  const { store, isValid } = open();
+  const { store, isValid } = setUp();
   await ensureAdminToken(store, "from the settings", NOW);
   const created = await ensureAdminToken(store, undefined, NOW + 1);
   expect([await isValid("from the settings"), await isValid(created)]).toEqual([false, true]);
 });
 
 it("does not revoke tokens that are not from the settings", async () => {
-  const { store, isValid } = open();
+  const { store, isValid } = setUp();
   const created = await ensureAdminToken(store, undefined, NOW);
   await ensureAdminToken(store, "from the settings", NOW + 1);
   expect(await isValid(created)).toBe(true);
 });
 
-it("rejects a token for more tenants than a cursor can hold", async () => {
-  const { store } = open();
+it("rejects a token for more tenants than a cursor can contain", async () => {
+  const { store } = setUp();
   const create = (count: number) =>
     createToken(store, {
       id: `of ${count}`,
@@ -78,7 +78,7 @@ it("rejects a token for more tenants than a cursor can hold", async () => {
   expect(await create(MAX_TENANTS)).toMatch(/^sbx_/);
 });
 
-it("knows only one tenant in single tenancy", () => {
+it("reports a tenant other than local on a hub with one tenant", () => {
   expect(unknownTenantError(["local"])).toBeUndefined();
   expect(unknownTenantError([EVERY_TENANT])).toBeUndefined();
   expect(unknownTenantError(["local", "nope"])).toMatch(/^"nope" does not exist: .*only .*local/);

@@ -32,23 +32,23 @@ const person: Person = {
 };
 
 const lookUp = async (
-  given: Partial<Token>,
-  found: Person | "ended" | "unconfirmed" | undefined = person,
+  overrides: Partial<Token>,
+  currentPerson: Person | "ended" | "unconfirmed" | undefined = person,
 ) => {
   const waits: boolean[] = [];
   const stored = { findToken: async () => find(), getToken: async () => find() };
-  const find = () => ({ ...token, ...given });
+  const find = () => ({ ...token, ...overrides });
   const people = {
     find: async (_: string, { wait }: { wait: boolean }) => {
       waits.push(wait);
-      return found;
+      return currentPerson;
     },
   };
   const tokens = withPeople(stored, people);
-  const [one, other] = [await tokens.findToken(""), await tokens.getToken("")];
-  expect(one).toEqual(other);
+  const granted = await tokens.findToken("");
+  expect(await tokens.getToken("")).toEqual(granted);
   await tokens.getToken("", { wait: false });
-  return { ...one, waits };
+  return { ...granted, waits };
 };
 
 it("gives a token the roles of its person, in the tenants of the token", async () => {
@@ -66,17 +66,17 @@ it("gives a token the roles of its person, in the tenants of the token", async (
   });
 });
 
-it("gives it no tenant if the person has ended or is unconfirmed, or the hub has no sign-in", async () => {
+it("gives a token no tenant if its person has ended or is unconfirmed, or the hub has no sign-in", async () => {
   expect(await lookUp({}, "ended")).toMatchObject({ tenants: [], roles: new Map() });
   expect(await lookUp({}, "unconfirmed")).toMatchObject({ tenants: [], roles: "unconfirmed" });
-  const alone = withPeople(
+  const withoutSignIn = withPeople(
     { findToken: async () => token, getToken: async () => token },
     undefined,
   );
-  expect(await alone.findToken("")).toMatchObject({ tenants: [], roles: new Map() });
+  expect(await withoutSignIn.findToken("")).toMatchObject({ tenants: [], roles: new Map() });
 });
 
-it("does not change tokens without a person, and asks for no person of a revoked token", async () => {
+it("does not change tokens without a person, and does not look up the person of a revoked token", async () => {
   expect(await lookUp({ person: null })).toMatchObject({ tenants: ["*"], waits: [] });
   expect(await lookUp({ revoked_at: 1 })).toMatchObject({
     revoked_at: 1,
