@@ -8,7 +8,10 @@ import type { Logger } from "./log.ts";
 
 type SealedSamples = Awaited<ReturnType<Store["sampleSealed"]>>;
 
-/** Throws if the key decrypts none of the samples. Logs a warning if it does not decrypt some of them. */
+/**
+ * Throws if the key decrypts none of the samples, unless `acceptLostKey` is set. Logs a warning if it
+ * does not decrypt some of them.
+ */
 export async function assertKeyDecrypts(
   seal: Pick<Seal, "unseal">,
   samples: SealedSamples,

@@ -1,6 +1,6 @@
 /**
- * Sends large data to a worker process in pieces: serializing and writing 24 MB at once would block the event
- * loop, and take twice the memory.
+ * Sends large data to a worker process in pieces: serializing and writing 24 MB at once would block the
+ * event loop, and take twice the memory.
  */
 import type { ChildProcess } from "node:child_process";
 import type { SerializedEvaluation } from "@signalbox/rules/flows/evaluation.ts";

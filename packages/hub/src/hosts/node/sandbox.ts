@@ -96,7 +96,7 @@ const MS_PER_TICK = 10;
 
 /**
  * Reads the user and system time from `/proc`, which only Linux has: fields 14 and 15 in
- * proc_pid_stat(5). The fields are counted after the process name, which may contain spaces.
+ * proc_pid_stat(5). They are counted from the end of the process name, which may contain spaces.
  */
 function readCpuMs(pid: number | undefined): number | undefined {
   try {
