@@ -45,7 +45,10 @@ const withDeleted = (table: TenantTable): TenantTable[] => [
   { ...table, where: "tenant_id = ? AND deleted = 1", id: `deleted ${table.name}` },
 ];
 
-/** In the order of their deletion: first the tables that grant access or let new data arrive. */
+/**
+ * In the order of their deletion: first the tables that grant access or let new data arrive. Runs, queues
+ * and events are in the lock order of run-queues.ts.
+ */
 export const tenantTables: readonly TenantTable[] = [
   { name: "memberships", kind: "membership", key: ["person"], exported: ["person", "role"] },
   {

@@ -2,6 +2,7 @@
 import pg from "pg";
 import { afterEach, beforeEach, expect, inject, test, vi } from "vitest";
 import { createMigratedDatabase } from "../../../../../test/support/postgres.ts";
+import { sampleRun } from "../contract/run-sample.ts";
 import { appendEvents, appendRequest, DAY, START, sampleEvent } from "../contract/sample.ts";
 import type { Store } from "../store.ts";
 import { openPostgres } from "./postgres.ts";
@@ -62,6 +63,18 @@ test("a deletion waits for an event that is being stored, and deletes it", async
   expect(await appended).toMatchObject([{ outcome: "stored" }]);
   await deleted;
   for (const table of ["events", "packs", "pending_types"])
+    expect((await admin.query(`SELECT tenant_id FROM ${table}`)).rows, table).toEqual([]);
+});
+
+test("a deletion that waits for a run has not locked the queue, which a worker locks after the run", async () => {
+  await one.queueRuns([sampleRun()]);
+  await admin.query("BEGIN; SELECT id FROM runs FOR UPDATE");
+  const deleted = deleteTenant(two, "acme");
+  await waitForLocks(1, deleted);
+  await admin.query("SELECT tenant_id FROM queues FOR UPDATE");
+  await admin.query("COMMIT");
+  await deleted;
+  for (const table of ["runs", "queues"])
     expect((await admin.query(`SELECT tenant_id FROM ${table}`)).rows, table).toEqual([]);
 });
 

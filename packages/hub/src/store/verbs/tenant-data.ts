@@ -9,7 +9,6 @@ import {
   tenantTables,
 } from "../tenant-tables.ts";
 import { lockTenants } from "./lock-tenants.ts";
-import { lockQueues } from "./run-queues.ts";
 
 const OF_TENANT = "tenant_id = ?";
 
@@ -116,8 +115,6 @@ export function* continueDeletion(dialect: Dialect, tenant: string, limit: numbe
   yield* lockTenants(dialect, [tenant]);
   const head = yield* first("SELECT id FROM tenants WHERE id = ? AND deleting = 1", [tenant]);
   if (!head) return true;
-  // In the order of other transactions: a worker that saves a run locks the queue before the run.
-  yield* lockQueues(dialect, [tenant]);
   let left = limit;
   for (const table of tenantTables) {
     const max = table.owned ? Math.min(left, MAX_OWNERS) : left;
