@@ -43,7 +43,7 @@ export async function createHubGithub(options: HubGithubOptions): Promise<HubGit
     async gauges() {
       const [{ open, given_up }, sweep] = await Promise.all([
         store.countRedeliveries(MAX_COUNTED),
-        store.getSweep(),
+        store.getRedeliverySweep(),
       ]);
       return {
         open,

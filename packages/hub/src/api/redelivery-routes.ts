@@ -66,7 +66,10 @@ export const redeliveriesView = z.object({
 const MAX_ITEMS = 100;
 
 export interface RedeliveryRoutes {
-  store: Pick<Store, "getSweep" | "countRedeliveries" | "listRedeliveries" | "retryRedelivery">;
+  store: Pick<
+    Store,
+    "getRedeliverySweep" | "countRedeliveries" | "listRedeliveries" | "retryRedelivery"
+  >;
   tokens: TokenLookup;
   isEnabled: boolean;
   /** Starts the sweep if it is due. */
@@ -93,7 +96,7 @@ export const redeliveryRoutes = ({
     async handle({ access }) {
       await assertForAllTenants(tokens, access);
       const [sweep, counts, ...lists] = await Promise.all([
-        store.getSweep(),
+        store.getRedeliverySweep(),
         store.countRedeliveries(MAX_COUNTED),
         ...REDELIVERY_STATES.map((state) => store.listRedeliveries(state, MAX_ITEMS)),
       ]);

@@ -211,7 +211,10 @@ describe("a sweep", () => {
     const first = start();
     await idle();
     expect(pages).toEqual([undefined, "3"]);
-    expect(await store.getSweep()).toMatchObject({ error: limit.message, completed_at: null });
+    expect(await store.getRedeliverySweep()).toMatchObject({
+      error: limit.message,
+      completed_at: null,
+    });
     // A restart does not end the pause.
     await first.close();
     start();
@@ -221,7 +224,7 @@ describe("a sweep", () => {
     await advance(MINUTE);
     expect(pages).toEqual([undefined, "3", "3", "1"]);
     expect(requested).toEqual(["1", "2", "3", "4", "5"]);
-    expect(await store.getSweep()).toMatchObject({ error: null, cursor: null });
+    expect(await store.getRedeliverySweep()).toMatchObject({ error: null, cursor: null });
   });
 
   it("starts again with the first page if GitHub rejects the cursor of an interrupted sweep", async () => {
@@ -234,7 +237,7 @@ describe("a sweep", () => {
     failures.next = [{ outcome: "failed", status: 422, message: "Invalid cursor" }];
     await advance(5 * MINUTE);
     expect(pages).toEqual([undefined, "1", "1", undefined, "1"]);
-    expect(await store.getSweep()).toMatchObject({ error: null, read_until: START });
+    expect(await store.getRedeliverySweep()).toMatchObject({ error: null, read_until: START });
   });
 
   it("reads only the attempts since the last sweep", async () => {
@@ -265,12 +268,12 @@ describe("a sweep", () => {
     start();
     await idle();
     await advance(5 * MINUTE);
-    expect((await store.getSweep())?.error).toBe(
+    expect((await store.getRedeliverySweep())?.error).toBe(
       `${message}. Check GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and the clock of the hub.`,
     );
     expect(warnings).toHaveLength(1);
     await advance(5 * MINUTE);
-    expect((await store.getSweep())?.error).toBeNull();
+    expect((await store.getRedeliverySweep())?.error).toBeNull();
   });
 });
 
@@ -282,8 +285,12 @@ it("sweeps in one of several processes, and in another one after a crash", async
   expect(pages).toHaveLength(1);
   await first.close();
   // A process has acquired the lease and crashed.
-  await store.requestSweep(timers.now());
-  await store.leaseSweep({ by: "dead", now: timers.now(), until: timers.now() + 6 * MINUTE });
+  await store.requestRedeliverySweep(timers.now());
+  await store.leaseRedeliverySweep({
+    by: "dead",
+    now: timers.now(),
+    until: timers.now() + 6 * MINUTE,
+  });
   timers.advance(5 * MINUTE);
   await idle();
   expect(pages).toHaveLength(1);

@@ -12,7 +12,8 @@ import { LeaseLost, leaseFor, type SweepOptions, type SweepResult, sweep } from 
 export type RedeliveryOutcome = keyof SweepResult["counts"];
 
 export interface RedeliveryOptions extends Omit<SweepOptions, "now" | "isStopping" | "store"> {
-  store: SweepOptions["store"] & Pick<Store, "requestSweep" | "leaseSweep" | "finishSweep">;
+  store: SweepOptions["store"] &
+    Pick<Store, "requestRedeliverySweep" | "leaseRedeliverySweep" | "finishRedeliverySweep">;
   /** The id of this process. */
   by: string;
   everyMs: number;
@@ -43,7 +44,7 @@ export function scheduleRedelivery(options: RedeliveryOptions): RedeliverySchedu
 
   /** Returns the time of the next sweep. */
   const sweepIfDue = async (): Promise<number> => {
-    const lease = await store.leaseSweep(leaseFor(by, timers.now()));
+    const lease = await store.leaseRedeliverySweep(leaseFor(by, timers.now()));
     if (!lease.leased) return lease.due_at;
     const result = await sweep(by, lease.leased, {
       ...options,
@@ -57,7 +58,7 @@ export function scheduleRedelivery(options: RedeliveryOptions): RedeliverySchedu
     const now = timers.now();
     const next_at =
       now + (hasMore && result.error === null ? Math.min(MORE_WORK_MS, everyMs) : everyMs);
-    await store.finishSweep(by, {
+    await store.finishRedeliverySweep(by, {
       now,
       next_at,
       paused_until: pausedUntil,
@@ -89,7 +90,7 @@ export function scheduleRedelivery(options: RedeliveryOptions): RedeliverySchedu
     if (!isStopping) schedule(next);
   };
   // The first sweep is due immediately, because webhooks may have failed while the hub was down.
-  let running = store.requestSweep(timers.now()).then(run, run);
+  let running = store.requestRedeliverySweep(timers.now()).then(run, run);
   const wake = () => {
     if (isStopping) return;
     cancel();

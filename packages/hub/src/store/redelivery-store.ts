@@ -88,9 +88,9 @@ interface SweepEnd {
 
 export interface RedeliveryStore {
   /** Makes a sweep due at `at`, unless one is due earlier. */
-  requestSweep(at: number): Promise<void>;
+  requestRedeliverySweep(at: number): Promise<void>;
   /** Leases the sweep if it is due. Otherwise, `due_at` is the time to try again. */
-  leaseSweep(
+  leaseRedeliverySweep(
     lease: SweepLease,
   ): Promise<{ leased: RedeliverySweep } | { leased: undefined; due_at: number }>;
   /**
@@ -113,9 +113,9 @@ export interface RedeliveryStore {
    */
   retryRedelivery(guid: string, at: number, failed_after: number): Promise<Redelivery | undefined>;
   /** Records the end of a sweep, and ends the lease. False if the lease is lost. */
-  finishSweep(by: string, end: SweepEnd): Promise<boolean>;
+  finishRedeliverySweep(by: string, end: SweepEnd): Promise<boolean>;
   /** Undefined before the first sweep. */
-  getSweep(): Promise<RedeliverySweep | undefined>;
+  getRedeliverySweep(): Promise<RedeliverySweep | undefined>;
   /** Newest first. */
   listRedeliveries(state: RedeliveryState, limit: number): Promise<Redelivery[]>;
   /** Higher counts are returned as `max`. */

@@ -62,7 +62,7 @@ export interface Dialect {
   /** A text type that is compared bytewise, which is fast, and the same on all engines. */
   TEXT: string;
   BLOB: string;
-  /** Stores a table in the order of its primary key, without a separate index for the key. */
+  /** Stores a table in the order of its primary key, without a separate index. Empty if not supported. */
   CLUSTERED: string;
   /** The function that returns the position of a substring. */
   indexOf: "instr" | "strpos";
@@ -110,8 +110,8 @@ export function* execute(sql: string, params: readonly Value[] = []): Verb<void>
 }
 
 /**
- * Runs two verbs that do not depend on each other, in parallel: the next operation of each is sent in one
- * round trip, that of `left` first.
+ * Runs two verbs that do not depend on each other. The next operations of both are sent in one round
+ * trip, that of `left` first.
  */
 export function* both<Left, Right>(left: Verb<Left>, right: Verb<Right>): Verb<[Left, Right]> {
   let leftStep = left.next([]);

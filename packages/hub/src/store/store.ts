@@ -107,8 +107,8 @@ export interface AppendRequest {
   /** Stores the events even if the tenant exceeds its quota. */
   skipQuota?: boolean;
   /**
-   * The verdicts and runs of each event. `revision` is that of the tenant's triggers from which they
-   * were computed; see `findTriggers`. `plan.events` is empty if no trigger listens to the events.
+   * The verdicts and runs of each event. They were computed from the tenant's triggers at this
+   * `revision`; see `findTriggers`. `plan.events` is empty if no trigger listens to the events.
    */
   plan?: { revision: number; events: readonly EventPlan[] };
 }
@@ -153,7 +153,7 @@ export interface EventQuery {
   type?: string | undefined;
   repo?: string | undefined;
   source?: string | undefined;
-  /** A source, or the id of one endpoint or connection. */
+  /** The origin of the events, not `Summary.sender`: a source, or the id of an endpoint or connection. */
   sender?: string | undefined;
   /** Returns only events that can be claimed at this time. */
   claimableAt?: number | undefined;
@@ -168,7 +168,7 @@ export interface SearchQuery {
   text?: string | undefined;
   type?: string | undefined;
   repo?: string | undefined;
-  /** A source, or the id of one endpoint or connection. */
+  /** See `EventQuery.sender`. */
   sender?: string | undefined;
   /** If null, returns only events without a trigger status: they started no run. */
   status?: TriggerStatus | null | undefined;
@@ -252,7 +252,7 @@ export interface SweepResult {
   /** The oldest events of a tenant above `maxBytes`. */
   overflow: number;
   /** Whether another call may remove more events. */
-  more: boolean;
+  hasMore: boolean;
 }
 
 export interface Tenant extends TenantSettings {
@@ -636,7 +636,7 @@ export interface SubscriptionStore {
 export interface HealthStore {
   /** Writes one row. Rejects if the disk is full or the database is read-only. */
   checkWritable(at: number): Promise<void>;
-  /** Records the time of a completed sweep. */
+  /** Records when the sweeper (sweeper.ts) has completed a sweep. */
   noteSweep(at: number): Promise<void>;
   /** Undefined before the first sweep. */
   lastSweep(): Promise<number | undefined>;

@@ -11,7 +11,7 @@ const sweepResult = (counts: Partial<SweepResult> = {}): SweepResult => ({
   processed: 0,
   expired: 0,
   overflow: 0,
-  more: Object.keys(counts).length > 0,
+  hasMore: Object.keys(counts).length > 0,
   ...counts,
 });
 

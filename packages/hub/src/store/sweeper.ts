@@ -75,13 +75,13 @@ export function startSweeper({
           ),
       });
       const now = believedTime;
-      for (let more = true; more && !stopped; ) {
+      for (let hasMore = true; hasMore && !stopped; ) {
         const swept = await store.sweep({ now: now(), ...retention, limit: BATCH });
         for (const reason of REASONS) {
           onSwept(reason, swept[reason]);
           total[reason] += swept[reason];
         }
-        more = swept.more;
+        hasMore = swept.hasMore;
         await yieldToEventLoop();
       }
       for (let after: string | null = ""; after !== null && !stopped; ) {

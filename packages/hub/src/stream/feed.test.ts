@@ -158,7 +158,7 @@ describe("a follower", () => {
     for (const { items } of pages)
       await store.markProcessed("acme", items.map(({ id }) => id), START, null); // biome-ignore format: one call
     const retention = { now: START, processedFor: 0, pendingFor: DAY, maxBytes: 1e12, limit: 500 };
-    while ((await store.sweep(retention)).more);
+    while ((await store.sweep(retention)).hasMore);
     meanwhile = async () => {
       await append(1);
       await expect.poll(() => current.seen.at(-1)).toBe(2_501);

@@ -156,7 +156,7 @@ async function checkDatabase(
         says: `${where} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
       });
       const redelivery = describeRedelivery(
-        await store.getSweep(),
+        await store.getRedeliverySweep(),
         await store.countRedeliveries(10_000),
         Date.now(),
       );

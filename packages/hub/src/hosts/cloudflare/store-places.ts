@@ -24,8 +24,8 @@ export const PLACES = {
   findPendingGrant: "registry", decideOAuthGrant: "registry", redeemOAuthGrant: "registry", findGrantByFamily: "registry",
   rotateOAuthGrant: "registry", revokeOAuthGrant: "registry", listOAuthGrants: "registry", sweepOAuth: "registry",
   putPerson: "registry", getPerson: "registry", leasePerson: "registry", endPerson: "registry", sweepPeople: "registry",
-  requestSweep: "registry", leaseSweep: "registry", recordAttempts: "registry", dueRedeliveries: "registry",
-  changeRedelivery: "registry", retryRedelivery: "registry", finishSweep: "registry", getSweep: "registry", listRedeliveries: "registry",
+  requestRedeliverySweep: "registry", leaseRedeliverySweep: "registry", recordAttempts: "registry", dueRedeliveries: "registry",
+  changeRedelivery: "registry", retryRedelivery: "registry", finishRedeliverySweep: "registry", getRedeliverySweep: "registry", listRedeliveries: "registry",
   countRedeliveries: "registry",
   // The cursors of all tenants belong to one deployment.
   getLogId: "registry",

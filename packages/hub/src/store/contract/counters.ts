@@ -169,7 +169,7 @@ class StoreAndModel {
     expect(swept).toMatchObject({
       processed: processed.length,
       expired: expired.length,
-      more: removed.length > 0,
+      hasMore: removed.length > 0,
     });
     if (processed.length + expired.length > 0) {
       expect(removed).toHaveLength(processed.length + expired.length);
@@ -225,7 +225,7 @@ export function countersContract(it: It): void {
     // All sequences share the store, and a sweep affects all tenants: each sequence starts without events.
     const all = { now: START * 2, processedFor: 0, pendingFor: 0, maxBytes: 0, limit: 1_000 };
     property.beforeEach(async () => {
-      while ((await store.sweep(all)).more);
+      while ((await store.sweep(all)).hasMore);
     });
     await fc.assert(property, { numRuns: 25 });
   });

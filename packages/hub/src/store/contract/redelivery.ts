@@ -32,8 +32,8 @@ const succeeded = (given: Partial<DeliveryAttempt> = {}) =>
   attempt({ is_ok: true, is_redelivery: true, status: "OK", status_code: 200, ...given });
 
 async function leased(store: Store): Promise<Store> {
-  await store.requestSweep(START);
-  expect(await store.leaseSweep(lease)).toHaveProperty("leased.cursor", null);
+  await store.requestRedeliverySweep(START);
+  expect(await store.leaseRedeliverySweep(lease)).toHaveProperty("leased.cursor", null);
   return store;
 }
 const record = (store: Store, ...attempts: DeliveryAttempt[]) =>
@@ -41,13 +41,16 @@ const record = (store: Store, ...attempts: DeliveryAttempt[]) =>
 
 export function redeliveryContract(it: It): void {
   it("are swept by one process at a time, when a sweep is due", async ({ store }) => {
-    expect(await store.getSweep()).toBeUndefined();
-    await store.requestSweep(START + 10);
-    await store.requestSweep(START + 20);
-    expect(await store.leaseSweep(lease)).toEqual({ leased: undefined, due_at: START + 10 });
-    await store.requestSweep(START);
+    expect(await store.getRedeliverySweep()).toBeUndefined();
+    await store.requestRedeliverySweep(START + 10);
+    await store.requestRedeliverySweep(START + 20);
+    expect(await store.leaseRedeliverySweep(lease)).toEqual({
+      leased: undefined,
+      due_at: START + 10,
+    });
+    await store.requestRedeliverySweep(START);
     const tried = await Promise.all(
-      ["a", "b", "c"].map((by) => store.leaseSweep({ ...lease, by })),
+      ["a", "b", "c"].map((by) => store.leaseRedeliverySweep({ ...lease, by })),
     );
     expect(tried.filter((one) => one.leased)).toHaveLength(1);
     expect(tried.filter((one) => !one.leased)).toEqual([
@@ -56,32 +59,35 @@ export function redeliveryContract(it: It): void {
     ]);
     // The process has died: another one takes the lease, and the first one cannot change anything.
     const later = { by: "d", now: START + 60, until: START + 120 };
-    expect(await store.leaseSweep(later)).toHaveProperty("leased.read_until", 0);
+    expect(await store.leaseRedeliverySweep(later)).toHaveProperty("leased.read_until", 0);
     expect(await record(store, attempt())).toBeUndefined();
     expect(await store.changeRedelivery(lease, "one", { requests: 1 })).toBe(false);
-    expect(await store.finishSweep("a", end)).toBe(false);
-    expect(await store.finishSweep("d", end)).toBe(true);
+    expect(await store.finishRedeliverySweep("a", end)).toBe(false);
+    expect(await store.finishRedeliverySweep("d", end)).toBe(true);
   });
 
   it("pause a sweep until GitHub's rate limit ends, also a requested one", async ({ store }) => {
     await leased(store);
-    await store.finishSweep("a", {
+    await store.finishRedeliverySweep("a", {
       ...end,
       paused_until: START + 600,
       is_complete: false,
       error: "GitHub returned 403",
     });
-    expect(await store.getSweep()).toMatchObject({
+    expect(await store.getRedeliverySweep()).toMatchObject({
       completed_at: null,
       error: "GitHub returned 403",
     });
-    await store.requestSweep(START + 10);
+    await store.requestRedeliverySweep(START + 10);
     const due = { leased: undefined, due_at: START + 600 };
-    expect(await store.leaseSweep({ ...lease, now: START + 599 })).toEqual(due);
+    expect(await store.leaseRedeliverySweep({ ...lease, now: START + 599 })).toEqual(due);
     const next = { by: "a", now: START + 600, until: START + 700 };
-    expect(await store.leaseSweep(next)).toHaveProperty("leased.error");
-    await store.finishSweep("a", { ...end, now: START + 650 });
-    expect(await store.getSweep()).toMatchObject({ completed_at: START + 650, error: null });
+    expect(await store.leaseRedeliverySweep(next)).toHaveProperty("leased.error");
+    await store.finishRedeliverySweep("a", { ...end, now: START + 650 });
+    expect(await store.getRedeliverySweep()).toMatchObject({
+      completed_at: START + 650,
+      error: null,
+    });
   });
 
   it("remember how far the sweep got", async ({ store, reopen }) => {
@@ -89,10 +95,9 @@ export function redeliveryContract(it: It): void {
     const half = { read_until: START - 900, cursor: "v1_9", newest_at: START - 1 };
     await store.recordAttempts(lease, [attempt()], half);
     const again = await reopen();
-    expect(await again.leaseSweep({ by: "b", now: START + 60, until: START + 90 })).toHaveProperty(
-      "leased",
-      expect.objectContaining(half),
-    );
+    expect(
+      await again.leaseRedeliverySweep({ by: "b", now: START + 60, until: START + 90 }),
+    ).toHaveProperty("leased", expect.objectContaining(half));
     expect(await again.listRedeliveries("open", 10)).toHaveLength(1);
   });
 
@@ -162,7 +167,7 @@ export function redeliveryContract(it: It): void {
     const requested = { requests: 5, requested_at: START + 2, next_at: START + 50 };
     await store.changeRedelivery(lease, "one", { ...requested, state: "given_up", note: "x" });
     await store.changeRedelivery(lease, "two", requested);
-    await store.finishSweep("a", end);
+    await store.finishRedeliverySweep("a", end);
     for (const guid of ["one", "three", "four"])
       expect(await store.retryRedelivery(guid, START + 9, START), guid).toBeUndefined();
     const retried = { state: "open", requests: 0, next_at: START + 10, note: null };
@@ -173,7 +178,7 @@ export function redeliveryContract(it: It): void {
       { guid: "two", ...retried },
     ]);
     const later = { by: "b", now: START + 10, until: START + 90 };
-    expect(await store.leaseSweep(later)).toHaveProperty("leased.error", null);
+    expect(await store.leaseRedeliverySweep(later)).toHaveProperty("leased.error", null);
   });
 
   it("are counted up to a maximum, and removed when they are old", async ({ store }) => {
@@ -181,7 +186,7 @@ export function redeliveryContract(it: It): void {
     await record(store, ...["x", "y", "z"].map((guid, nth) => attempt({ guid, at: START + nth })));
     expect(await store.countRedeliveries(2)).toMatchObject({ open: 2 });
     expect(await store.listRedeliveries("open", 2)).toMatchObject([{ guid: "z" }, { guid: "y" }]);
-    await store.finishSweep("a", { ...end, remove_before: START + 2 });
+    await store.finishRedeliverySweep("a", { ...end, remove_before: START + 2 });
     expect(await store.listRedeliveries("open", 9)).toMatchObject([{ guid: "z" }]);
   });
 

@@ -24,7 +24,7 @@ const sweep = (store: Store, given: Partial<Retention> = {}) =>
     ...given,
   });
 
-const nothing = { processed: 0, expired: 0, overflow: 0, more: false };
+const nothing = { processed: 0, expired: 0, overflow: 0, hasMore: false };
 const bytes = (length: number) => ({ body: new Uint8Array(length) });
 
 export function sweepContract(it: It): void {
@@ -37,7 +37,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now: START + 3 * DAY })).toEqual({
       ...nothing,
       processed: 1,
-      more: true,
+      hasMore: true,
     });
     expect(ids(await allEvents(store))).toEqual(ids([late, pending]));
     expect(await store.getEvent("acme", early.id)).toBeUndefined();
@@ -54,7 +54,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now: START + 91 * DAY })).toEqual({
       ...nothing,
       expired: 2,
-      more: true,
+      hasMore: true,
     });
     // The retention time of a processed event starts when it is marked.
     expect(ids(await allEvents(store))).toEqual(ids([nth(old, 2), edge]));
@@ -97,9 +97,17 @@ export function sweepContract(it: It): void {
     await store.markProcessed("acme", ids([nth(events, 3), nth(events, 4)]), START, null);
 
     expect(await sweep(store, { maxBytes: 600 })).toEqual(nothing);
-    expect(await sweep(store, { maxBytes: 599 })).toEqual({ ...nothing, overflow: 1, more: true });
+    expect(await sweep(store, { maxBytes: 599 })).toEqual({
+      ...nothing,
+      overflow: 1,
+      hasMore: true,
+    });
     expect(ids(await allEvents(store))).toEqual(ids([0, 1, 2, 4, 5].map((at) => nth(events, at))));
-    expect(await sweep(store, { maxBytes: 350 })).toEqual({ ...nothing, overflow: 2, more: true });
+    expect(await sweep(store, { maxBytes: 350 })).toEqual({
+      ...nothing,
+      overflow: 2,
+      hasMore: true,
+    });
     expect(ids(await allEvents(store))).toEqual(ids([1, 2, 5].map((at) => nth(events, at))));
     expect(await store.getTenant("acme")).toMatchObject({ bytes: 300, pending: 3, pruned_seq: 5 });
     expect(await store.getTenant("umbrella")).toMatchObject({
@@ -133,7 +141,11 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now, maxBytes: 1 })).toEqual(nothing);
     // The largest tenant has no removable events; another tenant has one.
     await appendEvents(store, [sampleEvent(bytes(150))], "umbrella");
-    expect(await sweep(store, { maxBytes: 100 })).toEqual({ ...nothing, overflow: 1, more: true });
+    expect(await sweep(store, { maxBytes: 100 })).toEqual({
+      ...nothing,
+      overflow: 1,
+      hasMore: true,
+    });
     expect(await sweep(store, { maxBytes: 100 })).toEqual(nothing);
     expect(await store.getPayload("acme", 1)).toBeDefined();
     expect(await store.listRuns({ tenant: "acme", limit: 9, event: processed.id })).toHaveLength(1);
@@ -143,7 +155,7 @@ export function sweepContract(it: It): void {
       processed: 1,
       expired: 1,
       overflow: 0,
-      more: true,
+      hasMore: true,
     });
     expect(await allEvents(store)).toEqual([]);
   });
@@ -156,7 +168,7 @@ export function sweepContract(it: It): void {
         tenant,
       );
     let calls = 0;
-    while ((await sweep(store, { maxBytes: 150 })).more) calls += 1;
+    while ((await sweep(store, { maxBytes: 150 })).hasMore) calls += 1;
     expect(calls).toBeLessThan(10);
     for (const tenant of ["acme", "umbrella", "globex"])
       expect(await store.getTenant(tenant)).toMatchObject({ bytes: 100, pending: 1 });
@@ -171,7 +183,11 @@ export function sweepContract(it: It): void {
       );
     await store.putTenant({ id: "acme", max_bytes: 1_000, at: START });
     await store.putTenant({ id: "umbrella", max_bytes: 200, at: START });
-    expect(await sweep(store, { maxBytes: 250 })).toEqual({ ...nothing, overflow: 1, more: true });
+    expect(await sweep(store, { maxBytes: 250 })).toEqual({
+      ...nothing,
+      overflow: 1,
+      hasMore: true,
+    });
     expect(await sweep(store, { maxBytes: 250 })).toEqual(nothing);
     expect(await store.getTenant("acme")).toMatchObject({ bytes: 300 });
     expect(await store.getTenant("umbrella")).toMatchObject({ bytes: 200 });
@@ -232,15 +248,19 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now, limit: 10 })).toEqual({
       ...nothing,
       processed: 10,
-      more: true,
+      hasMore: true,
     });
     expect(await sweep(store, { now, limit: 10 })).toEqual({
       processed: 2,
       expired: 8,
       overflow: 0,
-      more: true,
+      hasMore: true,
     });
-    expect(await sweep(store, { now, limit: 10 })).toEqual({ ...nothing, expired: 5, more: true });
+    expect(await sweep(store, { now, limit: 10 })).toEqual({
+      ...nothing,
+      expired: 5,
+      hasMore: true,
+    });
     expect(await sweep(store, { now, limit: 10 })).toEqual(nothing);
     expect(await allEvents(store)).toEqual([]);
     expect(await store.getTenant("acme")).toMatchObject({
@@ -257,7 +277,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { maxBytes: 1, limit: 10 })).toEqual({
       ...nothing,
       overflow: 10,
-      more: true,
+      hasMore: true,
     });
     expect(await store.getTenant("acme")).toMatchObject({
       bytes: 150,

@@ -12,11 +12,11 @@ import { REDELIVERY_STATES } from "../redelivery-store.ts";
 import { type Dialect, execute, first, inLists, insert, query, type Verb } from "../sql.ts";
 import { storableText } from "./connection-rows.ts";
 
-type Lease = Parameters<RedeliveryStore["leaseSweep"]>[0];
+type Lease = Parameters<RedeliveryStore["leaseRedeliverySweep"]>[0];
 
 const SWEEP = "read_until, cursor, newest_at, next_at, completed_at, error";
 
-export function* requestSweep(at: number): Verb<void> {
+export function* requestRedeliverySweep(at: number): Verb<void> {
   yield* execute(
     "INSERT INTO github_sweep (id, read_until, next_at, paused_until, leased_until) VALUES (1, 0, ?, 0, 0) " +
       "ON CONFLICT (id) DO UPDATE SET next_at = CASE WHEN excluded.next_at < github_sweep.next_at " +
@@ -25,11 +25,11 @@ export function* requestSweep(at: number): Verb<void> {
   );
 }
 
-export function* leaseSweep({
+export function* leaseRedeliverySweep({
   by,
   now,
   until,
-}: Lease): Verb<Awaited<ReturnType<RedeliveryStore["leaseSweep"]>>> {
+}: Lease): Verb<Awaited<ReturnType<RedeliveryStore["leaseRedeliverySweep"]>>> {
   const leased = yield* first<RedeliverySweep>(
     "UPDATE github_sweep SET leased_by = ?, leased_until = ? WHERE id = 1 AND next_at <= ? " +
       `AND paused_until <= ? AND leased_until <= ? RETURNING ${SWEEP}`,
@@ -187,7 +187,7 @@ export function* retryRedelivery(
   const select = `SELECT guid FROM github_redeliveries WHERE ${where}`;
   if (!(yield* first(select, [guid, failedAfter]))) return undefined;
   // The sweep first: other transactions lock its row before those of the redeliveries.
-  yield* requestSweep(at);
+  yield* requestRedeliverySweep(at);
   return yield* first<Redelivery>(
     "UPDATE github_redeliveries SET state = 'open', requests = 0, next_at = ?, note = NULL " +
       `WHERE ${where} RETURNING ${COLUMNS}`,
@@ -195,9 +195,9 @@ export function* retryRedelivery(
   );
 }
 
-export function* finishSweep(
+export function* finishRedeliverySweep(
   by: string,
-  end: Parameters<RedeliveryStore["finishSweep"]>[1],
+  end: Parameters<RedeliveryStore["finishRedeliverySweep"]>[1],
 ): Verb<boolean> {
   const { now, next_at, paused_until, is_complete, error, remove_before } = end;
   const finished = yield* first(
@@ -214,7 +214,7 @@ export function* finishSweep(
   return true;
 }
 
-export function* getSweep(): Verb<RedeliverySweep | undefined> {
+export function* getRedeliverySweep(): Verb<RedeliverySweep | undefined> {
   return yield* first<RedeliverySweep>(`SELECT ${SWEEP} FROM github_sweep WHERE id = 1`);
 }
 

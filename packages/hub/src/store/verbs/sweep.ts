@@ -43,7 +43,7 @@ export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult
     expired: yield* remove(dialect, expired),
     overflow: yield* remove(dialect, overflow),
   };
-  return { ...swept, more: all.length > 0 };
+  return { ...swept, hasMore: all.length > 0 };
 }
 
 function* findOverflow(maxBytes: number, limit: number): Verb<EventKey[]> {
