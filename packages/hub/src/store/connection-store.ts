@@ -93,7 +93,9 @@ export interface TriggerSubscription {
   params: JsonObject;
   /** The field `poll` of the Event node; null unless the events come from a polled tool. */
   poll: JsonObject | null;
+  /** The desired state. */
   wanted: "active" | "paused" | "removed";
+  /** The state at the server. */
   state: SubscriptionState;
   error: string | null;
   /** Increases with each change of `type`, `params`, `poll` or `wanted`. */
@@ -107,8 +109,8 @@ export interface TriggerSubscription {
   attempt: number;
   next_at: number;
   /**
-   * When an event last started a run of its trigger, to the second. Only in
-   * `listTriggerSubscriptions`.
+   * When an event last started a run of the flow's trigger, to the second. Only
+   * `listTriggerSubscriptions` reads it; otherwise it is null.
    */
   last_fired_at: number | null;
   created_at: number;
@@ -158,7 +160,7 @@ export interface FoundCallbackToken {
 /** A server that the connection had before, and that may still send events. */
 export type FormerServer = Pick<Connection, "revision" | "target" | "sealed">;
 
-/** A connection that `by` has leased, with everything that is needed to check and reconcile it. */
+/** A leased connection, with the data that is needed to check and reconcile it. */
 export interface LeasedConnection {
   connection: Connection;
   offers: Offers | null;
@@ -177,7 +179,7 @@ export interface ConnectionLease {
 /** The result of a check or a reconciliation. Omitted fields do not change. */
 export interface ConnectionResult {
   id: string;
-  /** The revision that was checked. If it has changed meanwhile, only the lease is released. */
+  /** The revision that was checked. If it has changed meanwhile, only `next_at` is recorded. */
   revision: number;
   status?: ConnectionStatus;
   error?: string | null;

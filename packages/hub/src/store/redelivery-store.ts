@@ -1,5 +1,5 @@
 /**
- * Redeliveries: the webhooks that GitHub failed to deliver, and that the hub requests again. A sweep
+ * Redeliveries: the webhooks that GitHub failed to deliver, and whose redelivery the hub requests. A sweep
  * reads GitHub's list of delivery attempts, newest first, in pages. One process at a time sweeps: it
  * leases the only row of `github_sweep`. An interrupted sweep continues at the page that it had reached.
  */
@@ -7,9 +7,9 @@
 export interface SweepProgress {
   /** The attempts before this time have been read by earlier sweeps. */
   read_until: number;
-  /** The next page of a sweep that has not ended; null for the first page. */
+  /** The next page of the current sweep; null for the first page. */
   cursor: string | null;
-  /** The time of the newest attempt that a sweep has read; null unless a sweep has not ended. */
+  /** The time of the newest attempt that the current sweep has read; null between sweeps. */
   newest_at: number | null;
 }
 
@@ -46,7 +46,7 @@ export type RedeliveryState = (typeof REDELIVERY_STATES)[number];
 export interface Redelivery {
   guid: string;
   state: RedeliveryState;
-  /** The last known attempt. */
+  /** The id of the last known attempt. The next three fields are of this attempt too. */
   attempt_id: string;
   attempted_at: number;
   status: string;

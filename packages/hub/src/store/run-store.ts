@@ -151,7 +151,7 @@ export interface Step {
   finished_at: number | null;
 }
 
-/** A step as a worker reads and writes it. */
+/** A step as a worker reads and writes it: large values are not parsed. */
 export type WrittenStep = Omit<Step, "input" | "output"> & Record<"input" | "output", MixedJson>;
 
 /**
@@ -215,7 +215,7 @@ export const openStepError = (ending: RunStatus, node_id: string): RunError =>
 export interface RunProgress {
   run: string;
   /**
-   * A run that `prepareRun` returned. It is stored first, unless it is stored already. It must have
+   * A run that was passed to `prepareRun`. It is stored first, unless it is stored already. It must have
    * neither key nor event.
    */
   start?: { run: ImmediateRun; lease: RunLease };
