@@ -93,8 +93,9 @@ const ifLarge = (column: string, large: string, otherwise: string) =>
   `CASE WHEN octet_length(${column}) > ${MAX_WHOLE_BYTES} THEN ${large} ELSE ${otherwise} END`;
 
 /**
- * The beginning of a value that can be large. It is stored, because the engines would read the whole
- * value.
+ * The beginning of a value that can be large; null if the value cannot be. It is stored in a separate
+ * column, because to select the beginning of a value, the engines read the whole value. A character has at
+ * most 3 bytes in UTF-8.
  */
 export const startOf = (text: string): string | null =>
   text.length * 3 > MAX_WHOLE_BYTES ? text.slice(0, PREVIEW_CHARACTERS).toWellFormed() : null;
@@ -110,7 +111,10 @@ const withPreviews = (fields: string): string =>
     .map((field) => (field === "input" || field === "output" ? previewOf(field) : field))
     .join(", ");
 
-/** A large value also counts by its size, because SQLite must read it to reach the next column. */
+/**
+ * The approximate cost of a value in a page. A large value costs its preview and a fraction of its size,
+ * because SQLite must read the value to reach the next column.
+ */
 const previewBytes = (column: string) =>
   ifLarge(
     column,
