@@ -76,7 +76,7 @@ export const fixed = (value: string): Extractor => ({
 /** Caches split paths, because nearly all paths are constants of the source definitions. */
 const splitPaths = new BoundedMap<string, readonly string[]>(2_000);
 
-/** The value at a path such as `event.type` or `pages.0.title`. */
+/** Returns the value at a path such as `event.type` or `pages.0.title`. */
 export function valueAt(body: Json | undefined, path: string): Json | undefined {
   let names = splitPaths.get(path);
   if (!names) {

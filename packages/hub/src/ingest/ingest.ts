@@ -93,8 +93,9 @@ export function createIngest(options: IngestOptions) {
     if (admission === "suspect" && request.key !== undefined && !canBeSigned(source, header))
       return tooManyFailures;
     // A cached endpoint is not awaited: that would defer every request by a microtask.
-    const finding = endpoints.find(source.id, request.key);
-    const endpoint = finding instanceof Promise ? await finding : finding;
+    const endpointOrPromise = endpoints.find(source.id, request.key);
+    const endpoint =
+      endpointOrPromise instanceof Promise ? await endpointOrPromise : endpointOrPromise;
     if (!endpoint)
       return rejectUnsigned(request.key === undefined ? keyRequired(source) : unknownKey);
     const isSigned = endpoint.signingKeys.length > 0;

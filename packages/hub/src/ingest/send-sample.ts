@@ -46,7 +46,7 @@ export function createSendSample(options: SendSampleOptions): SendSample {
 
   /**
    * Returns the key of the requested endpoint. By default, that is the endpoint without a key if it has
-   * a secret, otherwise the newest endpoint with a key. Undefined stands for the endpoint without a key.
+   * a secret, otherwise the newest endpoint with a key. Undefined means the endpoint without a key.
    */
   async function keyOf(
     { tenant, endpoint: id }: SampleRequest,

@@ -62,8 +62,8 @@ export function createAdmitCallback(options: AdmitCallbackOptions) {
     const secret = authorization.length === 1 ? bearerToken(authorization[0]) : undefined;
     if (secret === undefined) return rejectToken(tokenMissing);
     // A cached token is not awaited: that would defer every request by a microtask.
-    const finding = callbackTokens.find(secret);
-    const token = finding instanceof Promise ? await finding : finding;
+    const tokenOrPromise = callbackTokens.find(secret);
+    const token = tokenOrPromise instanceof Promise ? await tokenOrPromise : tokenOrPromise;
     if (!token) return rejectToken(tokenUnknown);
 
     const badEncoding = checkContentEncoding((name) => request.header(name)[0]);

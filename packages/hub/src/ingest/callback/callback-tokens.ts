@@ -57,8 +57,8 @@ export function createCallbackTokens(options: CallbackTokensOptions): CallbackTo
 
   const query = async (hash: string): Promise<CallbackToken | undefined> => {
     const invalidationsBefore = invalidations;
-    const found = await wrapStoreErrors(store.findCallbackToken(hash, now()));
-    const token = found && { ...found, hash };
+    const row = await wrapStoreErrors(store.findCallbackToken(hash, now()));
+    const token = row && { ...row, hash };
     // A result that was read before an invalidation may be outdated, so it is not cached.
     if (invalidations === invalidationsBefore) {
       const entry = { until: monotonic() + CACHE_MS, token };

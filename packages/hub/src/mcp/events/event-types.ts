@@ -1,7 +1,7 @@
 /**
  * The event types that clients can subscribe to. GitHub documents its types, so they are declared.
- * Other sources have arbitrary types: `events/list` returns those with pending events, which the store
- * counts by type anyway, and a client can subscribe to any other name too.
+ * Other sources have arbitrary types. Of these, `events/list` returns the types with pending events, but a
+ * client can subscribe to any other type too.
  */
 
 import { z } from "zod";

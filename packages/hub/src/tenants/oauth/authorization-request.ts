@@ -27,8 +27,8 @@ export interface AuthorizationRequest {
 }
 
 /**
- * An error that may be returned to the client, because its redirect URI is valid, after the person
- * has clicked.
+ * An error that may be returned to the client, because its redirect URI is valid. The person confirms the
+ * redirect with a click.
  */
 export class ReturnedError extends Error {
   readonly redirectUri: string;
@@ -44,8 +44,8 @@ export class ReturnedError extends Error {
 }
 
 /**
- * If the request is invalid, throws a `ReturnedError` if its redirect URI is registered, otherwise
- * an `OAuthError`.
+ * Throws if the request is invalid: a `ReturnedError` if its redirect URI is registered, otherwise an
+ * `OAuthError`.
  */
 export function readAuthorization(
   form: Form,
