@@ -34,25 +34,28 @@ it.each(["/", "/metrics", "/readyz"])("%s checks the Host header", async (path) 
   expect(await get(path, { host: `${"x".repeat(300)}.127.0.0.1` })).toBe(421);
 });
 
-it.each(["/", "/sign-in"])("%s says how to build the UI, with a strict policy", async (path) => {
-  const response = await app.request(`http://127.0.0.1:4747${path}`, {
-    headers: { accept: "text/html" },
-  });
-  const policy = response.headers.get("content-security-policy") ?? "";
-  expect(policy).not.toContain("unsafe");
-  const nonce = /'nonce-([^']+)'/.exec(policy)?.[1];
-  const html = await response.text();
-  expect(html).toContain(`<style nonce="${nonce}">`);
-  expect(html).toContain("npm run build");
-});
+it.each(["/", "/sign-in"])(
+  "%s explains how to build the web UI, with a strict Content Security Policy",
+  async (path) => {
+    const response = await app.request(`http://127.0.0.1:4747${path}`, {
+      headers: { accept: "text/html" },
+    });
+    const policy = response.headers.get("content-security-policy") ?? "";
+    expect(policy).not.toContain("unsafe");
+    const nonce = /'nonce-([^']+)'/.exec(policy)?.[1];
+    const html = await response.text();
+    expect(html).toContain(`<style nonce="${nonce}">`);
+    expect(html).toContain("npm run build");
+  },
+);
 
-it("/healthz does not check it; unknown routes do", async () => {
+it("/healthz does not check the Host header, but unknown routes do", async () => {
   expect(await get("/healthz", { host: "evil.example" })).toBe(200);
   expect(await get("/nothing", { host: "evil.example" })).toBe(421);
   expect(await get("/nothing", { host: "localhost" })).toBe(404);
 });
 
-it("leads pages to one host name, after the check of the Host header", async () => {
+it("redirects pages to one host name, after the check of the Host header", async () => {
   const open = (host: string) =>
     app.request(`http://${host}/sign-in`, { headers: { host, accept: "text/html" } });
   const response = await open("localhost:4747");

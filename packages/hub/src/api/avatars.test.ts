@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { allowedAvatar, avatarOrigins } from "./avatars.ts";
 
-it("allows the pictures of GitHub only", () => {
+it("allows only avatars of GitHub", () => {
   const origins = avatarOrigins("https://github.com");
   const url = "https://avatars.githubusercontent.com/u/7?v=4";
   expect(allowedAvatar(url, origins)).toBe(url);
@@ -9,7 +9,7 @@ it("allows the pictures of GitHub only", () => {
     expect(allowedAvatar(other, origins)).toBeNull();
 });
 
-it("allows the pictures of GitHub Enterprise Server", () => {
+it("allows avatars of GitHub Enterprise Server, with and without subdomain isolation", () => {
   expect(avatarOrigins("https://github.acme.com:8443")).toEqual([
     "https://github.acme.com:8443",
     "https://avatars.github.acme.com:8443",

@@ -8,9 +8,10 @@ import { createByteReservations } from "./byte-reservations.ts";
 const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 const contextOf = (outgoing: ServerResponse) => ({ env: { outgoing } }) as unknown as Context;
+/** The limit of one token. */
 const ALL_BYTES = 32 * 1024 * 1024;
 
-/** A client that sent a request, and the server's response object for it. */
+/** Connects a client that sends a request. Returns the client, and the server's response object. */
 async function connectClient() {
   const server = createServer().listen(0, "127.0.0.1");
   onTestFinished(() => {
@@ -30,12 +31,12 @@ it("releases the bytes of a client that disconnects before or after they are res
   early.client.destroy();
   await once(early.response, "close");
   await reservations(contextOf(early.response), "token")(ALL_BYTES);
-  // Would time out if the disconnected client still held its bytes.
+  // This call would time out if the bytes of the disconnected client were still reserved.
   await reservations(contextOf(late.response), "token")(ALL_BYTES);
-  const granted = vi.fn();
-  const waiting = reservations(contextOf(next.response), "token")(ALL_BYTES).then(granted);
+  const onReserved = vi.fn();
+  const waiting = reservations(contextOf(next.response), "token")(ALL_BYTES).then(onReserved);
   await nextTick();
-  expect(granted).not.toHaveBeenCalled();
+  expect(onReserved).not.toHaveBeenCalled();
   late.client.destroy();
   await waiting;
 });

@@ -4,6 +4,7 @@ import { limitConcurrency } from "./concurrency-limit.ts";
 
 const nextTick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
+/** `finish` ends a request by its index, in the order in which the requests started. */
 function setup(options: Partial<Parameters<typeof limitConcurrency>[0]> = {}) {
   const running: { finish(response?: Response): void; path: string }[] = [];
   const yieldToEventLoop = vi.fn(nextTick);
@@ -31,7 +32,7 @@ function setup(options: Partial<Parameters<typeof limitConcurrency>[0]> = {}) {
   return { request, started, finish, yieldToEventLoop };
 }
 
-it("counts the requests of a session, too", async () => {
+it("limits the requests of a session like those of a token", async () => {
   const app = new Hono();
   const { promise, resolve } = Promise.withResolvers<Response>();
   const limit = { perToken: 1, maxQueued: 0, slotMs: 60_000, yieldToEventLoop: nextTick };
@@ -46,7 +47,7 @@ it("counts the requests of a session, too", async () => {
   expect([(await first).status, (await other).status]).toEqual([200, 200]);
 });
 
-it("runs some requests of a token, queues some more, and returns 429 for the rest", async () => {
+it("runs requests of a token up to `perToken`, queues up to `maxQueued`, and returns 429 for further ones", async () => {
   const { request, started, finish, yieldToEventLoop } = setup();
   const responses = ["/1", "/2", "/3", "/4"].map((path) => request(path));
   const fifth = await request("/5");
@@ -104,7 +105,7 @@ it("releases the slot of a request after slotMs", async () => {
   await expect.poll(started).toEqual(["/long", "/next"]);
 });
 
-it("holds the slot of a stream until it has ended", async () => {
+it("holds the slot of a stream until the stream has ended", async () => {
   const { request, started, finish } = setup({ perToken: 1 });
   let close = () => {};
   const outgoing = { once: (_: string, on: () => void) => (close = on) };

@@ -1,4 +1,4 @@
-/** The routes on a real store. A scripted keeper takes the place of the one that calls servers. */
+/** The routes on a real store, with a fake keeper that records scripted results instead of calling servers. */
 import { Hono } from "hono";
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
@@ -31,7 +31,7 @@ interface Options {
   callTool?: Connections["callTool"];
 }
 
-function open({ check = OK, allowCommands = false, waitMs = 30_000, callTool }: Options = {}) {
+function setup({ check = OK, allowCommands = false, waitMs = 30_000, callTool }: Options = {}) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   let result: Partial<ConnectionResult> | undefined = check;
   const unsubscribe = store.subscribe(async ({ topic }) => {
@@ -80,8 +80,8 @@ function open({ check = OK, allowCommands = false, waitMs = 30_000, callTool }: 
   };
 }
 
-it("adds a connection, and answers with the result of its check", async () => {
-  const { call } = open();
+it("adds a connection, and returns the result of its check", async () => {
+  const { call } = setup();
   const { status, json } = await call("POST", "", BODY);
   expect(status).toBe(201);
   expect(json).toEqual({
@@ -112,30 +112,30 @@ it("adds a connection, and answers with the result of its check", async () => {
   expect((await call("GET", `/${json.id}/triggers`)).json.items).toEqual(sampleOffers().triggers);
 });
 
-it("adds a server that cannot be reached, with the error; and one whose check takes too long, unchecked", async () => {
-  const failed = open({ check: { status: "failed", error: "connect ECONNREFUSED", attempt: 1 } });
+it("adds a server that cannot be reached with status failed, and one whose check takes too long with status unknown", async () => {
+  const failed = setup({ check: { status: "failed", error: "connect ECONNREFUSED", attempt: 1 } });
   expect((await failed.call("POST", "", BODY)).json).toMatchObject({
     status: "failed",
     error: "connect ECONNREFUSED",
     tools: [],
     triggers: [],
   });
-  const slow = open({ waitMs: 100 });
+  const slow = setup({ waitMs: 100 });
   slow.setCheck(undefined);
   const { status, json } = await slow.call("POST", "", BODY);
   expect([status, json.status, json.checked_at]).toEqual([201, "unknown", null]);
 });
 
 it("never returns credentials, only their kind and names", async () => {
-  const { call, store } = open();
+  const { call, store } = setup();
   const auth = { type: "oauth", client_id: "hub", client_secret: "top secret", scope: "read" };
   const added = await call("POST", "", { ...BODY, auth, headers: { "X-Key": "hidden" } });
   const { id } = added.json;
-  const shown = {
+  const visibleCredentials = {
     auth: { type: "oauth", client_id: "hub", scope: "read" },
     headers: ["X-Key"],
   };
-  expect(added.json.credentials).toEqual(shown);
+  expect(added.json.credentials).toEqual(visibleCredentials);
   const { sealed = null } = (await store.getConnection("acme", id)) ?? {};
   expect(await unsealCredentials(sealed, seal)).toEqual({ auth, headers: { "X-Key": "hidden" } });
   const answers = [added, await call("GET", ""), await call("GET", `/${id}`), sealed];
@@ -148,17 +148,17 @@ it("never returns credentials, only their kind and names", async () => {
   expect(await store.getConnection("acme", id)).toMatchObject({ sealed: null, revision: 3 });
 });
 
-it("keeps credentials when the path changes, and wants them again for another origin", async () => {
-  const { call, store } = open();
+it("keeps credentials when the path of the URL changes, and requires them again for another origin", async () => {
+  const { call, store } = setup();
   const auth = { type: "bearer", token: "secret" };
   const { id } = (await call("POST", "", { ...BODY, auth })).json;
-  const path = await call("PATCH", `/${id}`, { url: "https://weather.example/v2" });
-  expect(path.json).toMatchObject({ url: "https://weather.example/v2", status: "ok" });
+  const otherPath = await call("PATCH", `/${id}`, { url: "https://weather.example/v2" });
+  expect(otherPath.json).toMatchObject({ url: "https://weather.example/v2", status: "ok" });
   const { sealed = null } = (await store.getConnection("acme", id)) ?? {};
   expect(await unsealCredentials(sealed, seal)).toEqual({ auth });
   const url = "https://other.example/mcp";
-  const elsewhere = await call("PATCH", `/${id}`, { url });
-  expect([elsewhere.status, elsewhere.json.errors]).toEqual([
+  const otherOrigin = await call("PATCH", `/${id}`, { url });
+  expect([otherOrigin.status, otherOrigin.json.errors]).toEqual([
     400,
     [{ path: "auth", message: "must be set again, or be null: the new URL has another origin" }],
   ]);
@@ -172,8 +172,8 @@ it("keeps credentials when the path changes, and wants them again for another or
   expect(await store.getConnection("acme", id)).toMatchObject({ revision: 4 });
 });
 
-it("names the field and the fix of invalid requests", async () => {
-  const { call, store } = open();
+it("names the field and the fix when it rejects a request", async () => {
+  const { call, store } = setup();
   const auth = { type: "bearer", token: "x" };
   const cases: [object, number, string, RegExp][] = [
     [{ url: BODY.url }, 400, "name", /^is missing$/],
@@ -215,8 +215,8 @@ it("names the field and the fix of invalid requests", async () => {
   ]);
 });
 
-it("adds a command where the operator allows it", async () => {
-  const { call } = open({ allowCommands: true });
+it("adds a command if the operator allows commands", async () => {
+  const { call } = setup({ allowCommands: true });
   const body = { name: "Files", command: "npx", args: ["server"], env: { TOKEN: "hidden" } };
   const { status, json } = await call("POST", "", body);
   expect(status).toBe(201);
@@ -232,8 +232,8 @@ it("adds a command where the operator allows it", async () => {
   expect([url.status, url.json.errors[0].path]).toEqual([400, "url"]);
 });
 
-it("checks again on demand", async () => {
-  const { call, setCheck } = open();
+it("checks a connection again on request", async () => {
+  const { call, setCheck } = setup();
   const { id, checked_at } = (await call("POST", "", BODY)).json;
   setCheck({ status: "failed", error: "503 Service Unavailable", attempt: 1 });
   const { status, json } = await call("POST", `/${id}/check`);
@@ -241,7 +241,7 @@ it("checks again on demand", async () => {
   expect(json).toMatchObject({
     status: "failed",
     error: "503 Service Unavailable",
-    // What it offered before stays visible.
+    // The tools that the server offered before stay visible.
     tool_count: 1,
   });
   expect(json.checked_at > checked_at).toBe(true);
@@ -249,8 +249,8 @@ it("checks again on demand", async () => {
   expect((await call("POST", `/${id}/check`)).json).toMatchObject({ status: "ok", error: null });
 });
 
-it("lists connections in pages, of one tenant only, and deletes them", async () => {
-  const { call, store } = open();
+it("lists the connections of one tenant in pages, and deletes them", async () => {
+  const { call, store } = setup();
   const ids: string[] = [];
   for (const name of ["c", "a", "b"]) ids.push((await call("POST", "", { ...BODY, name })).json.id);
   await call("POST", "", BODY, "umbrella");
@@ -277,13 +277,13 @@ it("lists connections in pages, of one tenant only, and deletes them", async () 
   expect(await store.getConnection("acme", id)).toBeUndefined();
 });
 
-it("calls a tool, and answers failures in the server's words", async () => {
+it("calls a tool, and returns the server's message if the call fails", async () => {
   const failures = { slow: "timeout", down: "unreachable", full: "busy" } as const;
-  const { call } = open({
-    async callTool(connection, { tool, arguments: given }, { timeoutMs }) {
+  const { call } = setup({
+    async callTool(connection, { tool, arguments: args }, { timeoutMs }) {
       const code = failures[tool as keyof typeof failures];
       if (code) throw new ConnectionError(code, `The server is ${tool}.`);
-      const text = `${connection.name} ${JSON.stringify(given)} ${timeoutMs}`;
+      const text = `${connection.name} ${JSON.stringify(args)} ${timeoutMs}`;
       return { isError: tool === "bad", content: [{ type: "text", text }] };
     },
   });
@@ -311,8 +311,8 @@ it("calls a tool, and answers failures in the server's words", async () => {
   expect((await call("POST", "/none-aaaaaa/tools/x", {})).status).toBe(404);
 });
 
-it("without a hub, adds connections unchecked, and refuses checks and calls with the fix", async () => {
-  const { call, setCheck } = open({ waitMs: 0 });
+it("adds connections unchecked while no hub runs, and rejects checks and calls with the fix", async () => {
+  const { call, setCheck } = setup({ waitMs: 0 });
   setCheck(undefined);
   const { status, json } = await call("POST", "", BODY);
   expect([status, json.status]).toEqual([201, "unknown"]);
@@ -326,7 +326,7 @@ it("without a hub, adds connections unchecked, and refuses checks and calls with
 });
 
 it("lists subscriptions with their state, and rotates the token of one", async () => {
-  const { call, store, setCheck } = open();
+  const { call, store, setCheck } = setup();
   const { id } = (await call("POST", "", BODY)).json;
   setCheck(undefined);
   const flow = await publishTriggers(store, [

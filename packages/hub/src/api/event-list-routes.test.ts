@@ -3,7 +3,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { eventListRoutes } from "./event-list-routes.ts";
 
-test("a bulk replay reports the events that the hub was too busy to replay", async () => {
+test("a bulk replay returns the ids of events that are unknown, or that the hub was too busy to replay", async () => {
   const find = async (_: readonly string[], id: string) => {
     if (id === "unknown") throw new RequestError("not_found", "ids", "no such event");
   };

@@ -43,8 +43,8 @@ beforeEach(() => fake.setBrowserUser("ada"));
 function setup({ publicUrl }: { publicUrl?: string } = {}) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
-  let at = Date.now();
-  const now = () => at;
+  let time = Date.now();
+  const now = () => time;
   const seal = createSeal(new Uint8Array(32));
   const client = { id: fake.app.clientId, secret: fake.app.clientSecret };
   const github = createGithubUsers({ url: fake.url, apiUrl: fake.apiUrl, client, fetch, now });
@@ -101,7 +101,7 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
     const [cookie = ""] = cookies;
     return { location: response.headers.get("location") ?? "", cookie, pair: pairOf(cookie) };
   };
-  /** The path to which GitHub sends the browser. */
+  /** Returns the path to which GitHub redirects the browser. */
   const authorize = async (location: string) => {
     const { headers } = await fetch(location, { redirect: "manual" });
     const { pathname, search } = new URL(headers.get("location") ?? "");
@@ -110,17 +110,18 @@ function setup({ publicUrl }: { publicUrl?: string } = {}) {
   const signIn = async (login: string, query = "") => {
     fake.setBrowserUser(login);
     const { location, pair } = await begin(query);
-    const answer = await request(await authorize(location), { cookie: pair });
-    return { ...answer, session: pairOf(answer.cookies[1] ?? "") };
+    const result = await request(await authorize(location), { cookie: pair });
+    return { ...result, session: pairOf(result.cookies[1] ?? "") };
   };
   const call = (session: string, method: string, path: string, body?: unknown) =>
     request(path, { method, cookie: session, body });
-  return { store, begin, authorize, request, signIn, call, advance: (ms: number) => (at += ms) };
+  return { store, begin, authorize, request, signIn, call, advance: (ms: number) => (time += ms) };
 }
 
+/** Returns the name and the value of a `Set-Cookie` header, as browsers send them. */
 const pairOf = (cookie: string) => cookie.split(";")[0] ?? "";
 
-it("opens a session of the person, and opens the page on which the sign-in began", async () => {
+it("creates a session of the person, and opens the page on which the sign-in began", async () => {
   const { begin, authorize, request, call } = setup();
   const { location, cookie, pair } = await begin("?return_to=%2Finbox%3Ftype%3Dissues");
   const { searchParams } = new URL(location);
@@ -144,7 +145,7 @@ it("opens a session of the person, and opens the page on which the sign-in began
   });
 });
 
-it("sets cookies for HTTPS only if that is the public URL", async () => {
+it("sets `Secure` cookies if the public URL is https", async () => {
   const { begin } = setup({ publicUrl: "https://hub.example/" });
   const { location, cookie } = await begin();
   const { searchParams } = new URL(location);
@@ -152,7 +153,7 @@ it("sets cookies for HTTPS only if that is the public URL", async () => {
   expect(cookie).toMatch(/^signalbox_github=.*; Secure$/);
 });
 
-it("rejects a response that this browser has not requested", async () => {
+it("rejects a callback of a sign-in that another browser began", async () => {
   const { begin, authorize, request } = setup();
   const attacker = await begin();
   const link = await authorize(attacker.location);
@@ -165,7 +166,7 @@ it("rejects a response that this browser has not requested", async () => {
   ]) {
     const { response, cookies } = await request(link, { cookie });
     expect(response.headers.get("location")).toBe("/sign-in?problem=stale");
-    expect(cookies.some((each) => each.startsWith("signalbox_session"))).toBe(false);
+    expect(cookies.some((cookie) => cookie.startsWith("signalbox_session"))).toBe(false);
   }
   expect((await request(link, { cookie: attacker.pair })).response.status).toBe(200);
   // The code was used.
@@ -173,23 +174,23 @@ it("rejects a response that this browser has not requested", async () => {
   expect(again.response.headers.get("location")).toBe("/sign-in?problem=rejected");
 });
 
-it("reports why a sign-in failed, without a text of the URL", async () => {
+it("redirects to /sign-in with the reason why a sign-in failed", async () => {
   const { begin, authorize, request, advance } = setup();
-  const begun = await begin();
+  const started = await begin();
   fake.setBrowserUser(undefined);
-  const denied = await request(await authorize(begun.location), { cookie: begun.pair });
+  const denied = await request(await authorize(started.location), { cookie: started.pair });
   expect(denied.response.headers.get("location")).toBe("/sign-in?problem=denied");
   fake.setBrowserUser("ada");
-  const link = await authorize(begun.location);
+  const link = await authorize(started.location);
   fake.limitRate(3);
-  const down = await request(link, { cookie: begun.pair });
+  const down = await request(link, { cookie: started.pair });
   expect(down.response.headers.get("location")).toBe("/sign-in?problem=unavailable");
   advance(10 * MINUTE);
-  const late = await request(await authorize(begun.location), { cookie: begun.pair });
+  const late = await request(await authorize(started.location), { cookie: started.pair });
   expect(late.response.headers.get("location")).toBe("/sign-in?problem=stale");
 });
 
-it("ends the former session of the browser", async () => {
+it("ends the former session of the browser when a sign-in succeeds", async () => {
   const { begin, authorize, request, signIn, call, advance } = setup();
   const { session } = await signIn("ada");
   const { session: other } = await signIn("ada");
@@ -208,13 +209,13 @@ it("ends the former session of the browser", async () => {
   expect(response.status).toBe(200);
   expect(await statusOf(session)).toBe(401);
 
-  // If GitHub Enterprise is on the same site as the hub, they do.
+  // If GitHub Enterprise is on the same site as the hub, browsers send the session's cookie.
   const second = await begin();
   await request(await authorize(second.location), { cookie: `${second.pair}; ${other}` });
   expect(await statusOf(other)).toBe(401);
 });
 
-it("opens the start of a sign-in again if it comes from another site, without the cookie", async () => {
+it("reopens the first page of a sign-in that comes from another site, where browsers send no cookie", async () => {
   const { request } = setup();
   const path = "/auth/github?return_to=%2Finbox";
   const headers = { "sec-fetch-site": "cross-site" };
@@ -226,7 +227,7 @@ it("opens the start of a sign-in again if it comes from another site, without th
   expect(second.response.status).toBe(302);
 });
 
-it("shows a person without a tenant the session, and nothing else", async () => {
+it("lets a person without a tenant read only the session", async () => {
   const { signIn, call } = setup();
   const { session } = await signIn("eve");
   expect((await call(session, "GET", "/api/session")).json).toMatchObject({
@@ -243,21 +244,21 @@ it("shows a person without a tenant the session, and nothing else", async () => 
     expect((await call(session, "GET", path)).response.status, path).toBe(403);
 });
 
-it("lets only admins create tokens, which end with the role", async () => {
+it("lets only admins create tokens, which lose the scope admin when the person loses the role", async () => {
   const { signIn, call, request, advance } = setup();
   const ada = (await signIn("ada")).session;
   const bob = (await signIn("bob")).session;
-  const created = (session: string, body: object, tenant = acme) =>
+  const createToken = (session: string, body: object, tenant = acme) =>
     call(session, "POST", `/api/tokens?tenant=${tenant}`, { name: "agent", ...body });
   for (const denied of [
-    await created(bob, {}),
-    await created(ada, {}, umbrella),
-    await created(ada, { tenants: [acme, umbrella] }),
-    await created(ada, { tenants: ["*"] }),
-    await created(ada, {}, "*"),
+    await createToken(bob, {}),
+    await createToken(ada, {}, umbrella),
+    await createToken(ada, { tenants: [acme, umbrella] }),
+    await createToken(ada, { tenants: ["*"] }),
+    await createToken(ada, {}, "*"),
   ])
     expect(denied.response.status).toBe(403);
-  const { response, json } = await created(ada, { scopes: ["inbox:read", "admin"] });
+  const { response, json } = await createToken(ada, { scopes: ["inbox:read", "admin"] });
   expect(response.status).toBe(201);
   const headers = { authorization: `Bearer ${json.token}` };
   const list = () => request("/api/tokens", { headers });
@@ -269,7 +270,7 @@ it("lets only admins create tokens, which end with the role", async () => {
   expect((await request("/api/tenants", { headers })).response.status).toBe(200);
 });
 
-it("lists and revokes the own sessions, but not those of other people", async () => {
+it("lets people list and revoke their own sessions, but not those of others", async () => {
   const { signIn, call } = setup();
   fake.setMember("acme", "bob", { role: "admin" });
   onTestFinished(() => fake.setMember("acme", "bob"));
@@ -277,8 +278,8 @@ it("lists and revokes the own sessions, but not those of other people", async ()
   const bob = await signIn("bob");
   const list = async (session: string) =>
     (await call(session, "GET", `/api/tokens?kind=session&tenant=${acme}`)).json.items;
-  const [own, another] = await list(ada.session);
-  expect([own.name, another]).toEqual(["web UI of ada", undefined]);
+  const [own, second] = await list(ada.session);
+  expect([own.name, second]).toEqual(["web UI of ada", undefined]);
   expect(
     (await call(bob.session, "DELETE", `/api/tokens/${own.id}?tenant=${acme}`)).response.status,
   ).toBe(404);
@@ -287,17 +288,17 @@ it("lists and revokes the own sessions, but not those of other people", async ()
   ).toBe(204);
 });
 
-it("shows nothing of other tenants after the sign-out, while the session is still cached", async () => {
+it("lists no tenants after the sign-out, even while the session is still cached", async () => {
   const { store, signIn, call } = setup();
   await store.putTenant({ id: "999", at: Date.now() });
   const { session } = await signIn("ada");
-  const listed = async () => (await call(session, "GET", "/api/tenants")).json.items;
-  expect(await listed()).not.toContainEqual(expect.objectContaining({ id: "999" }));
+  const listTenants = async () => (await call(session, "GET", "/api/tenants")).json.items;
+  expect(await listTenants()).not.toContainEqual(expect.objectContaining({ id: "999" }));
   expect((await call(session, "DELETE", "/api/session")).response.status).toBe(204);
-  expect(await listed()).toEqual([]);
+  expect(await listTenants()).toEqual([]);
 });
 
-it("lets no OAuth client create or revoke tokens, which would outlive its grant", async () => {
+it("rejects OAuth clients that create or revoke tokens, because a token would outlive its grant", async () => {
   const { store, signIn, request } = setup();
   await signIn("ada");
   await store.putToken({
@@ -324,12 +325,12 @@ it("lets no OAuth client create or revoke tokens, which would outlive its grant"
     });
 });
 
-it("lists tokens in pages, with cursors of visible tokens only", async () => {
+it("lists tokens in pages, whose cursors contain only ids of visible tokens", async () => {
   const { signIn, call, request, store } = setup();
   const ada = (await signIn("ada")).session;
   const bob = (await signIn("bob")).session;
-  const named = { hash: "x", scopes: ["admin" as const], created_at: 0, expires_at: null };
-  const secret = "sbx_of_the_operator";
+  const fields = { hash: "x", scopes: ["admin" as const], created_at: 0, expires_at: null };
+  const secret = "sbx_operator";
   const hash = await sha256Hex(secret);
   for (const [id, tenants] of [
     ["t1", [acme]],
@@ -339,27 +340,35 @@ it("lists tokens in pages, with cursors of visible tokens only", async () => {
     ["t5", [umbrella]],
   ] as const)
     await store.putToken({
-      ...{ ...named, id, name: id, tenants: [...tenants] },
+      ...{ ...fields, id, name: id, tenants: [...tenants] },
       hash: id === "t2" ? hash : id,
     });
-  /** The ids of each page. */
-  const pages = async (path: string, init: Parameters<typeof request>[1]) => {
-    const all: string[][] = [];
-    for (let cursor: string | null = ""; cursor !== null && all.length < 9; ) {
+  /** Returns the ids of each page. */
+  const listPages = async (path: string, init: Parameters<typeof request>[1]) => {
+    const pages: string[][] = [];
+    for (let cursor: string | null = ""; cursor !== null && pages.length < 9; ) {
       const next: string = cursor === "" ? "" : `&cursor=${cursor}`;
       const { json } = await request(`/api/tokens?${path}${next}`, init);
-      all.push(json.items.map(({ id }: { id: string }) => id));
+      pages.push(json.items.map(({ id }: { id: string }) => id));
       cursor = json.next_cursor;
-      if (cursor !== null) expect(cursor).toBe(`token:${all.at(-1)?.at(-1)}`);
+      if (cursor !== null) expect(cursor).toBe(`token:${pages.at(-1)?.at(-1)}`);
     }
-    return all;
+    return pages;
   };
   const operator = { headers: { authorization: `Bearer ${secret}` } };
-  expect(await pages("tenant=*&limit=2", operator)).toEqual([["t5", "t4"], ["t3", "t2"], ["t1"]]);
-  expect(await pages(`tenant=${acme}&limit=2`, operator)).toEqual([["t4", "t3"], ["t2", "t1"], []]);
+  expect(await listPages("tenant=*&limit=2", operator)).toEqual([
+    ["t5", "t4"],
+    ["t3", "t2"],
+    ["t1"],
+  ]);
+  expect(await listPages(`tenant=${acme}&limit=2`, operator)).toEqual([
+    ["t4", "t3"],
+    ["t2", "t1"],
+    [],
+  ]);
   // Ada is admin of acme only: she does not see t3.
-  expect(await pages(`tenant=${acme}&limit=1`, { cookie: ada })).toEqual([["t4"], ["t1"], []]);
-  const sessions = await pages(`tenant=${acme}&kind=session&limit=1`, { cookie: ada });
+  expect(await listPages(`tenant=${acme}&limit=1`, { cookie: ada })).toEqual([["t4"], ["t1"], []]);
+  const sessions = await listPages(`tenant=${acme}&kind=session&limit=1`, { cookie: ada });
   const own = (await call(ada, "GET", "/api/session")).json.id;
   expect(sessions).toEqual([[own], []]);
   expect((await call(bob, "GET", `/api/tokens?tenant=${acme}`)).response.status).toBe(403);
@@ -367,7 +376,7 @@ it("lists tokens in pages, with cursors of visible tokens only", async () => {
   expect(wrong.json).toMatchObject({ status: 400, errors: [{ path: "cursor" }] });
 });
 
-it("creates no links, which would sign others in as the person", async () => {
+it("rejects sign-in links of a person, because they would sign others in as that person", async () => {
   const { signIn, call } = setup();
   const { session } = await signIn("bob");
   const { response, json } = await call(session, "POST", "/api/session/links");
@@ -377,14 +386,14 @@ it("creates no links, which would sign others in as the person", async () => {
   ]);
 });
 
-it("offers GitHub only if it is set up", async () => {
+it("offers the sign-in with GitHub only if it is configured", async () => {
   const { request } = setup();
   expect((await request("/api/session/methods")).json).toEqual({ github: true });
   const app = new Hono();
-  const none = { github: undefined, people: undefined } as unknown as Parameters<
+  const withoutGithub = { github: undefined, people: undefined } as unknown as Parameters<
     typeof addGithubSignIn
   >[1];
-  addGithubSignIn(app, { ...none, checkHost: () => undefined });
+  addGithubSignIn(app, { ...withoutGithub, checkHost: () => undefined });
   expect(await (await app.request("/api/session/methods")).json()).toEqual({ github: false });
   expect((await app.request("/auth/github")).status).toBe(404);
 });

@@ -29,7 +29,7 @@ const event: SummaryView = {
   url: "https://github.com/octo/town/issues/7",
 };
 
-it("shows the given values with HTML escaped", () => {
+it("shows the version, the addresses and the storage, with HTML escaped", () => {
   const html = homePage(page);
   for (const text of ["1.2.3", page.url, page.webhookUrl, "SQLite"]) expect(html).toContain(text);
   for (const name of ["version", "url", "webhookUrl", "storage"] as const) {
@@ -46,7 +46,7 @@ it("shows the number of pending events, or nothing if it is unknown", () => {
   expect(homePage({ ...page, pending: null })).not.toContain("Pending");
 });
 
-it("warns only if webhooks are not verified", () => {
+it("warns only if the hub accepts unsigned webhooks", () => {
   expect(homePage(page)).not.toContain("Unsigned");
   expect(homePage({ ...page, acceptsUnsigned: true })).toContain("Unsigned");
 });

@@ -50,9 +50,9 @@ it.each<[string, boolean]>([
   ["", false],
   ["a b", false],
   ["not a host", false],
-])("Host %s is accepted: %s", (host, accepted) => {
+])("checks the Host %s; accepted: %s", (host, isAccepted) => {
   const check = createHostCheck({ host: "0.0.0.0", port: 4747, publicUrl: "https://hub.example" });
   // Twice: the second result comes from the cache.
   for (const denied of [check(host), check(host)])
-    expect(denied?.code).toBe(accepted ? undefined : "wrong_host");
+    expect(denied?.code).toBe(isAccepted ? undefined : "wrong_host");
 });

@@ -32,11 +32,11 @@ async function setup() {
   const publicUrl = "https://hub.example";
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
-  let at = Date.UTC(2026, 10, 15);
-  const now = () => at;
+  let time = Date.UTC(2026, 10, 15);
+  const now = () => time;
   const inbox = createInbox({ store, now, evaluate: testEvaluate });
   const feed = createFeed(store);
-  let waiting = 0;
+  let openWaits = 0;
   onTestFinished(feed.close);
   const authorizer = createAuthorizer({ store, now, everyTenant: undefined, recheckMs: 20 });
   const mcp = createInboxServer({
@@ -55,7 +55,7 @@ async function setup() {
       feed: {
         async follow(options) {
           const follower = await feed.follow(options);
-          waiting += 1;
+          openWaits += 1;
           return follower;
         },
       },
@@ -73,16 +73,16 @@ async function setup() {
     mcp,
     authorizeRequest: createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
   });
-  let tokens = 0;
+  let tokenCount = 0;
   const token = (tenants: string[], scopes: Scope[], expiresAt: number | null = null) => {
-    tokens += 1;
+    tokenCount += 1;
     return createToken(store, {
-      id: `t${tokens}`,
+      id: `t${tokenCount}`,
       name: "test",
       scopes,
       tenants,
       expiresAt,
-      now: at,
+      now: time,
     });
   };
   const fetch = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
@@ -97,8 +97,8 @@ async function setup() {
     });
   const append = (events: NewEvent[], tenant = "acme") =>
     store.appendEvents([appendRequest(events, tenant)], null);
-  const advance = (ms: number) => (at += ms);
-  return { store, fetch, get, append, token, advance, waiting: () => waiting };
+  const advance = (ms: number) => (time += ms);
+  return { store, fetch, get, append, token, advance, openWaits: () => openWaits };
 }
 
 type Setup = Awaited<ReturnType<typeof setup>>;
@@ -232,26 +232,26 @@ describe.each(clients)("an MCP client with protocol version %s", (_, connect) =>
     const labelled = (name: string) =>
       sampleEvent({ body: utf8({ issue: { labels: [{ name }] } }) });
     const bug = labelled("bug");
-    // Stored repeatedly, because the wait may not be open yet.
-    let answer: unknown;
-    void waiting.then((found) => {
-      answer = found;
+    // The event is stored repeatedly, because the wait may not be open yet.
+    let result: unknown;
+    void waiting.then((waited) => {
+      result = waited;
     });
     await hub.append([labelled("red")]);
     await expect
       .poll(async () => {
         await hub.append([{ ...bug, id: crypto.randomUUID(), external_id: crypto.randomUUID() }]);
-        return answer !== undefined;
+        return result !== undefined;
       })
       .toBe(true);
-    expect(textOf(answer)).toMatchObject({ title: bug.title });
+    expect(textOf(result)).toMatchObject({ title: bug.title });
   });
 
   it("stops waiting when its token is revoked", async () => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
     const waiting = client.callTool({ name: "wait_for_event", arguments: { timeout_s: 20 } });
-    await expect.poll(hub.waiting).toBe(1);
+    await expect.poll(hub.openWaits).toBe(1);
     await hub.store.revokeToken("t1", 1);
     hub.advance(1_000);
     expect(messageOf(await waiting)).toBe("token: is no longer valid");
@@ -325,10 +325,10 @@ describe.each(clients)("an MCP client with protocol version %s", (_, connect) =>
     const get = (args: object = {}) =>
       client.callTool({ name: "get_event", arguments: { event_id: event.id, ...args } });
     const first = await get();
-    const { payload, ...rest } = textOf(first);
-    expect(rest).toMatchObject({ truncated: true, payload_bytes: 400_028 });
-    expect(JSON.stringify(first.content)).toContain(`\\"offset\\": ${rest.next_offset}`);
-    const last = textOf(await get({ offset: rest.next_offset }));
+    const { payload, ...fields } = textOf(first);
+    expect(fields).toMatchObject({ truncated: true, payload_bytes: 400_028 });
+    expect(JSON.stringify(first.content)).toContain(`\\"offset\\": ${fields.next_offset}`);
+    const last = textOf(await get({ offset: fields.next_offset }));
     expect(JSON.parse(payload + last.payload)).toMatchObject({ title: "A lamp" });
     expect(last.next_offset).toBeNull();
     expect(textOf(await get({ path: "title" })).payload).toBe("A lamp");
@@ -336,13 +336,17 @@ describe.each(clients)("an MCP client with protocol version %s", (_, connect) =>
     expect(messageOf(await get({ offset: 400_028 }))).toBe("offset: must be less than 400028");
     const uri = `signalbox://events/${event.id}`;
     const { contents } = await client.readResource({ uri });
-    expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ payload, ...rest });
+    expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({
+      payload,
+      ...fields,
+    });
   });
 
   it("gets no details of internal errors", async () => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
-    hub.store.pendingStatus = () => Promise.reject(new Error("disk of the operator is on fire"));
+    hub.store.pendingStatus = () =>
+      Promise.reject(new Error("no space left on the operator's disk"));
     const message = "failed to handle the request";
     await expect(client.readResource({ uri: "signalbox://inbox" })).rejects.toThrow(message);
     const result = await client.callTool({ name: "get_pending_status", arguments: {} });
@@ -445,32 +449,30 @@ describe.each(clients)("an MCP client with protocol version %s", (_, connect) =>
     );
   });
 
-  it("sees the merged inboxes of the token's tenants, and no others", async () => {
+  it("gets the merged inboxes of the token's tenants, and no events of other tenants", async () => {
     const hub = await setup();
-    const [mine, ours, theirs] = ["acme", "umbrella", "stranger"].map((tenant) => ({
-      tenant,
-      event: sampleEvent(),
-    }));
-    for (const one of [mine, ours, theirs]) if (one) await hub.append([one.event], one.tenant);
+    const [acme, umbrella, stranger] = [sampleEvent(), sampleEvent(), sampleEvent()];
+    for (const [tenant, event] of Object.entries({ acme, umbrella, stranger }))
+      await hub.append([event], tenant);
     const client = await connect(
       hub,
       await hub.token(["acme", "umbrella"], ["inbox:read", "inbox:write"]),
     );
-    const listed = await client.callTool({ name: "list_pending_events", arguments: { limit: 1 } });
-    const { next_cursor } = listed.structuredContent as { next_cursor: string };
-    const rest = await client.callTool({
+    const first = await client.callTool({ name: "list_pending_events", arguments: { limit: 1 } });
+    const { next_cursor } = first.structuredContent as { next_cursor: string };
+    const second = await client.callTool({
       name: "list_pending_events",
       arguments: { limit: 5, cursor: next_cursor },
     });
-    const ids = [...textOf(listed), ...textOf(rest)].map(({ id }: { id: string }) => id).sort();
-    expect(ids).toEqual([mine?.event.id, ours?.event.id].sort());
+    const ids = [...textOf(first), ...textOf(second)].map(({ id }: { id: string }) => id).sort();
+    expect(ids).toEqual([acme.id, umbrella.id].sort());
     for (const name of ["get_event", "mark_processed", "explain_event", "release_event"])
       expect(
-        messageOf(await client.callTool({ name, arguments: { event_id: theirs?.event.id } })),
+        messageOf(await client.callTool({ name, arguments: { event_id: stranger.id } })),
       ).toMatch(/there is no event/);
     await client.callTool({
       name: "mark_processed",
-      arguments: { event_ids: [mine?.event.id, ours?.event.id] },
+      arguments: { event_ids: [acme.id, umbrella.id] },
     });
     expect(await hub.store.pendingStatus("stranger")).toMatchObject({ pending_count: 1 });
     expect(await hub.store.pendingStatus("umbrella")).toMatchObject({ pending_count: 0 });
@@ -478,7 +480,7 @@ describe.each(clients)("an MCP client with protocol version %s", (_, connect) =>
 });
 
 describe("tools", () => {
-  it("count event types that are named like object members, such as constructor", async () => {
+  it("count events whose type is the name of an object member, such as constructor", async () => {
     const hub = await setup();
     const types = ["constructor", "toString", "__proto__", "__proto__"];
     await hub.append(types.map((type) => sampleEvent({ type })));
@@ -500,17 +502,17 @@ describe("tools", () => {
 
   it("mark each event once, and reject more than a hundred per call", async () => {
     const hub = await setup();
-    const [one, other] = [sampleEvent(), sampleEvent()];
-    await hub.append([one, other]);
+    const [first, second] = [sampleEvent(), sampleEvent()];
+    await hub.append([first, second]);
     const client = await connect2026(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
     const mark = (args: object) =>
       client.callTool({ name: "mark_processed", arguments: { ...args } });
     const ids = Array.from({ length: 100 }, () => crypto.randomUUID());
-    expect(messageOf(await mark({ event_id: one.id, event_ids: ids }))).toBe(
+    expect(messageOf(await mark({ event_id: first.id, event_ids: ids }))).toBe(
       "event_ids: must have at most 100 items, together with event_id",
     );
-    const marked = await mark({ event_id: one.id, event_ids: [one.id, other.id, other.id] });
-    expect(marked.structuredContent).toMatchObject({ event_ids: [one.id, other.id] });
+    const marked = await mark({ event_id: first.id, event_ids: [first.id, second.id, second.id] });
+    expect(marked.structuredContent).toMatchObject({ event_ids: [first.id, second.id] });
   });
 
   it("have the openWorld hint if they affect other systems", async () => {
@@ -522,7 +524,7 @@ describe("tools", () => {
   });
 });
 
-describe("the routes of existing clients", () => {
+describe("the inbox routes for existing clients", () => {
   it("ignore empty filters", async () => {
     const { get, append, token } = await setup();
     await append([sampleEvent()]);
@@ -543,7 +545,7 @@ describe("the routes of existing clients", () => {
     expect(await response.json()).toMatchObject({ status, detail: expect.stringMatching(detail) });
   });
 
-  it("return the same as the tools", async () => {
+  it("list, get and mark events like the tools", async () => {
     const { get, append, token } = await setup();
     const events = [1, 2].map((number) => sampleEvent({ number, body: utf8({ number }) }));
     await append(events);
@@ -639,7 +641,7 @@ describe("the hub", () => {
     expect([otherTenant.status, otherTenant.headers.get("www-authenticate")]).toEqual([403, null]);
   });
 
-  it("accepts no token in the query", async () => {
+  it("rejects a token in the query", async () => {
     const { get, token } = await setup();
     const bearer = await token(["acme"], ["admin"]);
     for (const path of ["/pending-status", "/mcp"])
@@ -657,11 +659,11 @@ describe("the hub", () => {
 
   it("requires ?tenant= with a token for all tenants, and rejects tenants that the token does not include", async () => {
     const { get, token } = await setup();
-    const all = await token(["*"], ["admin"]);
-    expect((await get("/pending-status", all)).status).toBe(403);
-    expect((await get("/pending-status?tenant=acme", all)).status).toBe(200);
-    const one = await token(["acme"], ["inbox:read"]);
-    expect((await get("/pending-status?tenant=umbrella", one)).status).toBe(403);
+    const forAllTenants = await token(["*"], ["admin"]);
+    expect((await get("/pending-status", forAllTenants)).status).toBe(403);
+    expect((await get("/pending-status?tenant=acme", forAllTenants)).status).toBe(200);
+    const forAcme = await token(["acme"], ["inbox:read"]);
+    expect((await get("/pending-status?tenant=umbrella", forAcme)).status).toBe(403);
   });
 
   it("rejects requests from other origins and under other host names", async () => {

@@ -1,4 +1,4 @@
-/** The rules of live streams, without a transport. On real sockets: hosts/node/live.test.ts. */
+/** Live streams without a transport. hosts/node/live.test.ts tests them on real sockets. */
 import { expect, it } from "vitest";
 import { createTestTimers } from "../lib/test-timers.ts";
 import { socketEncoder } from "../stream/message-encoder.ts";
@@ -41,7 +41,7 @@ function setUp() {
   const open = async (tenant = "acme") => {
     current = { ...access, tenants: [tenant] };
     const sent: string[] = [];
-    const closed: number[] = [];
+    const closeCodes: number[] = [];
     let disconnect = () => {};
     const connection: LiveConnection = {
       encoder: socketEncoder,
@@ -51,7 +51,7 @@ function setUp() {
       onClose(listener) {
         disconnect = listener;
       },
-      close: (code) => closed.push(code),
+      close: (code) => closeCodes.push(code),
     };
     const subscription = await streams.authorize({
       method: "GET",
@@ -61,7 +61,7 @@ function setUp() {
     if (isAnswer(subscription)) throw new Error(`${subscription.status} ${subscription.body}`);
     await streams.follow(subscription, connection);
     const resume = () => streams.resume(subscription, connection);
-    return { sent, closed, disconnect: () => disconnect(), resume };
+    return { sent, closeCodes, disconnect: () => disconnect(), resume };
   };
   const invalidate = () => {
     isValid = false;
@@ -69,16 +69,16 @@ function setUp() {
   return { timers, streams, open, revoke: () => revoke(), invalidate };
 }
 
-it("resumes a stream after another check of its token", async () => {
+it("resumes a stream only if its token is still valid", async () => {
   const { open, streams, invalidate } = setUp();
   const client = await open();
   client.disconnect();
   await client.resume();
-  expect([streams.countConnected(), client.closed]).toEqual([1, []]);
+  expect([streams.countConnected(), client.closeCodes]).toEqual([1, []]);
   client.disconnect();
   invalidate();
   await client.resume();
-  expect([streams.countConnected(), client.closed]).toEqual([0, [4401]]);
+  expect([streams.countConnected(), client.closeCodes]).toEqual([0, [4401]]);
 });
 
 it("sends heartbeats with the cursor, and has timers only while clients are connected", async () => {
@@ -100,9 +100,9 @@ it("closes with 4401 when the token is revoked, and with 1001 when the hub stops
   const { timers, streams, open, revoke } = setUp();
   const client = await open();
   revoke();
-  expect(client.closed).toEqual([4401]);
+  expect(client.closeCodes).toEqual([4401]);
   streams.close();
-  expect(client.closed).toEqual([4401, 1001]);
+  expect(client.closeCodes).toEqual([4401, 1001]);
   expect(timers.pending()).toBe(0);
 });
 
@@ -123,7 +123,7 @@ it("closes a stream of the tenant with the most streams when another tenant need
   await open();
   await expect(open()).rejects.toThrow(/429 .*SIGNALBOX_MAX_STREAMS/);
   const other = await open("umbrella");
-  expect([first.closed, second.closed, other.closed]).toEqual([[1013], [], []]);
+  expect([first.closeCodes, second.closeCodes, other.closeCodes]).toEqual([[1013], [], []]);
   await expect(open("umbrella")).rejects.toThrow("429");
   second.disconnect();
   await open("umbrella");

@@ -19,35 +19,35 @@ interface TypeView {
 }
 
 const call = async (route: Route | undefined): Promise<JsonObject> => {
-  const answer = await route?.handle({} as never);
-  if (!answer || !("json" in answer)) throw new Error("no answer");
-  return JSON.parse(JSON.stringify(answer.json));
+  const result = await route?.handle({} as never);
+  if (!result || !("json" in result)) throw new Error("the route returned no JSON");
+  return JSON.parse(JSON.stringify(result.json));
 };
 const { items } = (await call(nodeTypeRoutes(nodeTypes)[0])) as unknown as { items: TypeView[] };
 
-/** The fields of a schema at any depth. The boolean is false for fields inside a union. */
+/** Yields the path and the schema of each field, at any depth. The boolean is false for fields inside a union. */
 function* fieldsOf(schema: Json | undefined, path = ""): Generator<[string, JsonObject, boolean]> {
   if (!isObject(schema)) return;
   for (const [name, field] of Object.entries(
     isObject(schema.properties) ? schema.properties : {},
   )) {
     if (!isObject(field)) continue;
-    const at = path ? `${path}.${name}` : name;
-    yield [at, field, true];
-    yield* fieldsOf(field, at);
+    const fieldPath = path ? `${path}.${name}` : name;
+    yield [fieldPath, field, true];
+    yield* fieldsOf(field, fieldPath);
   }
   yield* fieldsOf(schema.items, path);
-  for (const one of [schema.anyOf, schema.oneOf].flat())
-    for (const [at, field] of fieldsOf(one, path)) yield [at, field, false];
+  for (const option of [schema.anyOf, schema.oneOf].flat())
+    for (const [fieldPath, field] of fieldsOf(option, path)) yield [fieldPath, field, false];
 }
 
 const guide = readFileSync(new URL("../../../../docs/flows.md", import.meta.url), "utf8");
-/** The text from a heading to the next one. */
+/** Returns the text from a heading to the next heading. */
 const sectionOf = (title: string): string => {
-  const [, ...parts] = guide.split(/^(?=#{2,3} )/m);
-  const found = parts.find((part) => part.replace(/^#+ /, "").startsWith(`${title}\n`));
-  if (!found) throw new Error(`docs/flows.md has no section ${title}`);
-  return found;
+  const [, ...sections] = guide.split(/^(?=#{2,3} )/m);
+  const section = sections.find((text) => text.replace(/^#+ /, "").startsWith(`${title}\n`));
+  if (!section) throw new Error(`docs/flows.md has no section ${title}`);
+  return section;
 };
 const examplesIn = (text: string): JsonObject[] =>
   [...text.matchAll(/^```json\n(.*?)^```/gms)].map(([, json]) => JSON.parse(json ?? ""));
@@ -66,7 +66,7 @@ describe.each(items)("$type", ({ type, kind, ports, config, settings, ...texts }
       if (isOutsideUnion) expect(description, `${type}: ${path}`).toMatch(/^[A-Z`{].*\.$/s);
   });
 
-  it("is in the guide, with every port and field and a valid example", () => {
+  it("is described in docs/flows.md, with every port and field and a valid example", () => {
     const row = sectionOf("Node types")
       .split("\n")
       .find((line) => line.startsWith(`| \`${type}\` `));
@@ -85,16 +85,16 @@ describe.each(items)("$type", ({ type, kind, ports, config, settings, ...texts }
   });
 });
 
-/** The errors of the parameters themselves: references cannot resolve in a flow of one node. */
+/** Returns only the errors of the parameters: in a flow of one node, references cannot be resolved. */
 const configErrors = (type: string, parameters: JsonObject) => {
-  const named = type === "UserIntent" ? { toolName: "x", ...parameters } : parameters;
+  const withToolName = type === "UserIntent" ? { toolName: "x", ...parameters } : parameters;
   const position = { x: 0, y: 0 };
-  const node = { id: "n", type, name: "n", slug: "n", position, parameters: named };
+  const node = { id: "n", type, name: "n", slug: "n", position, parameters: withToolName };
   const { errors } = validateFlow({ nodes: [node], edges: [] }, nodeTypes);
   return errors.filter(({ code }) => code === "invalid_config");
 };
 
-it("the settings of a node are in the guide", () => {
+it("docs/flows.md describes the settings of a node", () => {
   const section = sectionOf("Settings of a node");
   const view = items.find(({ type }) => type === "HttpRequest");
   for (const [path] of fieldsOf(view?.settings)) {
@@ -104,12 +104,12 @@ it("the settings of a node are in the guide", () => {
     expect(configErrors("HttpRequest", parameters)).toEqual([]);
 });
 
-it("the guide describes no unknown type", () => {
+it("docs/flows.md describes no unknown node type", () => {
   const documented = [...guide.matchAll(/^### `(\w+)`$/gm)].map(([, type]) => type);
   expect(documented.toSorted()).toEqual([...nodeTypes.keys()].toSorted());
 });
 
-it("the OpenAPI document has the parameters of every type, with its settings", () => {
+it("the OpenAPI document contains the parameters and settings of every node type", () => {
   const document = openApi({ routes: [], version: "1", schemas: parameterSchemas(nodeTypes) });
   const schemas = document.components.schemas as Record<string, JsonObject>;
   for (const { type, config } of items) {

@@ -29,20 +29,20 @@ const GRANTS = [
   grant("of-Ada", "github:1", ["acme"]),
 ];
 
-interface Listed {
+interface GrantPage {
   items: { id: string }[];
   next_cursor: string | null;
 }
 
 function setup(token: Partial<Token>) {
   const revoked: string[] = [];
-  const [list, revoke] = oauthGrantRoutes({
+  const [listRoute, revokeRoute] = oauthGrantRoutes({
     store: {
       listOAuthGrants: async ({ person, before, limit }) =>
-        GRANTS.filter((one) => person === undefined || one.person === person)
+        GRANTS.filter((grant) => person === undefined || grant.person === person)
           .filter(({ id }) => before === undefined || id < before)
           .slice(0, limit),
-      getOAuthGrant: async (id) => GRANTS.find((one) => one.id === id),
+      getOAuthGrant: async (id) => GRANTS.find((grant) => grant.id === id),
       revokeOAuthGrant: async (id) => revoked.push(id) > 0,
     },
     tokens: {
@@ -54,13 +54,13 @@ function setup(token: Partial<Token>) {
   const request = { access: { token: "t" } };
   return {
     revoked,
-    async listed(query: { limit: number; cursor?: string } = { limit: 20 }) {
-      const result = await list?.handle({ ...request, query } as never);
-      const { items, next_cursor } = (result as { json: Listed }).json;
+    async list(query: { limit: number; cursor?: string } = { limit: 20 }) {
+      const result = await listRoute?.handle({ ...request, query } as never);
+      const { items, next_cursor } = (result as { json: GrantPage }).json;
       expect(JSON.stringify(items)).not.toContain("secret");
       return { ids: items.map(({ id }) => id), next_cursor };
     },
-    revoke: (id: string) => revoke?.handle({ ...request, param: () => id } as never),
+    revoke: (id: string) => revokeRoute?.handle({ ...request, param: () => id } as never),
   };
 }
 
@@ -70,19 +70,22 @@ it.each<[string, Partial<Token>, string[]]>([
   ["a token without admin", { scopes: ["inbox:read"] }, []],
   ["a person", { person: "github:1" }, ["of-Ada"]],
   ["an OAuth client of a person", { person: "github:1", kind: "oauth" }, []],
-])("shows %s only their grants, which they can revoke", async (_, token, visible) => {
-  const { listed, revoke, revoked } = setup(token);
-  expect(await listed()).toEqual({ ids: visible, next_cursor: null });
-  for (const { id } of GRANTS)
-    if (visible.includes(id)) await revoke(id);
-    else await expect(revoke(id)).rejects.toThrow(RequestError);
-  expect(revoked).toEqual(visible);
-});
+])(
+  "lets %s list and revoke only the grants that are visible to them",
+  async (_, token, visible) => {
+    const { list, revoke, revoked } = setup(token);
+    expect(await list()).toEqual({ ids: visible, next_cursor: null });
+    for (const { id } of GRANTS)
+      if (visible.includes(id)) await revoke(id);
+      else await expect(revoke(id)).rejects.toThrow(RequestError);
+    expect(revoked).toEqual(visible);
+  },
+);
 
-it("lists grants in pages, whose cursors name visible grants only", async () => {
-  const { listed } = setup({ tenants: ["acme"] });
-  expect(await listed({ limit: 1 })).toEqual({ ids: ["of-acme"], next_cursor: "grant:of-acme" });
-  const second = await listed({ limit: 1, cursor: "of-acme" });
+it("lists grants in pages, whose cursors contain only ids of visible grants", async () => {
+  const { list } = setup({ tenants: ["acme"] });
+  expect(await list({ limit: 1 })).toEqual({ ids: ["of-acme"], next_cursor: "grant:of-acme" });
+  const second = await list({ limit: 1, cursor: "of-acme" });
   expect(second).toEqual({ ids: ["of-Ada"], next_cursor: "grant:of-Ada" });
-  expect(await listed({ limit: 1, cursor: "of-Ada" })).toEqual({ ids: [], next_cursor: null });
+  expect(await list({ limit: 1, cursor: "of-Ada" })).toEqual({ ids: [], next_cursor: null });
 });

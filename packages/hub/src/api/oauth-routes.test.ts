@@ -37,8 +37,8 @@ async function setup({
 }: Options = {}) {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
-  let at = Date.UTC(2026, 10, 15);
-  const now = () => at;
+  let time = Date.UTC(2026, 10, 15);
+  const now = () => time;
   const newId = createIds();
   const tokens = withPeople(store, { find: async (id) => (await store.getPerson(id)) ?? "ended" });
   const authorizer = createAuthorizer({ store: tokens, now, everyTenant: ["local"] });
@@ -96,7 +96,7 @@ async function setup({
     };
   };
 
-  /** A browser that is signed in. */
+  /** Returns a browser that is signed in. */
   const signIn = async (grant: SessionAccess = OPERATOR) => {
     const session = await sessions.open(await sessions.createCode(grant));
     const cookie = `signalbox_session=${session?.secret}`;
@@ -120,7 +120,7 @@ async function setup({
     return { get, submit, decide };
   };
 
-  const authorizeUrl = async (client_id: string, given: Record<string, string> = {}) =>
+  const authorizeUrl = async (client_id: string, parameters: Record<string, string> = {}) =>
     `/oauth/authorize?${new URLSearchParams({
       client_id,
       response_type: "code",
@@ -129,13 +129,13 @@ async function setup({
       code_challenge: (await challengeOf(VERIFIER)) ?? "",
       code_challenge_method: "S256",
       resource: `${HUB}/mcp`,
-      ...given,
+      ...parameters,
     })}`;
-  /** Registers a client, and gets a code by the consent of the operator. */
-  const getCode = async (given: Record<string, string> = {}, grant = OPERATOR) => {
+  /** Registers a client, and gets a code after the consent of the operator. */
+  const getCode = async (parameters: Record<string, string> = {}, grant = OPERATOR) => {
     const { client_id } = await register();
     const browser = await signIn(grant);
-    const response = await browser.decide(await authorizeUrl(client_id, given));
+    const response = await browser.decide(await authorizeUrl(client_id, parameters));
     const location = new URL(response.headers.get("location") ?? "");
     const code = location.searchParams.get("code") ?? "";
     const redeem = (changed: Record<string, string> = {}) =>
@@ -156,12 +156,12 @@ async function setup({
       });
     return { client_id, browser, location, code, redeem, refresh };
   };
-  /** The status of a request with this access token. */
+  /** Returns the status of a request with this access token. */
   const use = async (token: string | undefined, path = "/mcp") => {
-    at += 2 * SECOND; // the authorizer caches tokens
+    time += 2 * SECOND; // the authorizer caches tokens
     return (await send(path, { headers: { authorization: `Bearer ${token}` } })).status;
   };
-  const advance = (ms: number) => (at += ms);
+  const advance = (ms: number) => (time += ms);
   return { store, send, post, register, signIn, authorizeUrl, getCode, use, advance };
 }
 
@@ -176,7 +176,7 @@ function formIn(html: string): { action: string; consent: string } {
   return { action, consent: consent.replaceAll("&#43;", "+") };
 }
 
-it("publishes its metadata, and that of each resource", async () => {
+it("publishes the metadata of the authorization server and of each resource", async () => {
   const { send } = await setup();
   const read = async (path: string) => (await send(`/.well-known/${path}`)).json();
   expect(await read("oauth-authorization-server")).toMatchObject({
@@ -228,12 +228,12 @@ it("issues tokens for the whole hub if the client names no other resource", asyn
   }
 });
 
-it("redeems a code once; its reuse revokes the tokens", async () => {
+it("redeems a code once, and revokes the tokens if the code is used again", async () => {
   const { getCode, use } = await setup();
   const { redeem, refresh } = await getCode();
-  const five = await Promise.all([1, 2, 3, 4, 5].map(() => redeem()));
-  expect(five.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400, 400]);
-  const issued = five.find(({ status }) => status === 200)?.json;
+  const responses = await Promise.all([1, 2, 3, 4, 5].map(() => redeem()));
+  expect(responses.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400, 400]);
+  const issued = responses.find(({ status }) => status === 200)?.json;
   expect(await use(issued?.access_token)).toBe(401);
   expect((await refresh(issued?.refresh_token)).json.error).toBe("invalid_grant");
 });
@@ -248,18 +248,18 @@ it.each([
   ["client_id", "unknown", "invalid_client"],
   ["grant_type", "password", "unsupported_grant_type"],
   ["grant_type", DEVICE_GRANT, "invalid_request"],
-])("refuses a code with another %s: %j", async (name, value, error) => {
+])("rejects a code with the wrong %s: %j", async (name, value, error) => {
   const { getCode } = await setup();
   const { redeem } = await getCode();
-  const refused = await redeem({ [name]: value });
-  expect([refused.status, refused.json.error]).toEqual([
+  const rejected = await redeem({ [name]: value });
+  expect([rejected.status, rejected.json.error]).toEqual([
     error === "invalid_client" ? 401 : 400,
     error,
   ]);
   expect((await redeem()).status).toBe(200);
 });
 
-it("refuses the code of another client, and a code as a device code", async () => {
+it("rejects the code of another client, and a code that is sent as a device code", async () => {
   const { getCode, register, post } = await setup();
   const { code, redeem } = await getCode();
   const other = await register({ grant_types: ["authorization_code", DEVICE_GRANT] });
@@ -272,14 +272,14 @@ it("refuses the code of another client, and a code as a device code", async () =
   expect((await redeem()).status).toBe(200);
 });
 
-it("refuses an expired code", async () => {
+it("rejects an expired code", async () => {
   const { getCode, advance } = await setup();
   const { redeem } = await getCode();
   advance(MINUTE);
   expect((await redeem()).json.error).toBe("invalid_grant");
 });
 
-it("rotates refresh tokens, and answers a retry with the same token", async () => {
+it("rotates refresh tokens, returns the same token to a retry, and revokes all tokens after a reuse", async () => {
   const { getCode, use, advance } = await setup();
   const { redeem, refresh } = await getCode({ scope: "inbox:read inbox:write" });
   const { json: first } = await redeem();
@@ -293,7 +293,7 @@ it("rotates refresh tokens, and answers a retry with the same token", async () =
   const { json: third } = await refresh(second.refresh_token);
   expect(third.scope).toBe("inbox:read inbox:write");
 
-  // Reuse revokes the family: also the newest tokens.
+  // The reuse of an older token revokes all tokens of the grant, also the newest.
   const reused = await refresh(first.refresh_token);
   expect([reused.status, reused.json.error]).toEqual([400, "invalid_grant"]);
   expect((await refresh(third.refresh_token)).json.error).toBe("invalid_grant");
@@ -340,17 +340,20 @@ it.each([
   ["single", ["*"], undefined],
   ["github", ["*"], "all, and all future ones"],
   ["github", ["7", "8"], "acme (7), 8"],
-] as const)("names the tenants on the page: %s, %j", async (tenancy, tenants, named) => {
-  const { store, register, signIn, authorizeUrl } = await setup({ tenancy });
-  await store.putTenant({ id: "7", name: "acme", at: 0 });
-  const { client_id } = await register();
-  const browser = await signIn({ ...OPERATOR, tenants: [...tenants] });
-  const html = await (await browser.get(await authorizeUrl(client_id))).text();
-  expect(html).toContain("<dt>You are</dt>");
-  expect(/<dt>Tenants<\/dt><dd>(.*?)<\/dd>/.exec(html)?.[1]).toBe(named);
-});
+] as const)(
+  "shows the tenants on the consent page: tenancy %s, tenants %j",
+  async (tenancy, tenants, shownTenants) => {
+    const { store, register, signIn, authorizeUrl } = await setup({ tenancy });
+    await store.putTenant({ id: "7", name: "acme", at: 0 });
+    const { client_id } = await register();
+    const browser = await signIn({ ...OPERATOR, tenants: [...tenants] });
+    const html = await (await browser.get(await authorizeUrl(client_id))).text();
+    expect(html).toContain("<dt>You are</dt>");
+    expect(/<dt>Tenants<\/dt><dd>(.*?)<\/dd>/.exec(html)?.[1]).toBe(shownTenants);
+  },
+);
 
-it("grants at most what the session may do, and ends with its token", async () => {
+it("grants only scopes that the session has, and ends the grant with the token of the session", async () => {
   const { getCode, store, use, advance } = await setup();
   await store.putToken({
     id: "laptop",
@@ -375,7 +378,7 @@ it("grants at most what the session may do, and ends with its token", async () =
   expect(await use(json.access_token)).toBe(401);
 });
 
-/** The address of the link in a page. */
+/** Returns the URL of the first link in a page. */
 const linkIn = (html: string) =>
   new URL((/<a href="([^"]+)"/.exec(html)?.[1] ?? "").replaceAll("&#38;", "&"));
 
@@ -384,7 +387,7 @@ it("does not redirect with an error before a click, since any program can regist
   const { register, signIn, authorizeUrl } = await setup({ fetch });
   const { client_id } = await register();
   const browser = await signIn();
-  for (const [given, error] of [
+  for (const [parameters, error] of [
     [{ response_type: "token" }, "unsupported_response_type"],
     [{ code_challenge: "" }, "invalid_request"],
     [{ code_challenge_method: "plain" }, "invalid_request"],
@@ -393,7 +396,7 @@ it("does not redirect with an error before a click, since any program can regist
     [{ resource: `${HUB}/mcp#x` }, "invalid_target"],
   ] as const)
     for (const id of [client_id, CLIENT_URL]) {
-      const response = await browser.get(await authorizeUrl(id, given));
+      const response = await browser.get(await authorizeUrl(id, parameters));
       expect([response.status, response.headers.get("location")]).toEqual([400, null]);
       const html = await response.text();
       expect(html).not.toContain('http-equiv="refresh"');
@@ -408,7 +411,7 @@ it("does not redirect with an error before a click, since any program can regist
     }
 });
 
-it("redirects with an error if the person denies the request", async () => {
+it("redirects to the client with an error if the person denies the request", async () => {
   const { register, signIn, authorizeUrl } = await setup();
   const { client_id } = await register();
   const denied = await (await signIn()).decide(await authorizeUrl(client_id), "deny");
@@ -473,7 +476,7 @@ it.each([
   [{ grant_types: ["x".repeat(101)] }, "grant_types[0]: must have at most 100 characters"],
   [{ grant_types: "authorization_code" }, "grant_types: must be an array of strings"],
   [{ logo_uri: "x".repeat(8_192) }, "The body exceeds the limit of 8192 bytes."],
-])("names the field of a registration that exceeds a limit: %#", async (metadata, message) => {
+])("names the invalid field when it rejects a registration: %#", async (metadata, message) => {
   const { register } = await setup();
   expect(await register(metadata)).toMatchObject({
     status: 400,
@@ -482,11 +485,11 @@ it.each([
   });
 });
 
-it("removes the oldest unused clients beyond the maximum, but none that may be signing in", async () => {
+it("removes the oldest unused clients above the maximum, but no client that may be signing in", async () => {
   const { getCode, register, advance, store } = await setup({ maxUnusedClients: 3 });
   const { client_id: used, redeem } = await getCode();
   const registered: string[] = [];
-  for (let nth = 0; nth < 3; nth += 1) {
+  for (let count = 0; count < 3; count += 1) {
     registered.push((await register()).client_id);
     advance(MINUTE / 3);
   }
@@ -498,11 +501,11 @@ it("removes the oldest unused clients beyond the maximum, but none that may be s
   expect((await redeem()).json.error).toBe("invalid_grant"); // the code has expired; the client has not
   advance(9 * MINUTE + 1);
   expect((await register()).status).toBe(201);
-  const kept = await Promise.all([used, ...registered].map((id) => store.getOAuthClient(id)));
-  expect(kept.map((client) => client?.id)).toEqual([used, undefined, ...registered.slice(1)]);
+  const clients = await Promise.all([used, ...registered].map((id) => store.getOAuthClient(id)));
+  expect(clients.map((client) => client?.id)).toEqual([used, undefined, ...registered.slice(1)]);
 });
 
-it("asks a browser without a session to sign in, and returns to the request", async () => {
+it("redirects a browser without a session to the sign-in, which returns to the request", async () => {
   const { send, register, authorizeUrl } = await setup();
   const path = await authorizeUrl((await register()).client_id);
   const first = await send(path);
@@ -517,7 +520,7 @@ it("asks a browser without a session to sign in, and returns to the request", as
   ]);
 });
 
-it("shows whom a person allows what, on a page that cannot be framed", async () => {
+it("shows the client, the scopes and the resource on a consent page that cannot be framed", async () => {
   const { register, signIn, authorizeUrl } = await setup();
   const { client_id } = await register({ client_name: "<b>Editor</b>" });
   const response = await (await signIn()).get(await authorizeUrl(client_id));
@@ -528,7 +531,7 @@ it("shows whom a person allows what, on a page that cannot be framed", async () 
   const policy = response.headers.get("content-security-policy");
   expect(policy).toContain("frame-ancestors 'none'");
   expect(policy).toContain("form-action 'self' http://127.0.0.1:7777;");
-  // Otherwise, browsers send `Origin: null` with the form.
+  // With `no-referrer`, browsers would send `Origin: null` with the form.
   expect(response.headers.get("referrer-policy")).toBe("same-origin");
 });
 
@@ -544,36 +547,37 @@ it("shows the GitHub login of the person who is signed in", async () => {
   expect(html).toContain("<dt>You are</dt><dd>ada-lovelace on GitHub</dd>");
 });
 
-it("accepts a decision only from its own page, once, and from the session that saw it", async () => {
+it("accepts a decision once, and only from its own page in the session that opened it", async () => {
   const { register, signIn, authorizeUrl, send } = await setup();
   const { client_id } = await register();
   const path = await authorizeUrl(client_id);
   const browser = await signIn();
   const { consent } = formIn(await (await browser.get(path)).text());
   const form = { consent, decision: "allow" };
-  const isRefused = async (response: Promise<Response>) => {
+  const isRejected = async (response: Promise<Response>) => {
     const { status, headers } = await response;
     return status >= 400 && headers.get("location") === null;
   };
-  // Another site; a page without an origin; another person; no session; no consent at all.
-  expect(await isRefused(browser.submit("/oauth/authorize", form, "https://evil.example"))).toBe(
+  // From another site, from pages without an origin, in another session, without a session, with a
+  // forged consent, and without a consent.
+  expect(await isRejected(browser.submit("/oauth/authorize", form, "https://evil.example"))).toBe(
     true,
   );
-  expect(await isRefused(browser.submit("/oauth/authorize", form, "null"))).toBe(true);
-  expect(await isRefused(browser.submit("/oauth/authorize", form, ""))).toBe(true);
-  expect(await isRefused((await signIn()).submit("/oauth/authorize", form))).toBe(true);
+  expect(await isRejected(browser.submit("/oauth/authorize", form, "null"))).toBe(true);
+  expect(await isRejected(browser.submit("/oauth/authorize", form, ""))).toBe(true);
+  expect(await isRejected((await signIn()).submit("/oauth/authorize", form))).toBe(true);
   const init = { method: "POST", body: new URLSearchParams(form), headers: { origin: HUB } };
-  expect(await isRefused(send("/oauth/authorize", init))).toBe(true);
+  expect(await isRejected(send("/oauth/authorize", init))).toBe(true);
   for (const forged of ["", "v1.AAAA", "null"])
-    expect(await isRefused(browser.submit("/oauth/authorize", { ...form, consent: forged }))).toBe(
+    expect(await isRejected(browser.submit("/oauth/authorize", { ...form, consent: forged }))).toBe(
       true,
     );
-  expect(await isRefused(browser.submit(path, { decision: "allow" }))).toBe(true);
+  expect(await isRejected(browser.submit(path, { decision: "allow" }))).toBe(true);
   expect((await browser.submit("/oauth/authorize", form)).status).toBe(303);
-  expect(await isRefused(browser.submit("/oauth/authorize", form))).toBe(true);
+  expect(await isRejected(browser.submit("/oauth/authorize", form))).toBe(true);
 });
 
-it("does not accept a decision later than ten minutes, or a token instead of a session", async () => {
+it("rejects a decision after ten minutes, and a token instead of a session", async () => {
   const { register, signIn, authorizeUrl, advance, getCode, send } = await setup();
   const path = await authorizeUrl((await register()).client_id);
   const browser = await signIn();
@@ -615,7 +619,10 @@ it("reads clients from metadata documents, and caches them", async () => {
 });
 
 it.each([
-  ["another client_id", async () => Response.json({ ...document, client_id: `${CLIENT_URL}x` })],
+  [
+    "a client_id that differs from its URL",
+    async () => Response.json({ ...document, client_id: `${CLIENT_URL}x` }),
+  ],
   ["a secret", async () => Response.json({ ...document, client_secret: "x" })],
   ["no redirect URI", async () => Response.json({ ...document, redirect_uris: [] })],
   [
@@ -623,7 +630,7 @@ it.each([
     async () => Response.json({ ...document, redirect_uris: ["javascript:alert(1)"] }),
   ],
   ["too many bytes", async () => Response.json({ ...document, more: "x".repeat(20_000) })],
-  ["another status", async () => new Response("", { status: 404 })],
+  ["the status 404", async () => new Response("", { status: 404 })],
   ["no JSON", async () => new Response("<html>")],
   [
     "a private address",
@@ -631,7 +638,7 @@ it.each([
       throw new Error("app.example resolves to 10.0.0.1, which the hub does not call.");
     },
   ],
-])("refuses a metadata document with %s", async (_, fetch) => {
+])("rejects a metadata document with %s", async (_, fetch) => {
   const { signIn, authorizeUrl } = await setup({ fetch });
   const response = await (await signIn()).get(await authorizeUrl(CLIENT_URL));
   expect([response.status, response.headers.get("location")]).toEqual([400, null]);
@@ -680,7 +687,7 @@ it("issues tokens for a device code after a person has entered its user code", a
   expect((await poll()).json.error).toBe("expired_token");
 });
 
-it("reports a denied device code, an expired one, and a client that may not have one", async () => {
+it("returns an error for a denied and an expired device code, and to a client that may not use device codes", async () => {
   const { register, post, signIn, advance } = await setup();
   const { client_id } = await register({ redirect_uris: [], grant_types: [DEVICE_GRANT] });
   const start = async () => (await post("/oauth/device_authorization", { client_id })).json;
@@ -694,11 +701,11 @@ it("reports a denied device code, an expired one, and a client that may not have
   expect(await poll(second.device_code)).toBe("expired_token");
   expect(await poll("unknown")).toBe("invalid_grant");
   const other = await register();
-  const refused = await post("/oauth/device_authorization", { client_id: other.client_id });
-  expect(refused.json.error).toBe("unauthorized_client");
+  const rejected = await post("/oauth/device_authorization", { client_id: other.client_id });
+  expect(rejected.json.error).toBe("unauthorized_client");
 });
 
-it("serves the earlier bridge, which polls with its state, but only after consent", async () => {
+it("issues tokens to the earlier bridge, which polls with its state, only after consent", async () => {
   const { register, post, signIn, use } = await setup();
   const { client_id, status } = await register({
     client_name: "github-webhook-mcp-cli",
@@ -716,7 +723,7 @@ it("serves the earlier bridge, which polls with its state, but only after consen
   const browser = await signIn();
   const html = await (await browser.get(path)).text();
   expect(html).toContain("If someone sent you the link, deny it");
-  // To open the page is not enough.
+  // Opening the page does not give the consent.
   expect((await poll()).json.error).toBe("authorization_pending");
   expect((await browser.decide(path)).status).toBe(200);
   const other = await register({ redirect_uris: [], grant_types: [POLL_GRANT] });
@@ -734,10 +741,11 @@ it("serves the earlier bridge, which polls with its state, but only after consen
   expect((await poll(denied)).json.error).toBe("access_denied");
 });
 
-it("limits the requests of one address", async () => {
+it("limits the requests of one address per second", async () => {
   const { post, advance } = await setup({ rateLimit: 100 });
   const statuses: number[] = [];
-  for (let nth = 0; nth < 12; nth += 1) statuses.push((await post("/oauth/token", {})).status);
+  for (let count = 0; count < 12; count += 1)
+    statuses.push((await post("/oauth/token", {})).status);
   expect(statuses.filter((status) => status === 429)).toHaveLength(2);
   advance(2 * SECOND);
   expect((await post("/oauth/token", {})).status).toBe(400);
@@ -746,14 +754,14 @@ it("limits the requests of one address", async () => {
 it("limits the registrations and device codes of one address per minute", async () => {
   const { register, post, advance } = await setup({ rateLimit: 100 });
   const statuses: number[] = [];
-  for (let nth = 0; nth < 11; nth += 1) {
+  for (let count = 0; count < 11; count += 1) {
     statuses.push((await register()).status);
     advance(SECOND);
   }
   expect(statuses).toEqual([...Array(10).fill(201), 429]);
   expect(await register()).toMatchObject({ status: 429, error: "slow_down", retryAfter: "60" });
-  // The other limits are separate.
-  for (let nth = 0; nth < 10; nth += 1) {
+  // The limits of other paths are separate.
+  for (let count = 0; count < 10; count += 1) {
     expect((await post("/oauth/device_authorization", {})).status).toBe(401);
     advance(SECOND);
   }
@@ -763,7 +771,7 @@ it("limits the registrations and device codes of one address per minute", async 
   expect((await register()).status).toBe(201);
 });
 
-it("refuses repeated parameters, and bodies that are no form", async () => {
+it("rejects repeated parameters, and bodies that are not a form or too large", async () => {
   const { send } = await setup();
   const post = async (body: string, type = "application/x-www-form-urlencoded") =>
     (

@@ -19,7 +19,7 @@ interface Response {
 const graph = { nodes: [], edges: [] };
 const findings = { errors: [], warnings: [] };
 const flow = { revision: 7, graph, schedules: [], ...findings, created_at: 0, updated_at: 0 };
-/** Every method returns `flow`, except these. */
+/** The results of methods that do not return `flow`. */
 const results = {
   list: { flows: [], hasMore: false },
   import: { flow, notes: [] },
@@ -28,23 +28,23 @@ const results = {
   listTriggerStates: [],
 };
 const services = new Proxy(results, {
-  get: (given, name) => async () => Reflect.get(given, name) ?? flow,
+  get: (target, name) => async () => Reflect.get(target, name) ?? flow,
 }) as never;
-const routesOfFlows = flowRoutes({ flows: services, store: services });
-const routesOfRuns = runRoutes({} as never);
-const routesOfStats = statsRoutes({} as never, Date.now, null);
+const allFlowRoutes = flowRoutes({ flows: services, store: services });
+const allRunRoutes = runRoutes({} as never);
+const allStatsRoutes = statsRoutes({} as never, Date.now, null);
 const { paths } = openApi({
-  routes: [...routesOfFlows, ...routesOfRuns, ...routesOfStats],
+  routes: [...allFlowRoutes, ...allRunRoutes, ...allStatsRoutes],
   version: "1",
 });
-const documented = ({ method, path }: Route): Operation =>
+const operationOf = ({ method, path }: Route): Operation =>
   paths[path.replace(/:([a-z]+)/g, "{$1}")]?.[method] as unknown as Operation;
 
-it.each(routesOfFlows.map((route) => [`${route.method} ${route.path}`, route] as const))(
+it.each(allFlowRoutes.map((route) => [`${route.method} ${route.path}`, route] as const))(
   "documents whether %s supports If-Match and returns an ETag",
   async (_, route) => {
     let readsIfMatch = false;
-    const answer = await route.handle({
+    const result = await route.handle({
       tenant: "acme",
       access: { name: "Ada" },
       param: () => "1",
@@ -55,22 +55,24 @@ it.each(routesOfFlows.map((route) => [`${route.method} ${route.path}`, route] as
         return 7;
       },
     } as never);
-    const { parameters, responses } = documented(route);
-    const headers = parameters.filter((one) => one.in === "header").map(({ name }) => name);
+    const { parameters, responses } = operationOf(route);
+    const headers = parameters
+      .filter((parameter) => parameter.in === "header")
+      .map(({ name }) => name);
     expect(headers).toEqual(readsIfMatch ? ["If-Match"] : []);
-    const isTagged = "etag" in answer && answer.etag === 7;
+    const isTagged = "etag" in result && result.etag === 7;
     expect(Object.keys(responses[route.response.status]?.headers ?? {})).toEqual(
       isTagged ? ["ETag"] : [],
     );
   },
 );
 
-it("documents both responses of starting a run", () => {
-  const [start] = routesOfRuns;
+it("documents both responses of the route that starts a run", () => {
+  const [start] = allRunRoutes;
   if (!start) throw new Error("no route");
   const fieldsOf = (response: Response | undefined) =>
     Object.keys(response?.content?.["application/json"]?.schema.properties ?? {});
-  const { responses } = documented(start);
+  const { responses } = operationOf(start);
   expect(Object.keys(responses)).toEqual(["200", "202", "4XX", "5XX"]);
   expect(fieldsOf(responses["200"])).toEqual([
     ...fieldsOf(responses["202"]),
@@ -80,9 +82,9 @@ it("documents both responses of starting a run", () => {
 });
 
 it("declares every property that the statistics require", () => {
-  const [stats] = routesOfStats;
+  const [stats] = allStatsRoutes;
   if (!stats) throw new Error("no route");
-  const schema = documented(stats).responses["200"]?.content?.["application/json"]?.schema;
+  const schema = operationOf(stats).responses["200"]?.content?.["application/json"]?.schema;
   const { runs } = (schema?.properties ?? {}) as {
     runs: { required: string[]; properties: object };
   };
@@ -90,7 +92,7 @@ it("declares every property that the statistics require", () => {
   expect(Object.keys(runs.properties)).toEqual(runs.required);
 });
 
-it("is served without a token to requests for this hub, with the hub's URL as its server", async () => {
+it("serves the document without a token to requests for this hub, with the hub's URL as its server", async () => {
   const serve = (publicUrl: string | undefined, denied?: Denied) => {
     const app = new Hono();
     addOpenApiRoute(app, { routes: [], version: "1", checkHost: () => denied, publicUrl });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { issuerFor, pageAddress } from "./page-redirect.ts";
 
 const PAGE = { accept: "text/html,*/*" };
-const at = (url: string, headers: Record<string, string> = PAGE, host = "127.0.0.1") =>
+const addressOf = (url: string, headers: Record<string, string> = PAGE, host = "127.0.0.1") =>
   pageAddress(new Request(url, { headers }), host);
 
 it.each([
@@ -20,28 +20,30 @@ it.each([
     "http://localhost:4747/oauth/authorize?client_id=a",
     "http://127.0.0.1:4747/oauth/authorize?client_id=a&resource=http%3A%2F%2Flocalhost%3A4747",
   ],
-])("leads %s to the hub's own name", (url, address) => {
-  expect(at(url)).toBe(address);
+])("redirects %s to the host name of the hub", (url, address) => {
+  expect(addressOf(url)).toBe(address);
 });
 
-it("leads to the name that the hub listens on", () => {
-  expect(at("http://127.0.0.1:4747/inbox", PAGE, "localhost")).toBe("http://localhost:4747/inbox");
-  expect(at("http://localhost:4747/inbox", PAGE, "::1")).toBe("http://[::1]:4747/inbox");
-  expect(at("http://[::1]:4747/inbox", PAGE, "::1")).toBeUndefined();
+it("redirects to the host name on which the hub listens, also to localhost and to IPv6", () => {
+  expect(addressOf("http://127.0.0.1:4747/inbox", PAGE, "localhost")).toBe(
+    "http://localhost:4747/inbox",
+  );
+  expect(addressOf("http://localhost:4747/inbox", PAGE, "::1")).toBe("http://[::1]:4747/inbox");
+  expect(addressOf("http://[::1]:4747/inbox", PAGE, "::1")).toBeUndefined();
 });
 
 it.each(["/api/events", "/mcp", "/auth/github/callback", "/oauth/token", "/assets/app.js"])(
-  "leaves %s where it is",
+  "does not redirect %s, which is not a page",
   (path) => {
-    expect(at(`http://localhost:4747${path}`)).toBeUndefined();
+    expect(addressOf(`http://localhost:4747${path}`)).toBeUndefined();
   },
 );
 
-it("leaves programs, proxies and other names where they are", () => {
-  expect(at("http://127.0.0.1:4747/inbox")).toBeUndefined();
-  expect(at("http://hub.example:4747/inbox")).toBeUndefined();
-  expect(at("http://localhost:4747/", { accept: "*/*" })).toBeUndefined();
-  expect(at("http://localhost:4747/", { ...PAGE, "x-forwarded-for": "203.0.113.7" })).toBe(
+it("does not redirect programs, forms, requests through proxies, and pages under other host names", () => {
+  expect(addressOf("http://127.0.0.1:4747/inbox")).toBeUndefined();
+  expect(addressOf("http://hub.example:4747/inbox")).toBeUndefined();
+  expect(addressOf("http://localhost:4747/", { accept: "*/*" })).toBeUndefined();
+  expect(addressOf("http://localhost:4747/", { ...PAGE, "x-forwarded-for": "203.0.113.7" })).toBe(
     undefined,
   );
   const form = new Request("http://localhost:4747/oauth/authorize", {
@@ -51,7 +53,7 @@ it("leaves programs, proxies and other names where they are", () => {
   expect(pageAddress(form, "127.0.0.1")).toBeUndefined();
 });
 
-it("names the issuer as the client does, if it is the same hub", () => {
+it("returns the issuer with the loopback name that the client uses, if it is the same hub", () => {
   const hub = "http://127.0.0.1:4747";
   expect(issuerFor("http://localhost:4747/mcp", hub)).toBe("http://localhost:4747");
   expect(issuerFor("http://localhost:4748/mcp", hub)).toBe(hub);

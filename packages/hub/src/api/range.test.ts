@@ -14,11 +14,11 @@ test.each([
   ["bytes=-", undefined],
   ["lines=0-1", undefined],
   [null, undefined],
-] as const)("parses %s of 1,000 bytes", (header, range) => {
+] as const)("parses the header %s for 1,000 bytes", (header, range) => {
   expect(parseRange(header, 1_000)).toEqual(range);
 });
 
-test("responds with the whole, a part, or the size", async () => {
+test("responds with all bytes, with the requested range, or with 416 and the size", async () => {
   const bytes = new TextEncoder().encode('"0123456789"');
   const get = (header: string | null) => rangeResponse(bytes, "application/json", header);
   expect(await get(null).json()).toBe("0123456789");

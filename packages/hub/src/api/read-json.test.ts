@@ -22,30 +22,30 @@ describe("a body", () => {
 
   it("above the limit is read to its end but not buffered", async () => {
     const megabyte = "x".repeat(1024 * 1024);
-    let pulled = 0;
+    let chunks = 0;
     const large = new ReadableStream<Uint8Array>({
       pull(controller) {
         controller.enqueue(new TextEncoder().encode(megabyte));
-        if (++pulled === 3) controller.close();
+        if (++chunks === 3) controller.close();
       },
     });
     expect(await readJson(large)).toBe(TOO_LARGE);
-    expect(pulled).toBe(3);
+    expect(chunks).toBe(3);
     const fits = JSON.stringify("x".repeat(1024 * 1024 - 2));
     expect(await readJson(stream(fits))).toHaveLength(fits.length - 2);
     expect(await readJson(stream(fits, " "))).toBe(TOO_LARGE);
   });
 
-  it("that does not end is cancelled at a limit", async () => {
-    let cancelled = false;
+  it("that does not end is cancelled after a limit", async () => {
+    let isCancelled = false;
     const endless = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new Uint8Array(1024 * 1024)),
       cancel() {
-        cancelled = true;
+        isCancelled = true;
       },
     });
     expect(await readJson(endless)).toBe(TOO_LARGE);
-    expect(cancelled).toBe(true);
+    expect(isCancelled).toBe(true);
   });
 
   it("with random bytes is parsed or rejected with a RequestError", async () => {
@@ -54,9 +54,9 @@ describe("a body", () => {
       fc.json().map((text) => new TextEncoder().encode(text)),
     );
     await fc.assert(
-      fc.asyncProperty(bytes, async (given) => {
+      fc.asyncProperty(bytes, async (body) => {
         try {
-          await readJson(stream(given));
+          await readJson(stream(body));
         } catch (error) {
           expect(error).toBeInstanceOf(RequestError);
         }

@@ -25,11 +25,12 @@ function setUp(options: { timeoutMs?: number } = {}) {
 
 it("checks the database at most once per second, whether the check succeeds or fails", async () => {
   const { state, readiness } = setUp();
-  for (let at = 0; at < 10; at += 1) await readiness.check();
+  for (let call = 0; call < 10; call += 1) await readiness.check();
   expect(state.checks).toBe(1);
   state.now = 1_000;
   state.result = () => Promise.reject(new Error("disk full"));
-  for (let at = 0; at < 10; at += 1) await expect(readiness.check()).rejects.toThrow("disk full");
+  for (let call = 0; call < 10; call += 1)
+    await expect(readiness.check()).rejects.toThrow("disk full");
   expect([state.checks, state.logged]).toEqual([2, 1]);
   state.now = 2_000;
   state.result = () => Promise.resolve();

@@ -5,8 +5,8 @@ it.each([
   ["/inbox?type=issues", "/inbox?type=issues"],
   ["/oauth/authorize?client_id=a&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2F", undefined],
   ["/flows/1#part", "/flows/1"],
-])("keeps the path %s", (given, expected = given) => {
-  expect(returnPath(given)).toBe(expected);
+])("returns the path %s", (requested, expected = requested) => {
+  expect(returnPath(requested)).toBe(expected);
 });
 
 it.each([
@@ -24,6 +24,6 @@ it.each([
   "/sign-in#code=abc",
   "/auth/github?return_to=/inbox",
   `/${"x".repeat(5_000)}`,
-])("replaces %j by the start page", (given) => {
-  expect(returnPath(given)).toBe("/");
+])("returns the start page instead of %j", (requested) => {
+  expect(returnPath(requested)).toBe("/");
 });

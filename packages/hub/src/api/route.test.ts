@@ -9,11 +9,12 @@ import { defineRoute, mountRoutes, type Route } from "./route.ts";
 import { sourceRoutes } from "./source-routes.ts";
 
 const access = { token: "t", name: "Ada", scopes: ["admin" as const], tenants: ["acme"] };
-const appOf = (routes: Route[], tenants = access.tenants) => {
+const createApp = (routes: Route[], tenants = access.tenants) => {
   const app = new Hono();
   mountRoutes(app, routes, async () => ({ ...access, tenants }));
   return app;
 };
+/** The fields of a route that the tests do not concern. */
 const base = {
   method: "put",
   path: "/api/things/:thing",
@@ -35,7 +36,7 @@ describe("a route", () => {
     }),
   });
   const put = (body: string, headers: Record<string, string> = {}, query = "") =>
-    appOf([echo]).request(`/api/things/a%20b${query}`, { method: "PUT", body, headers });
+    createApp([echo]).request(`/api/things/a%20b${query}`, { method: "PUT", body, headers });
 
   it("receives the parsed request and its tenant", async () => {
     const answer = await put('{"name":"x"}', { "if-match": 'W/"3"' }, "?deep=1&tenant=acme");
@@ -53,7 +54,7 @@ describe("a route", () => {
     );
   });
 
-  it("rejects a list by its length before it reads the items", async () => {
+  it("rejects a list that is too long before it validates the items", async () => {
     const answer = await put(`{"name":"x","list":${JSON.stringify(Array(1_001).fill("x"))}}`);
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({
@@ -68,17 +69,17 @@ describe("a route", () => {
     expect(detail).toMatch(/^list\.0: .*; and 980 more$/);
   });
 
-  it("has the limit of its kind of body", async () => {
+  it("accepts a larger body if the body contains flows", async () => {
     const body = `{"name":"${"x".repeat(2 * 1024 * 1024)}"}`;
     const send = (hasFlows: boolean) =>
-      appOf([{ ...echo, hasFlows }]).request("/api/things/a", { method: "PUT", body });
+      createApp([{ ...echo, hasFlows }]).request("/api/things/a", { method: "PUT", body });
     expect((await send(false)).status).toBe(413);
     expect((await send(true)).status).toBe(200);
   });
 
-  it("has the limit of values of its kind of body", async () => {
+  it("accepts more values in the body if the body contains flows", async () => {
     const send = (hasFlows: boolean, values: number) =>
-      appOf([{ ...echo, hasFlows }]).request("/api/things/a", {
+      createApp([{ ...echo, hasFlows }]).request("/api/things/a", {
         method: "PUT",
         body: `{"name":"x","more":[${"{},".repeat(values)}{}]}`,
       });
@@ -88,14 +89,14 @@ describe("a route", () => {
     expect(await detailOf(await send(true, 110_000))).toContain("more than 100000 values");
   });
 
-  it("rejects ?tenant=* unless it allows it", async () => {
-    const ask = (everyTenant: boolean) =>
-      appOf([{ ...echo, everyTenant }], ["*"]).request("/api/things/a?tenant=*", {
+  it("rejects ?tenant=* unless `everyTenant` is set", async () => {
+    const request = (everyTenant: boolean) =>
+      createApp([{ ...echo, everyTenant }], ["*"]).request("/api/things/a?tenant=*", {
         method: "PUT",
         body: '{"name":"x"}',
       });
-    expect((await ask(true)).status).toBe(200);
-    const rejected = await ask(false);
+    expect((await request(true)).status).toBe(200);
+    const rejected = await request(false);
     expect(rejected.status).toBe(400);
     expect(await rejected.json()).toMatchObject({ errors: [{ path: "tenant" }] });
   });
@@ -119,8 +120,8 @@ describe("a route", () => {
     for (const path of paths) expect(detail).toContain(path);
   });
 
-  it("ignores If-Match if it does not support it", async () => {
-    const app = appOf([defineRoute({ ...base, handle: async () => ({ status: 204 }) })]);
+  it("ignores If-Match unless `ifMatch` is set", async () => {
+    const app = createApp([defineRoute({ ...base, handle: async () => ({ status: 204 }) })]);
     const init = { method: "PUT", headers: { "if-match": '"an ETag of another server"' } };
     expect((await app.request("/api/things/x", init)).status).toBe(204);
     const rejected = await put('{"name":"x"}', init.headers);
@@ -128,12 +129,12 @@ describe("a route", () => {
   });
 
   it("rejects a token for several tenants without ?tenant=", async () => {
-    const app = appOf([echo], ["acme", "umbrella"]);
+    const app = createApp([echo], ["acme", "umbrella"]);
     const answer = await app.request("/api/things/x", { method: "PUT", body: "{}" });
     expect(await answer.json()).toMatchObject({ status: 400, errors: [{ path: "tenant" }] });
   });
 
-  it("shared by all tenants needs no ?tenant=", async () => {
+  it("with `isShared` needs no ?tenant=", async () => {
     const routes = [
       defineRoute({
         ...base,
@@ -144,8 +145,8 @@ describe("a route", () => {
     ];
     for (const [tenants, query, status] of [
       [["acme", "umbrella"], "", 204],
-      // A token for all tenants without ?tenant=; a token for another tenant.
       [["*"], "", 204],
+      // The token does not include the tenant.
       [["acme"], "?tenant=strangers", 403],
     ] as const) {
       const app = new Hono();
@@ -179,20 +180,22 @@ describe("a route", () => {
   });
 
   it("maps a RequestError to a status, and rethrows other errors", async () => {
-    const thrown = async (error: Error) => {
-      const app = appOf([defineRoute({ ...base, handle: () => Promise.reject(error) })]);
-      app.onError((seen) => new Response(seen.message, { status: 500 }));
+    const requestThatThrows = async (error: Error) => {
+      const app = createApp([defineRoute({ ...base, handle: () => Promise.reject(error) })]);
+      app.onError(({ message }) => new Response(message, { status: 500 }));
       return app.request("/api/things/x", { method: "PUT" });
     };
     const statuses = { not_found: 404, conflict: 409, changed: 409, forbidden: 403, busy: 429 };
     for (const [code, status] of Object.entries(statuses))
-      expect((await thrown(new RequestError(code as "busy", "x", "message"))).status).toBe(status);
-    const other = await thrown(new Error("disk"));
+      expect(
+        (await requestThatThrows(new RequestError(code as "busy", "x", "message"))).status,
+      ).toBe(status);
+    const other = await requestThatThrows(new Error("disk"));
     expect([other.status, await other.text()]).toEqual([500, "disk"]);
   });
 });
 
-it("uses the public URL for endpoints if it is set", async () => {
+it("returns the URL of an endpoint with the public URL if it is set", async () => {
   const source = {
     id: "s",
     tenant: "acme",
@@ -205,7 +208,7 @@ it("uses the public URL for endpoints if it is set", async () => {
   };
   const urlWith = async (publicUrl: string | undefined) => {
     const store = { listSources: async () => [source] } as never;
-    const app = appOf(sourceRoutes({ store, sources: undefined as never, publicUrl }));
+    const app = createApp(sourceRoutes({ store, sources: undefined as never, publicUrl }));
     const { items } = (await (await app.request("http://here:1/api/sources")).json()) as {
       items: { url: string }[];
     };

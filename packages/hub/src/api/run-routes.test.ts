@@ -44,9 +44,9 @@ it("returns the steps of a run only with the scope admin", async () => {
     steps: [{ output: "inner" }],
     next_cursor: "step:7",
   });
-  const caller = await start("flows:call");
-  expect(caller).toMatchObject({ id: "r", status: "succeeded" });
-  expect(caller).not.toHaveProperty("steps");
+  const withoutAdmin = await start("flows:call");
+  expect(withoutAdmin).toMatchObject({ id: "r", status: "succeeded" });
+  expect(withoutAdmin).not.toHaveProperty("steps");
 });
 
 it("returns 202 with the state of the run when the wait times out", async () => {
@@ -120,16 +120,17 @@ it("streams the whole run first, then its changes, and reads the store only as f
   await aborted.promise;
 });
 
-it("returns a whole value, or a range of it, and reserves its bytes before it is read", async () => {
+it("returns a whole value, or a range of it, and measures the value before it reads it", async () => {
   const key = { tenant: "acme", run: "r", field: "output" };
-  const order: unknown[] = [];
+  /** The keys of all reads, in order. */
+  const reads: unknown[] = [];
   const store = {
-    measureValue: async (given: object) => {
-      order.push(given);
-      return "nth" in given && given.nth === 9 ? undefined : 12;
+    measureValue: async (valueKey: object) => {
+      reads.push(valueKey);
+      return "nth" in valueKey && valueKey.nth === 9 ? undefined : 12;
     },
-    readValue: async (given: object) => {
-      order.push(given);
+    readValue: async (valueKey: object) => {
+      reads.push(valueKey);
       return '"0123456789"';
     },
   };
@@ -143,7 +144,7 @@ it("returns a whole value, or a range of it, and reserves its bytes before it is
   const part = await app.request("/api/runs/r/steps/3/input", { headers });
   expect([part.status, await part.text()]).toEqual([206, "0123"]);
   const step = { ...key, nth: 3, field: "input" };
-  expect(order).toEqual([key, key, step, step]);
+  expect(reads).toEqual([key, key, step, step]);
   for (const nth of ["9", "x", "-1"]) {
     const missing = await app.request(`/api/runs/r/steps/${nth}/output`);
     expect(missing.status).toBe(404);
@@ -185,14 +186,14 @@ it("ends a stream when its token is revoked, and stops watching the token", asyn
     expect((await reader?.read())?.done).toBe(false);
     return reader;
   };
-  const revoked = await open();
+  const revokedReader = await open();
   revoke();
-  expect((await revoked?.read())?.done).toBe(true);
-  const cancelled = await open();
-  await cancelled?.cancel();
+  expect((await revokedReader?.read())?.done).toBe(true);
+  const cancelledReader = await open();
+  await cancelledReader?.cancel();
   expect(watching).toBe(0);
 
-  // Also if the client does not read.
+  // The stream also ends if the client does not read.
   const unread = (await app.request("/api/runs/r/stream")).body;
   expect(watching).toBe(1);
   const busy = await app.request("/api/runs/r/stream");
@@ -201,11 +202,11 @@ it("ends a stream when its token is revoked, and stops watching the token", asyn
   revoke();
   expect(watching).toBe(0);
   expect((await unread?.getReader().read())?.done).toBe(true);
-  // Also if the client disconnects before it reads.
-  const leaving = new AbortController();
-  await app.request("/api/runs/r/stream", { signal: leaving.signal });
+  // The stream also ends if the client disconnects before it reads.
+  const disconnect = new AbortController();
+  await app.request("/api/runs/r/stream", { signal: disconnect.signal });
   expect(watching).toBe(1);
-  leaving.abort();
+  disconnect.abort();
   expect(watching).toBe(0);
 });
 
@@ -213,7 +214,7 @@ it.each(["1e30", "Infinity", "-1", "x", "1.5", " "])(
   "rejects the cursor step:%s",
   async (cursor) => {
     const app = new Hono();
-    const listSteps = () => expect.unreachable("it was rejected");
+    const listSteps = () => expect.unreachable("the steps were listed");
     const store = { previewRun: async () => ({ id: "r" }), listSteps };
     const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
     mountRoutes(app, runRoutes({ store } as never), async () => access);
@@ -226,10 +227,10 @@ it.each(["1e30", "Infinity", "-1", "x", "1.5", " "])(
 );
 
 it("lists all runs that have not ended with status=active", async () => {
-  const asked: unknown[] = [];
+  const statuses: unknown[] = [];
   const ids: Record<string, string[]> = { queued: ["c", "a"], waiting: ["b"] };
   const listRunSummaries = async ({ status }: { status: string }) => {
-    asked.push(status);
+    statuses.push(status);
     const times = { due_at: 0, created_at: 0, started_at: null, finished_at: null };
     return { items: (ids[status] ?? []).map((id) => ({ id, status, ...times })), next: null };
   };
@@ -242,5 +243,5 @@ it("lists all runs that have not ended with status=active", async () => {
     items: [{ id: "c" }, { id: "b" }],
     next_cursor: "run:b",
   });
-  expect(asked).toEqual(["queued", "held", "running", "waiting"]);
+  expect(statuses).toEqual(["queued", "held", "running", "waiting"]);
 });

@@ -18,8 +18,8 @@ const MINUTE = 60_000;
 function setup() {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
-  let at = Date.UTC(2026, 10, 16);
-  const now = () => at;
+  let time = Date.UTC(2026, 10, 16);
+  const now = () => time;
   const sessions = createSessions({ store, tokens: store, newId: createIds(), now });
   const authorizer = createAuthorizer({ store, now, everyTenant: ["local"] });
   const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl: undefined });
@@ -36,7 +36,7 @@ function setup() {
     accepts_unsigned: true,
     allows_commands: false,
     install_url: null,
-    started_at: new Date(at).toISOString(),
+    started_at: new Date(time).toISOString(),
   });
   mountRoutes(
     app,
@@ -64,8 +64,8 @@ function setup() {
     request,
     signIn,
     cookieOf,
-    open: async () => cookieOf(await signIn(await sessions.createCode(OPERATOR))),
-    advance: (ms: number) => (at += ms),
+    openSession: async () => cookieOf(await signIn(await sessions.createCode(OPERATOR))),
+    advance: (ms: number) => (time += ms),
     now,
   };
 }
@@ -73,7 +73,7 @@ function setup() {
 const codeOf = async (response: Response) => ((await response.json()) as { code: string }).code;
 
 describe("signing in", () => {
-  it("exchanges a code once for a session that only the hub can read", async () => {
+  it("exchanges a code once for a session, whose secret is only in an HttpOnly cookie", async () => {
     const { sessions, signIn, request, cookieOf, store } = setup();
     const code = await sessions.createCode(OPERATOR);
     const answers = await Promise.all([signIn(code), signIn(code), signIn(code)]);
@@ -98,9 +98,9 @@ describe("signing in", () => {
   });
 
   it("rejects a code that has expired, is unknown, or is another kind of secret", async () => {
-    const { sessions, signIn, advance, open, store, now } = setup();
+    const { sessions, signIn, advance, openSession, store, now } = setup();
     const code = await sessions.createCode(OPERATOR);
-    const session = (await open()).split("=")[1] as string;
+    const session = (await openSession()).split("=")[1] as string;
     const token = await createToken(store, {
       id: "t",
       name: "t",
@@ -110,22 +110,22 @@ describe("signing in", () => {
       now: now(),
     });
     advance(10 * MINUTE);
-    for (const wrong of [code, "unknown", session, token]) {
-      const response = await signIn(wrong);
+    for (const wrongCode of [code, "unknown", session, token]) {
+      const response = await signIn(wrongCode);
       expect(response.status).toBe(401);
       expect(await codeOf(response)).toBe("code_unknown");
     }
   });
 
-  it("does not touch the session of another hub on the same host", async () => {
-    const { open, request } = setup();
-    const cookie = `signalbox_session_4748=other; signalbox_session=old; ${await open()}`;
+  it("uses only the cookie of its own port, since several hubs can share a host", async () => {
+    const { openSession, request } = setup();
+    const cookie = `signalbox_session_4748=other; signalbox_session=old; ${await openSession()}`;
     expect((await request("GET", "/api/session", { cookie })).status).toBe(200);
-    const other = { cookie, host: "127.0.0.1" };
-    expect((await request("GET", "/api/session", other)).status).toBe(401);
+    const withoutPort = { cookie, host: "127.0.0.1" };
+    expect((await request("GET", "/api/session", withoutPort)).status).toBe(401);
   });
 
-  it("needs the Origin of the hub's own page", async () => {
+  it("requires the Origin of the hub's own page", async () => {
     const { sessions, signIn } = setup();
     const code = await sessions.createCode(OPERATOR);
     expect((await signIn(code, {})).status).toBe(403);
@@ -146,9 +146,9 @@ describe("signing in", () => {
 });
 
 describe("a session", () => {
-  it("is no bearer token, and a token or a code is no session", async () => {
-    const { sessions, request, open } = setup();
-    const secret = (await open()).split("=")[1];
+  it("is not accepted as a bearer token, and a code is not accepted as a session", async () => {
+    const { sessions, request, openSession } = setup();
+    const secret = (await openSession()).split("=")[1];
     const code = await sessions.createCode(OPERATOR);
     for (const authorization of [`Bearer ${secret}`, `Bearer ${code}`])
       expect((await request("GET", "/api/session", { authorization })).status).toBe(401);
@@ -157,8 +157,8 @@ describe("a session", () => {
   });
 
   it("is used beside the credentials of a proxy, but not beside a bearer token", async () => {
-    const { request, open } = setup();
-    const cookie = await open();
+    const { request, openSession } = setup();
+    const cookie = await openSession();
     const get = (authorization: string) =>
       request("GET", "/api/session", { cookie, authorization });
     expect((await get("Basic YWRhOnNlY3JldA==")).status).toBe(200);
@@ -167,9 +167,9 @@ describe("a session", () => {
     expect((await request("DELETE", "/api/session", basic)).status).toBe(403);
   });
 
-  it("needs the hub's Origin to change something", async () => {
-    const { request, open } = setup();
-    const cookie = await open();
+  it("requires the hub's Origin to change something", async () => {
+    const { request, openSession } = setup();
+    const cookie = await openSession();
     const link = (headers: Record<string, string>) =>
       request("POST", "/api/session/links", { cookie, ...headers });
     expect((await link({})).status).toBe(403);
@@ -178,8 +178,8 @@ describe("a session", () => {
   });
 
   it("ends when the user signs out", async () => {
-    const { request, open, advance } = setup();
-    const cookie = await open();
+    const { request, openSession, advance } = setup();
+    const cookie = await openSession();
     const out = await request("DELETE", "/api/session", { cookie, origin: ORIGIN });
     expect(out.status).toBe(204);
     expect(out.headers.get("set-cookie")).toMatch(/^signalbox_session_4747=; Max-Age=0; /);
@@ -189,8 +189,8 @@ describe("a session", () => {
   });
 
   it("ends when the same browser signs in again", async () => {
-    const { sessions, request, open, signIn, advance } = setup();
-    const [former, other] = [await open(), await open()];
+    const { sessions, request, openSession, signIn, advance } = setup();
+    const [former, other] = [await openSession(), await openSession()];
     const code = await sessions.createCode(OPERATOR);
     expect((await signIn(code, { origin: ORIGIN, cookie: former })).status).toBe(204);
     advance(2_000);
@@ -199,8 +199,8 @@ describe("a session", () => {
   });
 
   it("ends after 30 days", async () => {
-    const { request, open, advance } = setup();
-    const cookie = await open();
+    const { request, openSession, advance } = setup();
+    const cookie = await openSession();
     advance(30 * 24 * 60 * MINUTE - 1);
     expect((await request("GET", "/api/session", { cookie })).status).toBe(200);
     advance(1);
@@ -208,8 +208,8 @@ describe("a session", () => {
   });
 });
 
-describe("a link of a token", () => {
-  it("gives a session with the token's rights, which ends with the token", async () => {
+describe("a sign-in link of a token", () => {
+  it("opens a session with the token's scopes, which ends with the token", async () => {
     const { store, request, signIn, cookieOf, advance, now } = setup();
     const expiresAt = now() + 60 * MINUTE;
     const token = await createToken(store, {
@@ -235,7 +235,7 @@ describe("a link of a token", () => {
     expect((await request("GET", "/api/session", { cookie })).status).toBe(401);
   });
 
-  it("is not created by a token that was just revoked, and opens no session after it", async () => {
+  it("cannot be created with a token that was just revoked, and opens no session after the revocation", async () => {
     const { store, sessions, request, signIn, now } = setup();
     const scopes: Scope[] = ["inbox:read"];
     const tenants = ["local"];
@@ -258,12 +258,12 @@ describe("a link of a token", () => {
     expect((await signIn(late)).status).toBe(401);
     expect(
       (await store.listTokens({ kind: "session", limit: 100 })).every(
-        (one) => one.revoked_at !== null,
+        ({ revoked_at }) => revoked_at !== null,
       ),
     ).toBe(true);
   });
 
-  it("is one of at most 1,000 links and sessions of a token", async () => {
+  it("is rejected if the token already has 1,000 links and sessions", async () => {
     const { store, now } = setup();
     const full = { ...store, countChildren: async () => 1_000 };
     const sessions = createSessions({ store: full, tokens: full, newId: createIds(), now });
@@ -272,20 +272,20 @@ describe("a link of a token", () => {
     );
     await sessions.createCode(OPERATOR);
   });
+});
 
-  it("cannot be signed out with the token itself", async () => {
-    const { store, request, now } = setup();
-    const token = await createToken(store, {
-      id: "t",
-      name: "t",
-      scopes: ["flows:call"],
-      tenants: ["local"],
-      expiresAt: null,
-      now: now(),
-    });
-    const authorization = `Bearer ${token}`;
-    const out = await request("DELETE", "/api/session", { authorization });
-    expect(out.status).toBe(400);
-    expect((await store.getToken("t"))?.revoked_at).toBeNull();
+it("rejects a sign-out with a token, and does not revoke the token", async () => {
+  const { store, request, now } = setup();
+  const token = await createToken(store, {
+    id: "t",
+    name: "t",
+    scopes: ["flows:call"],
+    tenants: ["local"],
+    expiresAt: null,
+    now: now(),
   });
+  const authorization = `Bearer ${token}`;
+  const out = await request("DELETE", "/api/session", { authorization });
+  expect(out.status).toBe(400);
+  expect((await store.getToken("t"))?.revoked_at).toBeNull();
 });

@@ -1,20 +1,20 @@
 import { expect, it } from "vitest";
 import { percentile95, readSeries } from "./stats-series.ts";
 
-it("computes the nearest rank of the 95th percentile", () => {
+it("computes the 95th percentile by the nearest-rank method", () => {
   expect(percentile95([])).toBeNull();
   expect(percentile95([7])).toBe(7);
-  expect(percentile95(Array.from({ length: 100 }, (_, nth) => 100 - nth))).toBe(95);
+  expect(percentile95(Array.from({ length: 100 }, (_, index) => 100 - index))).toBe(95);
 });
 
 it("assigns events, runs and durations to the slots of their time", async () => {
   const now = Date.UTC(2026, 10, 16);
   const slot = 65_536;
   const last = Math.floor(now / slot);
-  const prefix = (at: number) => at.toString(16).padStart(8, "0");
+  const prefix = (slotNumber: number) => slotNumber.toString(16).padStart(8, "0");
   const series = await readSeries(
     {
-      countReceived: async (_, times) => times.slice(1).map((_, nth) => nth),
+      countReceived: async (_, times) => times.slice(1).map((_, index) => index),
       countRunsByPeriod: async () => [
         { prefix: prefix(last), status: "succeeded", count: 3 },
         { prefix: prefix(last), status: "failed", count: 2 },

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { StorageUnavailable } from "../store/storage-unavailable.ts";
 import { createApp } from "./app.ts";
 
-const createFailing = (error: Error) => {
+const createFailingApp = (error: Error) => {
   const errors: unknown[] = [];
   const app = createApp({
     checkReady: () => Promise.reject(error),
@@ -19,7 +19,7 @@ const createFailing = (error: Error) => {
 it.each(["/", "/readyz", "/metrics", "/api/anything"])(
   "%s responds with 503 and Retry-After while the database is unavailable",
   async (path) => {
-    const { app, errors } = createFailing(new StorageUnavailable("connection refused"));
+    const { app, errors } = createFailingApp(new StorageUnavailable("connection refused"));
     const response = await app.request(path);
     expect(response.status).toBe(503);
     expect(response.headers.get("retry-after")).toBe("5");
@@ -28,9 +28,9 @@ it.each(["/", "/readyz", "/metrics", "/api/anything"])(
   },
 );
 
-it("responds with 500 to any other error, and reports it", async () => {
+it("responds with 500 to any other error, and reports it to `onError`", async () => {
   const bug = new Error("a bug");
-  const { app, errors } = createFailing(bug);
+  const { app, errors } = createFailingApp(bug);
   expect((await app.request("/api/anything")).status).toBe(500);
   expect(errors).toEqual([bug]);
 });

@@ -38,9 +38,9 @@ function setup() {
     } = {},
   ) => {
     const messages: Message[] = [];
-    let full = false;
+    let isConnectionFull = false;
     let timersFired = 0;
-    const isFull = () => full;
+    const isFull = () => isConnectionFull;
     const follower = await followTab(
       {
         feed,
@@ -73,12 +73,12 @@ function setup() {
       },
     );
     onTestFinished(follower.stop);
-    const of = (kind: string) => messages.filter((message) => message.kind === kind);
+    const messagesOf = (kind: string) => messages.filter((message) => message.kind === kind);
     return {
       messages,
-      of,
+      messagesOf,
       follower,
-      setFull: (value: boolean) => (full = value),
+      setFull: (value: boolean) => (isConnectionFull = value),
       timersFired: () => timersFired,
     };
   };
@@ -87,30 +87,30 @@ function setup() {
 
 it("sends new events with their cursor, and changes of the tenant only", async () => {
   const { store, follow } = setup();
-  const { of } = await follow("events,changes");
-  expect(of("connected")).toMatchObject([{ id: "0" }]);
-  const [one, two] = sampleEvents(2);
-  await appendEvents(store, [one, two]);
+  const { messagesOf } = await follow("events,changes");
+  expect(messagesOf("connected")).toMatchObject([{ id: "0" }]);
+  const [first, second] = sampleEvents(2);
+  await appendEvents(store, [first, second]);
   await appendEvents(store, [sampleEvent()], "umbrella");
-  await vi.waitFor(() => expect(of("event")).toHaveLength(2));
-  expect(of("event")).toMatchObject([
-    { id: "1", data: { id: one.id, outcome: "unmatched", claimed_by: null } },
-    { id: "2", data: { id: two.id } },
+  await vi.waitFor(() => expect(messagesOf("event")).toHaveLength(2));
+  expect(messagesOf("event")).toMatchObject([
+    { id: "1", data: { id: first.id, outcome: "unmatched", claimed_by: null } },
+    { id: "2", data: { id: second.id } },
   ]);
-  await store.markProcessed("acme", [one.id], START, null);
-  await store.markProcessed("acme", [two.id], START, null);
-  await vi.waitFor(() => expect(of("change")).toHaveLength(1));
-  expect(of("change")[0]?.data).toEqual({ topic: "events", ids: ids([one, two]) });
+  await store.markProcessed("acme", [first.id], START, null);
+  await store.markProcessed("acme", [second.id], START, null);
+  await vi.waitFor(() => expect(messagesOf("change")).toHaveLength(1));
+  expect(messagesOf("change")[0]?.data).toEqual({ topic: "events", ids: ids([first, second]) });
 });
 
 it("resumes after a cursor, and reports that changes may have been missed", async () => {
   const { store, follow } = setup();
   const events = sampleEvents(3);
   await appendEvents(store, events);
-  const { of } = await follow("events,changes", { after: new Map([["acme", 1]]) });
-  await vi.waitFor(() => expect(of("event")).toHaveLength(2));
-  await vi.waitFor(() => expect(of("change")).toHaveLength(3));
-  expect(of("change").map(({ data }) => data)).toEqual([
+  const { messagesOf } = await follow("events,changes", { after: new Map([["acme", 1]]) });
+  await vi.waitFor(() => expect(messagesOf("event")).toHaveLength(2));
+  await vi.waitFor(() => expect(messagesOf("change")).toHaveLength(3));
+  expect(messagesOf("change").map(({ data }) => data)).toEqual([
     { topic: "events" },
     { topic: "runs" },
     { topic: "flows" },
@@ -119,38 +119,41 @@ it("resumes after a cursor, and reports that changes may have been missed", asyn
 
 it("sends a token without the scope admin no changes of runs and flows", async () => {
   const { store, follow } = setup();
-  const { of } = await follow("events,changes", { after: new Map([["acme", 0]]), isAdmin: false });
+  const { messagesOf } = await follow("events,changes", {
+    after: new Map([["acme", 0]]),
+    isAdmin: false,
+  });
   await edit(store, await makeFlow(store), intents("Go"));
-  await vi.waitFor(() => expect(of("change")).toHaveLength(1));
+  await vi.waitFor(() => expect(messagesOf("change")).toHaveLength(1));
   const event = sampleEvent();
   await appendEvents(store, [event]);
   await store.markProcessed("acme", [event.id], START, null);
-  await vi.waitFor(() => expect(of("change")).toHaveLength(2));
-  expect(of("change").map(({ data }) => data.topic)).toEqual(["events", "events"]);
+  await vi.waitFor(() => expect(messagesOf("change")).toHaveLength(2));
+  expect(messagesOf("change").map(({ data }) => data.topic)).toEqual(["events", "events"]);
 });
 
 it("sends a token that may read runs no changes of flows", async () => {
   const { follow } = setup();
   const options = { after: new Map([["acme", 0]]), isAdmin: false, readsRuns: true };
-  const { of } = await follow("events,changes", options);
-  await vi.waitFor(() => expect(of("change")).toHaveLength(2));
-  expect(of("change").map(({ data }) => data.topic)).toEqual(["events", "runs"]);
+  const { messagesOf } = await follow("events,changes", options);
+  await vi.waitFor(() => expect(messagesOf("change")).toHaveLength(2));
+  expect(messagesOf("change").map(({ data }) => data.topic)).toEqual(["events", "runs"]);
 });
 
-it("sends a flood of events as one change", async () => {
+it("sends the first of many events, and one change for all others", async () => {
   const { store, follow } = setup();
-  const { of, follower } = await follow("events");
+  const { messagesOf, follower } = await follow("events");
   await appendEvents(store, sampleEvents(200));
   await vi.waitFor(() =>
-    expect(of("change")).toEqual([{ kind: "change", data: { topic: "events" } }]),
+    expect(messagesOf("change")).toEqual([{ kind: "change", data: { topic: "events" } }]),
   );
-  expect(of("event").length).toBeLessThanOrEqual(20);
+  expect(messagesOf("event").length).toBeLessThanOrEqual(20);
   expect(follower.cursor.get("acme")).toBe(200);
 });
 
-it("keeps changes of a full connection until it drains", async () => {
+it("sends the changes for a full connection when it drains", async () => {
   const { store, follow } = setup();
-  const { messages, of, setFull, follower, timersFired } = await follow("events,changes");
+  const { messages, messagesOf, setFull, follower, timersFired } = await follow("events,changes");
   const event = sampleEvent();
   setFull(true);
   await appendEvents(store, [event]);
@@ -159,27 +162,29 @@ it("keeps changes of a full connection until it drains", async () => {
   expect(messages).toHaveLength(1);
   setFull(false);
   follower.resume();
-  await vi.waitFor(() => expect([of("event").length, of("change").length]).toEqual([1, 1]));
+  await vi.waitFor(() =>
+    expect([messagesOf("event").length, messagesOf("change").length]).toEqual([1, 1]),
+  );
 });
 
-it("sends the edits of the followed drafts, and names changed flows", async () => {
+it("sends the revisions of the followed drafts, and the ids of all changed flows", async () => {
   const { store, follow } = setup();
   const flow = await makeFlow(store);
   const other = await makeFlow(store, intents("Other"));
-  const { of } = await follow(`changes,flows:${flow.id}`);
+  const { messagesOf } = await follow(`changes,flows:${flow.id}`);
   await edit(store, flow, intents("Go", "Stop"));
   await edit(store, other, intents("More"));
   await vi.waitFor(() =>
-    expect(of("draft").map(({ data }) => data)).toEqual([{ flow: flow.id, revision: 2 }]),
+    expect(messagesOf("draft").map(({ data }) => data)).toEqual([{ flow: flow.id, revision: 2 }]),
   );
-  expect(of("change").map(({ data }) => data)).toEqual([
+  expect(messagesOf("change").map(({ data }) => data)).toEqual([
     { topic: "flows", ids: [flow.id, other.id] },
   ]);
   await publish(store, flow);
-  await vi.waitFor(() => expect(of("draft").at(-1)?.data.revision).toBe(3));
+  await vi.waitFor(() => expect(messagesOf("draft").at(-1)?.data.revision).toBe(3));
 });
 
-it("sends the steps of the followed runs, and ends them with the stream", async () => {
+it("sends the steps of the followed runs, and stops following them when the stream stops", async () => {
   const { follow } = setup();
   const run = {
     id: "r",
@@ -190,7 +195,7 @@ it("sends the steps of the followed runs, and ends them with the stream", async 
     finished_at: null,
   };
   const ended = Promise.withResolvers<void>();
-  const { of, follower } = await follow("runs:r", {
+  const { messagesOf, follower } = await follow("runs:r", {
     async *followRun(_tenant: string, _run: string, signal: AbortSignal) {
       try {
         yield { run, steps: [] } as unknown as RunChange;
@@ -201,8 +206,8 @@ it("sends the steps of the followed runs, and ends them with the stream", async 
       }
     },
   });
-  await vi.waitFor(() => expect(of("run_step")).toHaveLength(2));
-  expect(of("run_step").map(({ data }) => data)).toMatchObject([
+  await vi.waitFor(() => expect(messagesOf("run_step")).toHaveLength(2));
+  expect(messagesOf("run_step").map(({ data }) => data)).toMatchObject([
     { run: "r", status: "running", input: 1, steps: [] },
     { run: "r", status: "succeeded" },
   ]);
@@ -214,7 +219,7 @@ it.each([
   ["odd", "unknown topic"],
   ["runs:", "unknown topic"],
   ["runs:a/b", "unknown topic"],
-  [Array.from({ length: 21 }, (_, nth) => `runs:${nth}`).join(","), "at most 20 runs"],
+  [Array.from({ length: 21 }, (_, index) => `runs:${index}`).join(","), "at most 20 runs"],
 ])("rejects the topics %s", (text, message) => {
   expect(parseTopics(text)).toContain(message);
 });

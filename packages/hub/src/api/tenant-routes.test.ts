@@ -20,9 +20,11 @@ const defaults = {
 
 let store: Store;
 let app: Hono;
+/** A token for all tenants. */
 let operator: string;
+/** A token for the tenant acme. */
 let acme: string;
-let deleted: () => Promise<void>;
+let waitForDeletions: () => Promise<void>;
 
 beforeEach(async () => {
   store = openSqlite(`${tempFolder()}/hub.db`);
@@ -38,7 +40,7 @@ beforeEach(async () => {
       throw error;
     },
   });
-  deleted = deletions.idle;
+  waitForDeletions = deletions.idle;
   app = new Hono();
   mountRoutes(
     app,
@@ -68,8 +70,8 @@ async function call(method: string, path: string, token: string, body?: unknown)
   return { status: response.status, json: JSON.parse((await response.text()) || "null") };
 }
 
-const NONE = { quota: null, processed_days: null, pending_days: null, max_bytes: null };
-const HUBS = { quota: 10_000, processed_days: 3, pending_days: 90, max_bytes: 8_000 };
+const NO_SETTINGS = { quota: null, processed_days: null, pending_days: null, max_bytes: null };
+const HUB_SETTINGS = { quota: 10_000, processed_days: 3, pending_days: 90, max_bytes: 8_000 };
 
 describe("a tenant", () => {
   it("has the hub's settings until it gets its own", async () => {
@@ -79,7 +81,7 @@ describe("a tenant", () => {
     );
     const first = await call("GET", "/api/tenants/acme", operator);
     expect(first.json).toMatchObject({ id: "acme", name: "acme", pending: 0, events: 0, bytes: 0 });
-    expect(first.json).toMatchObject({ settings: NONE, in_force: HUBS });
+    expect(first.json).toMatchObject({ settings: NO_SETTINGS, in_force: HUB_SETTINGS });
     expect(first.json.installations).toEqual([
       {
         id: "7",
@@ -92,23 +94,23 @@ describe("a tenant", () => {
     const changed = await call("PATCH", "/api/tenants/acme", operator, change);
     expect([changed.status, changed.json.settings]).toEqual([200, change]);
     expect(changed.json.in_force).toEqual(change);
-    const back = await call("PATCH", "/api/tenants/acme", operator, { quota: null });
-    expect(back.json.settings).toEqual({ ...change, quota: null });
+    const reset = await call("PATCH", "/api/tenants/acme", operator, { quota: null });
+    expect(reset.json.settings).toEqual({ ...change, quota: null });
     expect((await store.getTenant("umbrella"))?.quota).toBeNull();
   });
 
-  it("keeps events for as long as the hub at most", async () => {
+  it("cannot keep events longer than the hub", async () => {
     const longer = await call("PATCH", "/api/tenants/acme", operator, { processed_days: 3.01 });
     expect([longer.status, longer.json.errors[0].path]).toEqual([400, "processed_days"]);
     expect(longer.json.detail).toContain("at most 3");
-    // The operator has shortened the hub's retention.
+    // The time was valid before the operator shortened the hub's retention.
     await store.putTenant({ id: "acme", pending_for: 100 * DAY, at: NOW });
     const { json } = await call("GET", "/api/tenants/acme", operator);
     expect([json.settings.pending_days, json.in_force.pending_days]).toEqual([100, 90]);
   });
 
   it.each([{ quota: -1 }, { quota: 1.5 }, { pending_days: 0 }, { max_bytes: "9" }, { name: "x" }])(
-    "rejects %j",
+    "rejects the settings %j",
     async (change) => {
       expect((await call("PATCH", "/api/tenants/acme", operator, change)).status).toBe(400);
     },
@@ -116,15 +118,18 @@ describe("a tenant", () => {
 });
 
 describe("an admin of one tenant", () => {
-  it("changes its retention times, but not what bounds its costs", async () => {
+  it("can change the retention times, but not the quota and the maximum size", async () => {
     const path = "/api/tenants/acme";
     expect((await call("PATCH", path, acme, { processed_days: 1 })).status).toBe(200);
     for (const change of [{ quota: 1 }, { max_bytes: null }])
       expect((await call("PATCH", path, acme, change)).status, JSON.stringify(change)).toBe(403);
-    expect((await call("GET", path, acme)).json.settings).toEqual({ ...NONE, processed_days: 1 });
+    expect((await call("GET", path, acme)).json.settings).toEqual({
+      ...NO_SETTINGS,
+      processed_days: 1,
+    });
   });
 
-  it("cannot tell another tenant from one that does not exist", async () => {
+  it("gets the same response for another tenant as for one that does not exist", async () => {
     const responses = await Promise.all(
       ["umbrella", "none", "umbrella?tenant=acme", "umbrella?tenant=umbrella"].flatMap((path) => [
         call("GET", `/api/tenants/${path}`, acme),
@@ -145,11 +150,11 @@ describe("an admin of one tenant", () => {
 });
 
 describe("the deletion of a tenant", () => {
-  it("is accepted from its admin, whose token ends with it", async () => {
+  it("is accepted from an admin of the tenant, and deletes the tenant", async () => {
     await appendEvents(store, sampleEvents(3), "acme");
     const accepted = await call("DELETE", "/api/tenants/acme", acme);
     expect([accepted.status, accepted.json]).toEqual([202, { id: "acme", deleting: true }]);
-    await deleted();
+    await waitForDeletions();
     expect((await call("GET", "/api/tenants/acme", operator)).status).toBe(404);
     expect((await call("DELETE", "/api/tenants/acme", operator)).status).toBe(404);
     expect((await call("GET", "/api/tenants", operator)).json.items).toMatchObject([
@@ -157,7 +162,7 @@ describe("the deletion of a tenant", () => {
     ]);
   });
 
-  it("is refused on a hub with one tenant", async () => {
+  it("is rejected on a hub with one tenant", async () => {
     const [, , , , remove] = tenantRoutes({
       ...{ store, tokens: store, tenancy: "single", defaults, now: () => NOW },
       deletions: { start: () => Promise.reject(new Error("unexpected deletion")) },

@@ -46,14 +46,14 @@ it("shares the bytes of a hashed file between responses", async () => {
   writeFileSync(`${folder}/assets/a-1b.js`, "plain");
   const read = createReadWebFile(folder);
   const bodyOf = async () => (await read("/assets/a-1b.js", () => true))?.body;
-  const [one, two] = await Promise.all([bodyOf(), bodyOf()]);
-  expect(one).toBeDefined();
-  expect([two, await bodyOf()].every((body) => body === one)).toBe(true);
+  const [first, second] = await Promise.all([bodyOf(), bodyOf()]);
+  expect(first).toBeDefined();
+  expect([second, await bodyOf()].every((body) => body === first)).toBe(true);
   for (const name of ["none", "x".repeat(300)])
     expect(await read(`/assets/${name}.js`, () => true)).toBeUndefined();
 });
 
-it("lets browsers keep hashed files forever, and serves their compressed form", async () => {
+it("serves hashed files compressed, and as immutable for caches", async () => {
   const get = setup();
   for (const [accepted, encoding, body] of [
     ["gzip, deflate, br, zstd", "br", "brotli"],
@@ -74,15 +74,15 @@ it.each([
   ["a path of the API", "/api/nothing", { accept: "text/html" }],
   ["a path of MCP", "/mcp/nothing/x", { accept: "text/html" }],
   ["a missing asset", "/assets/gone-1a.js", { accept: "text/html" }],
-  ["a program", "/nothing", { accept: "*/*" }],
-  ["another folder", "/assets/..%2f..%2fsecret.txt", {}],
-  ["another folder, by backslash", "/assets\\..\\..\\secret.txt", {}],
-  ["a file of no known type", "/assets/a-1b.js.br", {}],
-])("serves no page for %s", async (_, path, headers) => {
+  ["a program that does not accept HTML", "/nothing", { accept: "*/*" }],
+  ["a path out of the folder", "/assets/..%2f..%2fsecret.txt", {}],
+  ["a path out of the folder with backslashes", "/assets\\..\\..\\secret.txt", {}],
+  ["a file of an unknown type", "/assets/a-1b.js.br", {}],
+])("serves nothing for %s", async (_, path, headers) => {
   expect(await setup()(path, headers as Record<string, string>)).toBeUndefined();
 });
 
-it("serves nothing for other methods, or if the UI is not built", async () => {
+it("serves nothing for methods other than GET and HEAD, or if the web UI is not built", async () => {
   expect(await setup()("/", {}, "POST")).toBeUndefined();
   const read = createReadWebFile(`${tempFolder()}/none`);
   expect(await serveWebUi(read, new Request("http://127.0.0.1/"))).toBeUndefined();
