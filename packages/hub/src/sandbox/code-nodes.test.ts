@@ -1,5 +1,7 @@
-/** The nodes Code and Transform in the sandbox of Node. Hostile code is tested in sandbox.test.ts. */
-
+/**
+ * Tests the nodes Code and Transform in the sandbox of the Node host; see also sandbox.test.ts
+ * there.
+ */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import {
   type Evaluation,
@@ -28,9 +30,9 @@ describe.each([
   ["Code", code, (text: string): JsonObject => ({ code: text, timeoutMs: 1000 })],
   ["Transform", transform, (text: string): JsonObject => ({ expression: text })],
 ])("%s", (type, node, configOf) => {
-  const run = (text: string, more = {}) =>
-    node.run(testContext({ config: configOf(text), ...context, ...more }));
-  const result = (text: string) => (type === "Code" ? `return ${text}` : text);
+  const run = (text: string, overrides = {}) =>
+    node.run(testContext({ config: configOf(text), ...context, ...overrides }));
+  const toProgram = (text: string) => (type === "Code" ? `return ${text}` : text);
 
   it("runs its sample", async () => {
     const input = {
@@ -54,7 +56,7 @@ describe.each([
     ["index", 2],
     ["nodes.trigger", null],
   ])("reads %s", async (text, output) => {
-    expect(await run(result(text))).toEqual({ output });
+    expect(await run(toProgram(text))).toEqual({ output });
   });
 
   it("declares its code as a raw field, without templates", () => {
@@ -73,12 +75,12 @@ describe.each([
 
 it("writes console output to the step's log, even if the code fails", async () => {
   const lines: LogLine[] = [];
-  const failing = testContext({
+  const failingContext = testContext({
     ...context,
     config: { code: "console.warn('on my way', input.lines.length); undefined.x" },
     log: (line) => lines.push(line),
   });
-  await expect(code.run(failing)).rejects.toMatchObject({ code: "code_failed" });
+  await expect(code.run(failingContext)).rejects.toMatchObject({ code: "code_failed" });
   expect(lines).toEqual([{ level: "warn", text: "on my way 2" }]);
 });
 

@@ -1,6 +1,6 @@
-/** The time between two measurements, at least. An evaluation that ends sooner does without any. */
+/** The minimum time between two measurements of CPU time. A shorter evaluation is not measured. */
 const MEASUREMENT_MS = 100;
-/** A worker that gets too little CPU time is terminated after this many times its limit. */
+/** A worker that gets little CPU time expires after its limit multiplied by this factor. */
 const MAX_EXTENSION = 10;
 
 export interface DeadlineOptions {
@@ -18,24 +18,25 @@ export interface DeadlineOptions {
  */
 export function startDeadline({ limitMs, after, cpuMs, onExpire }: DeadlineOptions): () => void {
   let cancel = () => {};
-  const wait = (ms: number, work: () => void) => {
+  const schedule = (ms: number, work: () => void) => {
     cancel = after(ms, work);
   };
-  // If the event loop was blocked, the result may have arrived but is not yet read.
-  const expire = () => wait(0, onExpire);
+  // Deferred: while the event loop was blocked, a result may have arrived that is not read yet.
+  const expire = () => schedule(0, onExpire);
+  // The first period is not measured. It counts as CPU time.
   const firstMs = Math.min(MEASUREMENT_MS, limitMs);
-  wait(firstMs, () => {
+  schedule(firstMs, () => {
     const startMs = cpuMs();
-    const waitAndCheck = (ms: number, passedMs: number) =>
-      wait(ms, () => {
+    const scheduleCheck = (ms: number, elapsedBeforeMs: number) =>
+      schedule(ms, () => {
         const nowMs = cpuMs();
         const usedMs =
           startMs === undefined || nowMs === undefined ? limitMs : firstMs + nowMs - startMs;
-        const sumMs = passedMs + ms;
-        if (usedMs >= limitMs || sumMs >= MAX_EXTENSION * limitMs) expire();
-        else waitAndCheck(Math.max(MEASUREMENT_MS, limitMs - usedMs), sumMs);
+        const elapsedMs = elapsedBeforeMs + ms;
+        if (usedMs >= limitMs || elapsedMs >= MAX_EXTENSION * limitMs) expire();
+        else scheduleCheck(Math.max(MEASUREMENT_MS, limitMs - usedMs), elapsedMs);
       });
-    waitAndCheck(limitMs - firstMs, firstMs);
+    scheduleCheck(limitMs - firstMs, firstMs);
   });
   return () => cancel();
 }

@@ -1,5 +1,4 @@
 /** The evaluators of all languages. They enforce no deadline; the worker pool does. */
-
 import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
 import { runComparisons } from "@signalbox/rules/flows/compare.ts";
 import {
@@ -33,49 +32,52 @@ type Evaluator<Name extends Language, Data = string> = (
   host: JavaScriptHost,
 ) => Promise<SerializedResult>;
 
-/** Their data are the body of a payload, which need not be JSON. */
+/** The data of these languages are the body of a payload, which may not be JSON. */
 type BodyLanguage = "payload" | "webhook" | "callback" | "match";
 
 const bodyEvaluators: { [Name in BodyLanguage]: Evaluator<Name, Uint8Array> } = {
   payload: async ({ payload, data: body }) =>
-    succeeded(readPayload(payload.source, { ...payload, body })),
+    toResult(readPayload(payload.source, { ...payload, body })),
   match: async ({ expressions, event, payload, data: body, timeoutMs }, host) => {
     const data = readPayload(payload.source, { ...payload, body });
-    return succeeded(await runMatches(expressions, event, data, stepBudget(timeoutMs, host)));
+    return toResult(await runMatches(expressions, event, data, createStepBudget(timeoutMs, host)));
   },
-  callback: async ({ data }) => succeeded(readCallbackInSandbox(data)),
+  callback: async ({ data }) => toResult(readCallbackInSandbox(data)),
   webhook: async ({ webhook, data }) =>
-    succeeded(readWebhookInSandbox(sourceOf(webhook), webhook, data)),
+    toResult(readWebhookInSandbox(sourceOf(webhook), webhook, data)),
 };
 
 const sourceOf = ({ source }: WebhookToRead): SourceDefinition => {
-  const found = sources.find(({ id }) => id === source);
-  if (!found) throw new Error(`There is no source ${source}.`);
-  return found;
+  const definition = sources.find(({ id }) => id === source);
+  if (!definition) throw new Error(`There is no source ${source}.`);
+  return definition;
 };
 
 const evaluators: { [Name in Exclude<Language, BodyLanguage>]: Evaluator<Name> } = {
   javascript: runJavaScript,
   "javascript-syntax": checkSyntax,
   jsonata: ({ expression, data, timeoutMs }, host) =>
-    runJsonata(expression, JSON.parse(data), stepBudget(timeoutMs, host)),
+    runJsonata(expression, JSON.parse(data), createStepBudget(timeoutMs, host)),
   "jsonata-filters": async ({ expressions, data, timeoutMs }, host) =>
-    succeeded(await runFilters(expressions, JSON.parse(data), stepBudget(timeoutMs, host))),
-  "jsonata-analysis": async ({ expressions }) => succeeded(expressions.map(analyzeExpression)),
+    toResult(await runFilters(expressions, JSON.parse(data), createStepBudget(timeoutMs, host))),
+  "jsonata-analysis": async ({ expressions }) => toResult(expressions.map(analyzeExpression)),
   "json-schema": async ({ data }) =>
-    succeeded((JSON.parse(data) as SchemaCheck[]).map((check) => validateInProcess(check) ?? null)),
-  comparisons: async ({ data }) => succeeded(runComparisons(JSON.parse(data))),
+    toResult((JSON.parse(data) as SchemaCheck[]).map((check) => validateInProcess(check) ?? null)),
+  comparisons: async ({ data }) => toResult(runComparisons(JSON.parse(data))),
   select: async ({ data, ...selection }) => runSelect(selection, data),
   "payload-part": async ({ data, ...request }) =>
-    succeeded(readPart({ value: JSON.parse(data), text: data }, request) ?? null),
+    toResult(readPart({ value: JSON.parse(data), text: data }, request) ?? null),
   "payload-match": async ({ data, conditions }) =>
-    succeeded(areFulfilled(conditions, JSON.parse(data))),
+    toResult(areFulfilled(conditions, JSON.parse(data))),
 };
 
-const stepBudget = (timeoutMs: number, { stepsPerMs }: JavaScriptHost): StepBudget | undefined =>
+const createStepBudget = (
+  timeoutMs: number,
+  { stepsPerMs }: JavaScriptHost,
+): StepBudget | undefined =>
   stepsPerMs === undefined ? undefined : { left: timeoutMs * stepsPerMs };
 
-const succeeded = (output: unknown): SerializedResult => ({
+const toResult = (output: unknown): SerializedResult => ({
   log: [],
   output: JSON.stringify(output),
 });
@@ -107,7 +109,7 @@ export async function evaluateSerialized(
   });
   if ("error" in result) return result;
   const { log, output, parts = [] } = result;
-  // The caller checks the depth of a small output when it has parsed it.
+  // The depth of a small output is checked after it was parsed; see serialize.ts.
   const isTooDeep =
     (output.length > LARGE_BYTES && isTextDeeperThan(MAX_OUTPUT_DEPTH, output)) ||
     parts.some((part) => part !== undefined && isTextDeeperThan(MAX_OUTPUT_DEPTH, part));

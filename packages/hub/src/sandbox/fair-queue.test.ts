@@ -4,7 +4,7 @@ import { createFairQueue } from "./fair-queue.ts";
 
 test("does not delay a key with one job behind a key with many jobs", () => {
   const queue = createFairQueue<string>();
-  for (let at = 0; at < 1000; at++) queue.add("acme", `acme ${at}`);
+  for (let index = 0; index < 1000; index++) queue.add("acme", `acme ${index}`);
   queue.add("umbrella", "umbrella 0");
   const order = Array.from({ length: 1001 }, () => queue.next());
   expect(order.slice(0, 4)).toEqual(["acme 0", "umbrella 0", "acme 1", "acme 2"]);
@@ -36,7 +36,7 @@ test("serves keys round robin and the jobs of a key in order, while jobs are add
       for (const operation of sequence) {
         if ("add" in operation) {
           const { add: tenant } = operation;
-          const job = { tenant, at: added.length };
+          const job = { tenant, index: added.length };
           added.push({ job, remove: queue.add(tenant, job) });
           const existing = model.find((entry) => entry.tenant === tenant);
           if (existing) existing.jobs.push(job);

@@ -1,6 +1,7 @@
 /**
- * A FIFO queue for each key (such as a tenant), served round robin. Adding, removing and taking a job
- * are O(1), except that `next` skips blocked keys one by one. A key without jobs uses no memory.
+ * Queues jobs by key, such as a tenant. Keys are served round robin, and the jobs of a key in FIFO
+ * order. Adding, removing and taking a job are O(1), except that `next` skips blocked keys one by one.
+ * A key without jobs uses no memory.
  */
 export interface FairQueue<Job> {
   /** Returns a function that removes the job; it does nothing if the job was already taken. */
@@ -43,13 +44,13 @@ export function createFairQueue<Job>(): FairQueue<Job> {
   interface KeyQueue {
     key: string;
     jobs: ListNode<Job>;
-    /** Its node in `keys`. */
+    /** The node of this queue in `keys`. */
     position: ListNode<KeyQueue>;
   }
   const keys = createList<KeyQueue>();
   const queues = new Map<string, KeyQueue>();
 
-  const open = (key: string): KeyQueue => {
+  const openQueue = (key: string): KeyQueue => {
     const queue = { key, jobs: createList<Job>() } as KeyQueue;
     queue.position = append(keys, queue);
     queues.set(key, queue);
@@ -63,7 +64,7 @@ export function createFairQueue<Job>(): FairQueue<Job> {
 
   return {
     add(key, job) {
-      const queue = queues.get(key) ?? open(key);
+      const queue = queues.get(key) ?? openQueue(key);
       const node = append(queue.jobs, job);
       return () => {
         // Without this, a second call could drop a newer queue of the same key.
@@ -77,6 +78,7 @@ export function createFairQueue<Job>(): FairQueue<Job> {
       while (position.value && isBlocked(position.value.key)) position = position.next;
       const queue = position.value;
       if (!queue) return undefined;
+      // The key moves to the end of the round.
       remove(position);
       queue.position = append(keys, queue);
       const job = remove(queue.jobs.next);

@@ -7,7 +7,10 @@ import type {
 } from "@signalbox/rules/match/payload-part.ts";
 import { utf8 } from "../lib/hmac.ts";
 
-/** Undefined if there is no value at the path. `text` is the JSON of the whole, if it is known. */
+/**
+ * Reads a part of a payload. Undefined if the payload has no value at the path. `text` is the JSON of
+ * the whole payload, if the caller has it.
+ */
 export function readPart(
   whole: { value: Json; text?: string },
   { path, offset, maxBytes }: PartRequest,
@@ -16,31 +19,35 @@ export function readPart(
   if (value === undefined) return undefined;
   const text = (path === undefined ? whole.text : undefined) ?? JSON.stringify(value);
   if (offset === 0 && text.length * MAX_UTF8_BYTES <= maxBytes) return { payload: value };
-  const json = utf8(text);
-  const fits = offset === 0 && json.byteLength <= maxBytes;
-  return fits ? { payload: value } : slicePart(json, offset, maxBytes);
+  const bytes = utf8(text);
+  const isWhole = offset === 0 && bytes.byteLength <= maxBytes;
+  return isWhole ? { payload: value } : slicePart(bytes, offset, maxBytes);
 }
 
-/** Of one UTF-16 code unit. */
+/** The maximum number of bytes for one UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3;
 
-/** All values, if the path has `[]`. */
+/** The first value at the path, or an array of all values if the path has `[]`. */
 function valueAt(payload: Json, path: string): Json | undefined {
   const values = valuesAt(payload, parsePath(path) ?? []);
   return path.includes("[]") ? values : values[0];
 }
 
-/** A slice starts and ends between two characters, and has at least one. */
-export function slicePart(json: Uint8Array, offset: number, maxBytes: number): PayloadPart {
-  const { length } = json;
-  const isInCharacter = (at: number) => ((json[at] ?? 0) & 0xc0) === 0x80;
+/**
+ * Returns a slice of the JSON. It starts and ends between two characters. It contains at least one
+ * character, unless it starts at the end.
+ */
+export function slicePart(bytes: Uint8Array, offset: number, maxBytes: number): PayloadPart {
+  const { length } = bytes;
+  /** True for a continuation byte of UTF-8. */
+  const isInCharacter = (index: number) => ((bytes[index] ?? 0) & 0xc0) === 0x80;
   let from = Math.min(offset, length);
   while (isInCharacter(from)) from -= 1;
   let to = Math.min(offset + maxBytes, length);
   while (isInCharacter(to)) to -= 1;
   if (to <= from) for (to = Math.min(from + 1, length); isInCharacter(to); ) to += 1;
   return {
-    payload: new TextDecoder().decode(json.subarray(from, to)),
+    payload: new TextDecoder().decode(bytes.subarray(from, to)),
     truncated: true,
     payload_bytes: length,
     next_offset: to < length ? to : null,

@@ -44,10 +44,11 @@ declare const WebAssembly: {
 };
 
 /** The types of the package describe its CommonJS module, where the default export is nested. */
-const release = variant as unknown as QuickJSSyncVariant;
+const quickjsVariant = variant as unknown as QuickJSSyncVariant;
 
 /** The initial memory of QuickJS. */
 const MIN_MEMORY_MB = 16;
+/** A page of WebAssembly memory has 64 KiB. */
 const PAGES_PER_MB = 16;
 const STACK_BYTES = 256 * 1024;
 
@@ -66,38 +67,41 @@ const LOG_ALIASES =
     " ",
   );
 
-/** Runs in QuickJS before the author's code. It captures the built-ins, which that code may replace. */
-const SETUP = `(function (text, write) {
+/**
+ * Runs in QuickJS before the author's code. It captures the built-ins, because that code may
+ * replace them.
+ */
+const SETUP = `(function (json, write) {
   "use strict";
   const { parse, stringify } = JSON, { freeze, values } = Object, toText = String;
   const BuiltinError = Error, BuiltinMap = Map, BuiltinSet = Set;
   const slice = Function.prototype.call.bind(String.prototype.slice);
-  const data = parse(text), queue = [data];
-  for (let at = 0; at < queue.length; at++) {
-    freeze(queue[at]);
-    for (const one of values(queue[at])) if (typeof one === "object" && one !== null) queue[queue.length] = one;
+  const data = parse(json), objects = [data];
+  for (let index = 0; index < objects.length; index++) {
+    freeze(objects[index]);
+    for (const member of values(objects[index])) if (typeof member === "object" && member !== null) objects[objects.length] = member;
   }
-  const show = (one) => {
-    if (typeof one === "bigint" || one instanceof BuiltinError) return toText(one);
-    return one instanceof BuiltinMap || one instanceof BuiltinSet ? [...one] : one;
+  const toSerializable = (value) => {
+    if (typeof value === "bigint" || value instanceof BuiltinError) return toText(value);
+    return value instanceof BuiltinMap || value instanceof BuiltinSet ? [...value] : value;
   };
-  const format = (one) => {
+  const format = (value) => {
     try {
-      const shown = show(one);
-      return typeof shown === "string" ? shown : (stringify(shown, (_, part) => show(part)) ?? toText(one));
+      const serializable = toSerializable(value);
+      return typeof serializable === "string" ? serializable : (stringify(serializable, (_, member) => toSerializable(member)) ?? toText(value));
     } catch {}
-    try { return toText(one); } catch {}
+    try { return toText(value); } catch {}
     return "(cannot be shown)";
   };
-  const log = (level, parts) => {
+  const log = (level, args) => {
     let line = "";
-    for (let at = 0; at < parts.length; at++) line += (at > 0 ? " " : "") + format(parts[at]);
+    for (let index = 0; index < args.length; index++) line += (index > 0 ? " " : "") + format(args[index]);
     write(level, stringify(line.length > ${MAX_LOG_LINE_CHARACTERS} ? slice(line, 0, ${MAX_LOG_LINE_CHARACTERS}) + "…" : line));
   };
   const console = {};
-  for (const other of ${JSON.stringify(LOG_ALIASES)}) console[other] = (...parts) => log("log", parts);
-  for (const level of ${JSON.stringify(LOG_LEVELS)}) console[level] = (...parts) => log(level, parts);
-  console.assert = (holds, ...parts) => { if (!holds) log("error", ["Assertion failed:", ...parts]); };
+  for (const alias of ${JSON.stringify(LOG_ALIASES)}) console[alias] = (...args) => log("log", args);
+  for (const level of ${JSON.stringify(LOG_LEVELS)}) console[level] = (...args) => log(level, args);
+  console.assert = (condition, ...args) => { if (!condition) log("error", ["Assertion failed:", ...args]); };
   freeze(console);
   const run = async (code) =>
     stringify(await code(data.input, data.trigger, data.nodes, data.item, data.index, console)) ?? "null";
@@ -105,7 +109,10 @@ const SETUP = `(function (text, write) {
   return { run, quote };
 })`;
 
-/** An async function, so that `return` and `await` work. The code starts on the first line, for correct line numbers. */
+/**
+ * Wraps the code in an async function, so that `return` and `await` work. The code starts on the first
+ * line, so that line numbers are correct.
+ */
 const wrap = (code: string): string =>
   `(async function (input, trigger, nodes, item, index, console) { "use strict"; ${code}\n})`;
 
@@ -127,31 +134,36 @@ export async function runJavaScript(
       else if (log.length === MAX_LOG_LINES) log.push({ level: "log", text: "… and more" });
     });
     const setUp = vm.unwrapResult(vm.evalCode(SETUP, "setup.js"));
-    const functions = vm.unwrapResult(
+    const setupFunctions = vm.unwrapResult(
       vm.callFunction(setUp, vm.undefined, vm.newString(data), write),
     );
-    const run = vm.getProp(functions, "run");
+    const run = vm.getProp(setupFunctions, "run");
 
     const interrupt = () => {
       interrupts += 1;
       return isTimedOut();
     };
     vm.runtime.setInterruptHandler(interrupt);
-    const done = runParsed(vm, run, vm.evalCode(wrap(code), "code.js"), interrupt);
+    const outcome = callParsed(vm, run, vm.evalCode(wrap(code), "code.js"), interrupt);
     if (isTimedOut()) return { log, ...timeLimitExceeded(timeoutMs) };
-    if (done === "pending")
+    if (outcome === "pending")
       return { log, error: "code_failed", message: "it waits for a promise that never settles" };
-    if (done.error) {
-      const message = describe(vm, done.error, linesOf(code), vm.getProp(functions, "quote"));
+    if (outcome.error) {
+      const message = describe(
+        vm,
+        outcome.error,
+        linesOf(code),
+        vm.getProp(setupFunctions, "quote"),
+      );
       // A getter of the error may have exceeded the limit.
       if (isTimedOut()) return { log, ...timeLimitExceeded(timeoutMs) };
       if (message === OUT_OF_MEMORY) return { log, ...memoryLimitExceeded(memoryMb) };
       return { log, error: "code_failed", message };
     }
-    const length = vm.getNumber(vm.getProp(done.value, "length"));
+    const length = vm.getNumber(vm.getProp(outcome.value, "length"));
     return length > MAX_OUTPUT_CHARACTERS
       ? { log, ...outputTooLarge }
-      : { log, output: vm.getString(done.value) };
+      : { log, output: vm.getString(outcome.value) };
   } catch (error) {
     // QuickJS itself failed. If it has no memory for an error, it throws null.
     const { message } = error as Error;
@@ -166,7 +178,7 @@ async function createVm(
   memoryMb: number,
 ): Promise<QuickJSContext> {
   const quickjs = await newQuickJSWASMModuleFromVariant(
-    newVariant(release, {
+    newVariant(quickjsVariant, {
       wasmModule: engine,
       wasmMemory: new WebAssembly.Memory({
         initial: MIN_MEMORY_MB * PAGES_PER_MB,
@@ -181,8 +193,11 @@ type Outcome =
   | { value: QuickJSHandle; error?: undefined }
   | { error: QuickJSHandle; value?: undefined };
 
-/** Calls the parsed function, and runs jobs until its promise settles. Nothing outside can settle it. */
-function runParsed(
+/**
+ * Calls the parsed function, and runs promise jobs until its promise settles. "pending": no job is left,
+ * so the promise never settles.
+ */
+function callParsed(
   vm: QuickJSContext,
   run: QuickJSHandle,
   parsed: Outcome,
@@ -211,7 +226,7 @@ export async function checkSyntax(
       const parsed = vm.evalCode(wrap(code), "code.js", { compileOnly: true });
       results.push(parsed.error ? { problem: describe(vm, parsed.error, linesOf(code)) } : {});
     } catch (error) {
-      // QuickJS itself failed, and cannot be used again.
+      // QuickJS itself failed, and this instance cannot be used again.
       const { message } = error as Error;
       results.push({
         problem:
@@ -222,6 +237,7 @@ export async function checkSyntax(
   return { log: [], output: JSON.stringify(results) };
 }
 
+/** The memory for syntax checks, which do not depend on the limit of a node. */
 const PARSER_MEMORY_MB = 128;
 
 const OUT_OF_MEMORY = "InternalError: out of memory";
@@ -245,8 +261,8 @@ function describe(
   };
   if (vm.typeof(thrown) !== "object" || vm.eq(thrown, vm.null))
     return `throws ${text(thrown) || String(vm.dump(thrown)).slice(0, MAX_LOG_LINE_CHARACTERS)}`;
-  const part = (name: string) => text(vm.getProp(thrown, name));
-  const [name, message, stack] = [part("name"), part("message"), part("stack")];
+  const property = (name: string) => text(vm.getProp(thrown, name));
+  const [name, message, stack] = [property("name"), property("message"), property("stack")];
   const line = Number(/code\.js:(\d+)/.exec(stack)?.[1]);
   // The parser has reached the end of the function around the code.
   if (name === "SyntaxError" && line > lines)

@@ -12,7 +12,9 @@ import {
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import { LargeJson, parseUnlessLarge, writeJson } from "@signalbox/rules/large-json.ts";
 
-/** Undefined if the data exceed the limit, which exists because parsing cannot be interrupted. */
+/**
+ * Returns undefined if the data exceed the limit. It exists because parsing cannot be interrupted.
+ */
 function serialize({ data, ...program }: Evaluation): SerializedEvaluation | undefined {
   const serialized = data instanceof Uint8Array ? data : writeJson(data);
   return serialized.length > MAX_DATA_CHARACTERS ? undefined : { ...program, data: serialized };
@@ -30,7 +32,7 @@ function deserialize(result: SerializedResult): EvaluationResult {
 }
 
 /** Calls `evaluate` with the serialized evaluation, and deserializes its result. */
-export async function throughJson(
+export async function evaluateThroughJson(
   evaluation: Evaluation,
   evaluate: (serialized: SerializedEvaluation) => Promise<SerializedResult>,
 ): Promise<EvaluationResult> {

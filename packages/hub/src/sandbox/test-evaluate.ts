@@ -7,7 +7,7 @@ const evaluateInProcess = createEvaluateInProcess({
   },
 });
 
-/** For tests: evaluates expressions in this process, without QuickJS. All code is valid. */
+/** Evaluates in this process, for tests without QuickJS. Syntax checks accept any code. */
 export const testEvaluate: Evaluate = async (evaluation, caller) =>
   evaluation.language === "javascript-syntax"
     ? { log: [], output: evaluation.expressions.map(() => ({})) }

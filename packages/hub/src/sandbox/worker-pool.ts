@@ -1,12 +1,12 @@
 /**
  * Evaluates programs in workers (on Node: processes), so that an endless program blocks only its
  * worker, not the event loop. A worker evaluates one program at a time. A worker that exceeds its
- * deadline is terminated and replaced. Evaluations are queued per tenant and language, and no queue
- * occupies all workers, so the filters of new events do not wait for the code of flows. Nor do all
- * evaluations of large data together, so small webhooks do not wait for large ones.
+ * deadline is terminated and replaced. Evaluations are queued per tenant and language. One queue cannot
+ * occupy all workers, so the filters of new events do not wait for the code of flows. Evaluations of
+ * large data together cannot occupy all workers either, so small webhooks do not wait for large ones.
  *
- * The data of requests, queued or in a worker, have a limit per tenant and in total. Those of runs have
- * none: the number of runs in progress limits them.
+ * The data of requests that are queued or in a worker are limited, per tenant and in total. The data of
+ * runs are not limited here, because the number of runs in progress limits them.
  */
 import {
   type Evaluate,
@@ -20,7 +20,7 @@ import { RequestError } from "../lib/request-error.ts";
 import { createSemaphore } from "../lib/semaphore.ts";
 import { startDeadline } from "./deadline.ts";
 import { createFairQueue } from "./fair-queue.ts";
-import { throughJson } from "./serialize.ts";
+import { evaluateThroughJson } from "./serialize.ts";
 
 /** The first message that a worker posts. */
 export const READY = "ready";
@@ -29,7 +29,7 @@ export interface SandboxWorker {
   post(evaluation: SerializedEvaluation): void;
   /** An idle worker does not keep the hub's process alive. */
   setIdle(isIdle: boolean): void;
-  /** Its CPU time since its start, or undefined if the host cannot measure it. */
+  /** The CPU time of the worker since its start, or undefined if the host cannot measure it. */
   cpuMs(): number | undefined;
   terminate(): Promise<unknown>;
 }
@@ -39,8 +39,8 @@ export interface SandboxWorkerEvents {
   onReady(): void;
   onResult(result: SerializedResult): void;
   /**
-   * The worker has ended. Its evaluation resolves with the result. After an error, it is evaluated
-   * once more by another worker, and then rejects with the error.
+   * The worker has ended. If the reason is a result, the evaluation resolves with it. After an error,
+   * another worker evaluates the program again. After a second error, the evaluation rejects.
    */
   onExit(reason: SerializedResult | Error): void;
 }
@@ -60,55 +60,56 @@ export interface WorkerPool {
   close(): Promise<void>;
 }
 
-/** As many as all bodies of webhooks in memory may have; half of them for one tenant. */
+/** The limit of all data of requests. One tenant may use half of it. */
 const MAX_BYTES = 256_000_000;
 const MAX_TENANT_BYTES = MAX_BYTES / 2;
 
 interface Job {
   key: string;
   evaluation: SerializedEvaluation;
-  /** Its worker ended without a cause in the program; it is evaluated once more. */
+  /** The first worker of the job ended with an error. There is no second retry. */
   isRetry?: true;
   onStart(): void;
   resolve(result: SerializedResult): void;
   reject(error: unknown): void;
 }
 
-interface Slot {
+/** A worker with its current job. */
+interface WorkerHandle {
   run(job: Job): void;
   close(): Promise<unknown>;
 }
 
 export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   const { startWorker, after, maxWorkers, graceMs } = options;
-  const slots = new Set<Slot>();
-  const idle: Slot[] = [];
+  const handles = new Set<WorkerHandle>();
+  const idleHandles: WorkerHandle[] = [];
   const queue = createFairQueue<Job>();
   const requestBytes = createSemaphore({ limit: MAX_BYTES, perKey: MAX_TENANT_BYTES });
   /** For each group, the number of workers that evaluate its jobs. */
-  const running = new Map<string, number>();
+  const runningByGroup = new Map<string, number>();
   let isClosed = false;
 
   const isAtLimit = (key: string) =>
-    groupsOf(key).some((group) => (running.get(group) ?? 0) >= maxWorkers - 1);
-  const count = (key: string, change: 1 | -1) => {
+    groupsOf(key).some((group) => (runningByGroup.get(group) ?? 0) >= maxWorkers - 1);
+  const changeRunning = (key: string, change: 1 | -1) => {
     for (const group of groupsOf(key)) {
-      const total = (running.get(group) ?? 0) + change;
-      if (total > 0) running.set(group, total);
-      else running.delete(group);
+      const total = (runningByGroup.get(group) ?? 0) + change;
+      if (total > 0) runningByGroup.set(group, total);
+      else runningByGroup.delete(group);
     }
   };
 
   const dispatch = () => {
-    while (!isClosed && (idle.length > 0 || slots.size < maxWorkers)) {
+    while (!isClosed && (idleHandles.length > 0 || handles.size < maxWorkers)) {
       const job = queue.next(isAtLimit);
       if (!job) return;
-      count(job.key, 1);
-      (idle.pop() ?? openSlot()).run(job);
+      changeRunning(job.key, 1);
+      (idleHandles.pop() ?? openWorker()).run(job);
     }
   };
 
-  const openSlot = (): Slot => {
+  const openWorker = (): WorkerHandle => {
     let job: Job | undefined;
     let isReady = false;
     let isDiscarded = false;
@@ -119,14 +120,14 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       const finished = job;
       job = undefined;
       if (!finished) return;
-      count(finished.key, -1);
+      changeRunning(finished.key, -1);
       settle(finished);
     };
     const discard = (settle: (job: Job) => void) => {
       if (isDiscarded) return undefined;
       isDiscarded = true;
-      slots.delete(slot);
-      if (idle.includes(slot)) idle.splice(idle.indexOf(slot), 1);
+      handles.delete(handle);
+      if (idleHandles.includes(handle)) idleHandles.splice(idleHandles.indexOf(handle), 1);
       const terminated = worker.terminate();
       finish(settle);
       dispatch();
@@ -150,7 +151,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       },
       onResult(result) {
         if (isDiscarded) return;
-        idle.push(slot);
+        idleHandles.push(handle);
         finish(({ resolve }) => resolve(result));
         dispatch();
         if (!job) worker.setIdle(true);
@@ -163,37 +164,37 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         });
       },
     });
-    const slot: Slot = {
+    const handle: WorkerHandle = {
       run(next) {
         job = next;
         if (isReady) begin(next);
         worker.setIdle(false);
         worker.post(next.evaluation);
       },
-      close: async () => discard(({ reject }) => reject(stopping())),
+      close: async () => discard(({ reject }) => reject(stoppingError())),
     };
-    slots.add(slot);
-    return slot;
+    handles.add(handle);
+    return handle;
   };
 
   const enqueue = (evaluation: SerializedEvaluation, caller: EvaluationCaller) =>
     new Promise<SerializedResult>((resolve, reject) => {
-      if (isClosed) throw stopping();
+      if (isClosed) throw stoppingError();
       const { tenant, signal, maxWaitMs, onQueued = () => () => {} } = caller;
       const release =
         maxWaitMs === undefined
           ? () => {}
           : requestBytes.tryAcquire(tenant, evaluation.data.length);
-      if (!release) throw busy();
-      const giveUp = (reason: unknown) => {
+      if (!release) throw busyError();
+      const rejectEarly = (reason: unknown) => {
         removeFromQueue();
-        settle();
+        cleanUp();
         reject(reason);
       };
-      const onAbort = () => giveUp(signal.reason);
+      const onAbort = () => rejectEarly(signal.reason);
       const stopWaiting =
-        maxWaitMs === undefined ? () => {} : after(maxWaitMs, () => giveUp(busy()));
-      const settle = () => {
+        maxWaitMs === undefined ? () => {} : after(maxWaitMs, () => rejectEarly(busyError()));
+      const cleanUp = () => {
         signal.removeEventListener("abort", onAbort);
         stopWaiting();
         release();
@@ -208,11 +209,11 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
           onStart();
         },
         resolve(result) {
-          settle();
+          cleanUp();
           resolve(result);
         },
         reject(error) {
-          settle();
+          cleanUp();
           reject(error);
         },
       });
@@ -223,12 +224,12 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   return {
     async evaluate(evaluation, caller) {
       caller.signal.throwIfAborted();
-      return throughJson(evaluation, (serialized) => enqueue(serialized, caller));
+      return evaluateThroughJson(evaluation, (serialized) => enqueue(serialized, caller));
     },
     async close() {
       isClosed = true;
-      for (let job = queue.next(); job; job = queue.next()) job.reject(stopping());
-      await Promise.all([...slots].map((slot) => slot.close()));
+      for (let job = queue.next(); job; job = queue.next()) job.reject(stoppingError());
+      await Promise.all([...handles].map((handle) => handle.close()));
     },
   };
 }
@@ -243,7 +244,7 @@ const keyOf = (tenant: string, { language, data }: SerializedEvaluation): string
 const groupsOf = (key: string): string[] =>
   key.startsWith(LARGE) ? [key.slice(LARGE.length), LARGE] : [key];
 
-const busy = () =>
+const busyError = () =>
   new RequestError("busy", "sandbox", "has too many large values to read; try again later");
 
-const stopping = () => new Error("The hub is stopping.");
+const stoppingError = () => new Error("The hub is stopping.");
