@@ -16,7 +16,7 @@ import { readAnswer } from "./read-answer.ts";
 import { toFunctionTool, toPrompt } from "./to-prompt.ts";
 
 export interface AskModelOptions {
-  /** For URLs in flows. Rejects private addresses unless the operator allows them. */
+  /** Fetches URLs of flows. Rejects private addresses, unless the operator allows them. */
   fetch: WebFetch;
   timers: Pick<Timers, "now" | "after">;
 }
@@ -28,7 +28,7 @@ export type AskModel = (
   beforeSend?: () => void,
 ) => Promise<ModelAnswer>;
 
-/** The Messages API requires a limit. Current models support at least this one. */
+/** The Messages API requires a limit. Current models support at least this many tokens. */
 const ANTHROPIC_OUTPUT_TOKENS = 16_384;
 
 export const createAskModel =
@@ -37,13 +37,13 @@ export const createAskModel =
     const { model, messages, tools, timeoutMs } = request;
     const timeout = new AbortController();
     const cancelTimer = timers.after(timeoutMs, () => timeout.abort());
-    const maxOutputTokens = outputTokens(request);
+    const maxOutputTokens = outputTokenLimit(request);
     try {
-      const opened = await openModel(
+      const languageModel = await openModel(
         model,
-        rejectPages((url, init) => fetch(url, { ...init, beforeSend })),
+        rejectWebPages((url, init) => fetch(url, { ...init, beforeSend })),
       );
-      const { stream } = await opened.doStream({
+      const { stream } = await languageModel.doStream({
         prompt: toPrompt(messages),
         tools: tools.map(toFunctionTool),
         abortSignal: AbortSignal.any([signal, timeout.signal]),
@@ -62,8 +62,8 @@ export const createAskModel =
     }
   };
 
-/** A web page with status 200 would look like an answer that was cut off. */
-const rejectPages =
+/** Throws if the server returns a web page, which would look like an answer that was cut off. */
+const rejectWebPages =
   (fetch: WebFetch): WebFetch =>
   async (url, init) => {
     const response = await fetch(url, init);
@@ -76,9 +76,8 @@ const rejectPages =
     );
   };
 
-function outputTokens({ model, tokensLeft }: ModelRequest): number | undefined {
+function outputTokenLimit({ model, tokensLeft }: ModelRequest): number | undefined {
   const { provider, maxOutputTokens } = model;
-  const wanted =
-    maxOutputTokens ?? (provider === "anthropic" ? ANTHROPIC_OUTPUT_TOKENS : undefined);
-  return wanted === undefined ? undefined : Math.min(wanted, tokensLeft);
+  const limit = maxOutputTokens ?? (provider === "anthropic" ? ANTHROPIC_OUTPUT_TOKENS : undefined);
+  return limit === undefined ? undefined : Math.min(limit, tokensLeft);
 }

@@ -1,4 +1,4 @@
-/** The guarantees of model requests on every host, against the wire formats of the providers. */
+/** Tests what requests to models guarantee on every host, with the wire formats of the providers. */
 import type { ModelRequest } from "@signalbox/rules/flows/agent/model.ts";
 import { describe, expect, test } from "vitest";
 import {
@@ -23,7 +23,7 @@ const timers = {
 
 const request = (
   provider: WireName,
-  given: Partial<ModelRequest> = {},
+  overrides: Partial<ModelRequest> = {},
   baseUrl = "https://model.test/v1",
 ): ModelRequest => ({
   model: { provider, name: "fake", baseUrl, apiKey: KEY },
@@ -40,27 +40,27 @@ const request = (
   ],
   tokensLeft: 100_000,
   timeoutMs: 60_000,
-  ...given,
+  ...overrides,
 });
 
 export function modelContract(): void {
   describe.each(WIRE_NAMES)("a model of the provider %s", (provider) => {
-    const ask = (script: ModelScript | Reply, given: Partial<ModelRequest> = {}) => {
+    const ask = (script: ModelScript | Reply, overrides: Partial<ModelRequest> = {}) => {
       const fake = createFakeModel(typeof script === "function" ? script : () => script);
       const askModel = createAskModel({ fetch: fake.fetch, timers });
-      const answer = askModel(request(provider, given), new AbortController().signal);
+      const answer = askModel(request(provider, overrides), new AbortController().signal);
       return Object.assign(answer, { requests: fake.requests });
     };
 
-    test("gets the messages and the tools, and the key in a header only", async () => {
-      const asked = ask({ text: "Done." });
-      expect(await asked).toEqual({
+    test("gets the messages and the tools, and the key only in a header", async () => {
+      const answer = ask({ text: "Done." });
+      expect(await answer).toEqual({
         text: "Done.",
         calls: [],
         finish: "stop",
         usage: { input_tokens: 100, output_tokens: 20 },
       });
-      const [sent] = asked.requests;
+      const [sent] = answer.requests;
       expect(sent).toMatchObject({
         system: "Help.",
         messages: [{ role: "user", text: "Label it." }],
@@ -71,7 +71,7 @@ export function modelContract(): void {
       expect(JSON.stringify(sent?.body)).not.toContain(KEY);
     });
 
-    test("calls tools, with text and arguments in several parts of the stream", async () => {
+    test("calls tools, even if text and arguments arrive in several parts of the stream", async () => {
       const calls = [
         { tool: "tracker__label", arguments: { name: "bug", more: ["é", "😀"] } },
         { tool: "tracker__label", arguments: {} },
@@ -88,7 +88,7 @@ export function modelContract(): void {
     });
 
     test("gets the results of its calls", async () => {
-      const asked = ask(
+      const answer = ask(
         { text: "Done." },
         {
           messages: [
@@ -112,8 +112,8 @@ export function modelContract(): void {
           ],
         },
       );
-      await asked;
-      const [sent] = asked.requests;
+      await answer;
+      const [sent] = answer.requests;
       expect(sent?.calls).toEqual(["tracker__label", "tracker__label"]);
       const texts = sent?.messages.slice(2).map(({ text }) => text);
       expect(texts?.join("")).toBe("addedno name");
@@ -133,15 +133,15 @@ export function modelContract(): void {
       expect(await ask({ text: "One, ", isCutOff: true })).toMatchObject({ finish: "length" });
     });
 
-    test.each([1, 3, 4])("whose stream ends after %i events is retried", async (endsAfter) => {
-      const answer = { text: "Half of it.", calls: [{ tool: "tracker__label", arguments: {} }] };
-      await expect(ask({ ...answer, endsAfter })).rejects.toMatchObject({
+    test.each([1, 3, 4])("is retried if its stream ends after %i events", async (endsAfter) => {
+      const reply = { text: "Half of it.", calls: [{ tool: "tracker__label", arguments: {} }] };
+      await expect(ask({ ...reply, endsAfter })).rejects.toMatchObject({
         code: "model_stream_cut",
         name: "Error",
       });
     });
 
-    test("that reports an error in its stream is retried, with its words", async () => {
+    test("is retried if it reports an error in its stream, with the provider's message", async () => {
       const streamError = { type: "overloaded_error", message: "Overloaded" };
       for (const endsAfter of [0, 4])
         await expect(ask({ text: "Half of it.", endsAfter, streamError })).rejects.toMatchObject({
@@ -151,10 +151,10 @@ export function modelContract(): void {
         });
     });
 
-    test("whose base URL is that of a web page is not retried", async () => {
-      const page: typeof fetch = async () =>
+    test("is not retried if its base URL returns a web page", async () => {
+      const fetchPage: typeof fetch = async () =>
         new Response("<html>", { headers: { "content-type": "text/html; charset=utf-8" } });
-      const askModel = createAskModel({ fetch: page, timers });
+      const askModel = createAskModel({ fetch: fetchPage, timers });
       await expect(askModel(request(provider), new AbortController().signal)).rejects.toMatchObject(
         {
           name: "Permanent",
@@ -163,7 +163,7 @@ export function modelContract(): void {
       );
     });
 
-    test("is retried at the time that it names, if its rate limit is reached", async () => {
+    test("is retried at the time that the provider names, if the rate limit is reached", async () => {
       const limited = { status: 429, message: "Slow down", headers: { "retry-after": "30" } };
       await expect(ask(limited)).rejects.toMatchObject({
         name: "RetryAt",
@@ -173,60 +173,66 @@ export function modelContract(): void {
       });
     });
 
-    test.each([429, 500, 502, 503, 529])("is retried with backoff after %i", async (status) => {
-      const error = ask({ status, type: "overloaded_error", message: "Overloaded" });
-      await expect(error).rejects.toMatchObject({
-        name: "Error",
-        code: `model_http_${status}`,
-        message: `The model's provider returned ${status}: Overloaded`,
-      });
-    });
+    test.each([429, 500, 502, 503, 529])(
+      "is retried with backoff after status %i",
+      async (status) => {
+        const error = ask({ status, type: "overloaded_error", message: "Overloaded" });
+        await expect(error).rejects.toMatchObject({
+          name: "Error",
+          code: `model_http_${status}`,
+          message: `The model's provider returned ${status}: Overloaded`,
+        });
+      },
+    );
 
     test.each([
       [400, "max_tokens: too large", ""],
       [401, "invalid x-api-key", "Check the secret in model.apiKey."],
       [404, "no such model", "Check model.name and model.baseUrl."],
-    ])("fails permanently after %i, with its words and the fix", async (status, message, fix) => {
-      await expect(ask({ status, message })).rejects.toMatchObject({
-        name: "Permanent",
-        message: expect.stringContaining(`${status}: ${message}. ${fix}`.trim()),
-      });
-    });
+    ])(
+      "fails permanently after status %i, with the provider's message and the fix",
+      async (status, message, fix) => {
+        await expect(ask({ status, message })).rejects.toMatchObject({
+          name: "Permanent",
+          message: expect.stringContaining(`${status}: ${message}. ${fix}`.trim()),
+        });
+      },
+    );
 
     test("fails permanently if its quota is used up", async () => {
       const error = { status: 429, type: "insufficient_quota", message: "No quota" };
       await expect(ask(error)).rejects.toMatchObject({ name: "Permanent" });
     });
 
-    test("fails if it does not answer in time", async () => {
+    test("fails if it does not answer within the time limit", async () => {
       const never = () => new Promise<never>(() => {});
       const fake = createFakeModel(never);
-      const stalls: typeof fetch = (input, init) =>
+      const stallingFetch: typeof fetch = (input, init) =>
         Promise.race([
           fake.fetch(input as string, init),
           new Promise<never>((_, reject) => {
             init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
           }),
         ]);
-      const askModel = createAskModel({ fetch: stalls, timers });
+      const askModel = createAskModel({ fetch: stallingFetch, timers });
       await expect(
         askModel(request(provider, { timeoutMs: 20 }), new AbortController().signal),
       ).rejects.toMatchObject({ code: "model_timeout" });
     });
 
     test("stops when the run ends", async () => {
-      const ended = new AbortController();
+      const run = new AbortController();
       const reason = new Error("The run has ended.");
-      const stalls: typeof fetch = async (_, init) => {
-        ended.abort(reason);
+      const stallingFetch: typeof fetch = async (_, init) => {
+        run.abort(reason);
         throw init?.signal?.reason;
       };
-      const askModel = createAskModel({ fetch: stalls, timers });
-      await expect(askModel(request(provider), ended.signal)).rejects.toBe(reason);
+      const askModel = createAskModel({ fetch: stallingFetch, timers });
+      await expect(askModel(request(provider), run.signal)).rejects.toBe(reason);
     });
   });
 
-  test("a request is sent after `beforeSend`, and not if it throws", async () => {
+  test("calls `beforeSend` before it sends a request, and does not send if that throws", async () => {
     const fake = createFakeModel(() => ({ text: "Done." }));
     const askModel = createAskModel({
       fetch(url, init) {
@@ -246,7 +252,7 @@ export function modelContract(): void {
     expect(fake.requests).toHaveLength(1);
   });
 
-  test("reasoning is sent back with its signature, which the provider requires", async () => {
+  test("sends reasoning back with its signature, which the provider requires", async () => {
     const fake = createFakeModel(() => ({
       thinking: "Let me see.",
       calls: [{ tool: "tracker__label", arguments: {} }],
@@ -257,7 +263,7 @@ export function modelContract(): void {
     const { text, calls, reasoning = [] } = await askModel(first, signal);
     expect(reasoning).toMatchObject([{ text: "Let me see." }]);
     const results = calls.map(({ id, tool }) => ({ id, tool, text: "ok", isError: false }));
-    // As after a crash: the recorded answer is JSON.
+    // After a crash, the recorded answer is read from JSON.
     const recorded = JSON.parse(JSON.stringify(reasoning));
     const messages = [
       ...first.messages,
@@ -272,7 +278,7 @@ export function modelContract(): void {
     ]);
   });
 
-  test("the limit of output tokens is the rest of the budget", async () => {
+  test("limits the output tokens to the remaining budget", async () => {
     const fake = createFakeModel(() => ({ text: "ok" }));
     const askModel = createAskModel({ fetch: fake.fetch, timers });
     const { signal } = new AbortController();

@@ -1,6 +1,7 @@
 /**
- * Maps the errors of model providers to those of nodes. What a retry can resolve is retried, at the time
- * that the provider names; the rest is permanent, with the provider's words and the fix.
+ * Converts errors of model providers to errors of nodes. An error that a retry can resolve is retried,
+ * at the time that the provider names. Other errors are permanent, and their messages contain the
+ * provider's message and the fix.
  */
 import { APICallError } from "@ai-sdk/provider";
 import { NodeError, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
@@ -15,25 +16,26 @@ const FIXES: Readonly<Record<number, string>> = {
 };
 
 /** Statuses below 500 that a retry may resolve. */
-const TRANSIENT = new Set([408, 409, 425, 429]);
+const TRANSIENT_STATUSES = new Set([408, 409, 425, 429]);
 
 export function toNodeError(error: unknown, now: number): Error {
   if (error instanceof NodeError) return error;
-  const outbound = findOutbound(error);
-  if (outbound) return outboundError(outbound);
+  const outbound = findOutboundError(error);
+  if (outbound) return fromOutboundError(outbound);
   const { status, message, headers, type } = readError(error);
   if (status === undefined)
     return new NodeError(`The request to the model failed: ${message}`, { code: "model_failed" });
-  const words = `The model's provider returned ${status}: ${message}`;
+  const text = `The model's provider returned ${status}: ${message}`;
   const options = { code: `model_http_${status}`, details: { status } };
-  const isRetryable = (status >= 500 || TRANSIENT.has(status)) && type !== "insufficient_quota";
+  const isRetryable =
+    (status >= 500 || TRANSIENT_STATUSES.has(status)) && type !== "insufficient_quota";
   if (!isRetryable)
-    return new Permanent(`${endSentence(words)} ${FIXES[status] ?? ""}`.trim(), options);
+    return new Permanent(`${endSentence(text)} ${FIXES[status] ?? ""}`.trim(), options);
   const at = retryAfter(headers?.["retry-after"] ?? null, now);
-  return at === undefined ? new NodeError(words, options) : new RetryAt(at, words, options);
+  return at === undefined ? new NodeError(text, options) : new RetryAt(at, text, options);
 }
 
-const outboundError = (error: OutboundError): NodeError => {
+const fromOutboundError = (error: OutboundError): NodeError => {
   const message = `model.baseUrl: ${error.message}`;
   const options = { code: error.code, cause: error };
   return PERMANENT_OUTBOUND_ERRORS.has(error.code)
@@ -41,26 +43,30 @@ const outboundError = (error: OutboundError): NodeError => {
     : new NodeError(message, options);
 };
 
-function findOutbound(error: unknown): OutboundError | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++)
-    if (at instanceof OutboundError) return at;
+/** Searches the causes of the error up to a depth, because the chain of causes could be a cycle. */
+function findOutboundError(error: unknown): OutboundError | undefined {
+  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; depth++) {
+    if (cause instanceof OutboundError) return cause;
+    cause = cause.cause;
+  }
   return undefined;
 }
 
-interface ReadError {
+interface ErrorFields {
   status: number | undefined;
   message: string;
   headers?: Record<string, string> | undefined;
   type?: unknown;
 }
 
-/** An error of the request, or an error in the stream, which is a plain object. */
-function readError(error: unknown): ReadError {
+/** Reads an error of the request, or an error in the stream, which is a plain object. */
+function readError(error: unknown): ErrorFields {
   const { message, statusCode, type, code } = Object(error) as Record<string, unknown>;
   const text = typeof message === "string" && message !== "" ? message : String(error);
   if (APICallError.isInstance(error)) {
     const { responseHeaders, data } = error;
     return {
+      // With status 200, the request succeeded, but its response is invalid.
       status: error.statusCode === 200 ? undefined : error.statusCode,
       message: text,
       headers: responseHeaders,

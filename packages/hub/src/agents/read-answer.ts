@@ -1,4 +1,4 @@
-/** Collects the stream of an answer. A stream that ends early or reports an error rejects. */
+/** Reads an answer from its stream. Rejects if the stream ends early or reports an error. */
 import {
   InvalidResponseDataError,
   type LanguageModelV4StreamPart,
@@ -13,57 +13,58 @@ import type {
 import { NodeError, Permanent } from "@signalbox/rules/flows/errors.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 
-/** Characters of text, reasoning and arguments together. */
-const MAX_ANSWER = 4_000_000;
-const MAX_QUOTED = 200;
+/** The limit for text, reasoning and arguments together. */
+const MAX_ANSWER_CHARACTERS = 4_000_000;
+const MAX_QUOTED_CHARACTERS = 200;
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
 export async function readAnswer(
   stream: ReadableStream<LanguageModelV4StreamPart>,
-  /** Used if the provider reports no usage. */
+  /** For an estimate of the usage, if the provider reports none. */
   requestCharacters: number,
 ): Promise<ModelAnswer> {
   let text = "";
-  let size = 0;
+  let answerCharacters = 0;
   const calls: ModelCall[] = [];
   const reasoning = new Map<string, ModelReasoning>();
   let finish: Finish | undefined;
 
   for await (const part of stream as AsyncIterable<LanguageModelV4StreamPart>) {
-    if ("delta" in part) size += part.delta.length;
-    if (size > MAX_ANSWER)
-      throw new Permanent(`The model's answer exceeds ${MAX_ANSWER} characters.`, {
+    if ("delta" in part) answerCharacters += part.delta.length;
+    if (answerCharacters > MAX_ANSWER_CHARACTERS)
+      throw new Permanent(`The model's answer exceeds ${MAX_ANSWER_CHARACTERS} characters.`, {
         code: "model_answer_too_large",
       });
     if (part.type === "text-delta") text += part.delta;
     else if (part.type === "tool-call") calls.push(readCall(part));
     else if (isReasoning(part)) {
-      const known = reasoning.get(part.id) ?? { text: "" };
+      const current = reasoning.get(part.id) ?? { text: "" };
       const delta = part.type === "reasoning-delta" ? part.delta : "";
-      const metadata = withMetadata(known.metadata, part.providerMetadata);
-      reasoning.set(part.id, { text: known.text + delta, ...(metadata && { metadata }) });
-    } else if (part.type === "error") throw isEarlyEnd(part.error) ? cutOff() : part.error;
+      const metadata = mergeMetadata(current.metadata, part.providerMetadata);
+      reasoning.set(part.id, { text: current.text + delta, ...(metadata && { metadata }) });
+    } else if (part.type === "error")
+      throw isEarlyEnd(part.error) ? incompleteAnswer() : part.error;
     else if (part.type === "finish") finish = part;
   }
   const reason = finish?.finishReason.unified;
-  if (!finish || reason === "interrupted" || reason === "error" || isUnknown(finish))
-    throw cutOff();
+  if (!finish || reason === "interrupted" || reason === "error" || hasNoReason(finish))
+    throw incompleteAnswer();
   return {
     text,
     calls,
     ...(reasoning.size > 0 && { reasoning: [...reasoning.values()] }),
     finish: reason === "length" ? "length" : reason === "content-filter" ? "refused" : "stop",
-    usage: usageOf(finish, requestCharacters, size),
+    usage: usageOf(finish, requestCharacters, answerCharacters),
   };
 }
 
-const cutOff = () =>
+const incompleteAnswer = () =>
   new NodeError("The model's answer is incomplete: its stream ended early or with an error.", {
     code: "model_stream_cut",
   });
 
-/** How the library for OpenAI reports a stream without a finish reason. */
+/** The library for OpenAI reports a stream without a finish reason as this error. */
 const isEarlyEnd = (error: unknown): boolean =>
   InvalidResponseDataError.isInstance(error) && error.data === undefined;
 
@@ -75,7 +76,7 @@ const isReasoning = (part: LanguageModelV4StreamPart): part is ReasoningPart =>
   part.type.startsWith("reasoning-") && part.type !== "reasoning-file";
 
 /** The libraries report a stream without a stop reason as `other`. */
-const isUnknown = ({ finishReason }: Finish): boolean =>
+const hasNoReason = ({ finishReason }: Finish): boolean =>
   finishReason.unified === "other" && finishReason.raw === undefined;
 
 function readCall({
@@ -92,31 +93,35 @@ function readCall({
     const parsed: unknown = JSON.parse(input.trim() || "{}");
     if (isObject(parsed)) return { ...call, arguments: parsed };
   } catch {
-    // Reported below.
+    // The invalid JSON is reported below.
   }
-  const problem = `The arguments must be a JSON object, but were: ${input.slice(0, MAX_QUOTED)}`;
+  const problem = `The arguments must be a JSON object, but were: ${input.slice(0, MAX_QUOTED_CHARACTERS)}`;
   return { ...call, arguments: {}, problem };
 }
 
-const withMetadata = (
-  known: JsonObject | undefined,
-  more: SharedV4ProviderMetadata | undefined,
+const mergeMetadata = (
+  current: JsonObject | undefined,
+  added: SharedV4ProviderMetadata | undefined,
 ): JsonObject | undefined => {
-  if (!more) return known;
-  const merged: JsonObject = { ...known };
-  for (const [provider, values] of Object.entries(more)) {
-    const before = merged[provider];
-    merged[provider] = { ...(isObject(before) ? before : {}), ...(values as JsonObject) };
+  if (!added) return current;
+  const merged: JsonObject = { ...current };
+  for (const [provider, values] of Object.entries(added)) {
+    const existing = merged[provider];
+    merged[provider] = { ...(isObject(existing) ? existing : {}), ...(values as JsonObject) };
   }
   return merged;
 };
 
-/** About four characters are one token, in English. */
-const estimate = (characters: number): number => Math.ceil(characters / 4);
+/** In English, a token has about four characters. */
+const estimateTokens = (characters: number): number => Math.ceil(characters / 4);
 
-function usageOf({ usage }: Finish, asked: number, answered: number): ModelUsage {
+function usageOf(
+  { usage }: Finish,
+  requestCharacters: number,
+  answerCharacters: number,
+): ModelUsage {
   return {
-    input_tokens: usage.inputTokens.total ?? estimate(asked),
-    output_tokens: usage.outputTokens.total ?? estimate(answered),
+    input_tokens: usage.inputTokens.total ?? estimateTokens(requestCharacters),
+    output_tokens: usage.outputTokens.total ?? estimateTokens(answerCharacters),
   };
 }

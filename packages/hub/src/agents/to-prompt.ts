@@ -7,15 +7,15 @@ import type {
 } from "@ai-sdk/provider";
 import type { ModelMessage, ModelTool } from "@signalbox/rules/flows/agent/model.ts";
 
-/** Anthropic caches the conversation up to this message, which makes the next turn cheaper. */
-const CACHED: SharedV4ProviderOptions = {
+/** Anthropic caches the conversation up to the message with this option: the next turn is cheaper. */
+const CACHE_CONTROL: SharedV4ProviderOptions = {
   anthropic: { cacheControl: { type: "ephemeral" } },
 };
 
 export function toPrompt(messages: readonly ModelMessage[]): LanguageModelV4Prompt {
   const prompt = messages.flatMap(toMessage);
   const last = prompt.at(-1);
-  if (last) last.providerOptions = CACHED;
+  if (last) last.providerOptions = CACHE_CONTROL;
   return prompt;
 }
 
@@ -27,7 +27,8 @@ export const toFunctionTool = ({
   type: "function",
   name,
   description,
-  // Providers require the type. The types of the library describe draft 7; 2020-12 is accepted too.
+  // Providers require `type`. The cast is needed because the library declares JSON Schema draft 7, but
+  // providers accept 2020-12 too.
   inputSchema: { type: "object", ...inputSchema } as LanguageModelV4FunctionTool["inputSchema"],
 });
 
@@ -49,10 +50,10 @@ function toMessage(message: ModelMessage): LanguageModelV4Message[] {
     ];
   const { text, calls, reasoning = [] } = message;
   const content: Extract<LanguageModelV4Message, { role: "assistant" }>["content"] = [
-    ...reasoning.map((one) => ({
+    ...reasoning.map(({ text: reasoningText, metadata }) => ({
       type: "reasoning" as const,
-      text: one.text,
-      ...(one.metadata && { providerOptions: one.metadata as SharedV4ProviderOptions }),
+      text: reasoningText,
+      ...(metadata && { providerOptions: metadata as SharedV4ProviderOptions }),
     })),
     // Providers reject empty texts and empty messages.
     ...(text === "" ? [] : [{ type: "text" as const, text }]),
