@@ -70,9 +70,10 @@ export function checkUnsigned(
 export const PROXY_HEADERS = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
 
 /**
- * Returns the evidence that the request comes from a browser or may come from another machine, as a clause
- * for the error message; undefined if there is none. Without this check, any page in a browser on this machine could send webhooks: to the hub's
- * address, or to a host name that resolves to it (DNS rebinding).
+ * Returns the evidence that the request comes from a browser or may come from another machine, as a
+ * clause for the error message; undefined if there is none. Without this check, any page in a
+ * browser on this machine could send webhooks: to the hub's address, or to a host name that resolves
+ * to it (DNS rebinding).
  */
 export function evidenceOfRemoteOrigin({
   header,
