@@ -1,4 +1,4 @@
-/** Finds the agent and the triggers of an automation. The errors name what a caller can choose. */
+/** Finds the agent and the triggers of an automation. The errors list the valid choices. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { FlowGraph } from "../store/flow-store.ts";
@@ -22,26 +22,26 @@ export function triggersIn(graph: FlowGraph, registry: NodeRegistry): Automation
 
 export function assertTrigger(
   graph: FlowGraph,
-  trigger: string,
+  triggerId: string,
   registry: NodeRegistry,
 ): AutomationTrigger {
   const triggers = triggersIn(graph, registry);
-  const found = triggers.find(({ id }) => id === trigger);
-  if (found) return found;
+  const trigger = triggers.find(({ id }) => id === triggerId);
+  if (trigger) return trigger;
   throw new RequestError(
     "not_found",
     "trigger_id",
-    `The automation has no trigger ${trigger.slice(0, 100)}. ${choices(triggers)}`,
+    `The automation has no trigger ${triggerId.slice(0, 100)}. ${choices(triggers)}`,
   );
 }
 
-/** The given trigger, or the only one. */
+/** Returns the trigger with this id, or the only trigger if `triggerId` is undefined. */
 export function chooseTrigger(
   graph: FlowGraph,
-  given: string | undefined,
+  triggerId: string | undefined,
   registry: NodeRegistry,
 ): AutomationTrigger {
-  if (given !== undefined) return assertTrigger(graph, given, registry);
+  if (triggerId !== undefined) return assertTrigger(graph, triggerId, registry);
   const triggers = triggersIn(graph, registry);
   const [only, another] = triggers;
   if (only && !another) return only;

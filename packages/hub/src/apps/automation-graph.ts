@@ -1,4 +1,7 @@
-/** An automation is a flow whose triggers lead to one Agent node. Reads and changes its graph. Pure. */
+/**
+ * An automation is a flow whose triggers lead to one Agent node. Finds these nodes in a graph, and
+ * creates them. Pure.
+ */
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeDefinition, NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
@@ -19,8 +22,8 @@ export type TriggerKind = (typeof TRIGGER_KINDS)[number];
 export const AGENT: NodeDefinition = agent;
 export const TRIGGERS: Record<TriggerKind, NodeDefinition> = { event, schedule, tool: userIntent };
 
-/** The config of a trigger, without its node. */
-export interface GivenTrigger {
+/** A trigger as a caller describes it, before it has a node. */
+export interface TriggerInput {
   kind: TriggerKind;
   name?: string | undefined;
   config: JsonObject;
@@ -29,7 +32,7 @@ export interface GivenTrigger {
 export interface AutomationTrigger {
   id: string;
   name: string;
-  /** `other`: of a type that the tools for agents do not create. */
+  /** `other`: a type of trigger that the tools for agents do not create. */
   kind: TriggerKind | "other";
   isActive: boolean;
   config: JsonObject;
@@ -37,8 +40,8 @@ export interface AutomationTrigger {
 
 /** The Agent node; undefined if the flow does not have exactly one. */
 export function agentOf({ nodes }: FlowGraph): FlowNode | undefined {
-  const [found, another] = nodes.filter(({ type }) => type === AGENT.type);
-  return another ? undefined : found;
+  const [first, second] = nodes.filter(({ type }) => type === AGENT.type);
+  return second ? undefined : first;
 }
 
 /** The triggers that lead to the agent. */
@@ -60,19 +63,19 @@ export function triggersTo(
     }));
 }
 
-const ROW = 160;
+const ROW_HEIGHT = 160;
 
-/** The node of a trigger, and the edge to the agent. `nth` is its position on the canvas. */
+/** Creates the node of a trigger, and the edge to the agent. `row` is its position on the canvas. */
 export function triggerNode(
-  { kind, name, config }: GivenTrigger,
-  { id, nth, agentId }: { id: string; nth: number; agentId: string },
+  { kind, name, config }: TriggerInput,
+  { id, row, agentId }: { id: string; row: number; agentId: string },
 ): { node: NewNode; edge: NewEdge } {
   return {
     node: {
       id,
       type: TRIGGERS[kind].type,
       name: name ?? nameOf(kind, config),
-      position: { x: 0, y: nth * ROW },
+      position: { x: 0, y: row * ROW_HEIGHT },
       parameters: config,
     },
     edge: { source: id, sourceHandle: "out", target: agentId, targetHandle: "in" },

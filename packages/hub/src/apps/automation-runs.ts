@@ -24,7 +24,7 @@ export function createAutomationRuns(options: AutomationRunsOptions) {
     async run(
       tenant: string,
       id: string,
-      given: { trigger?: string | undefined; input: JsonObject; waitMs: number },
+      request: { trigger?: string | undefined; input: JsonObject; waitMs: number },
       signal: AbortSignal,
     ): Promise<Run> {
       const flow = await flows.get(tenant, id);
@@ -35,16 +35,16 @@ export function createAutomationRuns(options: AutomationRunsOptions) {
           "id",
           "The automation is a draft: publish it with AUTOMATION_UPDATE, then run it.",
         );
-      const { id: trigger } = chooseTrigger(flow.graph, given.trigger, registry);
+      const { id: trigger } = chooseTrigger(flow.graph, request.trigger, registry);
       const started = await calls.start({
         tenant,
         flow: id,
         trigger,
-        input: given.input,
+        input: request.input,
         onlyActive: false,
       });
-      const ended = await endWithin(started.ended, given.waitMs, signal);
-      if (ended) return ended;
+      const endedRun = await waitForEnd(started.ended, request.waitMs, signal);
+      if (endedRun) return endedRun;
       await started.stored;
       return assertRun(await store.previewRun(tenant, started.id), started.id);
     },
@@ -60,7 +60,7 @@ export function createAutomationRuns(options: AutomationRunsOptions) {
       const run = assertRun(await store.previewRun(tenant, id), id);
       const total = await store.countSteps(tenant, id);
       let steps: Step[] = [];
-      // The numbers of steps have gaps, so that more than `limit` steps can follow.
+      // The numbers of steps have gaps, so more than `limit` steps may follow this one.
       let after: number | null = Math.max(0, total - limit);
       while (after !== null) {
         const page: StepPage = await store.listSteps(tenant, id, { after });
@@ -71,8 +71,8 @@ export function createAutomationRuns(options: AutomationRunsOptions) {
     },
   };
 
-  /** Undefined if the run has not ended in time, or the caller has disconnected. */
-  async function endWithin(
+  /** Returns undefined if the run has not ended in time, or the caller has disconnected. */
+  async function waitForEnd(
     ended: Promise<Run>,
     ms: number,
     signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** An automation as agents see it: the agent and the triggers of a flow, with their states. */
+/** Describes an automation for agents: the agent and the triggers of a flow, with their states. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Store } from "../store/store.ts";
@@ -17,7 +17,7 @@ export interface Automation {
 interface TriggerState {
   /** When a schedule fires next. */
   nextFireAt?: number | null;
-  /** What the server of a connection has confirmed, and its error. */
+  /** The state of the trigger subscription, if the source is a connection. */
   subscription?: { state: string; error: string | null };
 }
 
@@ -29,19 +29,19 @@ export interface AutomationViewOptions {
 type ReadSubscriptions = (connection: string) => ReturnType<Store["listSubscriptionStates"]>;
 
 export function createAutomationView({ store, registry }: AutomationViewOptions) {
-  /** Reads the subscriptions of each connection at most once. */
-  const subscriptionReader = (tenant: string): ReadSubscriptions => {
-    const found = new Map<string, ReturnType<ReadSubscriptions>>();
-    return (source) => {
-      const states = found.get(source) ?? store.listSubscriptionStates(tenant, source);
-      found.set(source, states);
+  /** The reader caches the subscriptions of each connection. */
+  const createSubscriptionReader = (tenant: string): ReadSubscriptions => {
+    const cache = new Map<string, ReturnType<ReadSubscriptions>>();
+    return (connection) => {
+      const states = cache.get(connection) ?? store.listSubscriptionStates(tenant, connection);
+      cache.set(connection, states);
       return states;
     };
   };
 
-  const view = async (
+  const describe = async (
     flow: DescribedFlow,
-    read: ReadSubscriptions = subscriptionReader(flow.tenant),
+    readSubscriptions: ReadSubscriptions = createSubscriptionReader(flow.tenant),
   ): Promise<Automation> => {
     const agent = assertAgent(flow);
     const published =
@@ -50,7 +50,7 @@ export function createAutomationView({ store, registry }: AutomationViewOptions)
         : await store.getVersion(flow.tenant, flow.id, flow.version);
     const triggers: Automation["triggers"] = [];
     for (const trigger of triggersTo(flow.graph, agent, registry))
-      triggers.push({ ...trigger, ...(await stateOf(flow, trigger, read)) });
+      triggers.push({ ...trigger, ...(await stateOf(flow, trigger, readSubscriptions)) });
     return {
       flow,
       agent: agent.parameters,
@@ -59,20 +59,20 @@ export function createAutomationView({ store, registry }: AutomationViewOptions)
     };
   };
 
-  return { view, subscriptionReader };
+  return { describe, createSubscriptionReader };
 }
 
 async function stateOf(
   { id, schedules }: DescribedFlow,
   trigger: AutomationTrigger,
-  read: ReadSubscriptions,
+  readSubscriptions: ReadSubscriptions,
 ): Promise<TriggerState> {
   if (trigger.kind === "schedule")
     return {
       nextFireAt: schedules.find(({ node_id }) => node_id === trigger.id)?.next_at ?? null,
     };
   if (trigger.kind !== "event") return {};
-  const subscription = (await read(String(trigger.config.source))).find(
+  const subscription = (await readSubscriptions(String(trigger.config.source))).find(
     ({ flow_id, node_id }) => flow_id === id && node_id === trigger.id,
   );
   return subscription

@@ -7,7 +7,7 @@ import { type AutomationsOptions, createAutomations } from "./automations.ts";
 import type { DescribedFlow, FlowChange, Flows } from "./flows.ts";
 
 const CONNECTION = "weather-7kq2xv";
-const how = { by: "me", draft: false };
+const changeOptions = { by: "me", draft: false };
 
 const node = (id: string, type: string, parameters = {}) => ({
   id,
@@ -29,13 +29,16 @@ const graphOf = (events: string[]): FlowGraph => ({
   })),
 });
 
-/** Automations over one flow, and a client that edits it right before calls of `raced`. */
-function open(raced: { changes?: number; publications?: number; removes?: Error } = {}) {
-  let { changes = 0, publications = 0 } = raced;
+/**
+ * Opens automations with one fake flow. Another client edits it right before so many calls of `change`
+ * and `publish`. `removeError` is the error of `remove`.
+ */
+function open(conflicts: { changes?: number; publications?: number; removeError?: Error } = {}) {
+  let { changes = 0, publications = 0 } = conflicts;
   let revision = 1;
   let published: number | undefined;
   let graph = graphOf(["t0"]);
-  const asked: string[] = [];
+  const readConnections: string[] = [];
   const flow = (id = "f") =>
     ({
       tenant: "acme",
@@ -52,12 +55,12 @@ function open(raced: { changes?: number; publications?: number; removes?: Error 
   const flows = {
     get: async () => flow(),
     list: async () => ({
-      flows: Array.from({ length: 50 }, (_, n) => flow(`f${n}`)),
+      flows: Array.from({ length: 50 }, (_, index) => flow(`f${index}`)),
       hasMore: false,
     }),
     create: async () => flow(),
     async remove() {
-      if (raced.removes) throw raced.removes;
+      if (conflicts.removeError) throw conflicts.removeError;
     },
     async change(key: { ifRevision: number }, change: FlowChange) {
       if (changes-- > 0) throw conflict();
@@ -77,7 +80,7 @@ function open(raced: { changes?: number; publications?: number; removes?: Error 
     createApp: async () => true,
     getVersion: async () => graph,
     async listSubscriptionStates(_tenant: string, connection: string) {
-      asked.push(connection);
+      readConnections.push(connection);
       return [{ flow_id: "f7", node_id: "t0", state: "failed", error: "no quota" }];
     },
   };
@@ -90,7 +93,7 @@ function open(raced: { changes?: number; publications?: number; removes?: Error 
   } as unknown as AutomationsOptions);
   return {
     automations,
-    asked,
+    readConnections,
     ids: () => graph.nodes.map(({ id }) => id),
     isPublished: () => published === revision,
   };
@@ -98,43 +101,48 @@ function open(raced: { changes?: number; publications?: number; removes?: Error 
 
 describe.each([{ changes: 2 }, { publications: 1 }, { changes: 1, publications: 2 }])(
   "while another client edits the flow (conflicts: %o)",
-  (raced) => {
+  (conflicts) => {
     it("adds a trigger once", async () => {
-      const { automations, ids, isPublished } = open(raced);
+      const { automations, ids, isPublished } = open(conflicts);
       const config = { source: "github", type: "issues" };
-      const added = await automations.addTrigger("acme", "f", { kind: "event", config }, how);
+      const added = await automations.addTrigger(
+        "acme",
+        "f",
+        { kind: "event", config },
+        changeOptions,
+      );
       expect(ids()).toEqual(["agent", "t0", added.triggerId]);
       expect(isPublished()).toBe(true);
     });
 
     it("removes a trigger", async () => {
-      const { automations, ids, isPublished } = open(raced);
-      await automations.removeTrigger("acme", "f", "t0", how);
+      const { automations, ids, isPublished } = open(conflicts);
+      await automations.removeTrigger("acme", "f", "t0", changeOptions);
       expect(ids()).toEqual(["agent"]);
       expect(isPublished()).toBe(true);
     });
   },
 );
 
-it("reports a conflict that does not end, and that the change is saved", async () => {
+it("reports that a change is saved but not published if every attempt to publish conflicts", async () => {
   const { automations, ids } = open({ publications: 99 });
-  await expect(automations.removeTrigger("acme", "f", "t0", how)).rejects.toThrow(
+  await expect(automations.removeTrigger("acme", "f", "t0", changeOptions)).rejects.toThrow(
     /^The change is saved as a draft, but it is not published\. Another client/,
   );
   expect(ids()).toEqual(["agent"]);
 });
 
-it("reports why an automation is not created, also if its flow cannot be removed", async () => {
-  const { automations } = open({ publications: 1, removes: new Error("the disk is full") });
-  const given = { name: "A", agent: {}, triggers: [] };
-  await expect(automations.create("acme", given, how)).rejects.toThrow(/Another client/);
+it("reports why an automation is not created, even if its flow cannot be removed", async () => {
+  const { automations } = open({ publications: 1, removeError: new Error("the disk is full") });
+  const fields = { name: "A", agent: {}, triggers: [] };
+  await expect(automations.create("acme", fields, changeOptions)).rejects.toThrow(/Another client/);
 });
 
-it("reads the subscriptions of a connection once for a list", async () => {
-  const { automations, asked } = open();
+it("reads the subscriptions of a connection once for a list of automations", async () => {
+  const { automations, readConnections } = open();
   const { items } = await automations.list("acme", { limit: 100 });
   expect(items).toHaveLength(50);
-  expect(asked).toEqual([CONNECTION]);
+  expect(readConnections).toEqual([CONNECTION]);
   const states = items.map(({ triggers: [trigger] }) => trigger?.subscription);
   expect(states[7]).toEqual({ state: "failed", error: "no quota" });
   expect(states[8]).toBeUndefined();

@@ -1,6 +1,6 @@
 /**
- * Automations, for agents that set them up over MCP. A view on flows: every change is an edit of a
- * flow, published immediately unless the caller wants a draft.
+ * Operations on automations, for agents that set them up over MCP. An automation is a flow: each change
+ * edits the flow, and publishes it immediately unless the caller wants a draft.
  */
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import type { EventSelection, NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
@@ -18,8 +18,8 @@ import {
   type AutomationTrigger,
   agentNode,
   agentOf,
-  type GivenTrigger,
   TRIGGERS,
+  type TriggerInput,
   triggerNode,
 } from "./automation-graph.ts";
 import { createAutomationRuns } from "./automation-runs.ts";
@@ -38,9 +38,10 @@ export interface AutomationsOptions {
   timers: Pick<Timers, "now" | "after">;
 }
 
-/** Who makes a change, and whether it stays a draft. */
 export interface ChangeOptions {
+  /** The author of the change. */
   by: string;
+  /** Whether the change is not published. */
   draft: boolean;
 }
 
@@ -53,7 +54,7 @@ const EDIT_ATTEMPTS = 3;
 
 export function createAutomations(options: AutomationsOptions) {
   const { store, flows, connections, registry, newId, timers } = options;
-  const { view, subscriptionReader } = createAutomationView(options);
+  const { describe, createSubscriptionReader } = createAutomationView(options);
 
   const publish = (flow: DescribedFlow, { by, draft }: ChangeOptions): Promise<DescribedFlow> =>
     draft
@@ -63,30 +64,30 @@ export function createAutomations(options: AutomationsOptions) {
           { note: "", by },
         );
 
-  /** Applies the change once to the newest draft, also if others edit the flow at the same time. */
+  /** Applies the change once to the newest draft, even if other clients edit the flow concurrently. */
   const edit = async (
     tenant: string,
     id: string,
     change: (graph: FlowGraph) => FlowChange,
-    how: ChangeOptions,
+    changeOptions: ChangeOptions,
   ): Promise<Automation> => {
     const edited = await retryChanged(async () => {
-      const found = await flows.get(tenant, id);
-      assertAgent(found);
-      return flows.change({ tenant, id, ifRevision: found.revision }, change(found.graph));
+      const flow = await flows.get(tenant, id);
+      assertAgent(flow);
+      return flows.change({ tenant, id, ifRevision: flow.revision }, change(flow.graph));
     });
-    return view(await publishEdited(edited, how));
+    return describe(await publishEdited(edited, changeOptions));
   };
 
-  /** If others have changed the draft meanwhile, publishes it with their changes. */
+  /** If other clients have changed the draft since the edit, publishes it with their changes. */
   const publishEdited = async (
     edited: DescribedFlow,
-    how: ChangeOptions,
+    changeOptions: ChangeOptions,
   ): Promise<DescribedFlow> => {
     let newest = edited;
     try {
       return await retryChanged(
-        () => publish(newest, how),
+        () => publish(newest, changeOptions),
         async () => {
           newest = await flows.get(edited.tenant, edited.id);
         },
@@ -105,24 +106,24 @@ export function createAutomations(options: AutomationsOptions) {
   return {
     ...createAutomationRuns(options),
 
-    /** If it cannot be published, nothing is created. */
+    /** If the automation cannot be published, its flow is removed again. */
     async create(
       tenant: string,
-      given: {
+      fields: {
         name: string;
         description?: string | undefined;
         app?: string | undefined;
         agent: JsonObject;
-        triggers: readonly GivenTrigger[];
+        triggers: readonly TriggerInput[];
       },
-      how: ChangeOptions,
+      changeOptions: ChangeOptions,
     ): Promise<Automation> {
-      const { name, description, app = DEFAULT_APP } = given;
+      const { name, description, app = DEFAULT_APP } = fields;
       const agentId = newId();
-      const triggers = given.triggers.map((trigger, nth) =>
-        triggerNode(trigger, { id: newId(), nth, agentId }),
+      const triggers = fields.triggers.map((trigger, row) =>
+        triggerNode(trigger, { id: newId(), row, agentId }),
       );
-      if (given.app === undefined) {
+      if (fields.app === undefined) {
         const at = timers.now();
         const texts = { name: "Automations", description: "Set up by agents." };
         await store.createApp({ tenant, slug: app, ...texts, created_at: at, updated_at: at });
@@ -130,31 +131,35 @@ export function createAutomations(options: AutomationsOptions) {
       const flow = await flows.create(tenant, app, {
         name,
         description,
-        nodes: [agentNode(agentId, given.agent), ...triggers.map(({ node }) => node)],
+        nodes: [agentNode(agentId, fields.agent), ...triggers.map(({ node }) => node)],
         edges: triggers.map(({ edge }) => edge),
       });
       try {
-        return await view(await publish(flow, how));
+        return await describe(await publish(flow, changeOptions));
       } catch (error) {
-        // Its own failure must not hide the error.
+        // If the removal fails too, the caller gets the first error.
         await flows.remove({ tenant, id: flow.id }).catch(() => {});
         throw error;
       }
     },
 
     get: async (tenant: string, id: string): Promise<Automation> =>
-      view(await flows.get(tenant, id)),
+      describe(await flows.get(tenant, id)),
 
-    /** The automations among the next flows. `next` is the id after which the list continues. */
+    /**
+     * Returns the automations among the next `limit` flows. `next` is the id after which the list
+     * continues; null at its end.
+     */
     async list(
       tenant: string,
       query: { app?: string | undefined; after?: string | undefined; limit: number },
     ): Promise<{ items: Automation[]; next: string | null }> {
-      const { flows: found, hasMore } = await flows.list(tenant, query);
+      const { flows: page, hasMore } = await flows.list(tenant, query);
       const items: Automation[] = [];
-      const read = subscriptionReader(tenant);
-      for (const flow of found) if (agentOf(flow.graph)) items.push(await view(flow, read));
-      return { items, next: hasMore ? (found.at(-1)?.id ?? null) : null };
+      const readSubscriptions = createSubscriptionReader(tenant);
+      for (const flow of page)
+        if (agentOf(flow.graph)) items.push(await describe(flow, readSubscriptions));
+      return { items, next: hasMore ? (page.at(-1)?.id ?? null) : null };
     },
 
     /**
@@ -165,7 +170,7 @@ export function createAutomations(options: AutomationsOptions) {
       tenant: string,
       id: string,
       { name, description, agent }: { name?: string; description?: string; agent: JsonObject },
-      how: ChangeOptions,
+      changeOptions: ChangeOptions,
     ): Promise<Automation> =>
       edit(
         tenant,
@@ -179,7 +184,7 @@ export function createAutomations(options: AutomationsOptions) {
               : node,
           ),
         }),
-        how,
+        changeOptions,
       ),
 
     async remove(tenant: string, id: string): Promise<void> {
@@ -190,8 +195,8 @@ export function createAutomations(options: AutomationsOptions) {
     async addTrigger(
       tenant: string,
       id: string,
-      given: GivenTrigger,
-      how: ChangeOptions,
+      trigger: TriggerInput,
+      changeOptions: ChangeOptions,
     ): Promise<Automation & { triggerId: string }> {
       const triggerId = newId();
       const automation = await edit(
@@ -199,11 +204,11 @@ export function createAutomations(options: AutomationsOptions) {
         id,
         (graph) => {
           const agentId = agentOf(graph)?.id ?? "";
-          const nth = triggersIn(graph, registry).length;
-          const { node, edge } = triggerNode(given, { id: triggerId, nth, agentId });
+          const row = triggersIn(graph, registry).length;
+          const { node, edge } = triggerNode(trigger, { id: triggerId, row, agentId });
           return { nodes: [...graph.nodes, node], edges: [...graph.edges, edge] };
         },
-        how,
+        changeOptions,
       );
       return { ...automation, triggerId };
     },
@@ -214,7 +219,7 @@ export function createAutomations(options: AutomationsOptions) {
       id: string,
       trigger: string,
       { name, config }: { name?: string | undefined; config: JsonObject },
-      how: ChangeOptions,
+      changeOptions: ChangeOptions,
     ): Promise<Automation> =>
       edit(
         tenant,
@@ -225,19 +230,19 @@ export function createAutomations(options: AutomationsOptions) {
             nodes: graph.nodes.map((node) => {
               if (node.id !== trigger) return node;
               const parameters = mergePatch(node.parameters, config);
-              if (kind !== "other") checkChanges(kind, parameters);
+              if (kind !== "other") assertValidConfig(kind, parameters);
               return { ...node, name: name ?? node.name, parameters };
             }),
           };
         },
-        how,
+        changeOptions,
       ),
 
     removeTrigger: (
       tenant: string,
       id: string,
       trigger: string,
-      how: ChangeOptions,
+      changeOptions: ChangeOptions,
     ): Promise<Automation> =>
       edit(
         tenant,
@@ -249,10 +254,10 @@ export function createAutomations(options: AutomationsOptions) {
             edges: graph.edges.filter(({ source }) => source !== trigger),
           };
         },
-        how,
+        changeOptions,
       ),
 
-    /** The trigger in the draft. */
+    /** Returns a trigger of the draft. */
     async getTrigger(tenant: string, id: string, trigger: string): Promise<AutomationTrigger> {
       const flow = await flows.get(tenant, id);
       assertAgent(flow);
@@ -263,15 +268,15 @@ export function createAutomations(options: AutomationsOptions) {
     async testTrigger(
       tenant: string,
       config: JsonObject,
-      which: { limit: number; event?: string | undefined },
+      events: { limit: number; event?: string | undefined },
     ): Promise<TriggerTest> {
       const selection: EventSelection | undefined = TRIGGERS.event.listensTo(config);
       if (!selection) throw configError("event", config, "trigger");
-      return options.triggers.test(tenant, selection, which);
+      return options.triggers.test(tenant, selection, events);
     },
 
-    /** The names that `{{ secrets.NAME }}` can refer to. */
-    async secretNames(tenant: string): Promise<string[]> {
+    /** Lists the names to which `{{ secrets.NAME }}` can refer. */
+    async listSecretNames(tenant: string): Promise<string[]> {
       return (await store.listSecretNames(tenant)).map(({ name }) => name);
     },
 
@@ -280,8 +285,8 @@ export function createAutomations(options: AutomationsOptions) {
       after: string,
       limit: number,
     ): Promise<{ connection: Connection; offers: Offers | undefined }[]> {
-      const found = await store.listConnections(tenant, after, limit);
-      const withOffers = found.map(async (connection) => ({
+      const page = await store.listConnections(tenant, after, limit);
+      const withOffers = page.map(async (connection) => ({
         connection,
         offers: await store.getOffers(tenant, connection.id),
       }));
@@ -299,7 +304,7 @@ export function createAutomations(options: AutomationsOptions) {
   };
 }
 
-/** Repeats `work` if another client has changed the flow meanwhile. */
+/** Repeats `work` if it fails because another client has changed the flow. */
 async function retryChanged<Result>(
   work: () => Promise<Result>,
   beforeRetry: () => Promise<void> = async () => {},
@@ -317,13 +322,13 @@ async function retryChanged<Result>(
 const withoutNulls = (fields: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
-function checkChanges(kind: GivenTrigger["kind"], parameters: JsonObject): void {
+function assertValidConfig(kind: TriggerInput["kind"], parameters: JsonObject): void {
   const { settings: _, ...config } = parameters;
   if (!TRIGGERS[kind].config.safeParse(config).success) throw configError(kind, config, "changes");
 }
 
 /** The error of an invalid config; its paths begin with `field`. */
-function configError(kind: GivenTrigger["kind"], config: JsonObject, field: string): RequestError {
+function configError(kind: TriggerInput["kind"], config: JsonObject, field: string): RequestError {
   const { error } = TRIGGERS[kind].config.safeParse(config);
   return validationError(
     (error ? issuesOf(error) : []).map(({ path, message }) => ({

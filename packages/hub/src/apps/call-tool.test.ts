@@ -17,17 +17,17 @@ const trigger: StoredTrigger = {
   active: true,
   config: { parameters: [{ name: "x", type: "number", default: 1 }] },
 };
-const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false } = {}) => {
+const setup = (fields: Partial<StoredTrigger> = {}, { alias = false, isFull = false } = {}) => {
   const started: object[] = [];
   const inLane: object[] = [];
-  const found = { ...trigger, ...given };
+  const stored = { ...trigger, ...fields };
   const calls = createToolCalls({
     store: {
-      findTool: async (_, __, name) => (name === "none" ? undefined : { trigger: found, alias }),
+      findTool: async (_, __, name) => (name === "none" ? undefined : { trigger: stored, alias }),
       getFlow: async () => ({ version: 3 }) as never,
       listVersions: async () => [],
       getVersion: async () => ({ nodes: [{ id: "n", slug: "ask", name: "Ask" }] }) as never,
-      getTrigger: async () => found,
+      getTrigger: async () => stored,
     },
     runner: {
       start: async (run) => {
@@ -36,13 +36,13 @@ const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false
       },
       startInLane: async (run) => {
         inLane.push(run);
-        return full
+        return isFull
           ? "full"
           : { id: run.id, stored: Promise.resolve(), ended: new Promise(() => {}) };
       },
       queue: async (runs) => {
         inLane.push(...runs);
-        return runs.map(({ id }) => (full ? null : id));
+        return runs.map(({ id }) => (isFull ? null : id));
       },
       async *follow() {},
     },
@@ -86,12 +86,12 @@ it("rejects unknown and inactive tools, and invalid input", async () => {
   await expect(calls.queue({ ...request, trigger: "x", onlyActive: false })).rejects.toThrow(
     "no trigger x",
   );
-  const wrong = setup();
-  await expect(wrong.calls.call("acme", "desk", "ask", { x: "1", y: 2 })).rejects.toMatchObject({
+  const active = setup();
+  await expect(active.calls.call("acme", "desk", "ask", { x: "1", y: 2 })).rejects.toMatchObject({
     code: "invalid",
     errors: [{ path: "x" }, { path: "y" }],
   });
-  expect([...started, ...wrong.started]).toEqual([]);
+  expect([...started, ...active.started]).toEqual([]);
   await calls.start({ ...request, onlyActive: false });
   expect(started).toHaveLength(1);
   const event = setup({ kind: "event" });
@@ -101,7 +101,7 @@ it("rejects unknown and inactive tools, and invalid input", async () => {
   );
 });
 
-it("starts runs in the lane of the value at the concurrency key, or rejects them if it is full", async () => {
+it("starts a run in the lane of its concurrency key, or rejects it if the lane is full", async () => {
   const config = { ...trigger.config, concurrency: { most: 2, key: "x", whenFull: "skip" } };
   const { calls, started, inLane } = setup({ config });
   await calls.call("acme", "desk", "ask", { x: 1 }, { token: "ada" });
@@ -117,7 +117,7 @@ it("starts runs in the lane of the value at the concurrency key, or rejects them
     { cause: "api", ...limit(1) },
   ]);
   expect(started).toEqual([]);
-  const full = setup({ config }, { full: true });
+  const full = setup({ config }, { isFull: true });
   const busy = {
     code: "busy",
     message: "busy: 2 runs of this tool are active; try again later.",

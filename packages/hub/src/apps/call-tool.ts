@@ -40,7 +40,7 @@ export interface RunRequest {
 
 export type ToolCalls = ReturnType<typeof createToolCalls>;
 
-/** The maximum time of the arguments of a call in the queue of the sandbox. */
+/** The maximum time that the validation of arguments waits in the queue of the sandbox. */
 const MAX_WAIT_MS = 20_000;
 
 /** A run whose input a client has sent. */
@@ -79,8 +79,8 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
     return started;
   };
 
-  const inputOf = async (trigger: StoredTrigger, given: unknown): Promise<JsonObject> => {
-    const checked = await checkInput(trigger, given, validatorFor(trigger.tenant), now());
+  const validInput = async (trigger: StoredTrigger, input: unknown): Promise<JsonObject> => {
+    const checked = await checkInput(trigger, input, validatorFor(trigger.tenant), now());
     if (checked.ok) return checked.input;
     throw new RequestError(
       "invalid",
@@ -94,12 +94,12 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
     /** The changes of a run; see `followRun`. */
     follow: runner.follow,
 
-    /** `token` is the id of the caller's token. */
+    /** Calls a tool by its name or an alias. `token` is the id of the caller's token. */
     async call(
       tenant: string,
       app: string,
       name: string,
-      given: unknown,
+      args: unknown,
       { token, ...options }: StartOptions & { token?: string } = {},
     ): Promise<CalledTool> {
       const found = await store.findTool(tenant, app, name, now());
@@ -108,23 +108,23 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
       const { trigger, alias } = found;
       if (!trigger.active)
         throw new RequestError("not_found", "name", `The tool ${name} is not active.`);
-      const input = await inputOf(trigger, given);
+      const input = await validInput(trigger, args);
       const run = { ...runFrom(trigger, input, "tool"), token_id: token };
       const started = await startRun(trigger, run, options);
       return { ...started, trigger, renamedTo: (alias && trigger.tool_name) || undefined };
     },
 
-    /** Starts a run from any trigger of a published flow, whose caller waits for the result. */
+    /** Starts a run from any trigger of a published flow. The caller can wait for the result. */
     async start(request: RunRequest): Promise<StartedRun> {
-      const trigger = await triggerOf(request);
-      const run = runFrom(trigger, await inputOf(trigger, request.input), "api");
+      const trigger = await requireTrigger(request);
+      const run = runFrom(trigger, await validInput(trigger, request.input), "api");
       return startRun(trigger, run, { deferred: true });
     },
 
     /** Like `start`, but leaves the run to the next worker that claims it. */
     async queue(request: RunRequest): Promise<string> {
-      const trigger = await triggerOf(request);
-      const run = runFrom(trigger, await inputOf(trigger, request.input), "api");
+      const trigger = await requireTrigger(request);
+      const run = runFrom(trigger, await validInput(trigger, request.input), "api");
       const limit = laneFor(trigger, run);
       const [id] = await runner.queue([{ ...run, due_at: run.at, limit }]);
       if (limit && id === null) throw busy(trigger, limit);
@@ -132,15 +132,15 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
     },
 
     /**
-     * Why the output of a run does not match the `outputSchema` of its tool, or undefined. Reads the
-     * trigger of the run if it is not given.
+     * Returns why the output of a run does not match the `outputSchema` of its tool; undefined if it
+     * matches. Without `knownTrigger`, reads the trigger of the run.
      */
     async resultError(
       run: Run & { output: Json },
-      given?: StoredTrigger,
+      knownTrigger?: StoredTrigger,
     ): Promise<string | undefined> {
       const { tenant, flow_id, trigger_node, version, output } = run;
-      const trigger = given ?? (await store.getTrigger(tenant, flow_id, trigger_node));
+      const trigger = knownTrigger ?? (await store.getTrigger(tenant, flow_id, trigger_node));
       // The schema of another version does not apply to this run.
       const schema = trigger?.version === version ? trigger.config.outputSchema : undefined;
       if (!schema) return undefined;
@@ -149,7 +149,7 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
     },
   };
 
-  async function triggerOf(request: RunRequest): Promise<StoredTrigger> {
+  async function requireTrigger(request: RunRequest): Promise<StoredTrigger> {
     const { tenant, flow, trigger: name, onlyActive } = request;
     const found = await findTrigger(store, tenant, flow, name);
     switch (found.outcome) {
@@ -181,10 +181,10 @@ const laneFor = (trigger: StoredTrigger, { input }: ClientRun): LaneLimit | unde
 
 function busy({ kind }: StoredTrigger, { max }: LaneLimit): RequestError {
   const runs = max === 1 ? "1 run" : `${max} runs`;
-  const what = kind === "intent" ? "tool" : "trigger";
+  const noun = kind === "intent" ? "tool" : "trigger";
   return new RequestError(
     "busy",
     "trigger",
-    `busy: ${runs} of this ${what} ${max === 1 ? "is" : "are"} active; try again later.`,
+    `busy: ${runs} of this ${noun} ${max === 1 ? "is" : "are"} active; try again later.`,
   );
 }

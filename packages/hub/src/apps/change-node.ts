@@ -1,4 +1,7 @@
-/** Changes one node of a draft. A new name also changes its tool name, and every reference to it. Pure. */
+/**
+ * Changes one node of a draft. A new name of the node also changes its tool name, and every reference to
+ * the node. Pure.
+ */
 import type { FlowDraft, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
@@ -25,7 +28,7 @@ export function changeNode(
   { id, name, change }: NodeEdit,
   { tenant, registry, taken, requireAnalysis }: EditContext,
 ): FlowDraft {
-  const node = nodeOf(draft, id);
+  const node = requireNode(draft, id);
   const changed = change(node);
   const withChange = replaceNode(draft, id, () => changed);
   if (name === undefined || name === node.name) return withChange;
@@ -33,16 +36,16 @@ export function changeNode(
   const renamed =
     renameNode(withChange, id, name, registry, taken, findAnalysis)?.flow ?? withChange;
   if (!registry.get(changed.type)?.isTool) return renamed;
-  // A tool name in the same change is kept; otherwise it is derived from the new name.
+  // A tool name in the same change is kept. Otherwise it is "", so that it is derived from the new name.
   const { toolName = "" } = changed.parameters;
-  const written = toolName === node.parameters.toolName ? "" : toolName;
-  return replaceNode(renamed, id, (one) => ({
-    ...one,
-    parameters: { ...one.parameters, toolName: written },
+  const newToolName = toolName === node.parameters.toolName ? "" : toolName;
+  return replaceNode(renamed, id, (renamedNode) => ({
+    ...renamedNode,
+    parameters: { ...renamedNode.parameters, toolName: newToolName },
   }));
 }
 
-export function nodeOf({ nodes }: FlowDraft, nodeId: string): FlowNode {
+export function requireNode({ nodes }: FlowDraft, nodeId: string): FlowNode {
   const node = nodes.find(({ id }) => id === nodeId);
   if (!node) throw new RequestError("not_found", "node", `The flow has no node ${nodeId}.`);
   return node;

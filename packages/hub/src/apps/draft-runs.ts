@@ -1,5 +1,5 @@
 /**
- * Runs of drafts, and tests of single steps. Each executes a stored copy of a part of the draft. A
+ * Runs drafts, and tests single nodes. Each run executes a stored copy of a subgraph of the draft. A
  * pinned node is not executed: its step is recorded as done before the run starts.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
@@ -20,7 +20,7 @@ import type { StartedRun } from "../runs/started-run.ts";
 import type { FlowGraph, StoredFlow } from "../store/flow-store.ts";
 import type { NewRun, Run, StepPage, WrittenStep } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import { type DraftPart, partBefore, partFrom } from "./draft-part.ts";
+import { type DraftSubgraph, subgraphBefore, subgraphFrom } from "./draft-subgraph.ts";
 import { createFlowAnalysis } from "./flow-analysis.ts";
 import { triggersOf } from "./triggers.ts";
 
@@ -33,13 +33,13 @@ export interface DraftRunsOptions {
   now: () => number;
 }
 
-/** The output of a node that is not executed; by default, on its first port. */
+/** The output of a node that is not executed. The default port is the first one, except the error port. */
 export interface Pin {
   output: Json;
   port?: string | undefined;
 }
 
-/** By the id or the slug of the node. */
+/** Pins by the id or the slug of their node. */
 type Pins = Readonly<Record<string, Pin>>;
 
 export interface DraftRunRequest {
@@ -74,18 +74,18 @@ export function createDraftRuns(options: DraftRunsOptions) {
   const withAnalysis = createFlowAnalysis({ store, evaluate, registry });
   const neverAborted = new AbortController().signal;
 
-  const flowOf = async (tenant: string, id: string): Promise<StoredFlow> => {
+  const requireFlow = async (tenant: string, id: string): Promise<StoredFlow> => {
     const flow = await store.getFlow(tenant, id);
     if (!flow) throw new RequestError("not_found", "flow", `There is no flow ${id}.`);
     return flow;
   };
 
-  /** Throws if one of these nodes has an error; others may be unfinished. */
-  const assertValid = (tenant: string, graph: FlowGraph, concerns: (node: string) => boolean) =>
+  /** Throws if a node for which `isChecked` returns true has an error. Other nodes may be unfinished. */
+  const assertValid = (tenant: string, graph: FlowGraph, isChecked: (node: string) => boolean) =>
     withAnalysis(async (requireAnalysis) => {
       const analysis = requireAnalysis(tenant, graph);
       const errors = validateFlow(graph, registry, analysis).errors.filter(
-        ({ nodeId }) => nodeId !== undefined && concerns(nodeId),
+        ({ nodeId }) => nodeId !== undefined && isChecked(nodeId),
       );
       if (errors.length > 0)
         throw new RequestError(
@@ -100,17 +100,17 @@ export function createDraftRuns(options: DraftRunsOptions) {
       return analysis;
     });
 
-  const inputOf = async (tenant: string, id: string): Promise<NewRun["input"]> => {
-    const found = await findEvent(store, tenant, id);
-    if (!found) throw new RequestError("not_found", "event", `There is no event ${id}.`);
-    const { event, payload } = found;
+  const inputFromEvent = async (tenant: string, id: string): Promise<NewRun["input"]> => {
+    const stored = await findEvent(store, tenant, id);
+    if (!stored) throw new RequestError("not_found", "event", `There is no event ${id}.`);
+    const { event, payload } = stored;
     const data = await loadPayload(evaluate, { tenant, source: event.source, payload });
     return parseUnlessLarge(writeJson(eventInput(event, data))) as NewRun["input"];
   };
 
   const start = async (
     { tenant, id, app }: StoredFlow,
-    { graph, trigger }: DraftPart,
+    { graph, trigger }: DraftSubgraph,
     input: NewRun["input"],
     pinned: readonly WrittenStep[],
     by: string,
@@ -134,7 +134,12 @@ export function createDraftRuns(options: DraftRunsOptions) {
     return runner.start(run, { deferred: true, pinned });
   };
 
-  const stepOf = (node: FlowNode, nth: number, output: MaybeLarge, port: string): WrittenStep => ({
+  const doneStep = (
+    node: FlowNode,
+    nth: number,
+    output: MaybeLarge,
+    port: string,
+  ): WrittenStep => ({
     nth,
     node_id: node.id,
     item: "",
@@ -158,30 +163,30 @@ export function createDraftRuns(options: DraftRunsOptions) {
         `pins.${node.slug}.port`,
         `must be one of ${ports.join(", ") || "no ports"}`,
       );
-    return stepOf(node, nth, output, port ?? ports.find((one) => one !== ERROR_PORT) ?? "");
+    return doneStep(node, nth, output, port ?? ports.find((name) => name !== ERROR_PORT) ?? "");
   };
 
   return {
-    /** Runs the part of the draft that the trigger reaches. */
+    /** Runs the nodes of the draft that the trigger reaches. */
     async start(request: DraftRunRequest): Promise<StartedRun> {
       const { tenant, flow: id, event, pins, by } = request;
-      const flow = await flowOf(tenant, id);
-      const part = partFrom(flow.graph, request.trigger, registry);
-      const { graph, trigger } = part;
-      const pinOf = createPinOf(pins, graph.nodes, trigger);
+      const flow = await requireFlow(tenant, id);
+      const subgraph = subgraphFrom(flow.graph, request.trigger, registry);
+      const { graph, trigger } = subgraph;
+      const pinOf = createPinLookup(pins, graph.nodes, trigger);
       const analysis = await assertValid(tenant, graph, (node) => pinOf(node) === undefined);
-      const stored = triggersOf(graph, registry, now(), analysis).find(
+      const triggerRow = triggersOf(graph, registry, now(), analysis).find(
         ({ node_id }) => node_id === trigger.id,
       );
-      if (!stored) throw new Error("The trigger of the draft is missing.");
+      if (!triggerRow) throw new Error("The trigger of the draft is missing.");
       const validate = createSchemaValidator((evaluation) =>
         evaluate(evaluation, { tenant, signal: neverAborted }),
       );
-      const ofFlow = { tenant, app: flow.app, flow_id: id, version: 0 };
+      const flowFields = { tenant, app: flow.app, flow_id: id, version: 0 };
       const checked =
         event === undefined
-          ? await checkInput({ ...stored, ...ofFlow }, request.input, validate, now())
-          : { ok: true as const, input: await inputOf(tenant, event) };
+          ? await checkInput({ ...triggerRow, ...flowFields }, request.input, validate, now())
+          : { ok: true as const, input: await inputFromEvent(tenant, event) };
       if (!checked.ok)
         throw new RequestError(
           "invalid",
@@ -193,47 +198,48 @@ export function createDraftRuns(options: DraftRunsOptions) {
         const pin = pinOf(node.id);
         return pin ? [{ node, pin }] : [];
       });
-      const steps = pinned.map(({ node, pin }, nth) => pinnedStep(node, nth + 1, pin));
-      return start(flow, part, checked.input, steps, by);
+      const steps = pinned.map(({ node, pin }, index) => pinnedStep(node, index + 1, pin));
+      return start(flow, subgraph, checked.input, steps, by);
     },
 
-    /** Executes one node. The nodes before it are not executed: their outputs are given. */
+    /** Executes one node. The outputs of the nodes before it come from `pins` or from a past run. */
     async testNode(request: NodeTestRequest): Promise<StartedRun> {
       const { tenant, flow: id, pins, fromRun, by } = request;
-      const flow = await flowOf(tenant, id);
-      const node = flow.graph.nodes.find((one) => [one.id, one.slug].includes(request.node));
+      const flow = await requireFlow(tenant, id);
+      const node = flow.graph.nodes.find(({ id, slug }) => [id, slug].includes(request.node));
       if (!node)
         throw new RequestError("not_found", "node", `The flow has no node ${request.node}.`);
-      const past = fromRun === undefined ? undefined : await readPast(store, tenant, id, fromRun);
-      const wanted = request.trigger ?? past?.run.trigger_node;
-      const part = partBefore(flow.graph, node, wanted, registry);
-      await assertValid(tenant, part.graph, (one) => one === node.id);
-      const before = part.graph.nodes.filter(
-        (one) => one.id !== node.id && one.id !== part.trigger.id,
-      );
-      const pinOf = createPinOf(pins, before, part.trigger);
+      const past =
+        fromRun === undefined ? undefined : await readPastRun(store, tenant, id, fromRun);
+      const triggerName = request.trigger ?? past?.run.trigger_node;
+      const subgraph = subgraphBefore(flow.graph, node, triggerName, registry);
+      const { graph, trigger } = subgraph;
+      await assertValid(tenant, graph, (checked) => checked === node.id);
+      const nodesBefore = graph.nodes.filter(({ id }) => id !== node.id && id !== trigger.id);
+      const pinOf = createPinLookup(pins, nodesBefore, trigger);
       const steps: WrittenStep[] = [];
-      for (const one of before) {
-        const output = pinOf(one.id)?.output ?? (await past?.outputOf(one.id));
+      for (const before of nodesBefore) {
+        const output = pinOf(before.id)?.output ?? (await past?.outputOf(before.id));
         if (output === undefined)
           throw new RequestError(
             "invalid",
-            `pins.${one.slug}`,
-            `is missing: give the output of ${one.name}, or a run that has executed it`,
+            `pins.${before.slug}`,
+            `is missing: give the output of ${before.name}, or a run that has executed it`,
           );
         // A port that leads to the tested node.
-        const edge = part.graph.edges.find(({ source }) => source === one.id);
-        steps.push(stepOf(one, steps.length + 1, output, edge?.sourceHandle ?? ""));
+        const edge = graph.edges.find(({ source }) => source === before.id);
+        steps.push(doneStep(before, steps.length + 1, output, edge?.sourceHandle ?? ""));
       }
       const { event_id } = past?.run ?? {};
-      const pastInput = event_id === undefined ? past?.input : await inputOf(tenant, event_id);
-      return start(flow, part, request.input ?? pastInput ?? {}, steps, by);
+      const pastInput =
+        event_id === undefined ? past?.input : await inputFromEvent(tenant, event_id);
+      return start(flow, subgraph, request.input ?? pastInput ?? {}, steps, by);
     },
   };
 }
 
-/** Throws if a pin names no node that can be pinned. */
-function createPinOf(
+/** Throws if a pin does not name a node that can be pinned. */
+function createPinLookup(
   pins: Pins,
   nodes: readonly FlowNode[],
   trigger: FlowNode,
@@ -245,26 +251,26 @@ function createPinOf(
       throw new RequestError(
         "invalid",
         `pins.${name.slice(0, 100)}`,
-        "is no node that this run reaches after its trigger",
+        "is not a node that this run reaches after its trigger",
       );
     byId.set(node.id, pin);
   }
   return (node) => byId.get(node);
 }
 
-/** The whole values of a past run of the flow. */
-async function readPast(store: Store, tenant: string, flow: string, id: string) {
+/** Reads the complete input and outputs of a past run of the flow. */
+async function readPastRun(store: Store, tenant: string, flow: string, id: string) {
   const run: Run | undefined = await store.previewRun(tenant, id);
   if (run?.flow_id !== flow)
     throw new RequestError("not_found", "from_run", `The flow has no run ${id.slice(0, 100)}.`);
-  /** The numbers of the last steps of the nodes outside of loops. */
-  const numbers = new Map<string, number>();
+  /** The number of the last completed step of each node outside of loops. */
+  const stepNumbers = new Map<string, number>();
   const endSlice = createTimeSlice();
   for (let after: number | null = 0; after !== null; ) {
     await endSlice();
     const page: StepPage = await store.listSteps(tenant, id, { after });
     for (const { node_id, item, status, nth } of page.items)
-      if (item === "" && status === "done") numbers.set(node_id, nth);
+      if (item === "" && status === "done") stepNumbers.set(node_id, nth);
     after = page.next;
   }
   const read = async (nth: number | undefined, field: "input" | "output") => {
@@ -275,7 +281,7 @@ async function readPast(store: Store, tenant: string, flow: string, id: string) 
     run,
     input: (await read(undefined, "input")) as NewRun["input"] | undefined,
     async outputOf(node: string): Promise<MaybeLarge | undefined> {
-      const nth = numbers.get(node);
+      const nth = stepNumbers.get(node);
       return nth === undefined ? undefined : read(nth, "output");
     },
   };

@@ -1,6 +1,7 @@
 /**
- * Prepares a draft for the store: names its tools, and rejects what later edits could not repair,
- * such as cycles and duplicate ids, and what must not be stored. An unfinished draft is accepted. Pure.
+ * Prepares a draft for the store: names its tools, and rejects drafts with problems that later edits
+ * could not repair, such as cycles and duplicate ids, or with secrets in plain text. An unfinished draft
+ * is accepted. Pure.
  */
 import { missingEnds } from "@signalbox/rules/flows/check-graph.ts";
 import type { Finding } from "@signalbox/rules/flows/finding.ts";
@@ -16,7 +17,7 @@ import { nameTools } from "./tool-names.ts";
 
 /**
  * `before` are the nodes before the edit, `taken` the names of the app's other tools, `callable` the
- * names by which agents know this flow's tools.
+ * names by which agents can call this flow's tools.
  */
 export function finishDraft(
   draft: unknown,
@@ -55,18 +56,18 @@ function checkShape(graph: FlowGraph, registry: NodeRegistry): void {
     );
     throw new RequestError("invalid", "edges", `Cycle: ${names.join(" → ")}`);
   }
-  const found = validateFlow(graph, registry).errors.find(({ code }) => NEVER_STORED.has(code));
-  if (found) throw new RequestError("invalid", fieldOf(found, graph), found.message);
+  const error = validateFlow(graph, registry).errors.find(({ code }) => NEVER_STORED.has(code));
+  if (error) throw new RequestError("invalid", fieldOf(error, graph), error.message);
 }
 
-/** An edge is named by its position: the caller may not know its id, which the hub can generate. */
+/** An edge is named by its index, because the caller may not know its id, which the hub can generate. */
 function fieldOf({ nodeId, path, edgeId, code }: Finding, { nodes, edges }: FlowGraph): string {
   if (nodeId !== undefined) return path === undefined ? nodeId : `${nodeId}.${path}`;
-  const at = edges.findIndex(({ id }) => id === edgeId);
-  const edge = edges[at];
+  const index = edges.findIndex(({ id }) => id === edgeId);
+  const edge = edges[index];
   if (!edge) return "flow";
   const [missing] = code === "missing_node" ? missingEnds(edge, nodes) : [];
-  return `edges[${at}]${missing ? `.${missing.end}` : ""}`;
+  return `edges[${index}]${missing ? `.${missing.end}` : ""}`;
 }
 
 function checkDescriptions(nodes: readonly FlowNode[], registry: NodeRegistry): void {

@@ -1,8 +1,11 @@
 import { expect, it } from "vitest";
 import { firstFindings } from "./first-findings.ts";
 
-it("returns all findings, or 100 and the number of the others", () => {
-  const findings = Array.from({ length: 1_583 }, (_, at) => ({ code: "x", message: String(at) }));
+it("returns at most 100 findings, and the number of the others", () => {
+  const findings = Array.from({ length: 1_583 }, (_, index) => ({
+    code: "x",
+    message: String(index),
+  }));
   expect(firstFindings(findings.slice(0, 100))).toEqual(findings.slice(0, 100));
   const first = firstFindings(findings);
   expect(first).toHaveLength(101);

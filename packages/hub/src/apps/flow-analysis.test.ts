@@ -22,22 +22,23 @@ const CITY = { type: "object", properties: { city: { type: "string", pattern: "^
 
 function setUp() {
   const evaluations: Evaluation[] = [];
-  const lists: string[] = [];
+  /** What was read from the store. */
+  const reads: string[] = [];
   const evaluate: Evaluate = (evaluation, caller) => {
     evaluations.push(evaluation);
     return testEvaluate(evaluation, caller);
   };
   const listSecretNames = async (tenant: string) => {
-    lists.push(tenant);
+    reads.push(tenant);
     return [{ name: `KEY_OF_${tenant}`, created_at: 0, updated_at: 0 }];
   };
   const getConnection = async (tenant: string, id: string) => {
-    lists.push(`${tenant} ${id}`);
+    reads.push(`${tenant} ${id}`);
     if (id !== "weather") return undefined;
     return { name: "Weather", status: "ok", error: null, revision: 1, checked_at: 1 } as Connection;
   };
   const getOffers = async (tenant: string, id: string) => {
-    lists.push(`${tenant} ${id} tools`);
+    reads.push(`${tenant} ${id} tools`);
     return { tools: [tool(CITY)], triggers: [], server: null, perSubscription: false };
   };
   const withAnalysis = createFlowAnalysis({
@@ -51,11 +52,11 @@ function setUp() {
     evaluate,
     registry: nodeTypes,
   });
-  return { evaluations, lists, withAnalysis };
+  return { evaluations, reads, withAnalysis };
 }
 
-it("analyzes the programs that the callback requires, and calls it again", async () => {
-  const { evaluations, lists, withAnalysis } = setUp();
+it("analyzes the programs that the callback requires, calls it again, and caches the results", async () => {
+  const { evaluations, reads, withAnalysis } = setUp();
   const flow = {
     nodes: [
       node("Event", { source: "github", filter: "data.(" }),
@@ -78,7 +79,7 @@ it("analyzes the programs that the callback requires, and calls it again", async
     { language: "jsonata-analysis", expressions: ["data.(", "nodes.fetch"] },
     { language: "javascript-syntax", expressions: ["return 1"] },
   ]);
-  expect(lists).toEqual([]);
+  expect(reads).toEqual([]);
 });
 
 it("analyzes an expression that a concurrent edit added", async () => {
@@ -92,20 +93,20 @@ it("analyzes an expression that a concurrent edit added", async () => {
   expect(evaluations).toHaveLength(2);
 });
 
-it("lists the secrets of each tenant whose flow refers to one", async () => {
-  const { lists, withAnalysis } = setUp();
+it("reads the secret names of each tenant whose flow refers to a secret", async () => {
+  const { reads, withAnalysis } = setUp();
   const headers = { a: "{{ secrets.KEY }}" };
   const flow = { nodes: [node("HttpRequest", { url: "https://example.com", headers })] };
   const work = async (requireAnalysis: RequireAnalysis) =>
     ["acme", "umbrella", "acme"].map((tenant) => [...requireAnalysis(tenant, flow).secrets]);
   expect(await withAnalysis(work)).toEqual([["KEY_OF_acme"], ["KEY_OF_umbrella"], ["KEY_OF_acme"]]);
-  expect(lists).toEqual(["acme", "umbrella"]);
-  // Not cached: secrets are added and deleted.
+  expect(reads).toEqual(["acme", "umbrella"]);
+  // The names are not cached, because secrets are added and deleted.
   await withAnalysis(work);
-  expect(lists).toHaveLength(4);
+  expect(reads).toHaveLength(4);
 });
 
-it("rethrows other errors", async () => {
+it("rethrows other errors of the callback", async () => {
   const { withAnalysis } = setUp();
   const failing = withAnalysis(async () => {
     throw new Error("no such flow");
@@ -114,7 +115,7 @@ it("rethrows other errors", async () => {
 });
 
 it("loads the connections of the flow, and validates arguments in the sandbox", async () => {
-  const { evaluations, lists, withAnalysis } = setUp();
+  const { evaluations, reads, withAnalysis } = setUp();
   const call = (connection: string, city: string) => ({
     ...node("CallTool", { connection, tool: "get", arguments: { city } }),
     id: connection,
@@ -128,7 +129,7 @@ it("loads the connections of the flow, and validates arguments in the sandbox", 
       { name: "Weather", error: null, tools: new Map([["get", tool(CITY)]]), triggers: new Map() },
     ],
   ]);
-  expect(lists).toEqual(["acme weather", "acme weather tools", "acme gone"]);
+  expect(reads).toEqual(["acme weather", "acme weather tools", "acme gone"]);
   expect(evaluations).toMatchObject([{ language: "json-schema" }]);
   expect(tools.findError({ schema: CITY, value: { city: "bern" } })).toMatchObject({
     keys: ["city"],
@@ -136,5 +137,5 @@ it("loads the connections of the flow, and validates arguments in the sandbox", 
   });
   // The list of tools is cached until the connection is checked again.
   await withAnalysis(work);
-  expect(lists.slice(3)).toEqual(["acme weather", "acme gone"]);
+  expect(reads.slice(3)).toEqual(["acme weather", "acme gone"]);
 });

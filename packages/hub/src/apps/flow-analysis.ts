@@ -1,9 +1,8 @@
 /**
- * What the rules for flows need to know from elsewhere: analyses of the programs in flows, computed by
- * the sandbox and cached, the names of secrets, the tools and triggers of connections, and the sources of
- * events. The rules are synchronous and run inside transactions, so they cannot await anything:
- * `requireAnalysis` throws if something is missing, and `withAnalysis` then loads it and calls `work`
- * again.
+ * Loads the data that the rules for flows need: analyses of the programs in flows, which the sandbox
+ * computes and this module caches; the names of secrets; the tools and triggers of connections; and the
+ * sources of events. The rules are synchronous and run inside transactions, so they cannot load data:
+ * `requireAnalysis` throws if data is missing, and `withAnalysis` then loads it and calls `work` again.
  */
 import type { ExpressionAnalysis } from "@signalbox/rules/flows/analyze-expression.ts";
 import { programsIn } from "@signalbox/rules/flows/check-expressions.ts";
@@ -29,7 +28,7 @@ interface Missing {
   tools: MissingTools | undefined;
 }
 
-/** Not a failure: `withAnalysis` catches it. */
+/** `requireAnalysis` throws it, and `withAnalysis` catches it and loads the missing data. */
 export class AnalysisMissing extends Error {
   readonly missing: Missing;
 
@@ -41,7 +40,7 @@ export class AnalysisMissing extends Error {
 
 export type FlowAnalysis = Required<Omit<ValidationContext, "calls">>;
 
-/** The analysis of a tenant's flow; throws `AnalysisMissing` if a part is missing. */
+/** Returns the analysis of a tenant's flow; throws `AnalysisMissing` if some of its data is not loaded. */
 export type RequireAnalysis = (tenant: string, flow: Pick<FlowDraft, "nodes">) => FlowAnalysis;
 
 export type WithAnalysis = <Result>(
@@ -83,15 +82,16 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
   const lists = createToolLists(store);
 
   return async (work) => {
-    // Needed besides the caches, which may evict these results before `work` ends.
-    const found = {
+    // The results are stored here too, because the caches may evict them before `work` ends.
+    const results = {
       expressions: new Map<string, ExpressionAnalysis>(),
       code: new Map<string, SyntaxCheck>(),
     };
     const secrets = new Map<string, ReadonlySet<string>>();
     const tools = createToolAnalysis({ lists, store, evaluate, registry });
-    const findAnalysis = (text: string) => found.expressions.get(text) ?? expressions.cached(text);
-    const findSyntax = (text: string) => found.code.get(text) ?? code.cached(text);
+    const findAnalysis = (text: string) =>
+      results.expressions.get(text) ?? expressions.getCached(text);
+    const findSyntax = (text: string) => results.code.get(text) ?? code.getCached(text);
     const requireAnalysis: RequireAnalysis = (tenant, flow) => {
       const names = secretsIn(flow, registry).size === 0 ? new Set<string>() : secrets.get(tenant);
       const missing: Missing = {
@@ -101,8 +101,8 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
         secrets: !names,
         tools: tools.missing(tenant, flow),
       };
-      const hasPrograms = missing.expressions.length === 0 && missing.code.length === 0;
-      if (!names || !hasPrograms || missing.tools) throw new AnalysisMissing(missing);
+      const hasAllPrograms = missing.expressions.length === 0 && missing.code.length === 0;
+      if (!names || !hasAllPrograms || missing.tools) throw new AnalysisMissing(missing);
       return {
         findAnalysis,
         findSyntaxError: (text) => findSyntax(text)?.problem,
@@ -116,8 +116,8 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
       } catch (error) {
         if (!(error instanceof AnalysisMissing)) throw error;
         const { tenant, ...missing } = error.missing;
-        await expressions.parse(tenant, missing.expressions, found.expressions);
-        await code.parse(tenant, missing.code, found.code);
+        await expressions.parse(tenant, missing.expressions, results.expressions);
+        await code.parse(tenant, missing.code, results.code);
         if (missing.tools) await tools.load(tenant, missing.tools);
         if (!missing.secrets) continue;
         const stored = await store.listSecretNames(tenant);
@@ -126,29 +126,33 @@ export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
   };
 }
 
-/** Parses programs of one language in the sandbox, and caches the results. */
+/**
+ * Parses programs of one language in the sandbox, and caches the results. The fields of `defaults` are
+ * used if the sandbox does not return them.
+ */
 function createParser<Result extends SyntaxCheck>(
   evaluate: Evaluate,
   language: "jsonata-analysis" | "javascript-syntax",
-  ifFailed: Result,
+  defaults: Result,
   { timeoutMs, cacheSize }: { timeoutMs: number; cacheSize: number },
 ) {
   const cache = new BoundedMap<string, Result>(cacheSize);
   return {
-    cached: (text: string): Result | undefined => cache.get(text),
-    async parse(tenant: string, texts: readonly string[], found: Map<string, Result>) {
+    getCached: (text: string): Result | undefined => cache.get(text),
+    /** Adds the results to `results`. */
+    async parse(tenant: string, texts: readonly string[], results: Map<string, Result>) {
       const distinct = [...new Set(texts)];
       if (distinct.length === 0) return;
-      const results = await evaluateBatch<Result>(
+      const evaluated = await evaluateBatch<Result>(
         (evaluation) => evaluate(evaluation, { tenant, signal: NEVER_ABORTED }),
         { language, expressions: distinct, data: null, timeoutMs },
       );
-      for (const [nth, result] of results.entries()) {
-        const text = distinct[nth] as string;
-        const analysis = { ...ifFailed, ...result };
-        // A limit may be exceeded because the machine is busy, so that result is not cached.
+      for (const [index, result] of evaluated.entries()) {
+        const text = distinct[index] as string;
+        const analysis = { ...defaults, ...result };
+        // A program may exceed a limit only because the machine is busy, so this result is not cached.
         if (!("isSkipped" in result || "isOverrun" in result)) cache.set(text, analysis);
-        found.set(text, analysis);
+        results.set(text, analysis);
       }
     },
   };

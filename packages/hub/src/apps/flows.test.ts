@@ -57,7 +57,7 @@ const callNode = (flow: string, trigger: string): NewNode => ({
 const end: NewNode = { id: "end", type: "Return", name: "End" };
 const warningCodes = ({ warnings }: DescribedFlow) => warnings.map(({ code }) => code);
 
-it("rejects a publication that refers to a missing secret, also of an earlier version", async () => {
+it("does not publish a flow that refers to a missing secret, even an earlier version", async () => {
   const send: NewNode = {
     id: "send",
     type: "HttpRequest",
@@ -81,21 +81,21 @@ it("rejects a publication that refers to a missing secret, also of an earlier ve
   });
 });
 
-it("stores no draft with a key in plain text", async () => {
+it("rejects a draft that contains an API key in plain text", async () => {
   const agent = (apiKey: string): NewNode => ({
     id: "triage",
     type: "Agent",
     name: "Triage",
     parameters: { model: { provider: "openai", name: "m", apiKey }, instructions: "Decide." },
   });
-  const refused = /Triage: model\.apiKey: must be one reference .* PUT \/api\/secrets\/API_KEY/;
+  const message = /Triage: model\.apiKey: must be one reference .* PUT \/api\/secrets\/API_KEY/;
   const plain = "sk-plain-key";
-  await expect(make("Triage", agent(plain))).rejects.toThrow(refused);
+  await expect(make("Triage", agent(plain))).rejects.toThrow(message);
   const { id } = await make("Triage", agent("{{ secrets.KEY }}"));
   const { parameters = {} } = agent(plain);
-  await expect(flows.changeNode({ tenant, id }, "triage", { parameters })).rejects.toThrow(refused);
+  await expect(flows.changeNode({ tenant, id }, "triage", { parameters })).rejects.toThrow(message);
   await expect(flows.change({ tenant, id }, { nodes: [agent(plain)], edges: [] })).rejects.toThrow(
-    refused,
+    message,
   );
   expect(JSON.stringify(await flows.get(tenant, id))).not.toContain(plain);
 });
@@ -117,7 +117,7 @@ describe("the source of an event trigger", () => {
     credentials: {},
   };
 
-  it("is a kind, an endpoint, a flow or a connection of the tenant", async () => {
+  it("must be a kind of source, or an endpoint, a flow or a connection of the tenant", async () => {
     await store.putTenant({ id: tenant, at: 1 });
     await store.putTenant({ id: "other", at: 1 });
     await store.putSource({ ...endpoint, id: "endpoint-1", tenant });
@@ -137,7 +137,7 @@ describe("the source of an event trigger", () => {
     }
   });
 
-  it("offers types and params that are checked, and has tools that can be polled", async () => {
+  it("determines the valid types and params, and the tools that can be polled", async () => {
     await store.putTenant({ id: tenant, at: 1 });
     await store.createConnection({ ...connection, id: "weather-7kq2xv" }, 1);
     const lease = { by: "test", now: 2, until: 100, limit: 1 };
@@ -162,8 +162,8 @@ describe("the source of an event trigger", () => {
     expect(await store.finishConnection("test", result, [], 3)).toBe(true);
 
     const { id } = await make("Watch", end);
-    const codesOf = async (given: JsonObject) => {
-      const parameters = { source: "weather-7kq2xv", type: "sun", ...given };
+    const codesOf = async (fields: JsonObject) => {
+      const parameters = { source: "weather-7kq2xv", type: "sun", ...fields };
       const { errors, warnings } = await flows.change({ tenant, id }, on(parameters));
       return [...errors, ...warnings].map(({ code }) => code);
     };
@@ -181,7 +181,7 @@ describe("the source of an event trigger", () => {
   });
 });
 
-it("warns about calls that would fail", async () => {
+it("warns about calls of other flows that would fail", async () => {
   const callee = await make("Weather", end);
   const caller = await make("Caller", callNode(callee.id, "weather"));
   expect(caller.warnings).toEqual([
@@ -319,7 +319,7 @@ it("merges the parameters of a changed node, and replaces those of a replaced no
   const url = "https://example.com/2";
   const replaced = await flows.replaceNode(key, "call", { parameters: { url } });
   expect(replaced.graph.nodes[1]).toEqual({ ...merged.graph.nodes[1], parameters: { url } });
-  // As a client sends it that reads the flow, changes the node and writes it back.
+  // A client may read the flow, change the node, and send the whole node.
   const whole = { ...replaced.graph.nodes[1], type: "Return", parameters: { value: 1 } } as never;
   expect((await flows.replaceNode(key, "call", whole)).graph.nodes[1]).toEqual(whole);
   await expect(
@@ -352,7 +352,7 @@ it("keeps the arguments of a tool when another of its parameters changes", async
   expect(changed.exposedTools).toEqual([]);
 });
 
-it("quotes the end of an edge that is not a node", async () => {
+it("names the node id that does not exist when it rejects an edge", async () => {
   const { id } = await make("Weather", end);
   const added = flows.addEdge(
     { tenant, id },
@@ -375,7 +375,7 @@ it("quotes the end of an edge that is not a node", async () => {
   });
 });
 
-it("shows when the schedules of the published version fire next", async () => {
+it("returns when the schedules of the published version fire next", async () => {
   const schedule = (parameters: NewNode["parameters"]): NewNode => ({
     id: "daily",
     type: "Schedule",
@@ -404,7 +404,7 @@ it("shows when the schedules of the published version fire next", async () => {
   expect(next_at - before).toBeGreaterThan(0);
   expect(next_at - before).toBeLessThan(24 * 3_600_000 + 1);
 
-  // Another setting does not change the time; other times do; a paused schedule has none.
+  // A change of `misfire` keeps the next time, a change of `cron` does not. A paused schedule has none.
   clockOffset = 48 * 3_600_000;
   await flows.changeNode(key, "daily", { parameters: { misfire: "skip" } });
   expect((await flows.publish(key, details)).schedules).toEqual([stored]);
@@ -418,7 +418,7 @@ it("shows when the schedules of the published version fire next", async () => {
   expect(await store.nextScheduleDue()).toBeNull();
 });
 
-it("refuses a schedule that fires every few seconds, and names the field and the fix", async () => {
+it("rejects a schedule that fires every few seconds, and names the field and the fix", async () => {
   const flow = await flows.create(tenant, "desk", {
     name: "Too often",
     nodes: [

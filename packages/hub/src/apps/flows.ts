@@ -24,11 +24,11 @@ import type {
 } from "../store/flow-store.ts";
 import type { StoredSchedule } from "../store/schedule-store.ts";
 import type { Store } from "../store/store.ts";
-import { calledFlows } from "./called-flows.ts";
-import { changeNode, nodeOf } from "./change-node.ts";
+import { changeNode, requireNode } from "./change-node.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
 import { importDraft } from "./import-draft.ts";
+import { loadCalledFlows } from "./load-called-flows.ts";
 import { ALIAS_MS, publicationOf } from "./publication.ts";
 
 export interface FlowsOptions {
@@ -71,6 +71,7 @@ export interface FlowChange {
 
 export type Flows = ReturnType<typeof createFlows>;
 
+/** `taken` are the names of the app's other tools. */
 type Change = (
   draft: FlowDraft,
   taken: ReadonlySet<string>,
@@ -86,25 +87,25 @@ export function createFlows(options: FlowsOptions) {
   /** Adds warnings about triggers that the breaker stopped in the last hour, and about called flows. */
   const describeAll = async (
     tenant: string,
-    found: readonly StoredFlow[],
+    stored: readonly StoredFlow[],
   ): Promise<DescribedFlow[]> => {
-    const ids = found.map(({ id }) => id);
+    const ids = stored.map(({ id }) => id);
     const trips = await store.listTrips(tenant, ids, now() - HOUR_MS);
     const schedules = await store.listSchedules(tenant, ids);
     const drafts = await store.listDraftStates(tenant, ids);
-    const called = await calledFlows(store, registry, tenant, found);
+    const calledFlows = await loadCalledFlows(store, registry, tenant, stored);
     const analysis = await withAnalysis(async (requireAnalysis) =>
-      requireAnalysis(tenant, { nodes: found.flatMap(({ graph }) => graph.nodes) }),
+      requireAnalysis(tenant, { nodes: stored.flatMap(({ graph }) => graph.nodes) }),
     );
-    return found.map((flow) => {
-      const calls = { id: flow.id, flows: called };
+    return stored.map((flow) => {
+      const calls = { id: flow.id, flows: calledFlows };
       const described = { ...flow, ...describeFlow(flow.graph, registry, { ...analysis, calls }) };
-      const ofFlow = ({ flow_id }: { flow_id: string }) => flow_id === flow.id;
+      const belongsToFlow = ({ flow_id }: { flow_id: string }) => flow_id === flow.id;
       return {
         ...described,
-        schedules: schedules.filter(ofFlow),
+        schedules: schedules.filter(belongsToFlow),
         draft: drafts.get(flow.id) ?? "unpublished",
-        warnings: [...findTripped(flow.graph, trips.filter(ofFlow)), ...described.warnings],
+        warnings: [...findTripped(flow.graph, trips.filter(belongsToFlow)), ...described.warnings],
       };
     });
   };
@@ -112,8 +113,8 @@ export function createFlows(options: FlowsOptions) {
     (await describeAll(flow.tenant, [flow]))[0] as DescribedFlow;
 
   /**
-   * Turns a change of a draft into an edit of the stored flow: also names tools, and rejects
-   * cycles.
+   * Turns a change of a draft into an edit of the stored flow. The edit also names tools, and rejects
+   * graphs that must not be stored, such as cycles.
    */
   const toEdit =
     (change: (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft): EditFlow =>
@@ -124,17 +125,20 @@ export function createFlows(options: FlowsOptions) {
       return finishDraft(change(before, taken), before.nodes, taken, registry, callable);
     };
 
-  const completeNodes = (given: readonly NewNode[], before: readonly FlowNode[]): FlowNode[] => {
-    const former = new Map(before.map((node) => [node.id, node.slug]));
-    const known = given.map(({ id, slug }) => slug ?? (id === undefined ? id : former.get(id)));
-    const nameNode = createSlugNamer(known.filter((slug) => slug !== undefined));
-    return given.map(({ id = newId(), type, name, position, parameters = {} }, at) => {
-      const slug = known[at] ?? nameNode(name);
+  /** Adds missing ids, slugs and positions. A node keeps the slug that it has in `before`. */
+  const completeNodes = (nodes: readonly NewNode[], before: readonly FlowNode[]): FlowNode[] => {
+    const slugsBefore = new Map(before.map((node) => [node.id, node.slug]));
+    const slugs = nodes.map(
+      ({ id, slug }) => slug ?? (id === undefined ? undefined : slugsBefore.get(id)),
+    );
+    const nameNode = createSlugNamer(slugs.filter((slug) => slug !== undefined));
+    return nodes.map(({ id = newId(), type, name, position, parameters = {} }, index) => {
+      const slug = slugs[index] ?? nameNode(name);
       return { id, type, name, slug, position: position ?? { x: 100, y: 100 }, parameters };
     });
   };
-  const completeEdges = (given: readonly NewEdge[]): FlowEdge[] =>
-    given.map(({ id, ...rest }) => ({ id: id ?? newId(), ...rest }));
+  const completeEdges = (edges: readonly NewEdge[]): FlowEdge[] =>
+    edges.map(({ id, ...edge }) => ({ id: id ?? newId(), ...edge }));
   const apply = (draft: FlowDraft, { name, description, nodes, edges }: FlowChange): FlowDraft => ({
     name: name ?? draft.name,
     description: description ?? draft.description,
@@ -180,12 +184,12 @@ export function createFlows(options: FlowsOptions) {
     };
 
   return {
-    async create(tenant: string, app: string, given: FlowChange): Promise<DescribedFlow> {
+    async create(tenant: string, app: string, fields: FlowChange): Promise<DescribedFlow> {
       const key = { id: newId(), tenant, app, at: now() };
       return describeSaved(
         await store.createFlow(
           key,
-          toEdit((draft) => apply(draft, given)),
+          toEdit((draft) => apply(draft, fields)),
         ),
         { app },
       );
@@ -224,8 +228,8 @@ export function createFlows(options: FlowsOptions) {
     /** Replaces the given fields. */
     change: (key: FlowKey, change: FlowChange) => edit(key, (draft) => apply(draft, change)),
 
-    addNode: (key: FlowKey, given: NewNode) =>
-      edit(key, (draft) => ({ ...draft, nodes: completeNodes([...draft.nodes, given], []) })),
+    addNode: (key: FlowKey, node: NewNode) =>
+      edit(key, (draft) => ({ ...draft, nodes: completeNodes([...draft.nodes, node], []) })),
 
     /** Merges `parameters`. A new name also rewrites every reference to the node. */
     changeNode: (key: FlowKey, nodeId: string, { name, position, parameters }: NodeChange) =>
@@ -236,18 +240,18 @@ export function createFlows(options: FlowsOptions) {
       })),
 
     /** Replaces `parameters`, and the other given fields. The id and the slug cannot be changed. */
-    replaceNode: (key: FlowKey, nodeId: string, { name, ...given }: NodeReplacement) =>
+    replaceNode: (key: FlowKey, nodeId: string, { name, ...fields }: NodeReplacement) =>
       editNode(key, nodeId, name, (node) => {
         for (const field of ["id", "slug"] as const)
-          if (given[field] !== undefined && given[field] !== node[field])
+          if (fields[field] !== undefined && fields[field] !== node[field])
             throw new RequestError("invalid", field, `cannot be changed: it is ${node[field]}`);
-        const { type = node.type, position = node.position, parameters } = given;
+        const { type = node.type, position = node.position, parameters } = fields;
         return { ...node, type, position, parameters };
       }),
 
     removeNode: (key: FlowKey, nodeId: string) =>
       edit(key, (draft) => {
-        nodeOf(draft, nodeId);
+        requireNode(draft, nodeId);
         return {
           ...draft,
           nodes: draft.nodes.filter(({ id }) => id !== nodeId),
@@ -288,7 +292,12 @@ export function createFlows(options: FlowsOptions) {
       const restore =
         (graph: FlowGraph): EditFlow =>
         ({ flow, taken }) =>
-          finishDraft({ ...textsOf(flow), ...graph }, graph.nodes, taken, registry);
+          finishDraft(
+            { name: flow?.name, description: flow?.description, ...graph },
+            graph.nodes,
+            taken,
+            registry,
+          );
       const details = { note: `Back to version ${version}`, by, at };
       const published = await withAnalysis((requireAnalysis) =>
         store.rollBackFlow(key, version, at, restore, toPublication(details, requireAnalysis)),
@@ -321,8 +330,3 @@ function requestError(rejected: RejectedEdit, { app, id, version }: FlowIds): Re
       );
   }
 }
-
-const textsOf = (flow: StoredFlow | undefined) => ({
-  name: flow?.name,
-  description: flow?.description,
-});

@@ -12,19 +12,19 @@ import {
 } from "./import-flows.ts";
 import { withTenantIds } from "./tenant-flow-ids.ts";
 
-interface Publication {
+interface PublishResult {
   /** The version that this import published. */
   published?: number;
   not_published?: string;
 }
 
 interface Findings {
-  /** What prevents publishing the imported draft. */
+  /** The errors that prevent publishing the imported draft. */
   errors: string[];
   warnings: string[];
 }
 
-export type ImportReport = ImportedFlow & Publication & Findings;
+export type ImportReport = ImportedFlow & PublishResult & Findings;
 
 export interface AppImportOptions extends ImportOptions {
   store: Pick<Store, "saveFlows" | "getFlow" | "getVersion" | "listVersions">;
@@ -41,11 +41,11 @@ export function createAppImports(options: AppImportOptions) {
     tenant: string,
     { id, outcome }: ImportedFlow,
     by: string,
-  ): Promise<Publication> {
+  ): Promise<PublishResult> {
     const flow = await store.getFlow(tenant, id);
     const published = flow?.version && (await store.getVersion(tenant, id, flow.version));
-    const same = published && JSON.stringify(published) === JSON.stringify(flow.graph);
-    if (same || (published && outcome === "skipped")) return {};
+    const isUnchanged = published && JSON.stringify(published) === JSON.stringify(flow.graph);
+    if (isUnchanged || (published && outcome === "skipped")) return {};
     try {
       const { version } = await flows.publish({ tenant, id }, { note: "Imported", by });
       return version === null ? {} : { published: version };
@@ -55,7 +55,7 @@ export function createAppImports(options: AppImportOptions) {
     }
   }
 
-  /** An existing flow that was skipped has no findings. */
+  /** The findings of a skipped flow are not returned, because the import did not change it. */
   async function findingsOf(tenant: string, { id, outcome }: ImportedFlow): Promise<Findings> {
     if (outcome === "skipped") return { errors: [], warnings: [] };
     const { errors, warnings } = await flows.get(tenant, id);
@@ -66,23 +66,23 @@ export function createAppImports(options: AppImportOptions) {
   }
 
   return {
-    /** `publishBy` publishes the flows in this name. */
+    /** If `publishBy` is set, publishes the flows in this name. */
     async importApp(
       tenant: string,
       file: AppFlows,
       policy: ImportPolicy,
       publishBy?: string,
     ): Promise<ImportReport[]> {
-      const given =
+      const fileFlows =
         tenancy === "single" ? file.flows : await withTenantIds(store, tenant, file.flows);
-      const imported = await importApp(tenant, { ...file, flows: given }, policy);
-      const publications: Publication[] = [];
+      const imported = await importApp(tenant, { ...file, flows: fileFlows }, policy);
+      const publishResults: PublishResult[] = [];
       if (publishBy !== undefined)
-        for (const one of imported) publications.push(await publish(tenant, one, publishBy));
+        for (const flow of imported) publishResults.push(await publish(tenant, flow, publishBy));
       const reports: ImportReport[] = [];
-      // After all flows are published, since flows can call each other.
-      for (const [nth, one] of imported.entries())
-        reports.push({ ...one, ...publications[nth], ...(await findingsOf(tenant, one)) });
+      // The findings are read after all flows are published, because flows can call each other.
+      for (const [index, flow] of imported.entries())
+        reports.push({ ...flow, ...publishResults[index], ...(await findingsOf(tenant, flow)) });
       return reports;
     },
   };

@@ -14,7 +14,7 @@ const importInput = (input: Json, ...taken: string[]) =>
   importDraft(input, nodeTypes, new Set(taken), counter());
 
 describe("an imported flow", () => {
-  it("gets a tool description if it has none", () => {
+  it("gets the node's name as the description of a tool without one", () => {
     const { draft, notes } = importInput({
       name: "Flow",
       nodes: [{ id: "a", type: "UserIntent", name: "Go", parameters: { toolDescription: " " } }],
@@ -25,14 +25,14 @@ describe("an imported flow", () => {
     ]);
   });
 
-  it("in the legacy format gets another tool name if its own is taken", () => {
+  it("in the legacy format gets another tool name if the app already has its name", () => {
     const legacy = { name: "Flow", toolName: "go", toolDescription: "Goes.", nodes: [] };
     const { draft, notes } = importInput(legacy, "go");
     expect(draft.nodes).toMatchObject([{ parameters: { toolName: "go_2" } }]);
     expect(notes.join()).toContain("go_2");
   });
 
-  it("keeps one of several equal edges, and reports the others", () => {
+  it("keeps the first of several equal edges, and reports the removed ones", () => {
     const nodes = [
       { id: "a", type: "UserIntent", name: "Go", parameters: { toolDescription: "Goes." } },
       { id: "b", type: "Return", name: "End" },
@@ -47,7 +47,7 @@ describe("an imported flow", () => {
     expect(notes).toEqual(["edges: Go was connected to End twice; the second edge is removed."]);
   });
 
-  it("is rejected with every error", () => {
+  it("is rejected with an error that lists every problem", () => {
     expect(() => importInput([])).toThrow("must be an object with a flow");
     try {
       importInput({ nodes: [{ id: 1 }], edges: 5 });

@@ -29,7 +29,7 @@ export function importDraft(
     registry,
     taken,
   );
-  const edges = flow.edges.filter(isFirst(flow.edges));
+  const edges = withoutDuplicates(flow.edges);
   return {
     draft: { ...flow, nodes: named.nodes, edges },
     notes: [
@@ -42,9 +42,9 @@ export function importDraft(
 }
 
 /** Keeps the first of several equal edges. */
-function isFirst(edges: readonly FlowEdge[]): (edge: FlowEdge) => boolean {
-  const first = new Map(edges.toReversed().map((edge) => [edgeKey(edge), edge]));
-  return (edge) => first.get(edgeKey(edge)) === edge;
+function withoutDuplicates(edges: readonly FlowEdge[]): FlowEdge[] {
+  const firstByKey = new Map(edges.toReversed().map((edge) => [edgeKey(edge), edge]));
+  return edges.filter((edge) => firstByKey.get(edgeKey(edge)) === edge);
 }
 
 function describeRemovedEdges({ nodes, edges }: FlowDraft, kept: readonly FlowEdge[]): string[] {
@@ -61,11 +61,11 @@ function describeRemovedEdges({ nodes, edges }: FlowDraft, kept: readonly FlowEd
 function describeTool(node: FlowNode, registry: NodeRegistry): { node: FlowNode; notes: string[] } {
   if (!registry.get(node.type)?.isTool || toolDescriptionOf(node).trim())
     return { node, notes: [] };
-  const { toolDescription: text } = node.parameters;
+  const { toolDescription: oldText } = node.parameters;
   return {
     node: { ...node, parameters: { ...node.parameters, toolDescription: node.name } },
     notes: [
-      `toolDescription: the tool ${JSON.stringify(node.name)} had ${text === undefined ? "no description" : `the description ${JSON.stringify(text)}`}; its name is used instead.`,
+      `toolDescription: the tool ${JSON.stringify(node.name)} had ${oldText === undefined ? "no description" : `the description ${JSON.stringify(oldText)}`}; its name is used instead.`,
     ],
   };
 }

@@ -3,8 +3,8 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { expect, it } from "vitest";
 import { planImport } from "./import-flows.ts";
 
-/** The flows that an import into a new app saves. */
-function imported(...flows: JsonObject[]) {
+/** Returns the flows that an import into a new app saves. */
+function importIntoNewApp(...flows: JsonObject[]) {
   let count = 0;
   const newId = () => `new-${++count}`;
   const policy = { replace: false, strictIds: false };
@@ -23,11 +23,16 @@ it.each<[string, JsonObject]>([
   ["with empty text as connections", { nodes: [intent, call], connections: "" }],
   ["without a UserIntent and connections", { nodes: [call] }],
 ])("converts the nodes of a legacy flow %s", (_, flow) => {
-  const [saved] = imported({ name: "Go", toolName: "go", toolDescription: "Goes.", ...flow });
+  const [saved] = importIntoNewApp({
+    name: "Go",
+    toolName: "go",
+    toolDescription: "Goes.",
+    ...flow,
+  });
   expect(saved?.graph.nodes.map(({ type }) => type)).toContain("HttpRequest");
 });
 
 it("does not convert the nodes of a flow in the current format", () => {
-  const [saved] = imported({ name: "Go", nodes: [intent, call], edges: [] });
+  const [saved] = importIntoNewApp({ name: "Go", nodes: [intent, call], edges: [] });
   expect(saved?.graph.nodes[1]).toMatchObject({ type: "ApiCall" });
 });

@@ -25,7 +25,7 @@ export interface ImportOptions extends PlanOptions {
   now: () => number;
 }
 
-/** What a file contains about an app. */
+/** An app and its flows in a file. */
 export type AppFlows = Pick<AppFile, "app" | "flows">;
 
 export interface ImportedFlow {
@@ -58,7 +58,10 @@ export function createImports({ store, registry, newId, now }: ImportOptions) {
   };
 }
 
-/** `plan` decides what to save, given the app's flows; `report` then returns the outcome of each. */
+/**
+ * `plan` decides which flows to save, depending on the flows that the app has. After they are saved,
+ * `report` returns the outcome of each imported flow.
+ */
 export function planImport(
   flows: readonly JsonObject[],
   { replace, strictIds }: ImportPolicy,
@@ -76,25 +79,25 @@ export function planImport(
     imported = [];
     planned = [];
     const migrated = migrateApp(flows, unusedIds("migrated", [...flows]));
-    const match = matcher(existing, flows);
-    return flows.flatMap((flow, nth) => {
-      const found = match(flow);
+    const findExisting = createFindExisting(existing, flows);
+    return flows.flatMap((flow, index) => {
+      const stored = findExisting(flow);
       const name = String(flow.name ?? "");
-      if (found && !replace) {
-        imported.push({ id: found.id, name, outcome: "skipped", notes: [] });
+      if (stored && !replace) {
+        imported.push({ id: stored.id, name, outcome: "skipped", notes: [] });
         return [];
       }
-      const one: ImportedFlow = {
-        id: found?.id ?? idIfUnused(flow, imported) ?? newId(),
+      const entry: ImportedFlow = {
+        id: stored?.id ?? idIfUnused(flow, imported) ?? newId(),
         name,
-        outcome: found ? "replaced" : "created",
+        outcome: stored ? "replaced" : "created",
         notes: [],
       };
-      imported.push(one);
-      const { flow: input = flow, notes = [] } = migrated[nth] ?? {};
+      imported.push(entry);
+      const { flow: input = flow, notes = [] } = migrated[index] ?? {};
       const edit: EditFlow = ({ taken }) => {
         try {
-          const { draft, notes: more } = importDraft(
+          const { draft, notes: draftNotes } = importDraft(
             input,
             registry,
             taken,
@@ -104,47 +107,47 @@ export function planImport(
               hasLegacyNodes: hasLegacyNodes(flow),
             },
           );
-          one.notes = [...notes, ...more];
+          entry.notes = [...notes, ...draftNotes];
           return finishDraft(draft, draft.nodes, taken, registry);
         } catch (error) {
           throw withFlowName(error, name);
         }
       };
-      if (found && isUnchanged(found, edit, existing)) {
-        one.outcome = "unchanged";
+      if (stored && isUnchanged(stored, edit, existing)) {
+        entry.outcome = "unchanged";
         return [];
       }
-      planned.push(one);
-      return [{ id: one.id, fallbackId: strictIds ? undefined : newId(), edit }];
+      planned.push(entry);
+      return [{ id: entry.id, fallbackId: strictIds ? undefined : newId(), edit }];
     });
   };
   return {
     plan,
     report(saved) {
-      for (const [nth, { id }] of saved.entries()) (planned[nth] as ImportedFlow).id = id;
+      for (const [index, { id }] of saved.entries()) (planned[index] as ImportedFlow).id = id;
       return imported;
     },
   };
 }
 
-/** The second of two flows with the same id gets a new id. */
+/** Undefined for the second of two imported flows with the same id, which gets a new id. */
 function idIfUnused(flow: JsonObject, imported: readonly ImportedFlow[]): string | undefined {
   const id = idOf(flow);
-  return imported.some((one) => one.id === id) ? undefined : id;
+  return imported.some((entry) => entry.id === id) ? undefined : id;
 }
 
-/** Matches each stored flow at most once: two flows with the same name stay two flows. */
-function matcher(existing: readonly StoredFlow[], flows: readonly JsonObject[]) {
+/** Finds each existing flow at most once, so that two flows with the same name stay two flows. */
+function createFindExisting(existing: readonly StoredFlow[], flows: readonly JsonObject[]) {
   const ids = new Set(flows.map(idOf));
   const byId = new Map(existing.map((flow) => [flow.id, flow]));
-  const unclaimed = existing.filter(({ id }) => !ids.has(id));
+  const findableByName = existing.filter(({ id }) => !ids.has(id));
   return (flow: JsonObject): StoredFlow | undefined => {
     const id = idOf(flow) ?? "";
     const sameId = byId.get(id);
     byId.delete(id);
     if (sameId) return sameId;
-    const at = unclaimed.findIndex(({ name }) => name === flow.name);
-    return at === -1 ? undefined : unclaimed.splice(at, 1)[0];
+    const index = findableByName.findIndex(({ name }) => name === flow.name);
+    return index === -1 ? undefined : findableByName.splice(index, 1)[0];
   };
 }
 
@@ -158,14 +161,14 @@ function isUnchanged(flow: StoredFlow, edit: EditFlow, existing: readonly Stored
   return imported === JSON.stringify([flow.name, flow.description, flow.graph]);
 }
 
-/** Ids are part of URLs. Legacy systems use numbers. */
+/** The id of an imported flow, if it is valid in URLs. Legacy systems use numbers. */
 export function idOf({ id }: JsonObject): string | undefined {
   const text = typeof id === "number" ? String(id) : id;
   return typeof text === "string" && /^[\w-]{1,100}$/.test(text) ? text : undefined;
 }
 
-/** Deterministic ids that do not occur in the input: the same file results in the same flows. */
-export function unusedIds(prefix: string, within: Json): () => string {
+/** Creates deterministic ids that do not occur in `input`, so that the same file creates the same flows. */
+export function unusedIds(prefix: string, input: Json): () => string {
   const used = new Set<Json | undefined>();
   const collect = (value: Json | undefined) => {
     if (Array.isArray(value)) for (const item of value) collect(item);
@@ -173,7 +176,7 @@ export function unusedIds(prefix: string, within: Json): () => string {
     used.add(value.id);
     for (const name of ["nodes", "edges", "connections"]) collect(value[name]);
   };
-  collect(within);
+  collect(input);
   let number = 0;
   return () => {
     let id: string;

@@ -13,7 +13,7 @@ import type { Store } from "../store/store.ts";
 import { logLegacyMigration } from "./log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
-/** A data folder with the database of a legacy system. */
+/** Creates a data folder with the database of a legacy system. */
 function legacyFolder(statements = LEGACY_FLOWS): string {
   const folder = tempFolder();
   const db = new Database(`${folder}/signalbox.db`);
@@ -28,8 +28,8 @@ function openLegacy(statements?: string): Store {
   return store;
 }
 
-/** The log lines, each with its level and subject. */
-async function logged(
+/** Migrates, and returns the log lines, each with its level, app and flow. */
+async function migrateAndLog(
   store: Parameters<typeof migrateLegacyFlows>[0]["store"],
   tenant: string | undefined,
 ) {
@@ -46,13 +46,13 @@ async function logged(
   await logLegacyMigration(log, () => migrateLegacyFlows(options));
   return lines.map((line) => {
     const { level, app, flow, msg } = JSON.parse(line);
-    return [level, app, flow, msg].filter((part) => part !== undefined).join(" ");
+    return [level, app, flow, msg].filter((field) => field !== undefined).join(" ");
   });
 }
 
 it("logs the number of flows in each app, and a warning for each problem", async () => {
   const store = openLegacy();
-  const lines = await logged(store, "local");
+  const lines = await migrateAndLog(store, "local");
   expect(lines).toContain("30 support-desk 3 legacy flows were added to the app support-desk");
   expect(lines).toContain("30 billing 2 legacy flows were added to the app billing");
   expect(lines).toContain(
@@ -67,10 +67,10 @@ it("logs the number of flows in each app, and a warning for each problem", async
   expect(lines.at(-1)).toBe(
     "30 legacy flows were migrated; their table is now named migrated_flows",
   );
-  expect(await logged(store, "local")).toEqual([]);
+  expect(await migrateAndLog(store, "local")).toEqual([]);
 });
 
-it("logs short, complete sentences", async () => {
+it("shortens long names in log lines, and ends no reason with a period", async () => {
   const long = "x".repeat(5_000);
   const node = (id: string) => `{"id":"${id}","type":"Return","name":"End"}`;
   const store = openLegacy(`
@@ -80,7 +80,7 @@ it("logs short, complete sentences", async () => {
       ('b', '${long}', 'long', 'Does.', '[]', '[]', '[]'),
       ('c', 'Deep', 'deep', 'Does.', '${"[".repeat(3_000)}${"]".repeat(3_000)}', '[]', '[]'),
       ('d', 'Dangling', 'dangling', 'Does.', '[]', '[${node("r")}]', '[{"source":"gone","target":"r"}]')`);
-  const lines = await logged(store, "local");
+  const lines = await migrateAndLog(store, "local");
   expect(lines).toContain("30 flows 1 legacy flow was added to the app flows");
   expect(lines.join("\n")).not.toContain("x".repeat(101));
   expect(lines.join("\n")).toContain(`legacy flow ${"x".repeat(99)}…: not migrated: name: `);
@@ -88,17 +88,17 @@ it("logs short, complete sentences", async () => {
   expect(lines.join("\n")).toMatch(/Dangling: not migrated: .*; it stays in migrated_flows/);
 });
 
-it("logs what to do if the flows have no tenant", async () => {
+it("logs the fix if the flows have no tenant", async () => {
   const store = openLegacy();
-  const lines = await logged(store, undefined);
+  const lines = await migrateAndLog(store, undefined);
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatch(
     /^40 .*tenant_id.*`npx signalbox import-flows FILE --tenant ACCOUNT_ID`/,
   );
-  expect(await logged(store, undefined)).toEqual(lines);
+  expect(await migrateAndLog(store, undefined)).toEqual(lines);
 });
 
-it("runs when the hub starts, which then lists the legacy tools", async () => {
+it("migrates when the hub starts, which then lists the legacy tools", async () => {
   const env = { PORT: "0", SIGNALBOX_DATA: legacyFolder() };
   const hub = await startHub({
     settings: readSettings({ flags: {}, env, file: {} }),
@@ -120,7 +120,7 @@ it("logs an error and continues if the migration fails", async () => {
     listSources: async () => [],
     getFlow: async () => undefined,
   };
-  expect(await logged(store, "local")).toEqual([
+  expect(await migrateAndLog(store, "local")).toEqual([
     expect.stringMatching(/^50 .*they stay in the table older_flows/),
   ]);
 });

@@ -1,4 +1,4 @@
-/** Migrates the flows of a legacy system, and logs what happened to each of them. */
+/** Migrates the flows of a legacy system, and logs the result. */
 import type { Log } from "../lib/log.ts";
 import { truncate } from "../lib/truncate.ts";
 import type { LegacyMigration, MigratedApp } from "./migrate-legacy-flows.ts";

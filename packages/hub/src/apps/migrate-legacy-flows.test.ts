@@ -30,12 +30,12 @@ const openers: Record<string, (statements: string) => Promise<Store>> = {
 };
 
 let ids = 0;
-const migrate = (store: Store, given: { tenant: string | undefined } = { tenant: "local" }) =>
+const migrate = (store: Store, options: { tenant: string | undefined } = { tenant: "local" }) =>
   migrateLegacyFlows({
     store,
     registry: nodeTypes,
     evaluate: testEvaluate,
-    ...given,
+    ...options,
     newId: () => `new-${++ids}`,
     now: () => 1_000,
   });
@@ -43,12 +43,12 @@ const migrate = (store: Store, given: { tenant: string | undefined } = { tenant:
 function summarize(result: LegacyMigration) {
   if (result.outcome !== "migrated") throw new Error(result.outcome);
   const flows = result.apps.flatMap(({ flows }) => flows);
-  const of = (id: string) => flows.find((flow) => flow.id === id);
+  const findFlow = (id: string) => flows.find((flow) => flow.id === id);
   return {
     ...result,
     outcomes: flows.map(({ id, outcome }) => `${id} ${outcome}`),
-    of,
-    notes: (id: string) => of(id)?.notes.join("\n") ?? "",
+    findFlow,
+    notes: (id: string) => findFlow(id)?.notes.join("\n") ?? "",
   };
 }
 
@@ -107,10 +107,10 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     });
     // The inactive tool is not listed.
     expect(await toolsOf(store, "support-desk")).toEqual(["getWeather", "getWeather_2"]);
-    expect(result.of("odd")?.not_published).toContain("toolName: must be");
+    expect(result.findFlow("odd")?.not_published).toContain("toolName: must be");
 
     expect(result.notes("weather")).toContain('"getWeather" is kept');
-    // Databases store booleans as numbers, and dates, so these cause no note.
+    // Booleans that the database stores as numbers, and dates, cause no note.
     expect(result.notes("bare")).toBe(
       "A new trigger is connected to n1: these nodes had no incoming edge.",
     );
@@ -119,7 +119,7 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     expect(result.notes("odd")).toContain(
       'owner_email: "ada@example.com" is not a field of a flow',
     );
-    expect(result.of("legacy")?.not_published).toContain("LegacyThing");
+    expect(result.findFlow("legacy")?.not_published).toContain("LegacyThing");
     expect(await store.getFlow("local", "legacy")).toMatchObject({ version: null });
     expect(result.rejected).toEqual([
       { id: "hopeless", name: "", reason: "name: is missing: it must be a string" },
@@ -155,7 +155,7 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     await store.saveFlows(app("local", "shop"), plan("odd", "Elsewhere"));
     await store.saveFlows(app("theirs", "billing"), plan("legacy", "Theirs"));
     const result = summarize(await migrate(store));
-    expect(result.outcomes.map((one) => one.replace(/new-\d+/, "new"))).toEqual([
+    expect(result.outcomes.map((outcome) => outcome.replace(/new-\d+/, "new"))).toEqual([
       "weather created",
       "mine skipped",
       "twin created",
@@ -169,7 +169,7 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     expect(await store.getFlow("theirs", "legacy")).toMatchObject({ name: "Theirs" });
   });
 
-  it("belong to the tenant in their row or the default tenant; without any, the table is unchanged", async () => {
+  it("belong to the tenant in their row or the default tenant; without both, the table is unchanged", async () => {
     const withoutTenant = await open(LEGACY_FLOWS);
     expect(await migrate(withoutTenant, { tenant: undefined })).toEqual({
       outcome: "no_tenant",
@@ -197,7 +197,7 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     });
   });
 
-  it("stay in separate apps, whatever the slugs of the apps are", async () => {
+  it("stay in separate apps, even if the slugs of the apps are equal or invalid", async () => {
     const nodes = '[{"id":"a","type":"Return","name":"End"}]';
     const store = await open(`
       CREATE TABLE apps (id TEXT, slug TEXT, name TEXT, tenant_id TEXT);
@@ -234,13 +234,16 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     const store = await open(`
       CREATE TABLE flows (id TEXT, name TEXT, "toolName" TEXT, "toolDescription" TEXT, nodes TEXT, connections TEXT);
       INSERT INTO flows VALUES ${values
-        .map((nodes, nth) => `('f${nth}', 'Flow ${nth}', 'tool_${nth}', 'Does.', ${nodes}, '[]')`)
+        .map(
+          (nodes, index) =>
+            `('f${index}', 'Flow ${index}', 'tool_${index}', 'Does.', ${nodes}, '[]')`,
+        )
         .join(", ")}`);
     const result = summarize(await migrate(store));
     expect(result.rejected.map(({ id, reason }) => `${id} ${reason.slice(0, 6)}`)).toEqual(
-      [0, 1, 2, 3, 4, 5].map((nth) => `f${nth} nodes:`),
+      [0, 1, 2, 3, 4, 5].map((index) => `f${index} nodes:`),
     );
-    // A flow without nodes was a tool there too.
+    // In the legacy system, a flow without nodes was a tool too.
     expect(await toolsOf(store, "flows")).toEqual(["tool_6"]);
   });
 

@@ -1,6 +1,6 @@
 /**
- * Migrates the flows that a legacy system left in the hub's database, by the rules for imported
- * files. A row that is not a valid flow is reported; the others are migrated.
+ * Migrates the flows that a legacy system left in the hub's database, with the same rules as for
+ * imported files. A row that is not a valid flow is reported; the others are migrated.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
@@ -72,24 +72,24 @@ export async function migrateLegacyFlows(options: MigrationOptions): Promise<Leg
   let conversions: Conversion[] = [];
   const withAnalysis = createFlowAnalysis(options);
   const migrated = await withAnalysis((requireAnalysis) =>
-    options.store.migrateLegacyFlows((found, apps) => {
-      rows = found.length;
-      const read = readRows(found, apps, options);
-      rejected = read.rejected;
-      // All at once: each missing analysis would repeat the migration.
-      for (const [tenant, nodes] of read.nodes) requireAnalysis(tenant, { nodes });
-      conversions = read.files.map((file) => conversionOf(file, options, requireAnalysis));
+    options.store.migrateLegacyFlows((flowRows, appRows) => {
+      rows = flowRows.length;
+      const { files, nodes, ...invalid } = readRows(flowRows, appRows, options);
+      rejected = invalid.rejected;
+      // For all flows of a tenant together, because each missing analysis repeats the migration.
+      for (const [tenant, tenantNodes] of nodes) requireAnalysis(tenant, { nodes: tenantNodes });
+      conversions = files.map((file) => convertApp(file, options, requireAnalysis));
       const withoutTenant = rejected.filter(({ reason }) => reason === NO_TENANT).length;
       return rows > 0 && withoutTenant === rows ? undefined : conversions.map(({ app }) => app);
     }),
   );
   if (migrated.outcome !== "migrated")
     return migrated.outcome === "postponed" ? { outcome: "no_tenant", rows } : { outcome: "none" };
-  const apps = conversions.map(({ report }, nth) => report(migrated.apps[nth] ?? []));
+  const apps = conversions.map(({ report }, index) => report(migrated.apps[index] ?? []));
   return { outcome: "migrated", apps, rejected, table: migrated.table };
 }
 
-function conversionOf(
+function convertApp(
   { tenant, app, flows, notes }: TenantFile,
   { registry, newId, now }: MigrationOptions,
   requireAnalysis: RequireAnalysis,
@@ -125,7 +125,7 @@ function conversionOf(
   };
 }
 
-/** Groups the valid rows by app. */
+/** Groups the flows of valid rows by app, and their nodes by tenant. */
 function readRows(
   rows: readonly Row[],
   apps: readonly Row[],
@@ -137,17 +137,17 @@ function readRows(
   for (const row of rows)
     try {
       const { tenant: tenantId, flow } = readRow(row);
-      const tenant = isGiven(tenantId) ? String(tenantId) : defaultTenant;
+      const tenant = hasValue(tenantId) ? String(tenantId) : defaultTenant;
       if (tenant === undefined) throw new Error(NO_TENANT);
       for (const file of readFlowFile(fileOfRows([flow], appsFor(tenant, flow, apps)))) {
         if (file.error !== undefined) throw new Error(file.error);
-        const checked = file.flows.flatMap((one) => check(one, registry));
-        nodes.set(tenant, [...(nodes.get(tenant) ?? []), ...checked]);
+        const flowNodes = file.flows.flatMap((fileFlow) => readNodes(fileFlow, registry));
+        nodes.set(tenant, [...(nodes.get(tenant) ?? []), ...flowNodes]);
         const key = JSON.stringify([tenant, file.app.slug]);
-        const known = files.get(key) ?? { ...file, tenant, flows: [] };
-        known.flows.push(...file.flows);
-        known.notes = [...new Set([...known.notes, ...file.notes])];
-        files.set(key, known);
+        const appFile = files.get(key) ?? { ...file, tenant, flows: [] };
+        appFile.flows.push(...file.flows);
+        appFile.notes = [...new Set([...appFile.notes, ...file.notes])];
+        files.set(key, appFile);
       }
     } catch (error) {
       rejected.push({ id: textOf(row.id), name: textOf(row.name), reason: messageOf(error) });
@@ -156,27 +156,27 @@ function readRows(
 }
 
 /**
- * The apps of a tenant, then those without a tenant: slugs are unique per tenant. A flow can refer to
- * the app of another tenant by its id.
+ * The apps to which a flow of the tenant can refer: first those of the tenant, because slugs are unique
+ * per tenant, then those without a tenant, then the app of another tenant with the flow's `appId`.
  */
 function appsFor(tenant: string, { appId }: JsonObject, apps: readonly Row[]): Row[] {
   const owned = apps.map((row) => ({ row, owner: readRow(row).tenant }));
-  const rowsOf = (isIncluded: (one: (typeof owned)[number]) => boolean) =>
+  const rowsWith = (isIncluded: (app: (typeof owned)[number]) => boolean) =>
     owned.filter(isIncluded).map(({ row }) => row);
-  const isOwn = (owner: Json | undefined) => isGiven(owner) && String(owner) === tenant;
+  const isOwn = (owner: Json | undefined) => hasValue(owner) && String(owner) === tenant;
   return [
-    ...rowsOf(({ owner }) => isOwn(owner)),
-    ...rowsOf(({ owner }) => !isGiven(owner)),
-    ...rowsOf(
-      ({ row, owner }) => isGiven(owner) && !isOwn(owner) && String(row.id) === String(appId),
+    ...rowsWith(({ owner }) => isOwn(owner)),
+    ...rowsWith(({ owner }) => !hasValue(owner)),
+    ...rowsWith(
+      ({ row, owner }) => hasValue(owner) && !isOwn(owner) && String(row.id) === String(appId),
     ),
   ];
 }
 
 const NO_TENANT = "it has no tenant (column tenant_id)";
 
-/** The nodes of a flow. Throws for a flow that the store would reject, before any flow is saved. */
-function check(flow: JsonObject, registry: NodeRegistry): FlowNode[] {
+/** Returns the nodes of a flow. Throws for a flow that the store would reject, before any is saved. */
+function readNodes(flow: JsonObject, registry: NodeRegistry): FlowNode[] {
   const { draft } = importDraft(flow, registry, new Set(), unusedIds("edge", flow));
   const { name, description, toolNames } = finishDraft(draft, draft.nodes, new Set(), registry);
   for (const text of [name, description, ...toolNames.map((tool) => tool.name)])
@@ -188,7 +188,7 @@ function check(flow: JsonObject, registry: NodeRegistry): FlowNode[] {
   return draft.nodes;
 }
 
-const isGiven = (value: Json | undefined): value is Json =>
+const hasValue = (value: Json | undefined): value is Json =>
   value !== undefined && value !== null && value !== "";
 
 const textOf = (value: unknown): string =>

@@ -1,4 +1,4 @@
-/** A new trigger type is one definition in the registry: no other code depends on the type. */
+/** To add a trigger type, its definition in the registry is enough: no other code depends on the type. */
 import { checkReferences } from "@signalbox/rules/flows/check-references.ts";
 import { createRegistry, defineNode } from "@signalbox/rules/flows/node-type.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
@@ -84,7 +84,7 @@ it("tools of a new trigger type need unique names and a description; missing nam
   );
 });
 
-it("the tool of a new trigger type is renamed with its node, and on a tool name conflict", () => {
+it("the tool of a new trigger type is renamed with its node, and if an imported name is taken", () => {
   expect(renameNode(flow, "deploy", "Ship it", registry, new Set(), () => undefined)?.tool).toEqual(
     {
       from: "deploy",

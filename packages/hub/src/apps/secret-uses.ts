@@ -8,16 +8,16 @@ export type FindSecretUses = (
   secret: string,
 ) => Promise<{ flow: string; nodes: string[] }[]>;
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
-/** Reads every flow of the tenant, so it is not for frequent use. */
+/** The function is slow, because it reads every published flow of the tenant. */
 export const createFindSecretUses =
   (store: Pick<Store, "listFlows" | "getVersion">, registry: NodeRegistry): FindSecretUses =>
   async (tenant, secret) => {
     const uses: { flow: string; nodes: string[] }[] = [];
     let after: string | undefined;
     for (;;) {
-      const { flows, hasMore } = await store.listFlows(tenant, { limit: PAGE, after });
+      const { flows, hasMore } = await store.listFlows(tenant, { limit: PAGE_SIZE, after });
       for (const { id, name, version } of flows) {
         const graph = version === null ? undefined : await store.getVersion(tenant, id, version);
         const nodes = (graph?.nodes ?? [])

@@ -17,7 +17,7 @@ const flow = (id: string | number, parameters: JsonObject = {}) => ({
   nodes: [{ id: "call", type: "CallFlow", parameters }],
 });
 
-test("keeps the ids that the tenant has, and derives new ids from the others", async () => {
+test("keeps the ids that the tenant has or had, and derives new ids from the others", async () => {
   const flows = [flow("kept"), flow("former"), flow("greeting")];
   const [kept, former, first] = await withTenantIds(store, "acme", flows);
   expect([kept?.id, former?.id]).toEqual(["kept", "former"]);
@@ -28,7 +28,7 @@ test("keeps the ids that the tenant has, and derives new ids from the others", a
   expect(other?.id).not.toBe(first?.id);
 });
 
-test("changes the calls between the flows of the file, in both formats, and nothing else", async () => {
+test("changes only the ids in calls between the flows of the file, in both formats", async () => {
   const calls = { flow: "greeting", trigger: "greeting", targetFlowId: 7 };
   const flows = [flow("greeting"), flow(7), flow("caller", calls), flow("other", { flow: "x" })];
   const [greeting, seven, caller, other] = await withTenantIds(store, "acme", flows);

@@ -1,4 +1,4 @@
-/** What the rules need to know of the tools that flows call, and of the sources of their events: see flow-analysis.ts. */
+/** Loads the tools that flows call, and the sources of their events, for validation; see flow-analysis.ts. */
 import { sourcesIn } from "@signalbox/rules/flows/check-sources.ts";
 import {
   argumentChecks,
@@ -26,16 +26,16 @@ export interface ToolAnalysisOptions {
 
 export type SenderStore = Pick<Store, "listSources"> & Pick<FlowStore, "getFlow">;
 
-/** A connection, another source of events, or neither. */
-type Found = KnownConnection | "sender" | undefined;
+/** A connection; "sender" for any other source of events; undefined if the id is unknown. */
+type LoadedSource = KnownConnection | "sender" | undefined;
 
-/** The kinds of senders, and the source of the events that flows emit. */
-const KINDS: ReadonlySet<string> = new Set([...sources.map(({ id }) => id), OWN_SOURCE]);
+/** The sources that every tenant has: the kinds of webhook senders, and the events that flows emit. */
+const COMMON_SOURCES: ReadonlySet<string> = new Set([...sources.map(({ id }) => id), OWN_SOURCE]);
 
 export interface MissingTools {
   /** Ids of connections, endpoints or flows. */
   connections: readonly string[];
-  /** Validations of arguments. They are known once the connections are loaded. */
+  /** Validations of arguments. They can be listed only after the connections are loaded. */
   checks: readonly SchemaCheck[];
 }
 
@@ -50,26 +50,26 @@ const NEVER_ABORTED = new AbortController().signal;
 
 export function createToolAnalysis(options: ToolAnalysisOptions): ToolAnalysis {
   const { lists, store, evaluate, registry } = options;
-  const loaded = new Map<string, Map<string, Found>>();
+  const loaded = new Map<string, Map<string, LoadedSource>>();
   const errors = new Map<string, SchemaError | undefined>();
 
   const loadedOf = (tenant: string) => {
-    const known = loaded.get(tenant) ?? new Map<string, Found>();
-    loaded.set(tenant, known);
-    return known;
+    const sourcesById = loaded.get(tenant) ?? new Map<string, LoadedSource>();
+    loaded.set(tenant, sourcesById);
+    return sourcesById;
   };
   const context = (tenant: string): ToolContext => {
     const connections = new Map<string, KnownConnection>();
-    const senders = new Set(KINDS);
-    for (const [id, found] of loadedOf(tenant))
-      if (found === "sender") senders.add(id);
-      else if (found) connections.set(id, found);
+    const senders = new Set(COMMON_SOURCES);
+    for (const [id, source] of loadedOf(tenant))
+      if (source === "sender") senders.add(id);
+      else if (source) connections.set(id, source);
     return { connections, senders, findError: (check) => errors.get(keyOf(check)) };
   };
 
-  const find = async (tenant: string, id: string): Promise<Found> => {
+  const find = async (tenant: string, id: string): Promise<LoadedSource> => {
     const listed = await lists.find(tenant, id);
-    if (listed) return toKnown(listed);
+    if (listed) return toKnownConnection(listed);
     const isEndpoint = (await store.listSources(tenant)).some((source) => source.id === id);
     // The id of a flow is the source of the events that it emits.
     return isEndpoint || (await store.getFlow(tenant, id)) ? "sender" : undefined;
@@ -79,28 +79,28 @@ export function createToolAnalysis(options: ToolAnalysisOptions): ToolAnalysis {
     context,
     missing(tenant, flow) {
       const ids = new Set([...connectionsIn(flow, registry), ...sourcesIn(flow, registry)]);
-      const used = [...ids].filter((id) => !KINDS.has(id));
+      const used = [...ids].filter((id) => !COMMON_SOURCES.has(id));
       if (used.length === 0) return undefined;
-      const known = loadedOf(tenant);
-      const connections = used.filter((id) => !known.has(id));
+      const sourcesById = loadedOf(tenant);
+      const connections = used.filter((id) => !sourcesById.has(id));
       const checks = argumentChecks(flow, registry, context(tenant)).filter(
         (check) => !errors.has(keyOf(check)),
       );
       return connections.length + checks.length > 0 ? { connections, checks } : undefined;
     },
     async load(tenant, { connections, checks }) {
-      const known = loadedOf(tenant);
-      for (const id of connections) known.set(id, await find(tenant, id));
+      const sourcesById = loadedOf(tenant);
+      for (const id of connections) sourcesById.set(id, await find(tenant, id));
       const validate = createSchemaValidator((evaluation) =>
         evaluate(evaluation, { tenant, signal: NEVER_ABORTED }),
       );
-      const found = await validate(checks);
-      for (const [nth, check] of checks.entries()) errors.set(keyOf(check), found[nth]);
+      const results = await validate(checks);
+      for (const [index, check] of checks.entries()) errors.set(keyOf(check), results[index]);
     },
   };
 }
 
-const toKnown = ({ connection, tools, triggers }: ListedConnection): KnownConnection => {
+const toKnownConnection = ({ connection, tools, triggers }: ListedConnection): KnownConnection => {
   const { name, status, error } = connection;
   return { name, tools, triggers, error: status === "failed" ? (error ?? "unknown") : null };
 };

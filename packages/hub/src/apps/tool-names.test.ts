@@ -23,7 +23,7 @@ describe("the name of a tool", () => {
     expect(namesOf([{ ...intent("a", "Go"), type: "Return" }])).toEqual([]);
   });
 
-  it("that the author wrote takes precedence over derived ones", () => {
+  it("takes precedence over derived names if the author has set it", () => {
     const { nodes, toolNames } = nameTools(
       [intent("a", "Go"), intent("b", "Else", "go")],
       [],
@@ -42,37 +42,37 @@ describe("the name of a tool", () => {
     expect(namesOf([intent("a", "Go", "")], before)).toEqual(["go"]);
   });
 
-  it("that breaks the current rule stays, but is rejected for new tools", () => {
+  it("stays if it violates the current rule, but such a name is rejected for new tools", () => {
     const before = [intent("a", "Go", "GoThere")];
     expect(namesOf(before, before)).toEqual(["GoThere"]);
     expect(() => namesOf(before)).toThrow(/A tool name starts with a letter/);
     expect(() => namesOf([intent("a", "Go", 5)])).toThrow(/A tool name starts with a letter/);
   });
 
-  it("changes with the node's name, unless the same edit sets one", () => {
+  it("changes with the node's name, unless the same edit sets a tool name", () => {
     const before = [intent("a", "Go", "go")];
     expect(namesOf([intent("a", "Stay", "go")], before)).toEqual(["stay"]);
     expect(namesOf([intent("a", "Stay")], before)).toEqual(["stay"]);
     expect(namesOf([intent("a", "Stay", "mine")], before)).toEqual(["mine"]);
   });
 
-  it("that is an alias of another trigger of the flow is not assigned", () => {
+  it("avoids the aliases of other triggers of the flow, unless it was assigned before", () => {
     const callable = new Map([["go", "a"]]);
-    const named = (nodes: FlowNode[], before: FlowNode[] = []) =>
+    const namesWithAlias = (nodes: FlowNode[], before: FlowNode[] = []) =>
       nameTools(nodes, before, nodeTypes, new Set(), callable).toolNames.map(({ name }) => name);
     const renamed = intent("a", "Stay", "stay");
-    expect(named([renamed, intent("b", "Go")], [renamed])).toEqual(["stay", "go_2"]);
-    expect(() => named([renamed, intent("b", "B", "go")], [renamed])).toThrow(
+    expect(namesWithAlias([renamed, intent("b", "Go")], [renamed])).toEqual(["stay", "go_2"]);
+    expect(() => namesWithAlias([renamed, intent("b", "B", "go")], [renamed])).toThrow(
       "Tool name 'go' is still an alias of Stay",
     );
     // The owner may use the name again, and an existing assignment stays.
-    expect(named([intent("a", "Go")], [renamed])).toEqual(["go"]);
-    expect(named([intent("b", "Go")], [renamed])).toEqual(["go"]);
+    expect(namesWithAlias([intent("a", "Go")], [renamed])).toEqual(["go"]);
+    expect(namesWithAlias([intent("b", "Go")], [renamed])).toEqual(["go"]);
     const before = [renamed, intent("b", "Go", "go")];
-    expect(named(before, before)).toEqual(["stay", "go"]);
+    expect(namesWithAlias(before, before)).toEqual(["stay", "go"]);
   });
 
-  it("that is taken is rejected if the author wrote it", () => {
+  it("is rejected if the author has set it and the app already has it", () => {
     const message = "Tool name 'go' already exists in this app";
     expect(() => namesOf([intent("a", "Go", "go")], [], ["go"])).toThrow(message);
     expect(() => namesOf([intent("a", "A", "go"), intent("b", "B", "go")])).toThrow(message);
@@ -83,13 +83,13 @@ describe("the name of a tool", () => {
       maxLength: 20,
     });
     fc.assert(
-      fc.property(names, fc.array(fc.constantFrom("go", "go_2", "tool")), (given, taken) => {
-        const nodes = given.map((name, nth) => intent(String(nth), name));
+      fc.property(names, fc.array(fc.constantFrom("go", "go_2", "tool")), (nodeNames, taken) => {
+        const nodes = nodeNames.map((name, index) => intent(String(index), name));
         const named = nameTools(nodes, [], nodeTypes, new Set(taken));
-        const made = named.toolNames.map(({ name }) => name);
-        expect(new Set([...made, ...taken]).size).toBe(made.length + new Set(taken).size);
-        for (const name of made) expect(checkToolName(name)).toBeUndefined();
-        // Saving it again changes nothing.
+        const toolNames = named.toolNames.map(({ name }) => name);
+        expect(new Set([...toolNames, ...taken]).size).toBe(toolNames.length + new Set(taken).size);
+        for (const name of toolNames) expect(checkToolName(name)).toBeUndefined();
+        // Naming the named nodes again changes nothing.
         expect(nameTools(named.nodes, named.nodes, nodeTypes, new Set(taken)).nodes).toEqual(
           named.nodes,
         );
@@ -98,11 +98,15 @@ describe("the name of a tool", () => {
   });
 });
 
-describe("imported names", () => {
+describe("imported tool names", () => {
   it("are kept, but renamed with a note if they are taken", () => {
     const nodes = [intent("a", "A", "Get"), intent("b", "B", "Get"), intent("c", "C")];
-    const { nodes: kept, notes } = renameTakenTools(nodes, nodeTypes, new Set(["other"]));
-    expect(kept.map(({ parameters }) => parameters.toolName)).toEqual(["Get", "Get_2", undefined]);
+    const { nodes: renamed, notes } = renameTakenTools(nodes, nodeTypes, new Set(["other"]));
+    expect(renamed.map(({ parameters }) => parameters.toolName)).toEqual([
+      "Get",
+      "Get_2",
+      undefined,
+    ]);
     expect(notes).toEqual(["toolName: the app already has a tool Get; this one is now Get_2."]);
     expect(
       renameTakenTools([intent("a", "A", "x")], nodeTypes, new Set(["x", "x_2"])).nodes,

@@ -1,5 +1,4 @@
 /** Assigns a tool name to each trigger of a draft that is a tool. Pure. */
-
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolNameOf, withToolName } from "@signalbox/rules/flows/tool-fields.ts";
@@ -17,9 +16,10 @@ export interface NamedTools {
 }
 
 /**
- * A name is derived from the node's name and changes with it, unless the author wrote it: then it is
- * kept, or rejected if the app already has it. `before` are the nodes before the edit. `callable` maps
- * the names that agents know to node ids: while that node exists, no other node gets the name.
+ * A tool name is derived from the node's name and changes with it. If the author has set the tool name,
+ * it is kept instead, or rejected if the app already has it. `before` are the nodes before the edit.
+ * `callable` maps the names that agents can call to node ids: while such a node exists, no other node
+ * gets its name.
  */
 export function nameTools(
   nodes: readonly FlowNode[],
@@ -28,22 +28,22 @@ export function nameTools(
   taken: ReadonlySet<string>,
   callable: ReadonlyMap<string, string> = new Map(),
 ): NamedTools {
-  const former = new Map(before.map((node) => [node.id, node]));
+  const nodesBefore = new Map(before.map((node) => [node.id, node]));
   const used = new Set(taken);
   const names = new Map<string, string>();
   const tools = nodes.filter(({ type }) => registry.get(type)?.isTool);
   const byId = new Map(tools.map((node) => [node.id, node]));
-  /** The other node that agents know by this name. */
+  /** The other node that agents call by this name. */
   const otherOwner = (name: string, { id }: FlowNode): FlowNode | undefined => {
     const owner = callable.get(name);
     return owner === undefined || owner === id ? undefined : byId.get(owner);
   };
 
-  // Written names come first: derived names avoid them.
+  // Names that the author has set come first, so that derived names differ from them.
   for (const node of tools) {
-    const written = writtenName(node, former.get(node.id));
-    if (written === undefined) continue;
-    const { name, isNew } = written;
+    const authorName = authorNameOf(node, nodesBefore.get(node.id));
+    if (authorName === undefined) continue;
+    const { name, isNew } = authorName;
     const rule = isNew ? checkToolName(name) : undefined;
     if (rule) throw new RequestError("invalid", "toolName", rule);
     const other = isNew ? otherOwner(name, node) : undefined;
@@ -65,7 +65,7 @@ export function nameTools(
   for (const node of tools) {
     if (names.has(node.id)) continue;
     const name = uniqueToolName(toolName(node.name), {
-      has: (one) => used.has(one) || otherOwner(one, node) !== undefined,
+      has: (candidate) => used.has(candidate) || otherOwner(candidate, node) !== undefined,
     });
     used.add(name);
     names.set(node.id, name);
@@ -87,27 +87,28 @@ export function renameTakenTools(
 ): { nodes: FlowNode[]; notes: string[] } {
   const used = new Set(taken);
   const notes: string[] = [];
-  const kept = nodes.map((node) => {
-    const given = registry.get(node.type)?.isTool ? toolNameOf(node) : undefined;
-    if (given === undefined) return node;
-    const name = uniqueToolName(given, used);
+  const renamed = nodes.map((node) => {
+    const importedName = registry.get(node.type)?.isTool ? toolNameOf(node) : undefined;
+    if (importedName === undefined) return node;
+    const name = uniqueToolName(importedName, used);
     used.add(name);
-    if (name === given) return node;
-    notes.push(`toolName: the app already has a tool ${given}; this one is now ${name}.`);
+    if (name === importedName) return node;
+    notes.push(`toolName: the app already has a tool ${importedName}; this one is now ${name}.`);
     return withToolName(node, name);
   });
-  return { nodes: kept, notes };
+  return { nodes: renamed, notes };
 }
 
-/** Undefined if the name is to be derived: there is none, or the node has been renamed. */
-function writtenName(
+/** Undefined if the tool name must be derived: there is none, or the node has been renamed. */
+function authorNameOf(
   { name, parameters }: FlowNode,
-  former: FlowNode | undefined,
+  before: FlowNode | undefined,
 ): { name: string; isNew: boolean } | undefined {
-  const had = former?.parameters.toolName;
-  const given = parameters.toolName ?? (former?.name === name ? had : undefined);
-  if (given === undefined || given === null || given === "") return undefined;
-  if (typeof given !== "string") throw new RequestError("invalid", "toolName", TOOL_NAME_RULE);
-  if (had !== given) return { name: given, isNew: true };
-  return former?.name === name ? { name: given, isNew: false } : undefined;
+  const nameBefore = before?.parameters.toolName;
+  const hasSameName = before?.name === name;
+  const authorName = parameters.toolName ?? (hasSameName ? nameBefore : undefined);
+  if (authorName === undefined || authorName === null || authorName === "") return undefined;
+  if (typeof authorName !== "string") throw new RequestError("invalid", "toolName", TOOL_NAME_RULE);
+  if (nameBefore !== authorName) return { name: authorName, isNew: true };
+  return hasSameName ? { name: authorName, isNew: false } : undefined;
 }

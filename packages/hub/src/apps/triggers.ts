@@ -1,4 +1,4 @@
-/** The trigger rows of a published flow: its tools, event triggers and schedules. */
+/** Creates the trigger rows of a published flow: its tools, event triggers and schedules. */
 import { nextTick } from "@signalbox/rules/flows/cron.ts";
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
@@ -11,10 +11,7 @@ import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph, NewTrigger } from "../store/flow-store.ts";
 
-/**
- * `at`: the time of the publication. A schedule fires after it. `analysis`: what is known of the tools
- * that the flow calls.
- */
+/** `at` is the time of the publication: schedules fire after it. `analysis` describes the called tools. */
 export function triggersOf(
   graph: FlowGraph,
   registry: NodeRegistry,
@@ -69,7 +66,7 @@ function toolConfig(
   };
 }
 
-/** Only actions have effects outside of the run. */
+/** The MCP annotations of a tool. Only actions have effects outside of the run. */
 function annotationsOf(graph: FlowGraph, trigger: FlowNode, registry: NodeRegistry): JsonObject {
   const reached = reachableFrom(graphOf(graph), trigger.id);
   const hasAction = graph.nodes.some(

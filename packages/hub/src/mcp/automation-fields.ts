@@ -1,7 +1,7 @@
 /** Schemas of the arguments that describe an automation: the config fields of its nodes. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { AGENT, type GivenTrigger, TRIGGER_KINDS, TRIGGERS } from "../apps/automation-graph.ts";
+import { AGENT, TRIGGER_KINDS, TRIGGERS, type TriggerInput } from "../apps/automation-graph.ts";
 
 export const agentFields = AGENT.config.shape;
 
@@ -70,10 +70,10 @@ function shapeOf(kind: (typeof TRIGGER_KINDS)[number]): z.ZodRawShape {
   return toolName ? { toolName: toolName.optional(), ...shape } : shape;
 }
 
-export function toGivenTrigger(trigger: Record<string, unknown>): GivenTrigger {
+export function toTriggerInput(trigger: Record<string, unknown>): TriggerInput {
   const { kind, name, ...config } = trigger;
   return {
-    kind: kind as GivenTrigger["kind"],
+    kind: kind as TriggerInput["kind"],
     name: name as string | undefined,
     config: config as JsonObject,
   };

@@ -11,7 +11,7 @@ import {
   agentFields,
   briefTriggerField,
   changedAgentFields,
-  toGivenTrigger,
+  toTriggerInput,
   triggerField,
 } from "./automation-fields.ts";
 import {
@@ -79,7 +79,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
           description: args.description,
           app: args.app,
           agent: agentConfig(args),
-          triggers: args.triggers.map(toGivenTrigger),
+          triggers: args.triggers.map(toTriggerInput),
         },
         changeOptionsOf(context, args),
       );
@@ -111,7 +111,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
       return result({
         automations: items.map(summarizeAutomation),
         next_cursor: next,
-        secrets: await automations.secretNames(tenant),
+        secrets: await automations.listSecretNames(tenant),
       });
     },
   }),
@@ -188,7 +188,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
       const { triggerId, ...automation } = await automations.addTrigger(
         onlyTenant(context.access),
         args.id,
-        toGivenTrigger(args.trigger),
+        toTriggerInput(args.trigger),
         changeOptionsOf(context, args),
       );
       return result({ ...viewAutomation(automation), trigger_id: triggerId });
@@ -284,7 +284,7 @@ export const automationTools = (automations: Automations): readonly Tool[] => [
     async run(args, { access }) {
       const tenant = onlyTenant(access);
       const { kind, config } = args.trigger
-        ? toGivenTrigger(args.trigger)
+        ? toTriggerInput(args.trigger)
         : await automations.getTrigger(
             tenant,
             requireArgument(args.id, "id"),

@@ -1,4 +1,4 @@
-/** The part of a draft that a test executes. Pure. */
+/** Selects the nodes and edges of a draft that a test executes. Pure. */
 import { triggerOf } from "@signalbox/rules/flows/check-calls.ts";
 import { ancestorsOf, graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
@@ -6,44 +6,48 @@ import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.t
 import { RequestError } from "../lib/request-error.ts";
 import type { FlowGraph } from "../store/flow-store.ts";
 
-export interface DraftPart {
+export interface DraftSubgraph {
   graph: FlowGraph;
   trigger: FlowNode;
 }
 
-/** The nodes that a run from this trigger can reach. */
-export function partFrom(draft: FlowGraph, name: string, registry: NodeRegistry): DraftPart {
+/** Returns the nodes that a run from this trigger can reach. */
+export function subgraphFrom(
+  draft: FlowGraph,
+  name: string,
+  registry: NodeRegistry,
+): DraftSubgraph {
   const trigger = triggerOf(triggersIn(draft, registry), name);
   if (!trigger)
     throw new RequestError("invalid", "trigger", `The draft has no trigger ${name.slice(0, 100)}.`);
   return { trigger, graph: restrict(draft, reachableFrom(graphOf(draft), trigger.id)) };
 }
 
-/** A node, a trigger that reaches it, and the nodes between them. */
-export function partBefore(
+/** Returns the node, a trigger that reaches it, and the nodes between them. */
+export function subgraphBefore(
   draft: FlowGraph,
   node: FlowNode,
-  wanted: string | undefined,
+  triggerName: string | undefined,
   registry: NodeRegistry,
-): DraftPart {
+): DraftSubgraph {
   if (registry.get(node.type)?.kind === "trigger")
     throw new RequestError("invalid", "node", "is a trigger: run the draft from it instead");
   const graph = graphOf(draft);
-  const before = ancestorsOf(graph, node.id);
-  const triggers = triggersIn(draft, registry).filter(({ id }) => before.has(id));
-  const trigger = wanted === undefined ? triggers[0] : triggerOf(triggers, wanted);
+  const ancestors = ancestorsOf(graph, node.id);
+  const triggers = triggersIn(draft, registry).filter(({ id }) => ancestors.has(id));
+  const trigger = triggerName === undefined ? triggers[0] : triggerOf(triggers, triggerName);
   if (!trigger)
     throw new RequestError(
       "invalid",
       "trigger",
-      wanted === undefined
+      triggerName === undefined
         ? `${node.name} cannot be reached from a trigger: connect it first`
-        : `${wanted.slice(0, 100)} is no trigger that reaches ${node.name}`,
+        : `${triggerName.slice(0, 100)} is not a trigger that reaches ${node.name}`,
     );
-  const between = reachableFrom(graph, trigger.id);
-  const ids = new Set([...before].filter((id) => between.has(id)).concat(node.id));
-  const part = restrict(draft, ids);
-  const loop = part.edges.find(
+  const reachable = reachableFrom(graph, trigger.id);
+  const ids = new Set([...ancestors].filter((id) => reachable.has(id)).concat(node.id));
+  const subgraph = restrict(draft, ids);
+  const loopEdge = subgraph.edges.find(
     ({ source, sourceHandle }) =>
       sourceHandle === ITEM_PORT &&
       isLoop(
@@ -51,13 +55,13 @@ export function partBefore(
         registry,
       ),
   );
-  if (loop)
+  if (loopEdge)
     throw new RequestError(
       "invalid",
       "node",
       `${node.name} is inside of a loop: run the draft instead, with pinned data`,
     );
-  return { graph: part, trigger };
+  return { graph: subgraph, trigger };
 }
 
 const isLoop = (node: FlowNode | undefined, registry: NodeRegistry): boolean =>

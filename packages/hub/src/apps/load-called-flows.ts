@@ -1,4 +1,4 @@
-/** Loads what validation needs to know about the flows that other flows call. */
+/** Loads the flows that other flows call, for validation. */
 import {
   type CalledFlow,
   callsIn,
@@ -11,7 +11,7 @@ import { findRenamed } from "../runs/published-trigger.ts";
 import type { FlowGraph } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 
-export async function calledFlows(
+export async function loadCalledFlows(
   store: Pick<Store, "getFlow" | "getVersion" | "listVersions">,
   registry: NodeRegistry,
   tenant: string,
@@ -21,7 +21,7 @@ export async function calledFlows(
     callers.flatMap(({ graph }) => callsIn(graph, registry)),
     (call) => call.flow,
   );
-  const known = new Map<string, CalledFlow>();
+  const calledFlows = new Map<string, CalledFlow>();
   for (const [id, callsOfFlow] of calls) {
     const flow = await store.getFlow(tenant, id);
     if (!flow) continue;
@@ -31,10 +31,10 @@ export async function calledFlows(
     const renamed = new Map<string, FlowNode>();
     for (const slug of new Set(callsOfFlow.map(({ trigger }) => trigger))) {
       if (!triggers || slug === undefined || triggerOf(triggers, slug)) continue;
-      const found = await findRenamed(store, tenant, id, triggers, slug);
-      if (found) renamed.set(slug, found);
+      const trigger = await findRenamed(store, tenant, id, triggers, slug);
+      if (trigger) renamed.set(slug, trigger);
     }
-    known.set(id, { name, triggers, renamed });
+    calledFlows.set(id, { name, triggers, renamed });
   }
-  return known;
+  return calledFlows;
 }
