@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { allEvents, appendEvents, nth, START, sampleEvent } from "../store/contract/sample.ts";
+import { allEvents, appendEvents, itemAt, START, sampleEvent } from "../store/contract/sample.ts";
 import type { NewEvent } from "../store/store.ts";
 import { MAX_BODY_BYTES, payloadSchema } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
@@ -10,7 +10,7 @@ async function occurrenceOf(fields: Partial<NewEvent>) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
   await appendEvents(store, [sampleEvent({ received_at: START, ...fields })]);
-  const event = nth(await allEvents(store), 0);
+  const event = itemAt(await allEvents(store), 0);
   return { event, occurrence: await toOccurrence(store, event, "7") };
 }
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));

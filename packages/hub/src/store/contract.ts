@@ -58,7 +58,7 @@ const suites: Record<string, Suite> = {
   counters: countersContract,
   notices: noticesContract,
   "the registry": registryContract,
-  "the data of a tenant": tenantDataContract,
+  "the export and deletion of a tenant": tenantDataContract,
   "the authorization server": oauthContract,
   people: peopleContract,
   "the registry of endpoints": sourcesContract,

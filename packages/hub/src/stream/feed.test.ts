@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { appendEvents, DAY, nth, START, sampleEvent } from "../store/contract/sample.ts";
+import { appendEvents, DAY, itemAt, START, sampleEvent } from "../store/contract/sample.ts";
 import type { Notice } from "../store/sql.ts";
 import type { EventRow, Store } from "../store/store.ts";
 import { createFeed, type Filter, type Follower } from "./feed.ts";
@@ -226,7 +226,7 @@ describe("a follower", () => {
     await expect.poll(() => first.seen).toEqual(upTo(3));
     const { items } = await store.listEvents({ tenant: "acme", limit: 10, order: "oldest" });
     const mark = (seq: number) =>
-      store.markProcessed("acme", [nth(items, seq - 1).id], START, null);
+      store.markProcessed("acme", [itemAt(items, seq - 1).id], START, null);
     const notifyAll = (notice: Notice) => {
       for (const listener of listeners) listener(notice);
     };
@@ -236,7 +236,7 @@ describe("a follower", () => {
       return () => rows.map(({ seq, processed }) => (processed ? -seq : seq));
     };
     await mark(2);
-    notifyAll({ topic: "changed", tenant: "acme", ids: [nth(items, 1).id, "another"] });
+    notifyAll({ topic: "changed", tenant: "acme", ids: [itemAt(items, 1).id, "another"] });
     await expect.poll(await followFrom(0)).toEqual([1, -2, 3]);
     await expect.poll(await followFrom(2)).toEqual([3]);
 
@@ -256,7 +256,7 @@ describe("a follower", () => {
         await store.markProcessed("acme", [event.id], START, null);
         notifyAll(notice(event.id));
       };
-      const seq = nth(await appendEvents(store, [event]), 0);
+      const seq = itemAt(await appendEvents(store, [event]), 0);
       await expect.poll(() => first.seen.at(-1)).toBe(seq);
       await expect.poll(await followFrom(seq - 1)).toEqual([-seq]);
     }
@@ -267,7 +267,7 @@ describe("a follower", () => {
     await follow();
     await append(3);
     const { items } = await store.listEvents({ tenant: "acme", limit: 10, order: "oldest" });
-    await store.markProcessed("acme", [nth(items, 0).id, nth(items, 1).id], START, null);
+    await store.markProcessed("acme", [itemAt(items, 0).id, itemAt(items, 1).id], START, null);
     await store.sweep({
       now: START,
       processedFor: 0,

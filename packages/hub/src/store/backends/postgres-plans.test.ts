@@ -4,7 +4,7 @@ import { createMigratedDatabase } from "../../../../../test/support/postgres.ts"
 import { connectionPlanCases, FILL_CONNECTIONS } from "../contract/connection-query-plans.ts";
 import { FILL_EVENTS, planCases } from "../contract/query-plans.ts";
 import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../contract/run-query-plans.ts";
-import { nth } from "../contract/sample.ts";
+import { itemAt } from "../contract/sample.ts";
 import type { Operation, Row, Verb } from "../sql.ts";
 import { openPostgres } from "./postgres.ts";
 import { dialect, statements, types } from "./postgres-statement.ts";
@@ -66,7 +66,7 @@ async function explainVerb(
         text: `EXPLAIN (FORMAT JSON) ${text}`,
         values,
       });
-      used.push(...accessesOf(nth(explained.rows, 0)["QUERY PLAN"][0].Plan));
+      used.push(...accessesOf(itemAt(explained.rows, 0)["QUERY PLAN"][0].Plan));
       rows = (await client.query<Row>({ text, values })).rows;
     }
     return rows;
@@ -76,8 +76,8 @@ async function explainVerb(
 }
 
 describe("events on PostgreSQL", () => {
-  for (const { what, verb, indexes, maySort } of planCases)
-    test(`${what}: uses ${[...new Set(indexes)].join(", ")}`, async () => {
+  for (const { operation, verb, indexes, maySort } of planCases)
+    test(`${operation}: uses ${[...new Set(indexes)].join(", ")}`, async () => {
       await client.query("BEGIN");
       try {
         const used = await explainVerb(verb(dialect));
@@ -98,7 +98,7 @@ function* allAccesses(plan: Plan): Generator<string> {
 
 describe("flows, runs and connections on PostgreSQL", () => {
   for (const planCase of [...runPlanCases, ...connectionPlanCases])
-    test(`${planCase.what}: uses ${planCase.indexes.join(", ")}`, async () => {
+    test(`${planCase.operation}: uses ${planCase.indexes.join(", ")}`, async () => {
       await client.query("BEGIN");
       try {
         const used = await explainVerb(planCase.verb(dialect), allAccesses);

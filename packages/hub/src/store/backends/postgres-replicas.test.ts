@@ -10,7 +10,7 @@ import {
   appendEvents,
   appendRequest,
   ids,
-  nth,
+  itemAt,
   START,
   sampleEvent,
   sampleEvents,
@@ -87,7 +87,7 @@ describe("replicas", () => {
     const { rows } = await admin.query("SELECT * FROM schema_version");
     expect(rows).toHaveLength(1);
     await Promise.all(replicas.map((store) => appendEvents(store, [sampleEvent()])));
-    expect(await allEvents(nth(replicas, 0))).toHaveLength(8);
+    expect(await allEvents(itemAt(replicas, 0))).toHaveLength(8);
   });
 
   test("assign seq in the order of the commits, so that a reader never misses an event", async () => {
@@ -139,10 +139,10 @@ describe("replicas", () => {
         const batch = (at % 2 ? some : some.toReversed()).map((tenant) =>
           appendRequest([sampleEvent()], tenant),
         );
-        return nth(replicas, at % 2).appendEvents(batch, null);
+        return itemAt(replicas, at % 2).appendEvents(batch, null);
       }),
     );
-    const rows = await Promise.all(tenants.map((tenant) => allEvents(nth(replicas, 0), tenant)));
+    const rows = await Promise.all(tenants.map((tenant) => allEvents(itemAt(replicas, 0), tenant)));
     expect(rows.flat()).toHaveLength(40 * 8);
   });
 
@@ -165,7 +165,7 @@ describe("replicas", () => {
     const replicas = await openReplicas(2);
     const results = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
-        nth(replicas, at % 2).appendEvents([appendRequest([sampleEvent()])], 15),
+        itemAt(replicas, at % 2).appendEvents([appendRequest([sampleEvent()])], 15),
       ),
     );
     expect(results.flat().filter(({ outcome }) => outcome === "stored")).toHaveLength(15);
@@ -174,12 +174,12 @@ describe("replicas", () => {
   test("claim every event exactly once", async () => {
     const replicas = await openReplicas(2);
     const events = sampleEvents(300);
-    await appendEvents(nth(replicas, 0), events);
+    await appendEvents(itemAt(replicas, 0), events);
     const claimed = await Promise.all(
       Array.from({ length: 10 }, async (_, at) => {
         const mine: string[] = [];
         for (;;) {
-          const more = await nth(replicas, at % 2).claimEvents({
+          const more = await itemAt(replicas, at % 2).claimEvents({
             tenant: "acme",
             by: `agent-${at}`,
             limit: 7,
@@ -205,7 +205,7 @@ describe("replicas", () => {
     const sources = (seed: number) =>
       ids.map((_, at) => ({
         node_id: `n${at}`,
-        source: nth(ids, (at + seed) % ids.length),
+        source: itemAt(ids, (at + seed) % ids.length),
         active: seed % 2 === 0,
       }));
     const reconcile = async (by: string, replica: Store) => {
@@ -237,9 +237,9 @@ describe("replicas", () => {
     };
     await Promise.all(
       Array.from({ length: 30 }, async (_, seed) => {
-        const replica = nth(replicas, seed % 2);
-        const id = nth(ids, seed % ids.length);
-        await republish(replica, nth(flows, seed % 2), sources(seed));
+        const replica = itemAt(replicas, seed % 2);
+        const id = itemAt(ids, seed % ids.length);
+        await republish(replica, itemAt(flows, seed % 2), sources(seed));
         await reconcile(`keeper ${seed}`, replica);
         await replica.updateConnection("acme", id, { sealed: `${seed}` }, START);
         if (seed === 9) {

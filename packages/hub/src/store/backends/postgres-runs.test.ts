@@ -16,7 +16,7 @@ import {
   appendEvents,
   appendRequest,
   ids,
-  nth,
+  itemAt,
   START,
   sampleEvent,
   sampleEvents,
@@ -104,7 +104,7 @@ describe("replicas", () => {
       ]);
       expect(new Set(keyed.flat()).size).toBe(1);
       expect(new Set(gathered.flat()).size).toBe(1);
-      const run = await one.getRun("acme", nth(gathered.flat(), 0) ?? "");
+      const run = await one.getRun("acme", itemAt(gathered.flat(), 0) ?? "");
       expect(run).toMatchObject({ gathered_count: 5 });
       expect(run?.gathered).toHaveLength(5);
     }
@@ -266,12 +266,12 @@ describe("concurrent operations", () => {
       TENANTS.map((tenant) => makeFlow(one, intents("Go"), { tenant })),
     );
     const newRun = (at: number): NewRun => {
-      const tenant = nth(TENANTS, at % TENANTS.length);
+      const tenant = itemAt(TENANTS, at % TENANTS.length);
       const lane = [undefined, "narrow", "wide"][at % 4];
       return sampleRun({
         tenant,
         ...(lane && { limit: { lane, max: LANES[lane] as number } }),
-        event_id: nth(events.get(tenant) ?? [], at % 7),
+        event_id: itemAt(events.get(tenant) ?? [], at % 7),
       });
     };
     /** Additional runs that clients start and wait for. */
@@ -339,14 +339,14 @@ describe("concurrent operations", () => {
     const runOtherOperations = async (at: number): Promise<void> => {
       const store = either(at);
       for (let round = 0; left.size > 0; round += 1) {
-        const tenant = nth(TENANTS, (at + round) % TENANTS.length);
+        const tenant = itemAt(TENANTS, (at + round) % TENANTS.length);
         await store.appendEvents(
           (round % 2 ? TENANTS : TENANTS.toReversed()).map((one) =>
             appendRequest([sampleEvent()], one),
           ),
           null,
         );
-        const { id } = nth(flows, (at + round) % flows.length);
+        const { id } = itemAt(flows, (at + round) % flows.length);
         await store.publishFlow({ tenant, id }, publication({ triggers: [eventTrigger()] }));
         await store.markProcessed(tenant, (events.get(tenant) ?? []).slice(0, 3), START, null);
         await store.cancelRun(tenant, "unknown", START);

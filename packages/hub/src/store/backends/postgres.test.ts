@@ -5,7 +5,7 @@ import {
   allEvents,
   appendRequest,
   ids,
-  nth,
+  itemAt,
   sampleEvent,
   sampleEvents,
 } from "../contract/sample.ts";
@@ -48,10 +48,10 @@ storeContract("PostgreSQL", async () => {
   stores[0]?.subscribe((notice) => notices.push(notice));
   const reopen = async () => {
     stores.push(await openPostgres(url, OPTIONS));
-    return nth(stores, -1);
+    return itemAt(stores, -1);
   };
   return {
-    store: nth(stores, 0),
+    store: itemAt(stores, 0),
     notices: async () => notices,
     reopen,
     async reopenOn(statements) {

@@ -44,8 +44,8 @@ const createExplainer = (plan: string[]): SyncSql => ({
 });
 
 describe("events on SQLite", () => {
-  for (const { what, verb, indexes, sorts } of planCases)
-    test(`${what}: uses ${[...new Set(indexes)].join(", ")}`, () => {
+  for (const { operation, verb, indexes, sorts } of planCases)
+    test(`${operation}: uses ${[...new Set(indexes)].join(", ")}`, () => {
       const plan: string[] = [];
       db.exec("BEGIN");
       runSync(createExplainer(plan), verb(dialect), []);
@@ -71,7 +71,7 @@ const ALIASES: Record<string, string> = { l: "run_events" };
 
 describe("flows, runs and connections on SQLite", () => {
   for (const planCase of [...runPlanCases, ...connectionPlanCases])
-    test(`${planCase.what}: uses ${planCase.indexes.join(", ")}`, () => {
+    test(`${planCase.operation}: uses ${planCase.indexes.join(", ")}`, () => {
       const plan: string[] = [];
       db.exec("BEGIN");
       try {

@@ -12,7 +12,7 @@ import {
   allEvents,
   appendEvents,
   appendRequest,
-  nth,
+  itemAt,
   sampleEvent,
   seqsOf,
 } from "../contract/sample.ts";
@@ -38,10 +38,10 @@ storeContract("SQLite", async () => {
   stores[0]?.subscribe((notice) => notices.push(notice));
   const reopen = async () => {
     stores.push(openSqlite(file));
-    return nth(stores, -1);
+    return itemAt(stores, -1);
   };
   return {
-    store: nth(stores, 0),
+    store: itemAt(stores, 0),
     notices: async () => notices,
     reopen,
     async reopenOn(statements) {

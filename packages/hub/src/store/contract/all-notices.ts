@@ -3,8 +3,8 @@ import { appendEvents, sampleEvent } from "./sample.ts";
 import type { Subject } from "./subject.ts";
 
 /**
- * Commits a change of another tenant, and returns what arrived before its notice: notices arrive in
- * the order of the commits, so these are all.
+ * Returns all notices of the commits so far. It commits a change of the tenant `marker`, and waits for
+ * its notice. Notices arrive in the order of the commits, so all earlier ones have arrived then.
  */
 export async function allNotices(
   { store, notices }: Pick<Subject, "store" | "notices">,
@@ -13,7 +13,9 @@ export async function allNotices(
   await appendEvents(store, [sampleEvent()], marker);
   return await vi.waitFor(async () => {
     const received = await notices();
-    const end = received.findIndex((one) => one.topic === "events" && one.tenant === marker);
+    const end = received.findIndex(
+      (notice) => notice.topic === "events" && notice.tenant === marker,
+    );
     expect(end).not.toBe(-1);
     return received.slice(0, end);
   }, 60_000);

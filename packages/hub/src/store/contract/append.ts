@@ -4,8 +4,8 @@ import {
   allEvents,
   appendEvents,
   appendRequest,
+  itemAt,
   newRow,
-  nth,
   sampleEvent,
   sampleEvents,
   seqsOf,
@@ -52,27 +52,27 @@ export function appendContract(it: It): void {
   it("stores events durably, and continues the seq after a restart", async ({ store, reopen }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);
-    const again = await reopen();
-    expect(await again.getEvent("acme", event.id)).toEqual(newRow(event, 1));
-    expect(await appendEvents(again, [sampleEvent()])).toEqual([2]);
+    const reopened = await reopen();
+    expect(await reopened.getEvent("acme", event.id)).toEqual(newRow(event, 1));
+    expect(await appendEvents(reopened, [sampleEvent()])).toEqual([2]);
   });
 
   it("stores a delivery id once, within and across requests and batches", async ({ store }) => {
     const original = sampleEvent({ external_id: "one" });
-    const again = () => sampleEvent({ external_id: "one", title: "other" });
-    const known = { id: original.id, seq: 1, duplicate: true };
+    const redelivery = () => sampleEvent({ external_id: "one", title: "other" });
+    const duplicate = { id: original.id, seq: 1, duplicate: true };
 
     const [stored, later] = await store.appendEvents(
-      [appendRequest([original, again()]), appendRequest([again()])],
+      [appendRequest([original, redelivery()]), appendRequest([redelivery()])],
       null,
     );
     expect(stored).toEqual({
       outcome: "stored",
-      events: [{ id: original.id, seq: 1, duplicate: false }, known],
+      events: [{ id: original.id, seq: 1, duplicate: false }, duplicate],
     });
-    expect(later).toEqual({ outcome: "duplicate", events: [known] });
-    expect(await store.appendEvents([appendRequest([again(), again()])], null)).toEqual([
-      { outcome: "duplicate", events: [known, known] },
+    expect(later).toEqual({ outcome: "duplicate", events: [duplicate] });
+    expect(await store.appendEvents([appendRequest([redelivery(), redelivery()])], null)).toEqual([
+      { outcome: "duplicate", events: [duplicate, duplicate] },
     ]);
     expect(await allEvents(store)).toEqual([newRow(original, 1)]);
     expect(await store.getTenant("acme")).toMatchObject({
@@ -83,19 +83,22 @@ export function appendContract(it: It): void {
   });
 
   it("distinguishes new events from duplicates within one request", async ({ store }) => {
-    const known = sampleEvent();
-    await appendEvents(store, [known]);
-    const fresh = sampleEvents(2);
-    const again = { ...sampleEvent(), external_id: known.external_id };
+    const original = sampleEvent();
+    await appendEvents(store, [original]);
+    const newEvents = sampleEvents(2);
+    const redelivery = { ...sampleEvent(), external_id: original.external_id };
     expect(
-      await store.appendEvents([appendRequest([nth(fresh, 0), again, nth(fresh, 1)])], null),
+      await store.appendEvents(
+        [appendRequest([itemAt(newEvents, 0), redelivery, itemAt(newEvents, 1)])],
+        null,
+      ),
     ).toEqual([
       {
         outcome: "stored",
         events: [
-          { id: fresh[0]?.id, seq: 2, duplicate: false },
-          { id: known.id, seq: 1, duplicate: true },
-          { id: fresh[1]?.id, seq: 3, duplicate: false },
+          { id: newEvents[0]?.id, seq: 2, duplicate: false },
+          { id: original.id, seq: 1, duplicate: true },
+          { id: newEvents[1]?.id, seq: 3, duplicate: false },
         ],
       },
     ]);
@@ -140,7 +143,7 @@ export function appendContract(it: It): void {
     await store.markProcessed("acme", [event.id], 77, "fixed");
     const noticesOfAcme = async (marker: string) =>
       (await allNotices({ store, notices }, marker)).filter(
-        (one) => one.topic !== "events" || one.tenant === "acme",
+        (notice) => notice.topic !== "events" || notice.tenant === "acme",
       );
     const before = {
       row: await store.getEvent("acme", event.id),
@@ -150,8 +153,8 @@ export function appendContract(it: It): void {
     };
     expect(before.row).toMatchObject({ processed: true, processed_at: 77, note: "fixed" });
 
-    const again = sampleEvent({ external_id: "one", body: new Uint8Array(3), type: "other" });
-    expect(await store.appendEvents([appendRequest([again])], null)).toEqual([
+    const redelivery = sampleEvent({ external_id: "one", body: new Uint8Array(3), type: "other" });
+    expect(await store.appendEvents([appendRequest([redelivery])], null)).toEqual([
       { outcome: "duplicate", events: [{ id: event.id, seq: 1, duplicate: true }] },
     ]);
     expect({
@@ -165,11 +168,11 @@ export function appendContract(it: It): void {
 
   it("assigns each seq once in concurrent calls", async ({ store }) => {
     const results = await Promise.all(
-      Array.from({ length: 40 }, (_, at) =>
+      Array.from({ length: 40 }, (_, index) =>
         store.appendEvents(
           [
-            appendRequest(sampleEvents(1 + (at % 3))),
-            appendRequest(sampleEvents(1), `tenant-${at % 4}`),
+            appendRequest(sampleEvents(1 + (index % 3))),
+            appendRequest(sampleEvents(1), `tenant-${index % 4}`),
           ],
           null,
         ),
@@ -178,10 +181,10 @@ export function appendContract(it: It): void {
     const seqs = results.flatMap(([appended]) => seqsOf(appended));
     const rows = await allEvents(store);
     expect(seqs.toSorted((a, b) => a - b)).toEqual(rows.map(({ seq }) => seq));
-    expect(rows.map(({ seq }) => seq)).toEqual(seqs.map((_, at) => at + 1));
+    expect(rows.map(({ seq }) => seq)).toEqual(seqs.map((_, index) => index + 1));
     for (const tenant of ["tenant-0", "tenant-1", "tenant-2", "tenant-3"])
       expect((await allEvents(store, tenant)).map(({ seq }) => seq)).toEqual(
-        Array.from({ length: 10 }, (_, at) => at + 1),
+        Array.from({ length: 10 }, (_, index) => index + 1),
       );
   });
 

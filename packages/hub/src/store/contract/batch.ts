@@ -5,7 +5,7 @@ import {
   appendEvents,
   appendRequest,
   ids,
-  nth,
+  itemAt,
   sampleEvent,
   sampleEvents,
   seqsOf,
@@ -45,22 +45,22 @@ export function batchContract(it: It): void {
   });
 
   it("can contain thousands of events in one request", async ({ store }) => {
-    const events = sampleEvents(5_000, (at) => ({ external_id: `of-${at % 4_800}` }));
+    const events = sampleEvents(5_000, (index) => ({ external_id: `of-${index % 4_800}` }));
     const seqs = await appendEvents(store, events);
-    expect(seqs.slice(0, 4_800)).toEqual(Array.from({ length: 4_800 }, (_, at) => at + 1));
+    expect(seqs.slice(0, 4_800)).toEqual(Array.from({ length: 4_800 }, (_, index) => index + 1));
     expect(seqs.slice(4_800)).toEqual(seqs.slice(0, 200));
     expect(await store.pendingStatus("acme")).toMatchObject({ types: { issues: 4_800 } });
-    expect((await store.getEvent("acme", nth(events, 4_799).id))?.seq).toBe(4_800);
-    const [again] = await store.appendEvents([appendRequest(events)], null);
-    expect(again?.outcome).toBe("duplicate");
+    expect((await store.getEvent("acme", itemAt(events, 4_799).id))?.seq).toBe(4_800);
+    const [repeated] = await store.appendEvents([appendRequest(events)], null);
+    expect(repeated?.outcome).toBe("duplicate");
   });
 
   it("can contain requests of hundreds of tenants", async ({ store }) => {
     const batch = () =>
-      Array.from({ length: 300 }, (_, at) =>
+      Array.from({ length: 300 }, (_, tenant) =>
         appendRequest(
-          sampleEvents(2, (nth) => ({ type: `type-${nth}` })),
-          `tenant-${at}`,
+          sampleEvents(2, (index) => ({ type: `type-${index}` })),
+          `tenant-${tenant}`,
         ),
       );
     await store.appendEvents(batch(), null);
@@ -84,7 +84,7 @@ export function batchContract(it: It): void {
       ),
     );
     expect(results.map(({ status }) => status)).toEqual(
-      results.map((_, at) => (at === 3 ? "rejected" : "fulfilled")),
+      results.map((_, index) => (index === 3 ? "rejected" : "fulfilled")),
     );
     expect(ids(await allEvents(store))).toEqual(ids([existing, ...valid]));
   });
@@ -94,11 +94,13 @@ export function batchContract(it: It): void {
     const nul = sampleEvent({ title: "a\u0000b" });
     const valid = sampleEvents(2);
     const [before, withNul, after] = await Promise.allSettled(
-      [nth(valid, 0), nul, nth(valid, 1)].map((event) => commit.append(appendRequest([event]))),
+      [itemAt(valid, 0), nul, itemAt(valid, 1)].map((event) =>
+        commit.append(appendRequest([event])),
+      ),
     );
     expect(before?.status).toBe("fulfilled");
     expect(after?.status).toBe("fulfilled");
-    // PostgreSQL rejects the text, SQLite stores it; no engine may truncate it.
+    // PostgreSQL rejects the text, and SQLite stores it. No engine may truncate it.
     const stored = await store.getEvent("acme", nul.id);
     expect(stored?.title).toBe(withNul?.status === "fulfilled" ? nul.title : undefined);
   });

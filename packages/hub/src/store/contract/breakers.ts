@@ -9,26 +9,26 @@ import type { It } from "./subject.ts";
 const MINUTE = 60 * SECOND;
 const reason = { on: "breaker", holds: false, message: "stopped" } as const;
 
-const verdict = (given: Partial<PlannedVerdict> = {}): PlannedVerdict => ({
+const verdict = (overrides: Partial<PlannedVerdict> = {}): PlannedVerdict => ({
   flow_id: "a flow",
   node_id: "on event",
   version: 1,
   matched: true,
   reasons: [],
-  ...given,
+  ...overrides,
 });
 /** The verdict of a trigger that fires on an event of its own flow. */
-const looping = (max: number, given: Partial<PlannedVerdict> = {}) =>
-  verdict({ breaker: { limit: "loops", max, reason }, ...given });
+const looping = (max: number, overrides: Partial<PlannedVerdict> = {}) =>
+  verdict({ breaker: { limit: "loops", max, reason }, ...overrides });
 /** The verdict of a trigger that the limit of the causation chain has stopped. */
-const tooLong = (max: number) =>
+const overChainLimit = (max: number) =>
   verdict({
     matched: false,
     reasons: [reason],
     breaker: { limit: "chain", max, reason },
   });
 
-interface Given {
+interface AppendOptions {
   tenant?: string;
   at?: number;
   /** The number of events in one request. */
@@ -41,12 +41,12 @@ interface Given {
 async function append(
   store: Store,
   verdicts: PlannedVerdict[],
-  { tenant = "acme", at = START, count = 1, run = {} }: Given = {},
+  { tenant = "acme", at = START, count = 1, run = {} }: AppendOptions = {},
 ) {
   const events = Array.from({ length: count }, () => sampleEvent({ received_at: at }));
   const { revision } = await store.findTriggers(tenant, ["github"], "issues");
   const plans = events.map(({ id }): EventPlan => {
-    const matched = verdicts.filter((one) => one.matched);
+    const matched = verdicts.filter((planned) => planned.matched);
     return {
       verdicts,
       runs: matched.map(({ flow_id, node_id }) =>
@@ -71,13 +71,13 @@ export function breakersContract(it: It): void {
     expect(first.tripped).toBeUndefined();
     const second = await append(store, [looping(3)], { count: 3, at: START + 1 });
     expect(second.tripped).toEqual(
-      second.events.slice(1).map(({ id }, nth) => ({
+      second.events.slice(1).map(({ id }, index) => ({
         limit: "loops",
         max: 3,
         event_id: id,
         flow_id: "a flow",
         node_id: "on event",
-        isFirst: nth === 0,
+        isFirst: index === 0,
       })),
     );
     const started = [...first.runs, ...second.runs.slice(0, 1)].flat().map(({ id }) => id);
@@ -111,13 +111,13 @@ export function breakersContract(it: It): void {
   });
 
   it("count and stop each trigger of an event separately", async ({ store }) => {
-    const own = looping(1);
+    const looped = looping(1);
     const unlimited = verdict({ node_id: "unlimited" });
     const second = looping(1, { node_id: "second" });
     const unmatched = verdict({ node_id: "unmatched", matched: false });
-    await append(store, [own]);
-    await append(store, [own], { tenant: "umbrella" });
-    const { events, runs, tripped } = await append(store, [unmatched, own, second, unlimited]);
+    await append(store, [looped]);
+    await append(store, [looped], { tenant: "umbrella" });
+    const { events, runs, tripped } = await append(store, [unmatched, looped, second, unlimited]);
     expect(tripped).toMatchObject([{ node_id: "on event" }]);
     const [, secondRun, thirdRun] = runs[0] ?? [];
     expect(await store.listVerdicts("acme", events[0]?.id ?? "")).toMatchObject([
@@ -131,12 +131,12 @@ export function breakersContract(it: It): void {
 
   it("count across restarts and concurrent replicas", async ({ store, reopen }) => {
     await append(store, [looping(4)]);
-    const again = await reopen();
+    const reopened = await reopen();
     await Promise.all([
       ...Array.from({ length: 5 }, () => append(store, [looping(4)])),
-      ...Array.from({ length: 5 }, () => append(again, [looping(4)])),
+      ...Array.from({ length: 5 }, () => append(reopened, [looping(4)])),
     ]);
-    expect((await runsOf(again)).length).toBe(4);
+    expect((await runsOf(reopened)).length).toBe(4);
   });
 
   it("do not count gathered, skipped or duplicate runs", async ({ store }) => {
@@ -173,17 +173,17 @@ export function breakersContract(it: It): void {
 
   it("report a stopped trigger and its limit once a minute", async ({ store }) => {
     const isFirst = async (planned: PlannedVerdict, at: number) =>
-      (await append(store, [planned], { at })).tripped?.map((one) => one.isFirst);
+      (await append(store, [planned], { at })).tripped?.map((trip) => trip.isFirst);
     const trips = (since = 0, flows = ["another", "a flow"], tenant = "acme") =>
       store.listTrips(tenant, flows, since);
     expect(await trips()).toEqual([]);
     await append(store, [looping(1)]);
     expect(await trips()).toEqual([]);
     expect(await isFirst(looping(1), START + 1)).toEqual([true]);
-    expect(await isFirst(tooLong(5), START + 2)).toEqual([false]);
+    expect(await isFirst(overChainLimit(5), START + 2)).toEqual([false]);
     const expected = { flow_id: "a flow", node_id: "on event" };
     expect(await trips()).toEqual([{ ...expected, at: START + 1, limit: "loops", max: 1 }]);
-    expect(await isFirst(tooLong(5), START + 1 + MINUTE)).toEqual([true]);
+    expect(await isFirst(overChainLimit(5), START + 1 + MINUTE)).toEqual([true]);
     expect(await trips()).toEqual([
       { ...expected, at: START + 1 + MINUTE, limit: "chain", max: 5 },
     ]);
@@ -196,10 +196,10 @@ export function breakersContract(it: It): void {
 
   it("lose their history when their trigger is removed", async ({ store }) => {
     const flow = await makeFlow(store);
-    const own = { ...tooLong(5), flow_id: flow.id };
+    const stopped = { ...overChainLimit(5), flow_id: flow.id };
     const trips = async () => (await store.listTrips("acme", [flow.id], 0)).length;
     await publish(store, flow, { triggers: [eventTrigger()] });
-    await append(store, [own]);
+    await append(store, [stopped]);
     await publish(store, flow, { triggers: [eventTrigger()] });
     expect(await trips()).toBe(1);
     await publish(store, flow, { triggers: [eventTrigger({ node_id: "another" })] });
@@ -218,7 +218,7 @@ export function breakersContract(it: It): void {
     await store.queueRuns([shallow]);
     const expected = { depth: 3, chain: ["a", "b"], gathered_count: 2 };
     expect(await store.getRun("acme", target.id)).toMatchObject(expected);
-    // Also if the events are gathered within one batch.
+    // The same holds if the events are gathered within one batch.
     const other = { lane: "other" };
     await store.queueRuns([
       { ...sampleRun({ gather: other, depth: 1 }), id: "first" },

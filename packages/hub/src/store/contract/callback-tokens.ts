@@ -7,12 +7,12 @@ import type { It } from "./subject.ts";
 
 const ID = "weather-7kq2xv";
 
-/** A connection with two triggers, and the ids of their subscriptions. */
+/** Creates a connection and two triggers. Returns their flow, and the ids of their subscriptions. */
 async function subscribe(store: Store) {
   await store.createConnection(sampleConnection(), START);
   const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
-  const [a, b] = (await store.listTriggerSubscriptions("acme", ID)).toSorted((one, other) =>
-    one.node_id < other.node_id ? -1 : 1,
+  const [a, b] = (await store.listTriggerSubscriptions("acme", ID)).toSorted((left, right) =>
+    left.node_id < right.node_id ? -1 : 1,
   );
   return { flow, a: a?.id ?? "", b: b?.id ?? "" };
 }
@@ -36,8 +36,8 @@ const stage = (
     at,
   });
 
-const confirm = (store: Store, hash: string, at = START, given: Partial<ConfirmedToken> = {}) =>
-  store.confirmCallbackToken({ hash, type: "storm", wanted: ["storm", "rain"], at, ...given });
+const confirm = (store: Store, hash: string, at = START, overrides: Partial<ConfirmedToken> = {}) =>
+  store.confirmCallbackToken({ hash, type: "storm", wanted: ["storm", "rain"], at, ...overrides });
 const reject = (store: Store, hash: string, at: number, type = "storm") =>
   store.rejectCallbackToken({ hash, type, at });
 
@@ -45,15 +45,15 @@ export function callbackTokensContract(it: It): void {
   it("are valid before they are confirmed", async ({ store, reopen }) => {
     const { a } = await subscribe(store);
     await stage(store, "one", a);
-    const again = await reopen();
-    expect(await again.findCallbackToken("one", START + 900 * DAY)).toEqual({
+    const reopened = await reopen();
+    expect(await reopened.findCallbackToken("one", START + 900 * DAY)).toEqual({
       tenant: "acme",
       connection: ID,
       subscription: a,
       expires_at: null,
       isGone: false,
     });
-    expect(await again.findCallbackToken("two", START)).toBeUndefined();
+    expect(await reopened.findCallbackToken("two", START)).toBeUndefined();
   });
 
   it("expire when another one is confirmed, even if they were never confirmed or were rejected", async ({
@@ -82,7 +82,7 @@ export function callbackTokensContract(it: It): void {
     expect(await expiry("rejected", START + 4)).toBe(START + 5);
     expect(await expiry("rejected", START + 5)).toBeUndefined();
     expect(await expiry("sibling")).toBeNull();
-    // The server accepted it after all.
+    // The server has accepted this token after all.
     await confirm(store, "timed out", START + DAY);
     expect(await expiry("timed out")).toBeNull();
     expect(await expiry("new")).toBe(START + 2 * DAY);
@@ -95,10 +95,10 @@ export function callbackTokensContract(it: It): void {
     sql,
   }) => {
     const { a } = await subscribe(store);
-    const hashes = Array.from({ length: 100 }, (_, at) => `hash-${at}`);
+    const hashes = Array.from({ length: 100 }, (_, index) => `hash-${index}`);
     await Promise.all(hashes.map((hash) => stage(store, hash, a)));
     const stores = [store, await reopen()];
-    await Promise.all(hashes.map((hash, at) => confirm(stores[at % 2] as Store, hash)));
+    await Promise.all(hashes.map((hash, index) => confirm(stores[index % 2] as Store, hash)));
     const current = await sql("SELECT hash FROM callback_tokens WHERE expires_at IS NULL");
     expect(current).toHaveLength(1);
     const valid = async (now: number) =>
@@ -108,7 +108,7 @@ export function callbackTokensContract(it: It): void {
     expect(await valid(START + DAY)).toBe(1);
   });
 
-  it("of a connection expire when newer ones are confirmed for each of their types that is wanted", async ({
+  it("of a whole connection expire when newer tokens are confirmed for all of their types that are wanted", async ({
     store,
   }) => {
     const { a, b } = await subscribe(store);
@@ -121,7 +121,7 @@ export function callbackTokensContract(it: It): void {
     await confirm(store, "both", START, { type: "rain" });
     await add("storm of a sibling", b, ["storm"]);
     await confirm(store, "storm of a sibling");
-    // The server may still use it for rain.
+    // The server may still use the token "both" for rain.
     expect(await expiry("both")).toBeNull();
     await add("lost", b, ["rain"]);
     await add("rejected", b, ["rain", "storm"]);
@@ -133,7 +133,7 @@ export function callbackTokensContract(it: It): void {
     expect(await expiry("lost")).toBe(START + 5 + DAY);
     expect(await expiry("rejected")).toBeNull();
     expect(await expiry("storm of a sibling")).toBeNull();
-    // Nothing wants storms any more.
+    // No trigger wants storms any more.
     await add("next", a, ["rain"]);
     await confirm(store, "next", START + 6, { type: "rain", wanted: ["rain"] });
     for (const hash of ["rejected", "storm of a sibling", "rain"])
@@ -152,7 +152,7 @@ export function callbackTokensContract(it: It): void {
     const target = { url: "https://new.example/mcp" };
     await store.updateConnection("acme", ID, { target }, START);
     expect(await expiry("former")).toBe(START + DAY);
-    // A call that the former server answers after the change.
+    // The former server confirms a token after the change.
     await confirm(store, "late");
     expect(await expiry("late")).toBe(START + DAY);
     const token = { hash: "new", tenant: "acme", connection: ID, subscription: a, at: START };
@@ -179,7 +179,7 @@ export function callbackTokensContract(it: It): void {
     expect(await store.findCallbackToken("lost 10", START + DAY + 40)).toBeUndefined();
   });
 
-  it("are removed with their subscription; those of a connection, with its last active subscription", async ({
+  it("are gone with their subscription, or, for a whole connection, with its last active subscription", async ({
     store,
   }) => {
     const { flow, a, b } = await subscribe(store);
@@ -187,27 +187,27 @@ export function callbackTokensContract(it: It): void {
     await stage(store, "own b", b);
     await stage(store, "all a", a, "connection");
     await stage(store, "all b", b, "connection");
-    const gone = async () => {
-      const all: boolean[] = [];
+    const areGone = async () => {
+      const results: boolean[] = [];
       for (const hash of ["own a", "own b", "all a", "all b"])
-        all.push((await store.findCallbackToken(hash, START))?.isGone ?? true);
-      return all;
+        results.push((await store.findCallbackToken(hash, START))?.isGone ?? true);
+      return results;
     };
     const publish = (triggers: Parameters<typeof republish>[2]) => republish(store, flow, triggers);
-    expect(await gone()).toEqual([false, false, false, false]);
+    expect(await areGone()).toEqual([false, false, false, false]);
     await publish([{ node_id: "a" }, { node_id: "b", active: false }]);
-    expect(await gone()).toEqual([false, true, false, false]);
+    expect(await areGone()).toEqual([false, true, false, false]);
     await publish([{ node_id: "a" }]);
-    expect(await gone()).toEqual([false, true, false, false]);
+    expect(await areGone()).toEqual([false, true, false, false]);
     await publish([{ node_id: "a", active: false }]);
-    expect(await gone()).toEqual([true, true, true, true]);
+    expect(await areGone()).toEqual([true, true, true, true]);
     await publish([{ node_id: "a" }, { node_id: "b" }]);
-    expect(await gone()).toEqual([false, false, false, false]);
+    expect(await areGone()).toEqual([false, false, false, false]);
     await store.deleteConnection("acme", ID, START);
-    expect(await gone()).toEqual([true, true, true, true]);
+    expect(await areGone()).toEqual([true, true, true, true]);
   });
 
-  it("of a removed subscription stay known for a week, and are then deleted", async ({
+  it("of a removed subscription expire after a week, and are then deleted", async ({
     store,
     sql,
   }) => {
@@ -228,7 +228,7 @@ export function callbackTokensContract(it: It): void {
     const week = START + 7 * DAY;
     const find = (hash: string, now = week - 1) => store.findCallbackToken(hash, now);
     expect(await find("own a")).toMatchObject({ expires_at: week, isGone: true });
-    // A server with one credential per connection may still send the events of "b" with it.
+    // A server with one credential per connection may still use this token for the events of "b".
     expect(await find("all a")).toMatchObject({ expires_at: week, isGone: false });
     expect(await find("own a", week)).toBeUndefined();
     expect(await find("former", START)).toMatchObject({ expires_at: START + 1 });

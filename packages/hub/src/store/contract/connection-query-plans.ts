@@ -26,20 +26,20 @@ const PUBLISH = [
 
 // biome-ignore format: a table
 export const connectionPlanCases: RunPlanCase[] = [
-  { what: "a callback token", verb: (d) => verbTable(d).findCallbackToken.run("hash-7", START), indexes: ["callback_tokens", "trigger_subscriptions", "trigger_subscriptions_connection"] },
-  { what: "confirming a callback token", verb: (d) => verbTable(d).confirmCallbackToken.run({ hash: "hash-7", type: "storm", wanted: [], at: START }), indexes: ["callback_tokens", "callback_tokens_connection", "connections"] },
-  { what: "staging a callback token", verb: (d) => verbTable(d).stageCallbackToken.run({ hash: "new", tenant, connection: "", subscription: "", scope: "connection", target: { url: "" }, types: [], at: START }), indexes: ["callback_tokens_expiry", "callback_tokens", "callback_tokens_subscription"] },
-  { what: "leasing connections", verb: (d) => verbTable(d).leaseConnections.run(lease), indexes: ["connections_due", "connections", "connection_offers", "trigger_subscriptions_connection"] },
-  { what: "the time of the next due connection", verb: (d) => verbTable(d).nextConnectionDue.run(), indexes: ["connections_due"] },
-  { what: "renewing leases of connections", verb: (d) => verbTable(d).renewConnections.run(lease, [LEASED]), indexes: ["connections"] },
-  { what: "releasing connections", verb: (d) => verbTable(d).releaseConnections.run("keeper-7"), indexes: ["connections_owner", "connections"] },
-  { what: "finishing a connection", verb: (d) => verbTable(d).finishConnection.run("keeper-7", result, [removed], START), indexes: ["connections", "trigger_subscriptions_connection", "trigger_subscriptions", "callback_tokens", "callback_tokens_subscription"] },
-  { what: "connections of a tenant", verb: (d) => verbTable(d).listConnections.run(tenant, "connection-1", 20), indexes: ["connections_tenant"] },
-  { what: "the subscriptions of a connection", verb: (d) => verbTable(d).listTriggerSubscriptions.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection", "trigger_firings"] },
-  { what: "the states of the subscriptions of a connection", verb: (d) => verbTable(d).listSubscriptionStates.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection"] },
-  { what: "deleting a connection", verb: (d) => verbTable(d).deleteConnection.run(tenant, "connection-7", START), indexes: ["connections", "trigger_subscriptions_connection"] },
-  { what: "creating a connection", verb: (d) => verbTable(d).createConnection.run({ id: "source-8", tenant, name: "", target: { url: "" }, sealed: null, credentials: {} }, START), indexes: ["triggers_event", "connections"] },
-  { what: "publishing a flow with a subscription", verb: (d) => verbTable(d).publishFlow.run({ tenant, id: "flow-507" }, publication({ graph: intents(), triggers })), indexes: PUBLISH },
+  { operation: "a callback token", verb: (d) => verbTable(d).findCallbackToken.run("hash-7", START), indexes: ["callback_tokens", "trigger_subscriptions", "trigger_subscriptions_connection"] },
+  { operation: "confirming a callback token", verb: (d) => verbTable(d).confirmCallbackToken.run({ hash: "hash-7", type: "storm", wanted: [], at: START }), indexes: ["callback_tokens", "callback_tokens_connection", "connections"] },
+  { operation: "staging a callback token", verb: (d) => verbTable(d).stageCallbackToken.run({ hash: "new", tenant, connection: "", subscription: "", scope: "connection", target: { url: "" }, types: [], at: START }), indexes: ["callback_tokens_expiry", "callback_tokens", "callback_tokens_subscription"] },
+  { operation: "leasing connections", verb: (d) => verbTable(d).leaseConnections.run(lease), indexes: ["connections_due", "connections", "connection_offers", "trigger_subscriptions_connection"] },
+  { operation: "the time of the next due connection", verb: (d) => verbTable(d).nextConnectionDue.run(), indexes: ["connections_due"] },
+  { operation: "renewing leases of connections", verb: (d) => verbTable(d).renewConnections.run(lease, [LEASED]), indexes: ["connections"] },
+  { operation: "releasing connections", verb: (d) => verbTable(d).releaseConnections.run("keeper-7"), indexes: ["connections_owner", "connections"] },
+  { operation: "finishing a connection", verb: (d) => verbTable(d).finishConnection.run("keeper-7", result, [removed], START), indexes: ["connections", "trigger_subscriptions_connection", "trigger_subscriptions", "callback_tokens", "callback_tokens_subscription"] },
+  { operation: "connections of a tenant", verb: (d) => verbTable(d).listConnections.run(tenant, "connection-1", 20), indexes: ["connections_tenant"] },
+  { operation: "the subscriptions of a connection", verb: (d) => verbTable(d).listTriggerSubscriptions.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection", "trigger_firings"] },
+  { operation: "the states of the subscriptions of a connection", verb: (d) => verbTable(d).listSubscriptionStates.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection"] },
+  { operation: "deleting a connection", verb: (d) => verbTable(d).deleteConnection.run(tenant, "connection-7", START), indexes: ["connections", "trigger_subscriptions_connection"] },
+  { operation: "creating a connection", verb: (d) => verbTable(d).createConnection.run({ id: "source-8", tenant, name: "", target: { url: "" }, sealed: null, credentials: {} }, START), indexes: ["triggers_event", "connections"] },
+  { operation: "publishing a flow with a subscription", verb: (d) => verbTable(d).publishFlow.run({ tenant, id: "flow-507" }, publication({ graph: intents(), triggers })), indexes: PUBLISH },
 ];
 
 export const FILL_CONNECTIONS = [

@@ -12,19 +12,19 @@ import { START } from "./sample.ts";
 
 type NewConnection = Parameters<Store["createConnection"]>[0];
 
-export const sampleConnection = (given: Partial<NewConnection> = {}): NewConnection => ({
+export const sampleConnection = (overrides: Partial<NewConnection> = {}): NewConnection => ({
   id: "weather-7kq2xv",
   tenant: "acme",
   name: "Weather",
   target: { url: "https://weather.example/mcp" },
   sealed: "sealed",
   credentials: { auth: "bearer" },
-  ...given,
+  ...overrides,
 });
 
-/** The connection as it is stored at first. */
-export const createdConnection = (given: Partial<NewConnection> = {}): Connection => ({
-  ...sampleConnection(given),
+/** Returns the connection as it is stored after its creation. */
+export const createdConnection = (overrides: Partial<NewConnection> = {}): Connection => ({
+  ...sampleConnection(overrides),
   revision: 1,
   status: "unknown",
   error: null,
@@ -38,7 +38,7 @@ export const createdConnection = (given: Partial<NewConnection> = {}): Connectio
   updated_at: START,
 });
 
-export const sampleOffers = (given: Partial<Offers> = {}): Offers => ({
+export const sampleOffers = (overrides: Partial<Offers> = {}): Offers => ({
   server: { name: "weather", version: "1.0.0" },
   perSubscription: false,
   tools: [{ name: "forecast", description: "The weather of tomorrow.", inputSchema: {} }],
@@ -46,25 +46,25 @@ export const sampleOffers = (given: Partial<Offers> = {}): Offers => ({
     { type: "storm", description: "", binding: "callback", inputSchema: {}, paramsSchema: {} },
     { type: "rain", description: "", binding: "callback", inputSchema: {}, paramsSchema: {} },
   ],
-  ...given,
+  ...overrides,
 });
 
-export const connectionLease = (given: Partial<ConnectionLease> = {}): ConnectionLease => ({
+export const connectionLease = (overrides: Partial<ConnectionLease> = {}): ConnectionLease => ({
   by: "keeper",
   now: START,
   until: START + 60,
   limit: 10,
-  ...given,
+  ...overrides,
 });
 
-/** Leases the only connection that is due. */
+/** Leases the only connection that is due. Throws if several or none are due. */
 export async function leaseOne(
   store: Store,
-  given: Partial<ConnectionLease> = {},
+  overrides: Partial<ConnectionLease> = {},
 ): Promise<LeasedConnection> {
-  const [one, another] = await store.leaseConnections(connectionLease(given));
-  if (!one || another) throw new Error(`${one ? "several" : "no"} connections were leased`);
-  return one;
+  const [leased, another] = await store.leaseConnections(connectionLease(overrides));
+  if (!leased || another) throw new Error(`${leased ? "several" : "no"} connections were leased`);
+  return leased;
 }
 
 /** Creates and publishes a flow whose triggers listen to the connection. */
@@ -76,6 +76,7 @@ export async function publishTriggers(
   return republish(store, await makeFlow(store, intents(), owner), triggers);
 }
 
+/** Publishes the flow again, with other triggers. */
 export const republish = (
   store: Store,
   flow: StoredFlow,
@@ -84,12 +85,12 @@ export const republish = (
 ): Promise<StoredFlow> =>
   publish(store, flow, {
     at,
-    triggers: triggers.map((given) =>
-      eventTrigger({ source: "weather-7kq2xv", type: "storm", ...given }),
+    triggers: triggers.map((overrides) =>
+      eventTrigger({ source: "weather-7kq2xv", type: "storm", ...overrides }),
     ),
   });
 
-/** The subscriptions of the only due connection, also those wanted `removed`. Ends the lease. */
+/** Leases the only due connection, and returns its subscriptions, also those that are to be removed. */
 export async function subscriptionsOf(store: Store): Promise<TriggerSubscription[]> {
   const { connection, subscriptions } = await leaseOne(store, { by: "reader", now: START + 1e6 });
   const { id, revision } = connection;

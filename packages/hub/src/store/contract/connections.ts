@@ -12,10 +12,10 @@ import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const ID = "weather-7kq2xv";
-const finish = (store: Store, given = {}, by = "keeper", now = START) =>
-  store.finishConnection(by, { id: ID, revision: 1, next_at: START + 300, ...given }, [], now);
-const leasedIds = async (store: Store, given = {}) =>
-  (await store.leaseConnections(connectionLease(given))).map(({ connection }) => connection.id);
+const finish = (store: Store, overrides = {}, by = "keeper", now = START) =>
+  store.finishConnection(by, { id: ID, revision: 1, next_at: START + 300, ...overrides }, [], now);
+const leasedIds = async (store: Store, overrides = {}) =>
+  (await store.leaseConnections(connectionLease(overrides))).map(({ connection }) => connection.id);
 
 export function connectionsContract(it: It): void {
   it("are stored with their sealed credentials, and found by their tenant only", async ({
@@ -33,19 +33,21 @@ export function connectionsContract(it: It): void {
       sampleConnection({ id: "theirs-bbbbbb", tenant: "umbrella" }),
       START,
     );
-    const again = await reopen();
-    expect(await again.getConnection("acme", ID)).toEqual(createdConnection());
-    expect(await again.getConnection("umbrella", ID)).toBeUndefined();
-    expect(await again.listConnections("acme", "", 10)).toEqual([
+    const reopened = await reopen();
+    expect(await reopened.getConnection("acme", ID)).toEqual(createdConnection());
+    expect(await reopened.getConnection("umbrella", ID)).toBeUndefined();
+    expect(await reopened.listConnections("acme", "", 10)).toEqual([
       createdConnection({ id: "local-aaaaaa", ...command }),
       createdConnection(),
     ]);
-    expect(await again.listConnections("acme", "local-aaaaaa", 10)).toEqual([createdConnection()]);
-    expect(await again.listConnections("acme", "", 1)).toHaveLength(1);
-    expect(await again.getOffers("acme", ID)).toBeUndefined();
+    expect(await reopened.listConnections("acme", "local-aaaaaa", 10)).toEqual([
+      createdConnection(),
+    ]);
+    expect(await reopened.listConnections("acme", "", 1)).toHaveLength(1);
+    expect(await reopened.getOffers("acme", ID)).toBeUndefined();
   });
 
-  it("change only in the given fields; another target or credential is a new revision, due at once", async ({
+  it("change only in the given fields, and are due as a new revision if target or credentials change", async ({
     store,
   }) => {
     await store.createConnection(sampleConnection(), START);
@@ -75,24 +77,24 @@ export function connectionsContract(it: It): void {
     ).toMatchObject({ name: "Late" });
   });
 
-  it("keep replaced servers that have subscriptions, until their triggers are disabled", async ({
+  it("keep replaced servers that have subscriptions, until these servers are dropped", async ({
     store,
   }) => {
-    const [one, two, three] = ["one", "two", "three"].map((name) => ({
+    const [first, second, third] = ["one", "two", "three"].map((name) => ({
       target: { url: `https://${name}.example/mcp` },
       sealed: `of ${name}`,
     }));
-    await store.createConnection(sampleConnection(one), START);
-    await store.updateConnection("acme", ID, two ?? {}, START);
+    await store.createConnection(sampleConnection(first), START);
+    await store.updateConnection("acme", ID, second ?? {}, START);
     expect(await leaseOne(store)).toMatchObject({ former: [] });
     await publishTriggers(store, [{ node_id: "a" }]);
     await store.updateConnection("acme", ID, { sealed: "rotated" }, START);
-    await store.updateConnection("acme", ID, three ?? {}, START);
-    await store.updateConnection("acme", ID, one ?? {}, START);
+    await store.updateConnection("acme", ID, third ?? {}, START);
+    await store.updateConnection("acme", ID, first ?? {}, START);
     await finish(store, {});
     const former = [
-      { ...two, sealed: "rotated", revision: 3 },
-      { ...three, revision: 4 },
+      { ...second, sealed: "rotated", revision: 3 },
+      { ...third, revision: 4 },
     ];
     expect(await leaseOne(store)).toMatchObject({ former, connection: { revision: 5 } });
     expect(await store.dropFormerServers("another", ID, 4)).toBe(false);
@@ -114,16 +116,16 @@ export function connectionsContract(it: It): void {
       subscriptions: [],
       former: [],
     });
-    const other = await reopen();
-    expect(await leasedIds(other, { by: "other", now: START + 59 })).toEqual([]);
-    expect(await other.nextConnectionDue()).toBe(START + 60);
+    const second = await reopen();
+    expect(await leasedIds(second, { by: "other", now: START + 59 })).toEqual([]);
+    expect(await second.nextConnectionDue()).toBe(START + 60);
     const renew = (by: string, now: number) =>
-      other.renewConnections({ by, now, until: START + 100 }, [ID, "none"]);
+      second.renewConnections({ by, now, until: START + 100 }, [ID, "none"]);
     expect(await renew("other", START)).toEqual([]);
     expect(await renew("keeper", START + 60)).toEqual([]);
     expect(await renew("keeper", START + 59)).toEqual([ID]);
-    expect(await leasedIds(other, { by: "other", now: START + 99 })).toEqual([]);
-    expect(await leasedIds(other, { by: "other", now: START + 100, until: START + 200 })).toEqual([
+    expect(await leasedIds(second, { by: "other", now: START + 99 })).toEqual([]);
+    expect(await leasedIds(second, { by: "other", now: START + 100, until: START + 200 })).toEqual([
       ID,
     ]);
     expect(await finish(store)).toBe(false);
@@ -133,25 +135,25 @@ export function connectionsContract(it: It): void {
     expect(await store.nextConnectionDue()).toBe(START + 300);
   });
 
-  it("are leased by many processes without overlap, the longest due first", async ({
+  it("are leased by many processes without overlap, and the longest due ones first", async ({
     store,
     reopen,
   }) => {
-    const ids = Array.from({ length: 40 }, (_, at) => `c-${String(at).padStart(2, "0")}`);
-    for (const [at, id] of ids.entries())
-      await store.createConnection(sampleConnection({ id }), START - at);
+    const ids = Array.from({ length: 40 }, (_, index) => `c-${String(index).padStart(2, "0")}`);
+    for (const [index, id] of ids.entries())
+      await store.createConnection(sampleConnection({ id }), START - index);
     expect(await leasedIds(store, { limit: 2, by: "first" })).toEqual(
       expect.arrayContaining(["c-39", "c-38"]),
     );
     const stores = [store, await reopen()];
     const leased = await Promise.all(
-      Array.from({ length: 10 }, (_, at) =>
-        leasedIds(stores[at % 2] as Store, { by: `keeper ${at}`, limit: 10 }),
+      Array.from({ length: 10 }, (_, index) =>
+        leasedIds(stores[index % 2] as Store, { by: `keeper ${index}`, limit: 10 }),
       ),
     );
     expect(new Set(leased.flat()).size).toBe(leased.flat().length);
-    const rest = await leasedIds(store, { by: "last", limit: 40 });
-    expect([...leased.flat(), ...rest].sort()).toEqual(ids.slice(0, 38));
+    const remaining = await leasedIds(store, { by: "last", limit: 40 });
+    expect([...leased.flat(), ...remaining].sort()).toEqual(ids.slice(0, 38));
   });
 
   it("record the result of a check, with offers of any size and any error", async ({ store }) => {
@@ -186,7 +188,7 @@ export function connectionsContract(it: It): void {
     expect(await store.getOffers("acme", ID)).toEqual(sampleOffers());
   });
 
-  it("are due again at once if they change during a lease; an outdated check is not recorded", async ({
+  it("are due again if they change during a lease, and do not record an outdated check", async ({
     store,
   }) => {
     await store.createConnection(sampleConnection(), START);
@@ -244,7 +246,10 @@ export function connectionsContract(it: It): void {
     expect(await leasedIds(store, { by: "other" })).toEqual([ID]);
   });
 
-  it("are deleted at once, or after their subscriptions", async ({ store, sql }) => {
+  it("are deleted immediately, or after their subscriptions if they have any", async ({
+    store,
+    sql,
+  }) => {
     await store.createConnection(sampleConnection({ id: "unused-cccccc" }), START);
     await leaseOne(store);
     expect(await store.deleteConnection("umbrella", "unused-cccccc", START)).toBe(false);
@@ -290,7 +295,9 @@ export function connectionsContract(it: It): void {
     await store.releaseConnections("keeper");
     await store.deleteConnection("acme", ID, START + 6);
     await vi.waitFor(async () => {
-      const due = (await notices()).flatMap((one) => (one.topic === "connections" ? one.due : []));
+      const due = (await notices()).flatMap((notice) =>
+        notice.topic === "connections" ? notice.due : [],
+      );
       expect(due.map((at) => at - START)).toEqual([0, 2, 3, 4, 4, 4, 6]);
     }, 60_000);
   });

@@ -80,43 +80,43 @@ const command = fc.oneof(
 );
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Executes each command on the store and on its model, and compares the results. */
+/** Executes each command on the store and on a model of it, and compares the results. */
 class StoreAndModel {
   readonly model = new LogModel();
   readonly #store: Store;
-  readonly #name: (tenant: string) => string;
-  readonly #known: string[] = ["unknown"];
+  readonly #tenantName: (tenant: string) => string;
+  readonly #knownIds: string[] = ["unknown"];
   readonly #ids = createIds({ now: () => this.#now });
   #now = START;
 
-  constructor(store: Store, name: (tenant: string) => string) {
+  constructor(store: Store, tenantName: (tenant: string) => string) {
     this.#store = store;
-    this.#name = name;
+    this.#tenantName = tenantName;
   }
 
   async execute(command: Command): Promise<void> {
     this.#now += 1;
     const now = this.#now;
-    const tenant = "tenant" in command ? this.#name(command.tenant) : "";
+    const tenant = "tenant" in command ? this.#tenantName(command.tenant) : "";
     const ids =
       "picks" in command
-        ? command.picks.map((at) => this.#known[at % this.#known.length] as string)
+        ? command.picks.map((pick) => this.#knownIds[pick % this.#knownIds.length] as string)
         : [];
     switch (command.operation) {
       case "append": {
-        const batch = command.batch.map((one) => ({
-          tenant: this.#name(one.tenant),
-          skipQuota: one.skipQuota,
-          events: one.events.map(({ size, ...given }) =>
+        const batch = command.batch.map(({ tenant, skipQuota, events }) => ({
+          tenant: this.#tenantName(tenant),
+          skipQuota,
+          events: events.map(({ size, ...overrides }) =>
             sampleEvent({
-              ...given,
+              ...overrides,
               id: this.#ids(),
               received_at: now,
               body: new Uint8Array(size),
             }),
           ),
         }));
-        this.#known.push(...batch.flatMap(({ events }) => events.map(({ id }) => id)));
+        this.#knownIds.push(...batch.flatMap(({ events }) => events.map(({ id }) => id)));
         const results = await this.#store.appendEvents(batch, command.quota);
         expect(results).toEqual(this.model.append(batch, command.quota));
         break;
@@ -164,8 +164,8 @@ class StoreAndModel {
   async #sweep(retention: Retention): Promise<void> {
     const { processed, expired } = this.model.due(retention);
     const swept = await this.#store.sweep(retention);
-    const left = new Set((await this.#rows()).map(({ id }) => id));
-    const removed = this.model.rows.filter(({ id }) => !left.has(id));
+    const remainingIds = new Set((await this.#rows()).map(({ id }) => id));
+    const removed = this.model.rows.filter(({ id }) => !remainingIds.has(id));
     expect(swept).toMatchObject({
       processed: processed.length,
       expired: expired.length,
@@ -179,12 +179,16 @@ class StoreAndModel {
     } else if (removed.length > 0) {
       // If several tenants are the largest, the store can choose any of them.
       const owner = removed[0]?.tenant as string;
-      const sizes = ["acme", "umbrella"].map((tenant) => this.model.bytes(this.#name(tenant)));
+      const sizes = ["acme", "umbrella"].map((tenant) =>
+        this.model.bytes(this.#tenantName(tenant)),
+      );
       expect(this.model.bytes(owner)).toBe(Math.max(...sizes));
       expect(new Set(removed)).toEqual(new Set(this.model.overflow(owner, retention)));
       expect(swept.overflow).toBe(removed.length);
     } else {
-      const sizes = ["acme", "umbrella"].map((tenant) => this.model.bytes(this.#name(tenant)));
+      const sizes = ["acme", "umbrella"].map((tenant) =>
+        this.model.bytes(this.#tenantName(tenant)),
+      );
       expect(retention.limit === 0 || Math.max(...sizes) <= retention.maxBytes).toBe(true);
     }
     this.model.remove(removed);
@@ -192,13 +196,13 @@ class StoreAndModel {
 
   async #rows(): Promise<EventRow[]> {
     return [
-      ...(await allEvents(this.#store, this.#name("acme"))),
-      ...(await allEvents(this.#store, this.#name("umbrella"))),
+      ...(await allEvents(this.#store, this.#tenantName("acme"))),
+      ...(await allEvents(this.#store, this.#tenantName("umbrella"))),
     ];
   }
 
   async #compareCounters(): Promise<void> {
-    for (const tenant of ["acme", "umbrella"].map(this.#name)) {
+    for (const tenant of ["acme", "umbrella"].map(this.#tenantName)) {
       expect(await this.#store.pendingStatus(tenant)).toEqual(this.model.status(tenant));
       const stored = await this.#store.getTenant(tenant);
       if (stored) expect(stored).toMatchObject(this.model.tenant(tenant));
@@ -218,14 +222,20 @@ export function countersContract(it: It): void {
     const sequence = fc.array(command, { minLength: 1, maxLength: 30 });
     const property = fc.asyncProperty(sequence, async (commands) => {
       run += 1;
-      const both = new StoreAndModel(store, (tenant) => `${tenant} ${run}`);
-      for (const command of commands) await both.execute(command);
-      await both.compareRows();
+      const storeAndModel = new StoreAndModel(store, (tenant) => `${tenant} ${run}`);
+      for (const command of commands) await storeAndModel.execute(command);
+      await storeAndModel.compareRows();
     });
-    // All sequences share the store, and a sweep affects all tenants: each sequence starts without events.
-    const all = { now: START * 2, processedFor: 0, pendingFor: 0, maxBytes: 0, limit: 1_000 };
+    // All sequences share the store, and a sweep affects all tenants. So each starts without events.
+    const everything = {
+      now: START * 2,
+      processedFor: 0,
+      pendingFor: 0,
+      maxBytes: 0,
+      limit: 1_000,
+    };
     property.beforeEach(async () => {
-      while ((await store.sweep(all)).hasMore);
+      while ((await store.sweep(everything)).hasMore);
     });
     await fc.assert(property, { numRuns: 25 });
   });

@@ -14,17 +14,17 @@ import { DAY, START } from "./sample.ts";
 
 const newId = createIds({ now: () => START });
 
-export const sampleApp = (given: Partial<StoredApp> = {}): StoredApp => ({
+export const sampleApp = (overrides: Partial<StoredApp> = {}): StoredApp => ({
   tenant: "acme",
   slug: "desk",
   name: "Desk",
   description: "",
   created_at: START,
   updated_at: START,
-  ...given,
+  ...overrides,
 });
 
-/** A graph with one intent for each name. */
+/** Returns a graph with one intent for each name. */
 export const intents = (...names: string[]): FlowGraph => ({
   nodes: names.map((name) => ({
     id: `node ${name}`,
@@ -37,7 +37,7 @@ export const intents = (...names: string[]): FlowGraph => ({
   edges: [],
 });
 
-/** An edit that replaces the draft. Each intent gets its tool name, or the next free one. */
+/** Returns an edit that replaces the draft. Each intent gets its own tool name, or the next free one. */
 export const setDraft =
   (name: string, graph: FlowGraph): EditFlow =>
   ({ taken }) => {
@@ -87,18 +87,18 @@ export const triggersOf = ({ nodes }: FlowGraph): NewTrigger[] =>
   }));
 
 export const publication =
-  (given: Partial<Publication> = {}) =>
+  (overrides: Partial<Publication> = {}) =>
   ({ graph }: StoredFlow): Publication => ({
     graph,
-    triggers: triggersOf(given.graph ?? graph),
+    triggers: triggersOf(overrides.graph ?? graph),
     note: "",
     by: "ada",
     at: START,
     aliasUntil: START + DAY,
-    ...given,
+    ...overrides,
   });
 
-export const eventTrigger = (given: Partial<NewTrigger> = {}): NewTrigger => ({
+export const eventTrigger = (overrides: Partial<NewTrigger> = {}): NewTrigger => ({
   node_id: "on event",
   kind: "event",
   tool_name: null,
@@ -106,16 +106,18 @@ export const eventTrigger = (given: Partial<NewTrigger> = {}): NewTrigger => ({
   type: "issues",
   active: true,
   config: {},
-  ...given,
+  ...overrides,
 });
 
-/** Publishes the draft, or the given graph. */
+/** Publishes the draft, or the graph in `overrides`. */
 export const publish = async (
   store: Store,
   { tenant, id }: Pick<StoredFlow, "tenant" | "id">,
-  given: Partial<Publication> = {},
-): Promise<StoredFlow> => savedFlow(await store.publishFlow({ tenant, id }, publication(given)));
+  overrides: Partial<Publication> = {},
+): Promise<StoredFlow> =>
+  savedFlow(await store.publishFlow({ tenant, id }, publication(overrides)));
 
+/** Replaces the graph of the draft. */
 export const edit = async (
   store: Store,
   { tenant, id }: Pick<StoredFlow, "tenant" | "id">,

@@ -11,40 +11,42 @@ import {
   toolNamesOf,
 } from "./flow-sample.ts";
 import { claim, sampleRun, save } from "./run-sample.ts";
-import { ids, nth, SECOND, START } from "./sample.ts";
+import { ids, itemAt, SECOND, START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const LATER = START + 5 * SECOND;
 
 export function flowsContract(it: It): void {
-  it("keep the graphs of recent runs of drafts, apart from published versions", async ({
+  it("keeps the graphs of recent runs of drafts, apart from published versions", async ({
     store,
   }) => {
     const flow = await makeFlow(store);
     await publish(store, flow);
-    const save = (graph = intents("Draft"), key = flow) =>
+    const saveDraft = (graph = intents("Draft"), key = flow) =>
       store.saveDraftVersion(key, { graph, by: "ada", at: START });
-    expect(await save()).toBe(-1);
-    expect(await save()).toBe(-1);
-    expect(await save(intents("Other"))).toBe(-2);
+    expect(await saveDraft()).toBe(-1);
+    expect(await saveDraft()).toBe(-1);
+    expect(await saveDraft(intents("Other"))).toBe(-2);
     expect(await store.getVersion("acme", flow.id, -1)).toEqual(intents("Draft"));
     expect(await store.getVersion("umbrella", flow.id, -1)).toBeUndefined();
-    expect(await save(intents("X"), { ...flow, tenant: "umbrella" })).toBeUndefined();
-    expect(await save(intents("X"), { ...flow, id: "none" })).toBeUndefined();
-    for (let nth = 3; nth <= 21; nth += 1) await save(intents(`Draft ${nth}`));
+    expect(await saveDraft(intents("X"), { ...flow, tenant: "umbrella" })).toBeUndefined();
+    expect(await saveDraft(intents("X"), { ...flow, id: "none" })).toBeUndefined();
+    for (let number = 3; number <= 21; number += 1) await saveDraft(intents(`Draft ${number}`));
     expect(await store.getVersion("acme", flow.id, -21)).toBeDefined();
     expect(await store.getVersion("acme", flow.id, -2)).toBeDefined();
     expect(await store.getVersion("acme", flow.id, -1)).toBeUndefined();
     expect((await store.listVersions("acme", flow.id)).map(({ version }) => version)).toEqual([1]);
     expect((await publish(store, flow)).version).toBe(2);
-    // A run that waits needs its graph.
+    // The graph of a run that waits is kept.
     await store.queueRuns([sampleRun({ flow_id: flow.id, version: -3 })]);
-    for (let nth = 22; nth <= 25; nth += 1) await save(intents(`Draft ${nth}`));
-    const left = await Promise.all([-2, -3, -4].map((at) => store.getVersion("acme", flow.id, at)));
-    expect(left.map((graph) => graph !== undefined)).toEqual([false, true, false]);
+    for (let number = 22; number <= 25; number += 1) await saveDraft(intents(`Draft ${number}`));
+    const graphs = await Promise.all(
+      [-2, -3, -4].map((version) => store.getVersion("acme", flow.id, version)),
+    );
+    expect(graphs.map((graph) => graph !== undefined)).toEqual([false, true, false]);
   });
 
-  it("report when their triggers last fired", async ({ store }) => {
+  it("reports when the triggers of a flow last fired", async ({ store }) => {
     const flow = await makeFlow(store, intents("Go", "Stop"));
     expect(await store.listTriggerStates("acme", flow.id)).toEqual([]);
     await publish(store, flow);
@@ -63,7 +65,7 @@ export function flowsContract(it: It): void {
     expect(await store.listTriggerStates("umbrella", flow.id)).toEqual([]);
   });
 
-  it("report whether the draft differs from the published version", async ({ store }) => {
+  it("reports whether the draft differs from the published version", async ({ store }) => {
     const flow = await makeFlow(store);
     const state = async () => (await store.listDraftStates("acme", [flow.id, "x"])).get(flow.id);
     expect(await state()).toBe("unpublished");
@@ -79,7 +81,7 @@ export function flowsContract(it: It): void {
     expect(await store.findToolOwner("umbrella", "desk", "stop", START)).toBeUndefined();
   });
 
-  it("stores apps; a slug is unique within its tenant", async ({ store, reopen }) => {
+  it("stores apps, whose slugs are unique within their tenant", async ({ store, reopen }) => {
     const app = sampleApp();
     expect(await store.createApp(app)).toBe(true);
     expect(await store.createApp({ ...app, name: "Another" })).toBe(false);
@@ -111,10 +113,10 @@ export function flowsContract(it: It): void {
     expect(await (await reopen()).getFlow("acme", flow.id)).toEqual(flow);
 
     const graph = intents("Get weather", "Set weather");
-    const edited = await store.editFlow({ tenant: "acme", id: flow.id }, LATER, (found) => {
-      expect(found.flow).toEqual(flow);
-      expect(found.taken).toEqual(new Set());
-      return setDraft("Weather", graph)(found);
+    const edited = await store.editFlow({ tenant: "acme", id: flow.id }, LATER, (current) => {
+      expect(current.flow).toEqual(flow);
+      expect(current.taken).toEqual(new Set());
+      return setDraft("Weather", graph)(current);
     });
     const after = { ...flow, name: "Weather", graph, revision: 2, updated_at: LATER };
     expect(edited).toEqual({ outcome: "saved", flow: after });
@@ -183,22 +185,22 @@ export function flowsContract(it: It): void {
     const flow = await makeFlow(store, intents());
     const key = { tenant: "acme", id: flow.id };
     await Promise.all(
-      Array.from({ length: 20 }, (_, at) =>
-        store.editFlow(key, START, (found) => {
-          const nodes = [...(found.flow?.graph.nodes ?? []), ...intents(`Node ${at}`).nodes];
-          return setDraft("A flow", { nodes, edges: [] })(found);
+      Array.from({ length: 20 }, (_, index) =>
+        store.editFlow(key, START, (current) => {
+          const nodes = [...(current.flow?.graph.nodes ?? []), ...intents(`Node ${index}`).nodes];
+          return setDraft("A flow", { nodes, edges: [] })(current);
         }),
       ),
     );
     const after = await store.getFlow("acme", flow.id);
     expect(after?.revision).toBe(21);
     expect(new Set(after?.graph.nodes.map(({ id }) => id)).size).toBe(20);
-    const stale = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 10 }, () =>
         store.editFlow({ ...key, ifRevision: 21 }, START, setDraft("Mine", intents())),
       ),
     );
-    expect(stale.filter(({ outcome }) => outcome === "saved")).toHaveLength(1);
+    expect(results.filter(({ outcome }) => outcome === "saved")).toHaveLength(1);
   });
 
   it("lists the flows of all apps or of one, in pages", async ({ store }) => {
@@ -273,25 +275,25 @@ export function flowsContract(it: It): void {
     await publish(store, flow);
     await edit(store, flow, two);
     const before = await publish(store, flow);
-    const back = (given: FlowKey, version = 1, prepare = publication()) =>
-      store.rollBackFlow(given, version, LATER, (graph) => setDraft("Back", graph), prepare);
+    const rollBack = (flowKey: FlowKey, version = 1, prepare = publication()) =>
+      store.rollBackFlow(flowKey, version, LATER, (graph) => setDraft("Back", graph), prepare);
 
-    expect(await back({ ...key, ifRevision: before.revision - 1 })).toEqual({
+    expect(await rollBack({ ...key, ifRevision: before.revision - 1 })).toEqual({
       outcome: "changed",
       revision: before.revision,
     });
-    expect(await back(key, 3)).toEqual({ outcome: "no_version" });
-    expect(await back({ ...key, tenant: "umbrella" })).toEqual({ outcome: "no_flow" });
+    expect(await rollBack(key, 3)).toEqual({ outcome: "no_version" });
+    expect(await rollBack({ ...key, tenant: "umbrella" })).toEqual({ outcome: "no_flow" });
     // If the publication fails, the edit of the draft is undone.
     const reject = () => {
       throw new Error("It cannot run.");
     };
-    await expect(back(key, 1, reject)).rejects.toThrow("It cannot run.");
+    await expect(rollBack(key, 1, reject)).rejects.toThrow("It cannot run.");
     expect(await store.getFlow("acme", flow.id)).toEqual(before);
     expect(await store.findTool("acme", "desk", "two", START)).toMatchObject({ alias: false });
     expect(await store.listVersions("acme", flow.id)).toHaveLength(2);
 
-    expect(await back({ ...key, ifRevision: before.revision })).toMatchObject({
+    expect(await rollBack({ ...key, ifRevision: before.revision })).toMatchObject({
       outcome: "saved",
       flow: { name: "Back", graph: one, version: 3, updated_at: START },
     });
@@ -303,12 +305,12 @@ export function flowsContract(it: It): void {
     for (let round = 0; round < 5; round += 1) {
       const flow = await publish(store, await makeFlow(store, intents("Go")));
       const key = { tenant: "acme", id: flow.id, ifRevision: flow.revision };
-      const all = await Promise.all([
+      const results = await Promise.all([
         store.editFlow(key, START, setDraft("Edited", intents("Went"))),
         store.rollBackFlow(key, 1, START, (graph) => setDraft("Back", graph), publication()),
         store.deleteFlow(key, START),
       ]);
-      const [accepted, ...more] = all.filter(({ outcome }) => /saved|deleted/.test(outcome));
+      const [accepted, ...more] = results.filter(({ outcome }) => /saved|deleted/.test(outcome));
       expect(more).toEqual([]);
       const after = await store.getFlow("acme", flow.id);
       expect(after).toEqual(accepted && "flow" in accepted ? accepted.flow : undefined);
@@ -331,37 +333,38 @@ export function flowsContract(it: It): void {
   });
 
   it("removes flows without runs that were deleted before the given time", async ({ store }) => {
-    const key = ({ id }: { id: string }) => ({ tenant: "acme", id });
-    const make = async (app?: string) =>
+    const keyOf = ({ id }: { id: string }) => ({ tenant: "acme", id });
+    const makePublished = async (app?: string) =>
       publish(store, await makeFlow(store, intents(), app === undefined ? {} : { app }));
-    const kept = await make();
-    const old = await make();
-    const recent = await make();
-    const withRun = await make();
-    const ofApp = await make("shop");
-    await store.queueRuns([sampleRun({ flow_id: withRun.id, version: 1 })]);
-    for (const flow of [old, withRun]) await store.deleteFlow(key(flow), START);
+    const activeFlow = await makePublished();
+    const oldFlow = await makePublished();
+    const recentFlow = await makePublished();
+    const flowWithRun = await makePublished();
+    const flowOfApp = await makePublished("shop");
+    await store.queueRuns([sampleRun({ flow_id: flowWithRun.id, version: 1 })]);
+    for (const flow of [oldFlow, flowWithRun]) await store.deleteFlow(keyOf(flow), START);
     await store.deleteApp("acme", "shop", START);
-    await store.deleteFlow(key(recent), LATER);
+    await store.deleteFlow(keyOf(recentFlow), LATER);
 
     expect(await store.sweepFlows(START, 9)).toBe(0);
     expect(await store.sweepFlows(LATER, 1)).toBe(1);
     expect(await store.sweepFlows(LATER, 9)).toBe(1);
     expect(await store.sweepFlows(LATER, 9)).toBe(0);
-    for (const { id } of [old, ofApp]) expect(await store.listVersions("acme", id)).toEqual([]);
-    for (const { id } of [kept, recent, withRun])
+    for (const { id } of [oldFlow, flowOfApp])
+      expect(await store.listVersions("acme", id)).toEqual([]);
+    for (const { id } of [activeFlow, recentFlow, flowWithRun])
       expect(await store.listVersions("acme", id)).toHaveLength(1);
-    expect(await store.getFlow("acme", kept.id)).toEqual(kept);
+    expect(await store.getFlow("acme", activeFlow.id)).toEqual(activeFlow);
 
     await save(store, await claim(store));
     await store.sweepRuns(LATER, 9);
     expect(await store.sweepFlows(LATER, 9)).toBe(1);
-    expect(await store.listVersions("acme", withRun.id)).toEqual([]);
-    // The id can be used again. Its versions start at 1, without the removed ones.
+    expect(await store.listVersions("acme", flowWithRun.id)).toEqual([]);
+    // The id of a removed flow can be used again. Its versions start at 1.
     const graph = intents("Another");
-    await makeFlow(store, graph, { id: withRun.id });
-    expect(await publish(store, withRun, { at: LATER })).toMatchObject({ version: 1 });
-    await store.queueRuns([sampleRun({ flow_id: withRun.id, version: 1 })]);
+    await makeFlow(store, graph, { id: flowWithRun.id });
+    expect(await publish(store, flowWithRun, { at: LATER })).toMatchObject({ version: 1 });
+    await store.queueRuns([sampleRun({ flow_id: flowWithRun.id, version: 1 })]);
     expect(await claim(store)).toMatchObject([{ graph }]);
   });
 
@@ -379,7 +382,7 @@ export function flowsContract(it: It): void {
     expect(await store.findTool("acme", "desk", "go", START)).toBeUndefined();
     expect(await store.getTrigger("acme", flow.id, "node Go")).toBeUndefined();
     expect(await claim(store)).toMatchObject([{ graph }]);
-    // Its tool name is free immediately.
+    // The tool name of the deleted flow is free immediately.
     expect(toolNamesOf((await makeFlow(store, graph)).graph)).toEqual(["go"]);
   });
 
@@ -402,11 +405,11 @@ export function flowsContract(it: It): void {
       expect(await store.editFlow({ tenant: "acme", id }, START, setDraft("x", intents()))).toEqual(
         { outcome: "no_flow" },
       );
-    expect(nth(await claim(store), 0).graph).toEqual(graph);
-    const again = await makeFlow(store, intents("Go", "Draft"));
-    expect(toolNamesOf(again.graph)).toEqual(["go", "draft"]);
+    expect(itemAt(await claim(store), 0).graph).toEqual(graph);
+    const recreated = await makeFlow(store, intents("Go", "Draft"));
+    expect(toolNamesOf(recreated.graph)).toEqual(["go", "draft"]);
     expect(ids((await store.listFlows("acme", { limit: 9, app: "desk" })).flows)).toEqual([
-      again.id,
+      recreated.id,
     ]);
   });
 }

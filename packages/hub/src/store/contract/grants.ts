@@ -5,19 +5,25 @@ import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const ID = "weather-7kq2xv";
-const pending = (given = {}) => ({
+const pendingAuthorization = (overrides = {}) => ({
   state: "hash",
   by: "session",
   sealed: "verifier",
   expires_at: START + 600,
-  ...given,
+  ...overrides,
 });
-const take = (store: Store, given = {}, tenant = "acme") =>
-  store.takeAuthorization(tenant, ID, { state: "hash", by: "session", now: START, ...given });
-const lease = (store: Store, given = {}) =>
-  store.leaseGrant("acme", ID, { by: "a", version: 1, now: START, until: START + 30, ...given });
-const save = (store: Store, given = {}, tenant = "acme") =>
-  store.saveGrant(tenant, ID, { sealed: "tokens", error: null, ...given }, START);
+const take = (store: Store, overrides = {}, tenant = "acme") =>
+  store.takeAuthorization(tenant, ID, { state: "hash", by: "session", now: START, ...overrides });
+const lease = (store: Store, overrides = {}) =>
+  store.leaseGrant("acme", ID, {
+    by: "a",
+    version: 1,
+    now: START,
+    until: START + 30,
+    ...overrides,
+  });
+const save = (store: Store, overrides = {}, tenant = "acme") =>
+  store.saveGrant(tenant, ID, { sealed: "tokens", error: null, ...overrides }, START);
 
 export function grantsContract(it: It): void {
   it("are stored for a connection of the tenant, and removed with it", async ({
@@ -25,34 +31,38 @@ export function grantsContract(it: It): void {
     reopen,
   }) => {
     expect(await save(store)).toBe(false);
-    expect(await store.beginAuthorization("acme", ID, pending())).toBe(false);
+    expect(await store.beginAuthorization("acme", ID, pendingAuthorization())).toBe(false);
     await store.createConnection(sampleConnection(), START);
     expect(await store.getGrant("acme", ID)).toBeUndefined();
     expect(await save(store, {}, "umbrella")).toBe(false);
     expect(await save(store)).toBe(true);
-    const again = await reopen();
+    const reopened = await reopen();
     const grant = { sealed: "tokens", error: null, version: 1 };
-    expect(await again.getGrant("acme", ID)).toEqual(grant);
-    expect(await again.getGrant("umbrella", ID)).toBeUndefined();
-    await again.deleteConnection("acme", ID, START);
-    expect(await again.getGrant("acme", ID)).toBeUndefined();
+    expect(await reopened.getGrant("acme", ID)).toEqual(grant);
+    expect(await reopened.getGrant("umbrella", ID)).toBeUndefined();
+    await reopened.deleteConnection("acme", ID, START);
+    expect(await reopened.getGrant("acme", ID)).toBeUndefined();
   });
 
-  it("are completed once, by the session that began the authorization, in time", async ({
+  it("are completed once, before the authorization expires, by the session that began it", async ({
     store,
   }) => {
     await store.createConnection(sampleConnection(), START);
-    await store.beginAuthorization("acme", ID, pending({ state: "former", sealed: "former" }));
-    await store.beginAuthorization("acme", ID, pending());
+    await store.beginAuthorization(
+      "acme",
+      ID,
+      pendingAuthorization({ state: "former", sealed: "former" }),
+    );
+    await store.beginAuthorization("acme", ID, pendingAuthorization());
     expect(await take(store, { state: "former" })).toBeUndefined();
     expect(await take(store, { by: "another" })).toBeUndefined();
     expect(await take(store, { now: START + 600 })).toBeUndefined();
     expect(await take(store, {}, "umbrella")).toBeUndefined();
-    const taken = await Promise.all([take(store), take(store), take(store)]);
-    expect(taken.filter((one) => one !== undefined)).toEqual(["verifier"]);
+    const results = await Promise.all([take(store), take(store), take(store)]);
+    expect(results.filter((sealed) => sealed !== undefined)).toEqual(["verifier"]);
   });
 
-  it("are refreshed by one process at a time, and not over a change of another", async ({
+  it("are refreshed by one process at a time, and do not overwrite a change of another process", async ({
     store,
   }) => {
     await store.createConnection(sampleConnection(), START);

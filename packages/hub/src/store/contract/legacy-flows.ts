@@ -8,7 +8,7 @@ import type { It } from "./subject.ts";
 
 const BY_AGE = ["weather", "bare", "twin", "odd", "legacy", "hopeless"];
 
-/** Every row is migrated into both apps, with different ids. */
+/** Every legacy flow is migrated into both apps, with different ids. */
 const apps = [sampleApp(), sampleApp({ tenant: "umbrella", slug: "shop" })];
 const countFlows = async (store: Store): Promise<number[]> =>
   Promise.all(
@@ -17,7 +17,8 @@ const countFlows = async (store: Store): Promise<number[]> =>
         (await store.listFlows(tenant, { app: slug, limit: 99 })).flows.length,
     ),
   );
-const converting =
+/** Converts each legacy flow with `edit`, for both apps. */
+const convertWith =
   (edit: (name: string) => EditFlow): ConvertFlows =>
   (rows) =>
     apps.map((app) => ({
@@ -29,7 +30,7 @@ const converting =
         })),
       publish: (flow) => (flow.id.endsWith("odd") ? undefined : publication()(flow)),
     }));
-const convert = converting((name) => setDraft(name, intents(name)));
+const convert = convertWith((name) => setDraft(name, intents(name)));
 const notCalled: ConvertFlows = () => {
   throw new Error("There should be nothing to convert.");
 };
@@ -41,22 +42,22 @@ export function legacyFlowsContract(it: It): void {
   }) => {
     await store.saveFlows(sampleApp(), () => [{ id: "a", edit: setDraft("A", intents("Go")) }]);
     expect(await store.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
-    const again = await reopen();
-    expect(await again.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
-    expect(await again.getFlow("acme", "a")).toMatchObject({ name: "A" });
+    const reopened = await reopen();
+    expect(await reopened.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
+    expect(await reopened.getFlow("acme", "a")).toMatchObject({ name: "A" });
   });
 
   it("migrates the flows once, and renames their table", async ({ reopen, reopenOn, sql }) => {
     const store = await reopenOn(LEGACY_FLOWS);
     expect((await store.listFlows("acme", { limit: 99 })).flows).toEqual([]);
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
-    let found: unknown[] = [];
+    let received: unknown[] = [];
     const migrated = await store.migrateLegacyFlows((flows, apps) => {
-      found = [ids(flows as { id: string }[]), apps.map(({ slug }) => slug)];
+      received = [ids(flows as { id: string }[]), apps.map(({ slug }) => slug)];
       return convert(flows, apps);
     });
-    // Oldest first: of several flows with the same tool name, the oldest keeps it.
-    expect(found).toEqual([BY_AGE, ["support-desk"]]);
+    // The oldest flow is first, so that it keeps a tool name that several flows have.
+    expect(received).toEqual([BY_AGE, ["support-desk"]]);
     expect(migrated).toMatchObject({ outcome: "migrated", table: "migrated_flows" });
     if (migrated.outcome !== "migrated") return;
     expect(migrated.apps.map(ids)).toEqual(
@@ -72,27 +73,27 @@ export function legacyFlowsContract(it: It): void {
     expect(await store.getFlow("acme", "desk weather")).toMatchObject({ version: 1 });
 
     expect(await store.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
-    const again = await reopen();
-    expect(await again.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
-    expect((await again.listFlows("acme", { limit: 99 })).flows).toEqual(all);
+    const reopened = await reopen();
+    expect(await reopened.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
+    expect((await reopened.listFlows("acme", { limit: 99 })).flows).toEqual(all);
   });
 
   it("recognizes columns in snake case, camel case and lower case", async ({ reopenOn }) => {
     const store = await reopenOn(LEGACY_TYPED_FLOWS);
-    let found: unknown[] = [];
+    let received: unknown[] = [];
     await store.migrateLegacyFlows((flows) => {
-      found = flows.map(({ id, toolName }) => [id, toolName]);
+      received = flows.map(({ id, toolName }) => [id, toolName]);
       return [];
     });
-    expect(found).toEqual([
+    expect(received).toEqual([
       [1, "greet"],
       [2, "off"],
     ]);
-    const folded = await reopenOn("CREATE TABLE flows (id TEXT, toolname TEXT)");
-    expect(await folded.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
+    const withLowerCase = await reopenOn("CREATE TABLE flows (id TEXT, toolname TEXT)");
+    expect(await withLowerCase.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
   });
 
-  it("recognizes a table without tools, whose triggers are the tools", async ({ reopenOn }) => {
+  it("recognizes a table without tool columns", async ({ reopenOn }) => {
     const store = await reopenOn('CREATE TABLE flows (id TEXT, "appId" TEXT, nodes TEXT)');
     expect(await store.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
   });
@@ -104,17 +105,17 @@ export function legacyFlowsContract(it: It): void {
   }) => {
     const store = await reopenOn(LEGACY_FLOWS);
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
-    let left = 9;
+    let remaining = 9;
     const failing: ConvertFlows[] = [
-      converting((name) =>
-        left-- > 0
+      convertWith((name) =>
+        remaining-- > 0
           ? setDraft(name, intents(name))
           : () => {
               throw new Error("interrupted");
             },
       ),
-      (...found) =>
-        convert(...found)?.map((app) => ({
+      (...legacy) =>
+        convert(...legacy)?.map((app) => ({
           ...app,
           publish: (flow) => {
             if (flow.id === "shop twin") throw new Error("interrupted");
@@ -128,9 +129,9 @@ export function legacyFlowsContract(it: It): void {
       for (const table of ["flows", "apps", "tool_names", "triggers", "flow_versions"])
         expect(await sql(`SELECT * FROM ${table}`)).toEqual([]);
     }
-    const again = await reopen();
-    expect(await again.migrateLegacyFlows(convert)).toMatchObject({ outcome: "migrated" });
-    const flows = (await again.listFlows("acme", { app: "desk", limit: 99 })).flows;
+    const reopened = await reopen();
+    expect(await reopened.migrateLegacyFlows(convert)).toMatchObject({ outcome: "migrated" });
+    const flows = (await reopened.listFlows("acme", { app: "desk", limit: 99 })).flows;
     expect(flows.flatMap(({ graph }) => toolNamesOf(graph)).toSorted()).toEqual(
       ["bare_flow", "getweather", "getweather_2", "hopeless", "null", "odd_one"].toSorted(),
     );
@@ -143,17 +144,17 @@ export function legacyFlowsContract(it: It): void {
   }) => {
     const store = await reopenOn(LEGACY_FLOWS);
     expect(await store.migrateLegacyFlows(() => undefined)).toEqual({ outcome: "postponed" });
-    const again = await reopen();
+    const reopened = await reopen();
     expect(await sql("SELECT * FROM older_flows")).toHaveLength(6);
-    expect(await again.migrateLegacyFlows(convert)).toMatchObject({ outcome: "migrated" });
+    expect(await reopened.migrateLegacyFlows(convert)).toMatchObject({ outcome: "migrated" });
   });
 
   it("migrates the flows once in concurrent calls", async ({ reopenOn, reopen }) => {
     await reopenOn(LEGACY_FLOWS);
-    const one = await reopen();
-    const two = await reopen();
+    const first = await reopen();
+    const second = await reopen();
     const migrated = await Promise.all(
-      [one, two, one, two].map((store) => store.migrateLegacyFlows(convert)),
+      [first, second, first, second].map((store) => store.migrateLegacyFlows(convert)),
     );
     expect(migrated.map(({ outcome }) => outcome).toSorted()).toEqual([
       "migrated",
@@ -161,7 +162,7 @@ export function legacyFlowsContract(it: It): void {
       "none",
       "none",
     ]);
-    expect(await countFlows(one)).toEqual([6, 6]);
+    expect(await countFlows(first)).toEqual([6, 6]);
   });
 
   it("chooses another name if a table `migrated_flows` exists", async ({ reopenOn, sql }) => {

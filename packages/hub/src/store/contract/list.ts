@@ -5,8 +5,8 @@ import {
   appendEvents,
   appendInChunks,
   ids,
+  itemAt,
   newRow,
-  nth,
   readPages,
   START,
   sampleEvent,
@@ -24,9 +24,9 @@ export function listContract(it: It): void {
       latest_received_at: null,
       types: {},
     });
-    const events = sampleEvents(6, (at) => ({
-      type: nth(["push", "issues", "push", "push", "issues", "release"], at),
-      received_at: START + at,
+    const events = sampleEvents(6, (index) => ({
+      type: itemAt(["push", "issues", "push", "push", "issues", "release"], index),
+      received_at: START + index,
     }));
     await appendEvents(store, events);
     await appendEvents(
@@ -39,7 +39,7 @@ export function listContract(it: It): void {
       latest_received_at: START + 5,
       types: { push: 3, issues: 2, release: 1 },
     });
-    await store.markProcessed("acme", [nth(events, 5).id, nth(events, 0).id], START, null);
+    await store.markProcessed("acme", [itemAt(events, 5).id, itemAt(events, 0).id], START, null);
     expect(await store.pendingStatus("acme")).toEqual({
       pending_count: 4,
       latest_received_at: START + 4,
@@ -53,8 +53,10 @@ export function listContract(it: It): void {
     });
   });
 
-  it("lists the most frequent types, and counts the events of all", async ({ store }) => {
-    const events = sampleEvents(1_101, (at) => ({ type: at === 0 ? "type-1100" : `type-${at}` }));
+  it("lists the most frequent types, and counts the events of all types", async ({ store }) => {
+    const events = sampleEvents(1_101, (index) => ({
+      type: index === 0 ? "type-1100" : `type-${index}`,
+    }));
     await appendInChunks(store, events);
     const { pending_count, types } = await store.pendingStatus("acme");
     expect(pending_count).toBe(1_101);
@@ -68,7 +70,7 @@ export function listContract(it: It): void {
     reopenOn,
   }) => {
     const [id, ...others] = await Promise.all(
-      [store, store, await reopen()].map((one) => one.getLogId()),
+      [store, store, await reopen()].map((opened) => opened.getLogId()),
     );
     expect(id).toMatch(/^[0-9a-f]{32}$/);
     expect(others).toEqual([id, id]);
@@ -89,7 +91,7 @@ export function listContract(it: It): void {
     const types = ["rare", "common", "common", "usual", "usual", "usual"];
     await appendEvents(
       store,
-      sampleEvents(6, (at) => ({ type: nth(types, at) })),
+      sampleEvents(6, (index) => ({ type: itemAt(types, index) })),
     );
     const status = await store.pendingStatus("acme");
     expect(Object.keys(status.types)).toEqual(["usual", "common", "rare"]);
@@ -112,7 +114,7 @@ export function listContract(it: It): void {
     const events = sampleEvents(3);
     await appendEvents(store, events);
     await appendEvents(store, sampleEvents(2), "umbrella");
-    const rows = events.map((event, at) => newRow(event, at + 1));
+    const rows = events.map((event, index) => newRow(event, index + 1));
     expect(await store.listEvents({ tenant: "acme", limit: 10 })).toEqual({
       items: rows.toReversed(),
       next: null,
@@ -138,16 +140,16 @@ export function listContract(it: It): void {
   });
 
   it("lists each event exactly once, with any filter, order and page size", async ({ store }) => {
-    const pick = <Item>(items: Item[], at: number) => items[at % items.length] as Item;
-    const events = sampleEvents(23, (at) => ({
-      type: pick(["push", "issues", "star"], at),
-      repo: pick(["acme/web", null, "acme/api", "ACME/web"], at),
-      source: pick(["github", "stripe"], at),
-      source_id: pick(["github", "stripe", "endpoint"], at),
-      received_at: START, // The same for all, so that only seq determines the order.
+    const pick = <Item>(items: Item[], index: number) => items[index % items.length] as Item;
+    const events = sampleEvents(23, (index) => ({
+      type: pick(["push", "issues", "star"], index),
+      repo: pick(["acme/web", null, "acme/api", "ACME/web"], index),
+      source: pick(["github", "stripe"], index),
+      source_id: pick(["github", "stripe", "endpoint"], index),
+      received_at: START, // the same for all, so that only `seq` determines the order
     }));
     await appendEvents(store, events);
-    await store.markProcessed("acme", ids(events.filter((_, at) => at % 5 < 2)), START, null);
+    await store.markProcessed("acme", ids(events.filter((_, index) => index % 5 < 2)), START, null);
     await appendEvents(store, sampleEvents(5), "umbrella");
     const rows = await allEvents(store);
     expect(rows).toHaveLength(23);
@@ -185,15 +187,15 @@ export function listContract(it: It): void {
   });
 
   it("continues at a cursor after other events were appended or processed", async ({ store }) => {
-    const events = sampleEvents(6, (at) => ({ received_at: START + at }));
+    const events = sampleEvents(6, (index) => ({ received_at: START + index }));
     await appendEvents(store, events);
     const query = { tenant: "acme", limit: 2, pending: true } as const;
     const first = await store.listEvents(query);
     await appendEvents(store, sampleEvents(2));
-    await store.markProcessed("acme", [nth(events, 3).id, nth(events, 4).id], START, null);
+    await store.markProcessed("acme", [itemAt(events, 3).id, itemAt(events, 4).id], START, null);
     const second = await store.listEvents({ ...query, cursor: first.next ?? 0 });
     expect(ids([...first.items, ...second.items])).toEqual(
-      ids([5, 4, 2, 1].map((at) => nth(events, at))),
+      ids([5, 4, 2, 1].map((at) => itemAt(events, at))),
     );
   });
 
@@ -206,12 +208,12 @@ export function listContract(it: It): void {
   });
 
   it("finds a repository in a long log, and scans a bounded part per page", async ({ store }) => {
-    const events = sampleEvents(5_100, (at) => ({
-      repo: at === 0 || at === 5_099 ? "acme/rare" : "acme/web",
+    const events = sampleEvents(5_100, (index) => ({
+      repo: index === 0 || index === 5_099 ? "acme/rare" : "acme/web",
       body: new Uint8Array(0),
     }));
     await appendInChunks(store, events);
-    const rare = [nth(events, 5_099), nth(events, 0)];
+    const rare = [itemAt(events, 5_099), itemAt(events, 0)];
     for (const order of ["newest", "oldest"] as const) {
       const query = { tenant: "acme", repo: "acme/rare", pending: true, limit: 5, order };
       expect((await store.listEvents(query)).items).toHaveLength(1);
@@ -222,15 +224,15 @@ export function listContract(it: It): void {
   });
 
   it("finds a type in a long log, and scans a bounded part per page", async ({ store }) => {
-    const events = sampleEvents(5_100, (at) => ({
-      type: at === 0 ? "rare" : "issues",
+    const events = sampleEvents(5_100, (index) => ({
+      type: index === 0 ? "rare" : "issues",
       body: new Uint8Array(0),
     }));
     await appendInChunks(store, events);
     const query = { tenant: "acme", type: "rare", limit: 5 };
     expect((await store.listEvents(query)).items).toEqual([]);
-    expect(ids((await readList(store, query)).items)).toEqual([nth(events, 0).id]);
-    // Pending events have an index.
+    expect(ids((await readList(store, query)).items)).toEqual([itemAt(events, 0).id]);
+    // Pending events have an index by type, so the first page finds the event.
     expect((await store.listEvents({ ...query, pending: true })).items).toHaveLength(1);
   });
 
@@ -245,8 +247,8 @@ export function listContract(it: It): void {
     store,
   }) => {
     const types = ["push", "Issue", "issues", "a.b", "issues"];
-    for (const [at, type] of types.entries())
-      await appendEvents(store, [sampleEvent({ type, source: at === 4 ? "gitlab" : "github" })]);
+    for (const [index, type] of types.entries())
+      await appendEvents(store, [sampleEvent({ type, source: index === 4 ? "gitlab" : "github" })]);
     await appendEvents(store, [sampleEvent({ type: "theirs" })], "umbrella");
     const all = await store.listEventTypes("acme", "", 10);
     expect(all).toEqual([
@@ -255,7 +257,7 @@ export function listContract(it: It): void {
       { type: "issues", source: "gitlab" },
       { type: "push", source: "github" },
     ]);
-    expect(await store.listEventTypes("acme", nth(all, 1).type, 1)).toEqual([all[2]]);
+    expect(await store.listEventTypes("acme", itemAt(all, 1).type, 1)).toEqual([all[2]]);
     expect(await store.listEventTypes("acme", "push", 9)).toEqual([]);
   });
 }

@@ -83,12 +83,12 @@ export function markContract(it: It): void {
     const events = sampleEvents(20);
     await appendEvents(store, events);
     const results = await Promise.all(
-      Array.from({ length: 8 }, (_, at) =>
+      Array.from({ length: 8 }, (_, index) =>
         store.markProcessed(
           "acme",
-          at % 2 ? ids(events) : ids(events.toReversed()),
+          index % 2 ? ids(events) : ids(events.toReversed()),
           START,
-          `by ${at}`,
+          `by ${index}`,
         ),
       ),
     );
@@ -97,8 +97,10 @@ export function markContract(it: It): void {
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
   });
 
-  it("makes processed events pending again, with the counts", async ({ store }) => {
-    const [one, two, three] = sampleEvents(3, (at) => ({ type: at === 0 ? "push" : "issues" }));
+  it("is undone by reopenEvents, which also restores the counts", async ({ store }) => {
+    const [one, two, three] = sampleEvents(3, (index) => ({
+      type: index === 0 ? "push" : "issues",
+    }));
     await appendEvents(store, [one, two, three]);
     await store.claimEvent({ tenant: "acme", id: one.id, by: "ada", now: START, until: START + 9 });
     await store.markProcessed("acme", [one.id, two.id], START + 1, "done");

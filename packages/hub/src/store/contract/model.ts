@@ -1,4 +1,4 @@
-/** A simple model of the event log. It computes each count from its rows. */
+/** A simple model of the event log. It computes every counter from its rows. */
 import type {
   AppendRequest,
   AppendResult,
@@ -54,7 +54,7 @@ export class LogModel {
   mark(tenant: string, ids: string[], at: number, note: string): MarkResult {
     const result: MarkResult = { marked: [], alreadyProcessed: [], unknown: [] };
     for (const id of new Set(ids)) {
-      const row = this.rowsOf(tenant).find((one) => one.id === id);
+      const row = this.rowsOf(tenant).find((candidate) => candidate.id === id);
       result[row ? (row.processed ? "alreadyProcessed" : "marked") : "unknown"].push(id);
       if (row && !row.processed)
         Object.assign(row, { processed: true, processed_at: at, note, claimed_until: null });
@@ -65,7 +65,7 @@ export class LogModel {
   reopen(tenant: string, ids: string[]): ReopenResult {
     const result: ReopenResult = { reopened: [], alreadyPending: [], unknown: [] };
     for (const id of new Set(ids)) {
-      const row = this.rowsOf(tenant).find((one) => one.id === id);
+      const row = this.rowsOf(tenant).find((candidate) => candidate.id === id);
       (!row ? result.unknown : row.processed ? result.reopened : result.alreadyPending).push(id);
       if (!row?.processed) continue;
       Object.assign(row, { processed: false, processed_at: null, note: null });
@@ -116,7 +116,7 @@ export class LogModel {
     { notBefore, uncounted }: ReleaseOptions,
   ): string[] {
     return ids.filter((id) => {
-      const row = this.pendingOf(tenant).find((one) => one.id === id);
+      const row = this.pendingOf(tenant).find((candidate) => candidate.id === id);
       if (row?.claimed_by !== by || row.claimed_until === null) return false;
       Object.assign(row, { claimed_by: null, claimed_until: notBefore ?? null });
       if (uncounted && row.attempts > 0) row.attempts -= 1;
@@ -124,7 +124,7 @@ export class LogModel {
     });
   }
 
-  /** The events that retention removes because of their age, in the order of their removal. */
+  /** Returns the events that retention removes because of their age, in the order of removal. */
   due({ now, processedFor, pendingFor, limit }: Retention): {
     processed: EventRow[];
     expired: EventRow[];
@@ -140,7 +140,7 @@ export class LogModel {
     return { processed, expired };
   }
 
-  /** The events that retention removes above the maximum bytes, in the order of their removal. */
+  /** Returns the events that retention removes above the maximum bytes, in the order of removal. */
   overflow(tenant: string, { maxBytes, limit }: Retention): EventRow[] {
     let excess = this.bytes(tenant) - maxBytes;
     return this.rowsOf(tenant)

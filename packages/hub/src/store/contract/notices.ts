@@ -17,13 +17,13 @@ export function noticesContract(it: It): void {
     );
     await appendEvents(store, [sampleEvent()]);
     const notices = await allNotices(subject);
-    const of = (tenant: string) =>
-      notices.filter((one) => one.topic === "events" && one.tenant === tenant);
-    expect(of("acme")).toEqual([
+    const noticesOf = (tenant: string) =>
+      notices.filter((notice) => notice.topic === "events" && notice.tenant === tenant);
+    expect(noticesOf("acme")).toEqual([
       { topic: "events", tenant: "acme", seq: 3 },
       { topic: "events", tenant: "acme", seq: 4 },
     ]);
-    expect(of("umbrella's 'own'")).toEqual([
+    expect(noticesOf("umbrella's 'own'")).toEqual([
       { topic: "events", tenant: "umbrella's 'own'", seq: 1 },
     ]);
   });
@@ -43,7 +43,7 @@ export function noticesContract(it: It): void {
       notice.topic === "changed" && notice.tenant === "acme" ? [[...notice.ids].sort()] : [],
     );
     expect(changed.slice(0, 3)).toEqual([[one, two].sort(), [one, two].sort(), [one]]);
-    // Split into chunks that fit into the notifications of every backend.
+    // The ids are split into chunks that fit into the notices of every backend.
     expect(changed.slice(3).map((chunk) => chunk.length)).toEqual([100, 100, 49]);
     expect(changed.slice(3).flat().sort()).toEqual(all.slice(1).sort());
   });
@@ -61,7 +61,7 @@ export function noticesContract(it: It): void {
     );
   });
 
-  it("report the runs that ended, and after `enableStepNotices` the runs with saved steps, once per commit", async (subject) => {
+  it("report ended runs, and, after `enableStepNotices`, runs with saved steps, once per commit", async (subject) => {
     const { store } = subject;
     await store.queueRuns([sampleRun(), sampleRun()]);
     const claimed = await claim(store);

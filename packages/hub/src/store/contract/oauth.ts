@@ -12,17 +12,17 @@ import type { It } from "./subject.ts";
 
 const MINUTE = 60 * SECOND;
 
-const client = (given: Partial<OAuthClient> = {}): OAuthClient => ({
+const client = (overrides: Partial<OAuthClient> = {}): OAuthClient => ({
   id: "client 1",
   name: "Editor",
   redirect_uris: ["http://127.0.0.1/callback"],
   grant_types: ["authorization_code", "refresh_token"],
   created_at: START,
   expires_at: START + DAY,
-  ...given,
+  ...overrides,
 });
 
-const newGrant = (given: Partial<NewOAuthGrant> = {}): NewOAuthGrant => ({
+const newGrant = (overrides: Partial<NewOAuthGrant> = {}): NewOAuthGrant => ({
   id: "grant 1",
   client_id: "client 1",
   client_name: "Editor",
@@ -39,21 +39,21 @@ const newGrant = (given: Partial<NewOAuthGrant> = {}): NewOAuthGrant => ({
   salt: "salt",
   created_at: START,
   expires_at: START + MINUTE,
-  ...given,
+  ...overrides,
 });
 
-let issued = 0;
+let issuedCount = 0;
 const newAccess = (at: number) => {
-  issued += 1;
+  issuedCount += 1;
   return {
-    id: `access ${issued}`,
-    hash: `hash of access ${issued}`,
+    id: `access ${issuedCount}`,
+    hash: `hash of access ${issuedCount}`,
     scopes: null,
     expires_at: at + 60 * MINUTE,
   };
 };
 
-const redemption = (given: Partial<Redemption> = {}): Redemption => ({
+const redemption = (overrides: Partial<Redemption> = {}): Redemption => ({
   code_hash: "hash of code 1",
   client_id: "client 1",
   redirect_uri: "http://127.0.0.1/callback",
@@ -64,10 +64,10 @@ const redemption = (given: Partial<Redemption> = {}): Redemption => ({
   refresh_hash: "refresh 0",
   refresh_expires_at: START + 30 * DAY,
   at: START,
-  ...given,
+  ...overrides,
 });
 
-const rotation = (presented: number, given: Partial<Rotation> = {}): Rotation => ({
+const rotation = (presented: number, overrides: Partial<Rotation> = {}): Rotation => ({
   family_hash: "family 1",
   presented_hash: `refresh ${presented}`,
   next_hash: `refresh ${presented + 1}`,
@@ -76,11 +76,11 @@ const rotation = (presented: number, given: Partial<Rotation> = {}): Rotation =>
   refresh_expires_at: START + 30 * DAY,
   at: START + MINUTE,
   graceMs: 30 * SECOND,
-  ...given,
+  ...overrides,
 });
 
-/** Whether the access tokens of the grant are valid. */
-const tokensOf = async (store: Store, grant = "grant 1") =>
+/** Returns "valid" or "revoked" for each access token of the grant. */
+const tokenStatesOf = async (store: Store, grant = "grant 1") =>
   (await store.listTokens({ kind: "oauth", limit: 100 }))
     .filter(({ parent }) => parent === grant)
     .map(({ revoked_at }) => (revoked_at === null ? "valid" : "revoked"));
@@ -97,28 +97,39 @@ export function oauthContract(it: It): void {
   it("removes the oldest unused registrations beyond the maximum, except recent ones", async ({
     store,
   }) => {
-    const register = (nth: number, minute: number) =>
+    const register = (number: number, minute: number) =>
       store.registerOAuthClient(
-        client({ id: `client ${nth}`, created_at: START + minute * MINUTE }),
+        client({ id: `client ${number}`, created_at: START + minute * MINUTE }),
         {
           maxUnused: 3,
           removableBefore: START + (minute - 10) * MINUTE,
         },
       );
-    const isKept = async (nth: number) => Boolean(await store.getOAuthClient(`client ${nth}`));
+    const isRegistered = async (number: number) =>
+      Boolean(await store.getOAuthClient(`client ${number}`));
     await store.putOAuthClient(client({ id: "https://app.example/client.json" }));
-    // A pending grant needs no person: the client stays unused.
-    for (const nth of [1, 2, 3, 4]) {
-      expect(await register(nth, nth)).toEqual({ outcome: "registered" });
-      const grant = { id: `grant ${nth}`, client_id: `client ${nth}`, code_hash: `${nth}` };
-      if (nth !== 2) await store.createOAuthGrant(newGrant({ ...grant, status: "pending" }));
+    // A pending grant does not make its client used, because no person has approved it.
+    for (const number of [1, 2, 3, 4]) {
+      expect(await register(number, number)).toEqual({ outcome: "registered" });
+      const grant = {
+        id: `grant ${number}`,
+        client_id: `client ${number}`,
+        code_hash: `${number}`,
+      };
+      if (number !== 2) await store.createOAuthGrant(newGrant({ ...grant, status: "pending" }));
       else await store.createOAuthGrant(newGrant(grant));
     }
     expect(await register(5, 5)).toEqual({ outcome: "full", oldest: START + MINUTE });
     expect(await store.getOAuthClient("client 5")).toBeUndefined();
     expect(await register(5, 11)).toEqual({ outcome: "full", oldest: START + MINUTE });
     expect(await register(5, 12)).toEqual({ outcome: "registered" });
-    expect(await Promise.all([1, 2, 3, 4, 5].map(isKept))).toEqual([false, true, true, true, true]);
+    expect(await Promise.all([1, 2, 3, 4, 5].map(isRegistered))).toEqual([
+      false,
+      true,
+      true,
+      true,
+      true,
+    ]);
 
     // The approval of a pending grant makes its client used.
     const approved = { status: "approved" as const, scopes: [], tenants: [], person: null };
@@ -128,7 +139,7 @@ export function oauthContract(it: It): void {
     expect(await store.decideOAuthGrant("grant 4", { status: "denied" }, START)).toBe(true);
     expect(await register(6, 20)).toEqual({ outcome: "registered" });
     expect(await register(7, 21)).toEqual({ outcome: "registered" });
-    expect(await Promise.all([2, 3, 4, 5, 6, 7].map(isKept))).toEqual([
+    expect(await Promise.all([2, 3, 4, 5, 6, 7].map(isRegistered))).toEqual([
       ...[true, true, false, true, true, true],
     ]);
     expect(await store.getOAuthClient("https://app.example/client.json")).toBeDefined();
@@ -166,13 +177,13 @@ export function oauthContract(it: It): void {
     });
   });
 
-  it("redeems a code once, also for five concurrent requests, and revokes the grant on reuse", async ({
+  it("redeems a code once, even in five concurrent requests, and revokes the grant on reuse", async ({
     store,
   }) => {
     await store.createOAuthGrant(newGrant());
     const results = await Promise.all(
-      [1, 2, 3, 4, 5].map((nth) =>
-        store.redeemOAuthGrant(redemption({ family_hash: `family ${nth}` })),
+      [1, 2, 3, 4, 5].map((number) =>
+        store.redeemOAuthGrant(redemption({ family_hash: `family ${number}` })),
       ),
     );
     expect(results.map(({ outcome }) => outcome).sort()).toEqual([
@@ -182,36 +193,36 @@ export function oauthContract(it: It): void {
       "reused",
       "reused",
     ]);
-    expect(await tokensOf(store)).toEqual(["revoked"]);
+    expect(await tokenStatesOf(store)).toEqual(["revoked"]);
     expect(await store.rotateOAuthGrant(rotation(0))).toEqual({ outcome: "invalid" });
   });
 
-  it("keeps a code that is presented with another client, redirect URI, verifier or resource", async ({
+  it("does not consume a code that is presented with another client, redirect URI, verifier or resource", async ({
     store,
   }) => {
     await store.createOAuthGrant(newGrant());
-    const wrong = "something else";
-    for (const [given, field] of [
-      [{ client_id: wrong }, "client_id"],
-      [{ redirect_uri: wrong }, "redirect_uri"],
-      [{ challenge: wrong }, "code_verifier"],
+    const wrongValue = "something else";
+    for (const [overrides, field] of [
+      [{ client_id: wrongValue }, "client_id"],
+      [{ redirect_uri: wrongValue }, "redirect_uri"],
+      [{ challenge: wrongValue }, "code_verifier"],
       [{ challenge: null }, "code_verifier"],
-      [{ resource: wrong }, "resource"],
+      [{ resource: wrongValue }, "resource"],
     ] as const)
-      expect(await store.redeemOAuthGrant(redemption(given))).toEqual({
+      expect(await store.redeemOAuthGrant(redemption(overrides))).toEqual({
         outcome: "mismatch",
         field,
       });
-    expect(await store.redeemOAuthGrant(redemption({ code_hash: wrong }))).toEqual({
+    expect(await store.redeemOAuthGrant(redemption({ code_hash: wrongValue }))).toEqual({
       outcome: "unknown",
     });
     const unspecified = redemption({ redirect_uri: undefined, resource: undefined });
     expect(await store.redeemOAuthGrant(unspecified)).toMatchObject({ outcome: "redeemed" });
     // Another client cannot revoke the grant.
-    expect(await store.redeemOAuthGrant(redemption({ client_id: wrong }))).toEqual({
+    expect(await store.redeemOAuthGrant(redemption({ client_id: wrongValue }))).toEqual({
       outcome: "reused",
     });
-    expect(await tokensOf(store)).toEqual(["valid"]);
+    expect(await tokenStatesOf(store)).toEqual(["valid"]);
   });
 
   it("does not redeem an expired code", async ({ store }) => {
@@ -253,20 +264,22 @@ export function oauthContract(it: It): void {
     });
   });
 
-  it("rotates refresh tokens, and repeats the answer within the grace period", async ({
+  it("rotates refresh tokens, and accepts the former token within the grace period", async ({
     store,
   }) => {
     await store.createOAuthGrant(newGrant());
     await store.redeemOAuthGrant(redemption());
     expect(await store.findGrantByFamily("family 1")).toMatchObject({ id: "grant 1" });
-    const first = await Promise.all([0, 0, 0].map((nth) => store.rotateOAuthGrant(rotation(nth))));
+    const first = await Promise.all(
+      [0, 0, 0].map((presented) => store.rotateOAuthGrant(rotation(presented))),
+    );
     expect(first.map(({ outcome }) => outcome)).toEqual(["rotated", "rotated", "rotated"]);
     const later = { at: START + 10 * MINUTE };
     expect(await store.rotateOAuthGrant(rotation(1, later))).toMatchObject({ outcome: "rotated" });
     expect(await store.rotateOAuthGrant(rotation(1, { at: later.at + 30 * SECOND }))).toMatchObject(
       { outcome: "rotated" },
     );
-    expect(new Set(await tokensOf(store))).toEqual(new Set(["valid"]));
+    expect(new Set(await tokenStatesOf(store))).toEqual(new Set(["valid"]));
   });
 
   for (const [title, presented, at] of [
@@ -282,21 +295,23 @@ export function oauthContract(it: It): void {
       expect(await store.rotateOAuthGrant(rotation(presented, { at }))).toEqual({
         outcome: "reused",
       });
-      expect(new Set(await tokensOf(store))).toEqual(new Set(["revoked"]));
+      expect(new Set(await tokenStatesOf(store))).toEqual(new Set(["revoked"]));
       expect(await store.rotateOAuthGrant(rotation(2, { at }))).toEqual({ outcome: "invalid" });
     });
 
-  it("does not refresh for another client, or after the expiry", async ({ store }) => {
+  it("does not rotate a refresh token for another client, or after the expiry", async ({
+    store,
+  }) => {
     await store.createOAuthGrant(newGrant());
     await store.redeemOAuthGrant(redemption());
     const invalid = { outcome: "invalid" };
     expect(await store.rotateOAuthGrant(rotation(0, { client_id: "other" }))).toEqual(invalid);
     expect(await store.rotateOAuthGrant(rotation(0, { family_hash: "x" }))).toEqual(invalid);
     expect(await store.rotateOAuthGrant(rotation(0, { at: START + 30 * DAY }))).toEqual(invalid);
-    expect(await tokensOf(store)).toEqual(["valid"]);
+    expect(await tokenStatesOf(store)).toEqual(["valid"]);
   });
 
-  it("ends with the token of its parent", async ({ store }) => {
+  it("ends a grant when its parent token is revoked or expires", async ({ store }) => {
     const parent = {
       name: "laptop",
       scopes: ["admin" as const],
@@ -316,7 +331,7 @@ export function oauthContract(it: It): void {
     expect(refreshed).toEqual({ outcome: "invalid" });
 
     await store.revokeToken("parent 1", START + 1);
-    expect(await tokensOf(store)).toEqual(["revoked"]);
+    expect(await tokenStatesOf(store)).toEqual(["revoked"]);
     expect(await store.rotateOAuthGrant(rotation(0))).toEqual({ outcome: "invalid" });
     expect(await store.redeemOAuthGrant(redemption({ code_hash: "c" }))).toEqual({
       outcome: "reused",
@@ -326,9 +341,9 @@ export function oauthContract(it: It): void {
   it("lists active grants with their last use, until they are revoked", async ({ store }) => {
     await store.createOAuthGrant(newGrant());
     expect(await store.listOAuthGrants({ now: START, limit: 10 })).toEqual([]);
-    const { access, ...rest } = redemption();
-    await store.redeemOAuthGrant({ access, ...rest });
-    await store.touchTokens([access.id], START + MINUTE);
+    const redeemed = redemption();
+    await store.redeemOAuthGrant(redeemed);
+    await store.touchTokens([redeemed.access.id], START + MINUTE);
     expect(await store.listOAuthGrants({ now: START, limit: 10 })).toMatchObject([
       { id: "grant 1", client_name: "Editor", last_used_at: START + MINUTE },
     ]);
@@ -336,15 +351,15 @@ export function oauthContract(it: It): void {
     expect(await store.revokeOAuthGrant("grant 1", START)).toBe(true);
     expect(await store.revokeOAuthGrant("grant 1", START)).toBe(false);
     expect(await store.listOAuthGrants({ now: START, limit: 10 })).toEqual([]);
-    expect(await tokensOf(store)).toEqual(["revoked"]);
+    expect(await tokenStatesOf(store)).toEqual(["revoked"]);
   });
 
-  it("lists grants in pages, the last id first", async ({ store }) => {
-    for (const nth of [2, 1, 4, 3]) {
-      const id = `grant ${nth}`;
-      const person = nth === 3 ? "github:8" : "github:7";
+  it("lists grants in pages, sorted by id in descending order", async ({ store }) => {
+    for (const number of [2, 1, 4, 3]) {
+      const id = `grant ${number}`;
+      const person = number === 3 ? "github:8" : "github:7";
       await store.createOAuthGrant(newGrant({ id, person, code_hash: id }));
-      const secrets = { code_hash: id, family_hash: `family ${nth}` };
+      const secrets = { code_hash: id, family_hash: `family ${number}` };
       await store.redeemOAuthGrant(redemption(secrets));
     }
     const ids = async (list: Partial<GrantQuery>) =>

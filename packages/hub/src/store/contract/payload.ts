@@ -1,11 +1,12 @@
 import { expect } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
-import { appendEvents, appendRequest, DAY, nth, START, sampleEvent, seqsOf } from "./sample.ts";
+import { appendEvents, appendRequest, DAY, itemAt, START, sampleEvent, seqsOf } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
+const everyByte = Uint8Array.from({ length: 256 }, (_, index) => index);
+/** Returns bytes that do not compress well. */
 const noise = (length: number) =>
-  Uint8Array.from({ length }, (_, at) => (Math.imul(at, 2_654_435_761) >>> 13) & 0xff);
+  Uint8Array.from({ length }, (_, index) => (Math.imul(index, 2_654_435_761) >>> 13) & 0xff);
 
 const bodies: Record<string, Uint8Array> = {
   "of JSON": new TextEncoder().encode('{"title":"Grüße 🚂"}'),
@@ -32,7 +33,7 @@ export function payloadContract(it: It): void {
       if (!payload) throw new Error("there is no payload");
       expect(payload.body).toBeInstanceOf(Uint8Array);
       expect(payload.body.byteLength).toBe(body.byteLength);
-      // Compared by hash: a diff of megabytes would be slow.
+      // The bodies are compared by hash, because a diff of megabytes would be slow.
       expect(await sha256(payload.body)).toBe(await sha256(body));
       expect(await store.getEvent("acme", event.id)).toMatchObject({ size: body.byteLength });
       expect(await store.getTenant("acme")).toMatchObject({ bytes: body.byteLength });
@@ -57,27 +58,31 @@ export function payloadContract(it: It): void {
     expect(await store.slicePayload("umbrella", seq, 0, 10)).toBeUndefined();
   });
 
-  it("returns a large body that was packed before, beside others", async ({ store }) => {
+  it("returns a large body that was compressed before the transaction, next to other bodies", async ({
+    store,
+  }) => {
     const bodies = ["{}", `{"text":"${"lamp ".repeat(1_000_000)}"}`, "[]"];
     const request = appendRequest(bodies.map((text) => sampleEvent({ body: utf8(text) })));
     const [result] = await store.appendEvents([await store.packLarge(request)], null);
-    if (nth((await store.packLarge(request)).events, 1).pack)
-      expect(await store.slicePayload("acme", nth(seqsOf(result), 1), 0, 10)).toBeUndefined();
+    if (itemAt((await store.packLarge(request)).events, 1).pack)
+      expect(await store.slicePayload("acme", itemAt(seqsOf(result), 1), 0, 10)).toBeUndefined();
     for (const [at, seq] of seqsOf(result).entries()) {
       const payload = await store.getPayload("acme", seq);
-      expect(payload?.headers).toEqual(nth(request.events, at).headers);
+      expect(payload?.headers).toEqual(itemAt(request.events, at).headers);
       expect(await sha256(payload?.body ?? utf8(""))).toBe(
-        await sha256(nth(request.events, at).body),
+        await sha256(itemAt(request.events, at).body),
       );
     }
   });
 
   it("returns each payload of a batch, small or large", async ({ store }) => {
-    const events = Array.from({ length: 40 }, (_, at) =>
+    const events = Array.from({ length: 40 }, (_, index) =>
       sampleEvent({
-        headers: { "x-nth": String(at) },
+        headers: { "x-index": String(index) },
         body:
-          at % 13 === 12 ? noise(70_000) : utf8(`{"nth":${at},"text":"${"lamp ".repeat(2_000)}"}`),
+          index % 13 === 12
+            ? noise(70_000)
+            : utf8(`{"index":${index},"text":"${"lamp ".repeat(2_000)}"}`),
       }),
     );
     const others = [sampleEvent({ body: utf8("{}") }), sampleEvent({ body: new Uint8Array(0) })];
@@ -89,29 +94,33 @@ export function payloadContract(it: It): void {
       ["acme", seqsOf(mine), events],
       ["umbrella", seqsOf(theirs), others],
     ] as const)
-      for (const [at, seq] of seqs.entries()) {
+      for (const [index, seq] of seqs.entries()) {
         const payload = await store.getPayload(tenant, seq);
-        expect(payload?.headers).toEqual(nth(sent, at).headers);
-        expect(await sha256(payload?.body ?? everyByte)).toBe(await sha256(nth(sent, at).body));
+        expect(payload?.headers).toEqual(itemAt(sent, index).headers);
+        expect(await sha256(payload?.body ?? everyByte)).toBe(
+          await sha256(itemAt(sent, index).body),
+        );
       }
   });
 
   it("returns a payload after other events of its pack were removed", async ({ store }) => {
-    const events = Array.from({ length: 3 }, (_, at) =>
-      sampleEvent({ body: utf8(`{"nth":${at},"text":"${"lamp ".repeat(1_000)}"}`) }),
+    const events = Array.from({ length: 3 }, (_, index) =>
+      sampleEvent({ body: utf8(`{"index":${index},"text":"${"lamp ".repeat(1_000)}"}`) }),
     );
     const seqs = await appendEvents(store, events);
     const sweep = () =>
       store.sweep({ now: START, processedFor: 0, pendingFor: 90 * DAY, maxBytes: 1e12, limit: 10 });
-    for (const at of [1, 0]) {
-      await store.markProcessed("acme", [nth(events, at).id], START, null);
+    for (const index of [1, 0]) {
+      await store.markProcessed("acme", [itemAt(events, index).id], START, null);
       expect(await sweep()).toMatchObject({ processed: 1 });
-      expect(await store.getPayload("acme", nth(seqs, at))).toBeUndefined();
-      expect((await store.getPayload("acme", nth(seqs, 2)))?.body).toEqual(nth(events, 2).body);
+      expect(await store.getPayload("acme", itemAt(seqs, index))).toBeUndefined();
+      expect((await store.getPayload("acme", itemAt(seqs, 2)))?.body).toEqual(
+        itemAt(events, 2).body,
+      );
     }
-    await store.markProcessed("acme", [nth(events, 2).id], START, null);
+    await store.markProcessed("acme", [itemAt(events, 2).id], START, null);
     expect(await sweep()).toMatchObject({ processed: 1 });
-    expect(await store.getPayload("acme", nth(seqs, 2))).toBeUndefined();
+    expect(await store.getPayload("acme", itemAt(seqs, 2))).toBeUndefined();
   });
 
   it("returns content type and headers unchanged", async ({ store }) => {

@@ -21,8 +21,8 @@ export function peopleContract(it: It): void {
     expect(await store.getPerson("github:7")).toBeUndefined();
     expect(await store.putPerson(ada)).toBe(true);
     await store.putPerson({ ...ada, id: "github:8", login: "bob", memberships: [] });
-    const again = await reopen();
-    expect(await again.getPerson("github:7")).toEqual(ada);
+    const reopened = await reopen();
+    expect(await reopened.getPerson("github:7")).toEqual(ada);
     const renamed: Person = {
       ...ada,
       login: "ada-l",
@@ -32,12 +32,14 @@ export function peopleContract(it: It): void {
       checked_at: START + 1,
       memberships: [{ tenant: "100", role: "member" }],
     };
-    expect(await again.putPerson(renamed)).toBe(true);
-    expect(await again.getPerson("github:7")).toEqual(renamed);
-    expect(await again.getPerson("github:8")).toMatchObject({ login: "bob", memberships: [] });
+    expect(await reopened.putPerson(renamed)).toBe(true);
+    expect(await reopened.getPerson("github:7")).toEqual(renamed);
+    expect(await reopened.getPerson("github:8")).toMatchObject({ login: "bob", memberships: [] });
   });
 
-  it("are no members of a deleted tenant, also if GitHub confirms it later", async ({ store }) => {
+  it("lose their membership of a deleted tenant, even if GitHub confirms it later", async ({
+    store,
+  }) => {
     await store.putTenant({ id: "100", at: START });
     await store.putPerson(ada);
     await store.startDeletion("100", START);
@@ -46,7 +48,7 @@ export function peopleContract(it: It): void {
     expect(memberships).toEqual([{ tenant: "7", role: "member" }]);
   });
 
-  it("are not changed by a check of replaced tokens", async ({ store }) => {
+  it("are not changed by a check that used replaced tokens", async ({ store }) => {
     expect(await store.putPerson(ada, "sealed 1")).toBe(false);
     expect(await store.getPerson("github:7")).toBeUndefined();
     await store.putPerson(ada);
@@ -58,7 +60,7 @@ export function peopleContract(it: It): void {
     expect(await store.getPerson("github:7")).toEqual(checked);
   });
 
-  it("are leased by one of several processes, until the person is stored", async ({ store }) => {
+  it("are leased by one of several processes, until they are stored", async ({ store }) => {
     await store.putPerson(ada);
     const lease = (now: number) => store.leasePerson("github:7", now, now + 10);
     const leased = await Promise.all([lease(START), lease(START), lease(START + 9)]);
@@ -70,7 +72,7 @@ export function peopleContract(it: It): void {
     expect(await store.leasePerson("github:8", START, START + 10)).toBeUndefined();
   });
 
-  it("are removed when they have no valid token for some time", async ({ store, sql }) => {
+  it("are removed if they have had no valid token for some time", async ({ store, sql }) => {
     const put = async (id: string, checked_at: number, expires_at?: number | null) => {
       await store.putPerson({ ...ada, id, checked_at });
       if (expires_at === undefined) return;
@@ -94,13 +96,15 @@ export function peopleContract(it: It): void {
     expect(await store.sweepPeople(START + 10, 1)).toBe(1);
     expect(await store.sweepPeople(START + 10, 10)).toBe(1);
     expect(await store.sweepPeople(START + 10, 10)).toBe(0);
-    const left = ["never expires", "seen", "valid"];
-    expect((await sql("SELECT id FROM people ORDER BY id")).map(({ id }) => id)).toEqual(left);
+    const remaining = ["never expires", "seen", "valid"];
+    expect((await sql("SELECT id FROM people ORDER BY id")).map(({ id }) => id)).toEqual(remaining);
     const rows = await sql("SELECT DISTINCT person FROM memberships ORDER BY person");
-    expect(rows.map(({ person }) => person)).toEqual(left);
+    expect(rows.map(({ person }) => person)).toEqual(remaining);
   });
 
-  it("end with their tokens and sessions, and can sign in again", async ({ store }) => {
+  it("lose their tokens and sessions when their access ends, and can sign in again", async ({
+    store,
+  }) => {
     await store.putPerson(ada);
     const token = (id: string, person: string | null) =>
       store.putToken({

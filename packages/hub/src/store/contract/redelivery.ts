@@ -15,7 +15,7 @@ const end = {
   remove_before: 0,
 };
 
-const attempt = (given: Partial<DeliveryAttempt> = {}): DeliveryAttempt => ({
+const attempt = (overrides: Partial<DeliveryAttempt> = {}): DeliveryAttempt => ({
   id: "9007199254740993",
   guid: "one",
   at: START,
@@ -26,12 +26,13 @@ const attempt = (given: Partial<DeliveryAttempt> = {}): DeliveryAttempt => ({
   event: "issues",
   action: "opened",
   installation: "7",
-  ...given,
+  ...overrides,
 });
-const succeeded = (given: Partial<DeliveryAttempt> = {}) =>
-  attempt({ is_ok: true, is_redelivery: true, status: "OK", status_code: 200, ...given });
+const succeeded = (overrides: Partial<DeliveryAttempt> = {}) =>
+  attempt({ is_ok: true, is_redelivery: true, status: "OK", status_code: 200, ...overrides });
 
-async function leased(store: Store): Promise<Store> {
+/** Requests and leases the first sweep. */
+async function leaseFirstSweep(store: Store): Promise<Store> {
   await store.requestRedeliverySweep(START);
   expect(await store.leaseRedeliverySweep(lease)).toHaveProperty("leased.cursor", null);
   return store;
@@ -40,7 +41,7 @@ const record = (store: Store, ...attempts: DeliveryAttempt[]) =>
   store.recordAttempts(lease, attempts, progress);
 
 export function redeliveryContract(it: It): void {
-  it("are swept by one process at a time, when a sweep is due", async ({ store }) => {
+  it("are read from GitHub by one process at a time, when a sweep is due", async ({ store }) => {
     expect(await store.getRedeliverySweep()).toBeUndefined();
     await store.requestRedeliverySweep(START + 10);
     await store.requestRedeliverySweep(START + 20);
@@ -49,15 +50,15 @@ export function redeliveryContract(it: It): void {
       due_at: START + 10,
     });
     await store.requestRedeliverySweep(START);
-    const tried = await Promise.all(
+    const results = await Promise.all(
       ["a", "b", "c"].map((by) => store.leaseRedeliverySweep({ ...lease, by })),
     );
-    expect(tried.filter((one) => one.leased)).toHaveLength(1);
-    expect(tried.filter((one) => !one.leased)).toEqual([
+    expect(results.filter(({ leased }) => leased)).toHaveLength(1);
+    expect(results.filter(({ leased }) => !leased)).toEqual([
       { leased: undefined, due_at: START + 60 },
       { leased: undefined, due_at: START + 60 },
     ]);
-    // The process has died: another one takes the lease, and the first one cannot change anything.
+    // After the lease has expired, another process gets it, and the first one can change nothing.
     const later = { by: "d", now: START + 60, until: START + 120 };
     expect(await store.leaseRedeliverySweep(later)).toHaveProperty("leased.read_until", 0);
     expect(await record(store, attempt())).toBeUndefined();
@@ -66,8 +67,10 @@ export function redeliveryContract(it: It): void {
     expect(await store.finishRedeliverySweep("d", end)).toBe(true);
   });
 
-  it("pause a sweep until GitHub's rate limit ends, also a requested one", async ({ store }) => {
-    await leased(store);
+  it("are not read before the end of GitHub's rate limit, even if a sweep is requested", async ({
+    store,
+  }) => {
+    await leaseFirstSweep(store);
     await store.finishRedeliverySweep("a", {
       ...end,
       paused_until: START + 600,
@@ -90,20 +93,20 @@ export function redeliveryContract(it: It): void {
     });
   });
 
-  it("remember how far the sweep got", async ({ store, reopen }) => {
-    await leased(store);
+  it("are stored with the position of an interrupted sweep", async ({ store, reopen }) => {
+    await leaseFirstSweep(store);
     const half = { read_until: START - 900, cursor: "v1_9", newest_at: START - 1 };
     await store.recordAttempts(lease, [attempt()], half);
-    const again = await reopen();
+    const reopened = await reopen();
     expect(
-      await again.leaseRedeliverySweep({ by: "b", now: START + 60, until: START + 90 }),
+      await reopened.leaseRedeliverySweep({ by: "b", now: START + 60, until: START + 90 }),
     ).toHaveProperty("leased", expect.objectContaining(half));
-    expect(await again.listRedeliveries("open", 10)).toHaveLength(1);
+    expect(await reopened.listRedeliveries("open", 10)).toHaveLength(1);
   });
 
   it("are open after a failed attempt, and delivered after a successful one", async ({ store }) => {
-    await leased(store);
-    // Newest first, as GitHub lists them.
+    await leaseFirstSweep(store);
+    // The attempts are sorted from the newest to the oldest, as GitHub lists them.
     expect(
       await record(
         store,
@@ -125,7 +128,7 @@ export function redeliveryContract(it: It): void {
   });
 
   it("stay delivered if the failed attempt is on a later page", async ({ store }) => {
-    await leased(store);
+    await leaseFirstSweep(store);
     await record(store, succeeded({ at: START + 9 }));
     expect(await record(store, attempt())).toEqual({ failed: 0, delivered: 0 });
     expect(await store.dueRedeliveries(START + 99, 10)).toEqual([]);
@@ -134,13 +137,13 @@ export function redeliveryContract(it: It): void {
     ]);
   });
 
-  it("are due after the time of their last request", async ({ store }) => {
-    await leased(store);
+  it("are due at the time that was set with their last request", async ({ store }) => {
+    await leaseFirstSweep(store);
     await record(store, attempt({ guid: "two", at: START + 1 }), attempt());
     expect(await store.dueRedeliveries(START + 1, 1)).toMatchObject([{ guid: "one", requests: 0 }]);
     const requested = { requests: 1, requested_at: START + 2, next_at: START + 50 };
     expect(await store.changeRedelivery(lease, "one", requested)).toBe(true);
-    // The failed redelivery does not make it due earlier.
+    // The failed attempt does not make the redelivery due earlier.
     await record(store, attempt({ at: START + 3, is_redelivery: true, id: "5" }));
     expect(await store.dueRedeliveries(START + 49, 10)).toMatchObject([{ guid: "two" }]);
     expect(await store.dueRedeliveries(START + 50, 10)).toMatchObject([
@@ -149,15 +152,15 @@ export function redeliveryContract(it: It): void {
     ]);
     await store.changeRedelivery(lease, "two", { state: "given_up", note: "too old\0" });
     expect(await store.listRedeliveries("given_up", 10)).toMatchObject([{ note: "too old" }]);
-    // A delivery by hand still counts.
+    // A later successful attempt counts, although the hub has given up.
     await record(store, succeeded({ guid: "two", at: START + 60 }));
     expect(await store.countRedeliveries(10)).toEqual({ open: 1, given_up: 0, delivered: 1 });
   });
 
-  it("begin again if they are retried, unless they were delivered or are too old", async ({
+  it("start again when they are retried, unless they were delivered or are too old", async ({
     store,
   }) => {
-    await leased(store);
+    await leaseFirstSweep(store);
     await record(
       store,
       succeeded({ guid: "three", at: START + 2 }),
@@ -182,15 +185,20 @@ export function redeliveryContract(it: It): void {
   });
 
   it("are counted up to a maximum, and removed when they are old", async ({ store }) => {
-    await leased(store);
-    await record(store, ...["x", "y", "z"].map((guid, nth) => attempt({ guid, at: START + nth })));
+    await leaseFirstSweep(store);
+    await record(
+      store,
+      ...["x", "y", "z"].map((guid, index) => attempt({ guid, at: START + index })),
+    );
     expect(await store.countRedeliveries(2)).toMatchObject({ open: 2 });
     expect(await store.listRedeliveries("open", 2)).toMatchObject([{ guid: "z" }, { guid: "y" }]);
     await store.finishRedeliverySweep("a", { ...end, remove_before: START + 2 });
     expect(await store.listRedeliveries("open", 9)).toMatchObject([{ guid: "z" }]);
   });
 
-  it("find the delivery ids that an endpoint of the tenant has stored", async ({ store }) => {
+  it("are not needed for delivery ids that an endpoint of the tenant has stored", async ({
+    store,
+  }) => {
     await store.putTenant({ id: "acme", at: START });
     const event = sampleEvent({ source_id: "github", external_id: "stored" });
     await store.appendEvents([{ tenant: "acme", events: [event] }], null);

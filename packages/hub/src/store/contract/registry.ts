@@ -1,9 +1,9 @@
 import { expect } from "vitest";
 import type { InstallationUpdate, Token, TokenQuery } from "../store.ts";
-import { appendEvents, nth, START, sampleEvent } from "./sample.ts";
+import { appendEvents, itemAt, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"> => ({
+const token = (id: string, overrides: Partial<Token> = {}): Omit<Token, "revoked_at"> => ({
   id,
   kind: "token",
   parent: null,
@@ -16,7 +16,7 @@ const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"
   tenants: ["acme", "umbrella"],
   created_at: START,
   expires_at: null,
-  ...given,
+  ...overrides,
 });
 
 const NO_SETTINGS = {
@@ -30,7 +30,7 @@ const NO_SETTINGS = {
 const update = (
   tenant: string,
   version: number,
-  given: Partial<InstallationUpdate> = {},
+  overrides: Partial<InstallationUpdate> = {},
 ): InstallationUpdate => ({
   id: "7",
   tenant,
@@ -38,7 +38,7 @@ const update = (
   version,
   change: null,
   suspended_at: null,
-  ...given,
+  ...overrides,
 });
 
 export function registryContract(it: It): void {
@@ -87,7 +87,7 @@ export function registryContract(it: It): void {
     const listed: string[] = [];
     for (let page = await store.listTenants("", 3); page.length > 0; ) {
       listed.push(...page.map(({ id }) => id));
-      page = await store.listTenants(nth(listed, -1), 3);
+      page = await store.listTenants(itemAt(listed, -1), 3);
     }
     expect(listed).toEqual(sorted);
   });
@@ -119,7 +119,7 @@ export function registryContract(it: It): void {
     expect(await store.getTenant("acme")).toMatchObject({ name: "acme-inc" });
   });
 
-  it("keeps an installation removed until a newer version revives it", async ({ store }) => {
+  it("keeps an installation removed until a newer version restores it", async ({ store }) => {
     const put = (version: number, change: "removed" | "restored" | null, at: number) =>
       store.putInstallation(update("acme", version, { change }), at);
     await put(5, null, START);
@@ -136,7 +136,7 @@ export function registryContract(it: It): void {
     expect(await store.putInstallation(removal, START)).toMatchObject({ removed_at: START });
   });
 
-  it("stores suspensions, whose end may have the same version", async ({ store }) => {
+  it("stores a suspension, and its end even if that has the same version", async ({ store }) => {
     const put = (version: number, suspended_at: number | null, change: "restored" | null = null) =>
       store.putInstallation(update("acme", version, { suspended_at, change }), START);
     await put(1, null);
@@ -220,7 +220,9 @@ export function registryContract(it: It): void {
     expect(await store.listTokens({ limit: 100 })).toEqual([{ ...token("a"), revoked_at: null }]);
   });
 
-  it("replaces the tokens with a prefix, and restores a revoked token", async ({ store }) => {
+  it("replaces the tokens whose id has a prefix, and restores a revoked token", async ({
+    store,
+  }) => {
     await store.putToken(token("mine"));
     const states = async () =>
       Object.fromEntries(
@@ -233,13 +235,13 @@ export function registryContract(it: It): void {
     expect(await states()).toEqual({ mine: null, "env-1": null, "env-2": START + 2 });
     await store.replaceTokens("env-", undefined, START + 3);
     expect(await states()).toEqual({ mine: null, "env-1": START + 3, "env-2": START + 2 });
-    const taken = token("env-3", { hash: "hash of mine", scopes: ["admin"] });
-    await store.replaceTokens("env-", taken, START + 4);
-    expect(await store.findToken("hash of mine")).toEqual({ ...taken, revoked_at: null });
+    const withUsedHash = token("env-3", { hash: "hash of mine", scopes: ["admin"] });
+    await store.replaceTokens("env-", withUsedHash, START + 4);
+    expect(await store.findToken("hash of mine")).toEqual({ ...withUsedHash, revoked_at: null });
     expect(Object.keys(await states()).sort()).toEqual(["env-1", "env-2", "env-3"]);
   });
 
-  it("lists tokens in pages, the last id first", async ({ store }) => {
+  it("lists tokens in pages, sorted by id in descending order", async ({ store }) => {
     for (const id of ["c", "a", "e", "b", "d"]) await store.putToken(token(id));
     const ada = { kind: "session" as const, person: "github:7", tenants: ["*"] };
     for (const id of ["s1", "s3"]) await store.putToken(token(id, ada));
@@ -327,7 +329,7 @@ export function registryContract(it: It): void {
     await store.putToken(token("b", { tenants: ["umbrella", "umbrella"] }));
     await store.putToken(token("c", { tenants: ["*"] }));
     await store.putToken(token("s", { kind: "session", tenants: ["umbrella"], expires_at: START }));
-    // The same token again, and another token with the same hash, which is not stored.
+    // A token with an existing id or an existing hash is not stored.
     await store.putToken(token("a", { tenants: ["globex"] }));
     await store.putToken(token("d", { hash: "hash of a", tenants: ["globex"] }));
     const listed = async (tenant: string, kind?: "session") =>
@@ -356,8 +358,10 @@ export function registryContract(it: It): void {
     expect(await store.sweepSessions(START + 2, 10)).toBe(1);
     expect(await store.sweepSessions(START + 2, 10)).toBe(0);
     const kinds = ["token", "sign_in", "session"] as const;
-    const left = await Promise.all(kinds.map((kind) => store.listTokens({ kind, limit: 100 })));
-    expect(left.flat().map(({ id }) => id)).toEqual(["a", "new"]);
+    const remaining = await Promise.all(
+      kinds.map((kind) => store.listTokens({ kind, limit: 100 })),
+    );
+    expect(remaining.flat().map(({ id }) => id)).toEqual(["a", "new"]);
   });
 
   it("records the last use of tokens", async ({ store }) => {
@@ -369,7 +373,9 @@ export function registryContract(it: It): void {
     expect(used).toEqual([null, START + 5, START + 5]);
   });
 
-  it("accepts repeated checks that the database is writable", async ({ store }) => {
+  it("accepts repeated checks that the database is writable, and stores the time of the last sweep", async ({
+    store,
+  }) => {
     await store.checkWritable(START);
     await store.checkWritable(START + 1);
     expect(await store.lastSweep()).toBeUndefined();

@@ -16,7 +16,7 @@ import {
   save,
   succeeded,
 } from "./run-sample.ts";
-import { appendEvents, ids, nth, START, sampleEvent, type Tuple } from "./sample.ts";
+import { appendEvents, ids, itemAt, START, sampleEvent, type Tuple } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 /** Claims runs with concurrent workers until none is due. Returns the run ids of each worker. */
@@ -26,11 +26,11 @@ export async function claimAll(
   now = START,
 ): Promise<string[][]> {
   return Promise.all(
-    Array.from({ length: workers }, async (_, at) => {
-      const store = nth(stores, at % stores.length);
+    Array.from({ length: workers }, async (_, index) => {
+      const store = itemAt(stores, index % stores.length);
       const claimed: string[] = [];
       for (let attempt = 0; attempt < 1_000; attempt += 1) {
-        const more = await claim(store, { by: `worker ${at}`, limit: 7, now });
+        const more = await claim(store, { by: `worker ${index}`, limit: 7, now });
         claimed.push(...runIds(more));
         // A claim can return fewer runs while another worker claims.
         if (more.length === 0 && ((await store.nextDue()) ?? Infinity) > now) return claimed;
@@ -40,8 +40,8 @@ export async function claimAll(
   );
 }
 
-/** Three runs; each one called the next. */
-function callChain(): Tuple<3, NewRun> {
+/** Returns three runs. Each one has called the next. */
+function sampleCallChain(): Tuple<3, NewRun> {
   const [top, middle, bottom] = sampleRuns(3, () => ({ cause: "flow" }));
   return [
     top,
@@ -54,8 +54,8 @@ const tenantsOf = (claimed: readonly ClaimedRun[]) => claimed.map(({ run }) => r
 
 export function runClaimsContract(it: It): void {
   it("claims due runs only, oldest first", async ({ store }) => {
-    const [late, early, future, middle] = sampleRuns(4, (at) => ({
-      due_at: START + ([3, 1, 9, 2][at] ?? 0),
+    const [late, early, future, middle] = sampleRuns(4, (index) => ({
+      due_at: START + ([3, 1, 9, 2][index] ?? 0),
     }));
     await store.queueRuns([late, early, future, middle]);
     expect(await claim(store, { now: START })).toEqual([]);
@@ -66,7 +66,7 @@ export function runClaimsContract(it: It): void {
       { run: { status: "running", worker: "ada", claims: 1, started_at: now }, steps: [] },
       {},
     ]);
-    expect(await store.getRun("acme", early.id)).toEqual(nth(claimed, 0).run);
+    expect(await store.getRun("acme", early.id)).toEqual(itemAt(claimed, 0).run);
     expect(runIds(await claim(store, { now }))).toEqual([late.id]);
     expect(await claim(store, { now })).toEqual([]);
     expect(runIds(await claim(store, { now: START + 9 }))).toEqual([future.id]);
@@ -75,23 +75,24 @@ export function runClaimsContract(it: It): void {
 
   it("serves tenants round robin, however long the backlog of one tenant is", async ({ store }) => {
     const backlog = sampleRuns(1_000, () => ({ tenant: "many" }));
-    for (let at = 0; at < 1_000; at += 200) await store.queueRuns(backlog.slice(at, at + 200));
+    for (let index = 0; index < 1_000; index += 200)
+      await store.queueRuns(backlog.slice(index, index + 200));
     await store.queueRuns(sampleRuns(3, () => ({ tenant: "few", at: START + 9 })));
     const first = await claim(store, { limit: 10 });
     const second = await claim(store, { limit: 10, now: START + 1 });
     expect([...first, ...second]).toHaveLength(20);
     expect(tenantsOf([...first, ...second]).filter((tenant) => tenant === "few")).toHaveLength(3);
-    // Also if each claim takes one run: a tenant is served again only after all others.
+    // Even if each claim takes one run, a tenant is served again only after all others.
     await store.queueRuns(sampleRuns(2, () => ({ tenant: "few", due_at: START + 2 })));
     await store.queueRuns(sampleRuns(2, () => ({ tenant: "late", due_at: START + 2 })));
     const served: string[] = [];
-    for (let at = 0; at < 6; at += 1)
-      served.push(...tenantsOf(await claim(store, { limit: 1, now: START + 3 + at })));
+    for (let index = 0; index < 6; index += 1)
+      served.push(...tenantsOf(await claim(store, { limit: 1, now: START + 3 + index })));
     expect(served.slice(0, 3).sort()).toEqual(["few", "late", "many"]);
     expect(served.slice(3).sort()).toEqual(["few", "late", "many"]);
   });
 
-  it("gives the unused share of a tenant to the others", async ({ store }) => {
+  it("distributes the unused share of a tenant among the others", async ({ store }) => {
     await store.queueRuns([
       ...sampleRuns(20, () => ({ tenant: "a" })),
       ...sampleRuns(1, () => ({ tenant: "b" })),
@@ -104,7 +105,7 @@ export function runClaimsContract(it: It): void {
   });
 
   it("gives each run to one of many concurrent workers", async ({ store }) => {
-    const runs = sampleRuns(150, (at) => ({ tenant: `tenant ${at % 4}` }));
+    const runs = sampleRuns(150, (index) => ({ tenant: `tenant ${index % 4}` }));
     await store.queueRuns(runs);
     const claimed = (await claimAll([store], 8)).flat();
     expect(claimed.sort()).toEqual(ids(runs).sort());
@@ -119,15 +120,15 @@ export function runClaimsContract(it: It): void {
     const [first] = await claimExactly(store, 1);
     const open = sampleStep({ nth: 2, node_id: "next", status: "running" });
     await save(store, [first], { steps: [sampleStep(), open] });
-    const again = await reopen();
-    expect(await claim(again, { by: "bob", now: START + LEASE - 1 })).toEqual([]);
-    const [second] = await claim(again, { by: "bob", now: START + LEASE });
+    const reopened = await reopen();
+    expect(await claim(reopened, { by: "bob", now: START + LEASE - 1 })).toEqual([]);
+    const [second] = await claim(reopened, { by: "bob", now: START + LEASE });
     expect(second).toMatchObject({ run: { id: run.id, worker: "bob", claims: 2 } });
     expect(second?.steps).toEqual([sampleStep({ input: null }), open]); // ended steps need no input
-    // The JSON of two inputs and two outputs.
+    // The two steps have two inputs and two outputs. Each has the size of this JSON.
     expect(second?.bytes).toBe(4 * '{"a":1}'.length);
-    expect(await claim(again, { by: "cy", now: START + 2 * LEASE - 1 })).toEqual([]);
-    expect(await claim(again, { by: "cy", now: START + 2 * LEASE })).toMatchObject([
+    expect(await claim(reopened, { by: "cy", now: START + 2 * LEASE - 1 })).toEqual([]);
+    expect(await claim(reopened, { by: "cy", now: START + 2 * LEASE })).toMatchObject([
       { run: { claims: 3 }, steps: [sampleStep({ input: null }), open] },
     ]);
   });
@@ -141,14 +142,16 @@ export function runClaimsContract(it: It): void {
     const interrupted = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
     let now = START;
     for (let count = 1; count <= 10; count += 1, now += LEASE) {
-      const [one, ...none] = await claim(store, { now });
-      expect(one).toMatchObject({ run: { id: poison.id, claims: count } });
-      expect(none).toEqual([]);
+      const [claimed, ...others] = await claim(store, { now });
+      expect(claimed).toMatchObject({ run: { id: poison.id, claims: count } });
+      expect(others).toEqual([]);
       // Starting the interrupted step again does not count as progress.
-      if (one)
-        await save(store, [one], { steps: [...(count === 1 ? [sampleStep()] : []), interrupted] });
+      if (claimed)
+        await save(store, [claimed], {
+          steps: [...(count === 1 ? [sampleStep()] : []), interrupted],
+        });
     }
-    // The lane admits its other run.
+    // The failed run no longer occupies its lane, so the next run is admitted.
     expect(runIds(await claim(store, { now }))).toEqual([next.id]);
     const error = {
       code: "gave_up",
@@ -190,9 +193,12 @@ export function runClaimsContract(it: It): void {
     const large = { input: text, output: { text } };
     const open = sampleStep({ nth: 2, node_id: "b", status: "waiting", ...large });
     await save(store, [first], { steps: [sampleStep(large), open] });
-    const [again] = await claimExactly(store, 1, { now: START + LEASE });
-    expect(again.steps).toEqual([sampleStep({ input: null, output: null, omitted: true }), open]);
-    expect(again.bytes).toBe(2 * (20_002 + 20_011));
+    const [reclaimed] = await claimExactly(store, 1, { now: START + LEASE });
+    expect(reclaimed.steps).toEqual([
+      sampleStep({ input: null, output: null, omitted: true }),
+      open,
+    ]);
+    expect(reclaimed.bytes).toBe(2 * (20_002 + 20_011));
     const { id } = first.run;
     const step = { node_id: "start", item: "", attempt: 1 };
     expect(await store.loadOutput(id, step)).toEqual({ text });
@@ -205,17 +211,17 @@ export function runClaimsContract(it: It): void {
     await store.queueRuns([sampleRun()]);
     const [first] = await claimExactly(store, 1);
     const text = "x".repeat(15_000);
-    const steps = Array.from({ length: 700 }, (_, at) =>
-      sampleStep({ nth: at + 1, item: `${at}`, output: at === 690 ? 1 : text }),
+    const steps = Array.from({ length: 700 }, (_, index) =>
+      sampleStep({ nth: index + 1, item: `${index}`, output: index === 690 ? 1 : text }),
     );
     await save(store, [first], { steps });
-    const [again] = await claimExactly(store, 1, { now: START + LEASE });
-    expect(again.steps.map(({ item }) => item)).toEqual(steps.map(({ item }) => item));
-    const loaded = again.steps.filter(({ omitted }) => !omitted);
-    expect(again.steps.slice(0, 200)).toEqual(loaded.slice(0, 200));
+    const [reclaimed] = await claimExactly(store, 1, { now: START + LEASE });
+    expect(reclaimed.steps.map(({ item }) => item)).toEqual(steps.map(({ item }) => item));
+    const loaded = reclaimed.steps.filter(({ omitted }) => !omitted);
+    expect(reclaimed.steps.slice(0, 200)).toEqual(loaded.slice(0, 200));
     expect(loaded.at(-1)).toEqual({ ...steps[690], input: null });
     expect(loaded.length * 15_000).toBeLessThan(9_000_000);
-    expect(again.bytes).toBe(699 * 15_002 + 1 + 700 * 7);
+    expect(reclaimed.bytes).toBe(699 * 15_002 + 1 + 700 * 7);
     const last = { node_id: "start", item: "699", attempt: 1 };
     expect(await store.loadOutput(first.run.id, last)).toBe(text);
   });
@@ -227,10 +233,10 @@ export function runClaimsContract(it: It): void {
     const run = sampleRun();
     await store.queueRuns([run]);
     await save(store, await claimExactly(store, 1), { steps: [sampleStep()] });
-    const readable = (await sql("SELECT output FROM steps"))[0]?.output;
+    const storedOutput = (await sql("SELECT output FROM steps"))[0]?.output;
     await sql("UPDATE steps SET output = 'not JSON' RETURNING nth");
     let now = START;
-    // The first step was progress, and the first claim after it is the first without.
+    // The saved step is progress of the first claim. All later claims make no progress.
     for (let count = 2; count <= 10; count += 1) {
       now += LEASE;
       await expect(claim(store, { now })).rejects.toThrow();
@@ -239,22 +245,26 @@ export function runClaimsContract(it: It): void {
     now += LEASE;
     expect(await claim(store, { now })).toEqual([]);
     expect(await store.getRun("acme", run.id)).toMatchObject({ error: { code: "gave_up" } });
-    await sql(`UPDATE steps SET output = '${readable}' RETURNING nth`);
+    await sql(`UPDATE steps SET output = '${storedOutput}' RETURNING nth`);
     expect(await allSteps(store, "acme", run.id)).toEqual([sampleStep()]);
   });
 
   it("returns a run again while it makes progress or is released", async ({ store }) => {
-    const [slow, moved] = sampleRuns(2, (at) => ({ tenant: at === 0 ? "acme" : "umbrella" }));
-    await store.queueRuns([slow, moved]);
+    const [progressing, released] = sampleRuns(2, (index) => ({
+      tenant: index === 0 ? "acme" : "umbrella",
+    }));
+    await store.queueRuns([progressing, released]);
     let now = START;
     for (let count = 1; count <= 25; count += 1, now += LEASE) {
-      const both = await claim(store, { now });
-      expect(both).toHaveLength(2);
-      for (const one of both)
-        if (one.run.id === slow.id)
-          await save(store, [one], { steps: [sampleStep({ node_id: `step ${count}` })] });
+      const claimed = await claim(store, { now });
+      expect(claimed).toHaveLength(2);
+      for (const claimedRun of claimed)
+        if (claimedRun.run.id === progressing.id)
+          await save(store, [claimedRun], {
+            steps: [sampleStep({ node_id: `step ${count}` })],
+          });
       // A hub that stops releases its runs, so their leases do not expire.
-      await store.renewRuns(lease("ada", now), [moved.id]);
+      await store.renewRuns(lease("ada", now), [released.id]);
       await store.releaseRuns("ada", now);
     }
     // Only leases that expired since the last progress count.
@@ -262,10 +272,12 @@ export function runClaimsContract(it: It): void {
     for (; ; now += LEASE) {
       const claimed = await claim(store, { now });
       if (claimed.length === 0) break;
-      for (const one of claimed) {
-        const count = (claims.get(one.run.id) ?? 0) + 1;
-        claims.set(one.run.id, count);
-        if (count === 10) await save(store, [one], { steps: [sampleStep({ node_id: "at last" })] });
+      for (const claimedRun of claimed) {
+        const { id } = claimedRun.run;
+        const count = (claims.get(id) ?? 0) + 1;
+        claims.set(id, count);
+        if (count === 10)
+          await save(store, [claimedRun], { steps: [sampleStep({ node_id: "last step" })] });
       }
     }
     expect([...claims.values()]).toEqual([20, 20]);
@@ -274,12 +286,12 @@ export function runClaimsContract(it: It): void {
   it("claims a run alone after two crashes, and gives up only the run that crashes its workers", async ({
     store,
   }) => {
-    const runs = sampleRuns(8, (at) => ({ tenant: at % 2 === 0 ? "acme" : "umbrella" }));
-    const killer = nth(runs, 3);
+    const runs = sampleRuns(8, (index) => ({ tenant: index % 2 === 0 ? "acme" : "umbrella" }));
+    const killer = itemAt(runs, 3);
     await store.queueRuns(runs);
     let now = START;
     for (let crashes = 0; ; crashes += 1, now += LEASE) {
-      for (let batch = [nth(runs, 0).id]; batch.length > 0 && !batch.includes(killer.id); ) {
+      for (let batch = [itemAt(runs, 0).id]; batch.length > 0 && !batch.includes(killer.id); ) {
         const claimed = await claim(store, { now, by: `worker ${crashes}` });
         batch = runIds(claimed);
         if (!batch.includes(killer.id)) await save(store, claimed);
@@ -300,18 +312,19 @@ export function runClaimsContract(it: It): void {
         expect(await store.getRun(tenant, id)).toMatchObject({ status: "succeeded", claims: 3 });
   });
 
-  it("claims the next suspect when the one before it has made progress, has ended, or after its trial", async ({
+  it("claims the next suspect when the previous one has made progress or ended, or after its trial", async ({
     store,
   }) => {
-    const runs = sampleRuns(12, (at) => ({ tenant: `tenant ${at % 3}` }));
+    const runs = sampleRuns(12, (index) => ({ tenant: `tenant ${index % 3}` }));
     await store.queueRuns(runs);
     let now = START;
     for (let crashes = 0; crashes < 2; crashes += 1, now += LEASE)
       expect((await claimAll([store], 1, now)).flat()).toHaveLength(12);
-    const one = () => claimExactly(store, 1, { now, limit: 4 });
+    const claimOne = () => claimExactly(store, 1, { now, limit: 4 });
     const held: ClaimedRun[] = [];
-    for (const given of [{ steps: [sampleStep()] }, undefined, { steps: [sampleStep()] }]) {
-      const [next] = await one();
+    // Two suspects make progress, and the one between them ends.
+    for (const saved of [{ steps: [sampleStep()] }, undefined, { steps: [sampleStep()] }]) {
+      const [next] = await claimOne();
       expect(next.run.claims).toBe(3);
       // Neither this worker nor another one claims two suspects together.
       expect(await claim(store, { now })).toEqual([]);
@@ -319,13 +332,13 @@ export function runClaimsContract(it: It): void {
       const open = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
       await save(store, [next], { steps: [open], now });
       expect(await claim(store, { now })).toEqual([]);
-      await save(store, [next], { now, ...(given ?? { next: succeeded }) });
-      if (given) held.push(next);
+      await save(store, [next], { now, ...(saved ?? { next: succeeded }) });
+      if (saved) held.push(next);
     }
-    // These make no progress.
+    // The remaining suspects make no progress.
     const first = now;
     for (;;) {
-      held.push(...(await one()));
+      held.push(...(await claimOne()));
       if (held.length === 11) break;
       const due = (await store.nextDue()) ?? 0;
       expect(due).toBeGreaterThan(now);
@@ -339,16 +352,16 @@ export function runClaimsContract(it: It): void {
   });
 
   it("returns a caller again while the runs that it called make progress", async ({ store }) => {
-    const [top, middle, bottom] = callChain();
+    const [top, middle, bottom] = sampleCallChain();
     await store.queueRuns([top, middle, bottom]);
     let now = START;
     for (let count = 1; count <= 13; count += 1, now += LEASE) {
-      const all = await claim(store, { now });
-      expect(runIds(all).sort()).toEqual(ids([top, middle, bottom]).sort());
-      const at = all.filter(({ run }) => run.id === bottom.id);
-      await save(store, at, { steps: [sampleStep({ node_id: `step ${count}` })] });
+      const claimed = await claim(store, { now });
+      expect(runIds(claimed).sort()).toEqual(ids([top, middle, bottom]).sort());
+      const bottomRun = claimed.filter(({ run }) => run.id === bottom.id);
+      await save(store, bottomRun, { steps: [sampleStep({ node_id: `step ${count}` })] });
     }
-    // Only the called run fails; its callers continue.
+    // The called runs fail before their callers.
     const failed = new Set<string>();
     for (; (await claim(store, { now })).length > 0; now += LEASE)
       for (const { id, tenant } of [top, middle, bottom])
@@ -358,7 +371,7 @@ export function runClaimsContract(it: It): void {
   });
 
   it("cancels the runs that a failed run has called", async ({ store, notices }) => {
-    const [top, waiting, queued] = callChain();
+    const [top, waiting, queued] = sampleCallChain();
     const running = sampleRun({ cause: "flow", parent_run: top.id });
     await store.queueRuns([waiting]);
     await save(store, await claim(store), {
@@ -415,13 +428,13 @@ export function runClaimsContract(it: It): void {
     const now = START + LEASE - 1;
     const all = ids([one, two, three]);
     expect(await store.renewRuns(lease("ada", now), all)).toMatchObject({ cancelRequested: [] });
-    // bob has not renewed his run, so it can be claimed.
+    // The lease of bob was not renewed, so his run can be claimed.
     expect(runIds(await claim(store, { by: "cy", now: START + LEASE }))).toEqual([three.id]);
     await store.cancelRun("acme", two.id, now);
     expect(await store.renewRuns(lease("ada", now + 1), all)).toMatchObject({
       cancelRequested: [two.id],
     });
-    // Another worker has claimed bob's run: he no longer holds it.
+    // Another worker has claimed the run of bob, so he cannot renew its lease.
     expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({
       renewed: [],
       cancelRequested: [],
@@ -434,7 +447,7 @@ export function runClaimsContract(it: It): void {
     expect(await store.renewRuns(lease("ada", expired), [one.id])).toMatchObject({
       cancelRequested: [],
     });
-    // The second claim without progress of the third run has ended, so it is claimed alone.
+    // The third run was claimed twice without progress, so it is a suspect and is claimed alone.
     const dee = { by: "dee", now: expired };
     expect(runIds(await claim(store, dee))).toEqual([three.id]);
     expect(runIds(await claim(store, dee))).toEqual([two.id]);
@@ -450,12 +463,12 @@ export function runClaimsContract(it: It): void {
     await store.queueRuns(runs.slice(0, 125));
     await store.queueRuns(runs.slice(125));
     expect(await claim(store, { limit: 250 })).toHaveLength(250);
-    await store.cancelRun("acme", nth(runs, 0).id, START);
-    await store.cancelRun("acme", nth(runs, 249).id, START);
+    await store.cancelRun("acme", itemAt(runs, 0).id, START);
+    await store.cancelRun("acme", itemAt(runs, 249).id, START);
     const now = START + LEASE - 1;
     expect(await store.renewRuns(lease("ada", now), [])).toMatchObject({ cancelRequested: [] });
     expect(await store.renewRuns(lease("ada", now), ids(renewed))).toMatchObject({
-      cancelRequested: [nth(runs, 249).id],
+      cancelRequested: [itemAt(runs, 249).id],
     });
     // The lease of the omitted run expires. The same worker can claim it again.
     expect(await claim(store, { now: START + LEASE, limit: 250 })).toMatchObject([
@@ -496,7 +509,7 @@ export function runClaimsContract(it: It): void {
     expect(await store.nextDue()).toBeNull();
   });
 
-  it("sends notices of runs that are cancelled while they wait, or when they would be suspended", async ({
+  it("sends notices of runs that are cancelled while they wait, or instead of being suspended", async ({
     store,
     notices,
   }) => {
@@ -504,12 +517,12 @@ export function runClaimsContract(it: It): void {
     await store.queueRuns([suspended, running]);
     const claimed = await claim(store);
     const waiting = { next: { status: "waiting", due_at: FAR } } as const;
-    const of = ({ id }: { id: string }) => claimed.filter(({ run }) => run.id === id);
-    await save(store, of(suspended), waiting);
+    const claimOf = ({ id }: { id: string }) => claimed.filter(({ run }) => run.id === id);
+    await save(store, claimOf(suspended), waiting);
     await store.queueRuns([queued]);
     for (const { id } of [queued, suspended, running])
       await store.cancelRun("acme", id, START + 20);
-    await save(store, of(running), { ...waiting, now: START + 30 });
+    await save(store, claimOf(running), { ...waiting, now: START + 30 });
     const ended = { topic: "run_ended", tenant: "acme", status: "cancelled" };
     await vi.waitFor(
       async () =>

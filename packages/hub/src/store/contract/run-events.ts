@@ -10,7 +10,7 @@ import {
   sampleRuns,
   save,
 } from "./run-sample.ts";
-import { appendEvents, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { appendEvents, itemAt, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const statusOf = async (store: Store, event: { id: string }) => {
@@ -27,16 +27,16 @@ export function runEventsContract(it: It): void {
     await store.queueRuns(runs);
     expect(await statusOf(store, event)).toEqual(["pending", null]);
 
-    const [one] = await claimExactly(store, 1, { limit: 1, now: START + 1 });
+    const [first] = await claimExactly(store, 1, { limit: 1, now: START + 1 });
     expect(await statusOf(store, event)).toEqual(["running", START + 1]);
-    await save(store, [one]);
+    await save(store, [first]);
     expect(await statusOf(store, event)).toEqual(["running", START + 1]);
-    const [two, three] = await claimExactly(store, 2, { now: START + 2 });
-    await save(store, [two], { next: { status: "waiting", due_at: START + 3 } });
-    await save(store, [three]);
+    const [second, third] = await claimExactly(store, 2, { now: START + 2 });
+    await save(store, [second], { next: { status: "waiting", due_at: START + 3 } });
+    await save(store, [third]);
     expect(await statusOf(store, event)).toEqual(["running", START + 2]);
-    const [again] = await claimExactly(store, 1, { now: START + 3 });
-    await save(store, [again]);
+    const [reclaimed] = await claimExactly(store, 1, { now: START + 3 });
+    await save(store, [reclaimed]);
     expect(await statusOf(store, event)).toEqual(["succeeded", START + 2]);
     expect(await statusOf(store, other)).toEqual([null, null]);
   });
@@ -92,11 +92,11 @@ export function runEventsContract(it: It): void {
     await appendEvents(store, events);
     await store.queueRuns(events.map(({ id }) => sampleRun({ event_id: id })));
     await save(store, await claim(store, { limit: 150 }));
-    expect(await statusOf(store, nth(events, 0))).toEqual(["succeeded", START]);
-    expect(await statusOf(store, nth(events, 149))).toEqual(["succeeded", START]);
-    await store.markProcessed("acme", [nth(events, 0).id], START, null);
+    expect(await statusOf(store, itemAt(events, 0))).toEqual(["succeeded", START]);
+    expect(await statusOf(store, itemAt(events, 149))).toEqual(["succeeded", START]);
+    await store.markProcessed("acme", [itemAt(events, 0).id], START, null);
     await store.sweep({ now: START, processedFor: 0, pendingFor: 1e12, maxBytes: 1e12, limit: 9 });
-    const event = nth(events, 0).id;
+    const event = itemAt(events, 0).id;
     expect(await store.listRuns({ tenant: "acme", limit: 9, event })).toEqual([]);
   });
 

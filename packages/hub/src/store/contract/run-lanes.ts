@@ -13,13 +13,14 @@ import {
   sampleRuns,
   save,
 } from "./run-sample.ts";
-import { appendEvents, ids, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { appendEvents, ids, itemAt, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const inLane = (max: number, lane = "one", whenFull?: WhenFull): Partial<NewRun> => ({
   limit: { lane, max, whenFull },
 });
-const gathered = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
+/** The run gathers inputs in the lane until it is due. */
+const gathering = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
   gather: { lane },
   due_at,
 });
@@ -27,7 +28,7 @@ const gathered = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
 const statuses = async (store: Store, runs: readonly NewRun[]) =>
   Promise.all(runs.map(async ({ id }) => (await store.getRun("acme", id))?.status));
 
-/** Starts a run whose caller waits for its result. Returns the claimed run, or why it did not start. */
+/** Starts a run whose caller waits for its result. Returns the claimed run, or the other outcome. */
 async function start(store: Store, run: NewRun, by = "eve", now = START) {
   const started = await store.startInLane(run, lease(by, now));
   return started.outcome === "started" ? started.claimed : started;
@@ -53,13 +54,13 @@ export function runLanesContract(it: It): void {
     expect(await claim(store, { by: "bob" })).toEqual([]);
     await save(store, [two]);
     expect(await statuses(store, runs)).toEqual(["running", "succeeded", "queued", "held", "held"]);
-    expect(runIds(await claim(store, { by: "bob" }))).toEqual([nth(runs, 2).id]);
+    expect(runIds(await claim(store, { by: "bob" }))).toEqual([itemAt(runs, 2).id]);
     await save(store, [one]);
-    expect(await drain(store, START + LEASE - 1)).toEqual([nth(runs, 3).id, nth(runs, 4).id]);
+    expect(await drain(store, START + LEASE - 1)).toEqual([itemAt(runs, 3).id, itemAt(runs, 4).id]);
   });
 
   it("admit runs in the order of their due times", async ({ store }) => {
-    const runs = sampleRuns(6, (at) => ({ ...inLane(1), due_at: START + (5 - at) }));
+    const runs = sampleRuns(6, (index) => ({ ...inLane(1), due_at: START + (5 - index) }));
     await store.queueRuns(runs);
     const order: string[] = [];
     const now = START + 5;
@@ -82,7 +83,7 @@ export function runLanesContract(it: It): void {
     ];
     await store.queueRuns(runs);
     const claimed = await claim(store);
-    expect(runIds(claimed).sort()).toEqual(ids(runs.filter((_, at) => at !== 1)).sort());
+    expect(runIds(claimed).sort()).toEqual(ids(runs.filter((_, index) => index !== 1)).sort());
   });
 
   it("do not block other runs that are due after held runs", async ({ store }) => {
@@ -92,36 +93,36 @@ export function runLanesContract(it: It): void {
       ...(await claim(store, { now: START + 1 })),
     ];
     expect(claimed).toHaveLength(2);
-    expect(nth(claimed, 1).run.due_at).toBe(START + 1);
+    expect(itemAt(claimed, 1).run.due_at).toBe(START + 1);
   });
 
   it("admit a run when another fails, is suspended, requeued or cancelled", async ({ store }) => {
     const runs = sampleRuns(8, () => inLane(1));
     await store.queueRuns(runs);
-    const next = async () => nth(await claim(store), 0);
-    const at = (index: number) => nth(runs, index).id;
+    const next = async () => itemAt(await claim(store), 0);
+    const idAt = (index: number) => itemAt(runs, index).id;
 
     const failing = await next();
     await save(store, [failing], { next: failed });
     const suspended = await next();
-    expect(suspended.run.id).toBe(at(1));
+    expect(suspended.run.id).toBe(idAt(1));
     await save(store, [suspended], { next: { status: "waiting", due_at: START + 10 } });
     const requeued = await next();
-    expect(requeued.run.id).toBe(at(2));
+    expect(requeued.run.id).toBe(idAt(2));
     await save(store, [requeued], { next: { status: "queued", due_at: START + 20 } });
     const cancelled = await next();
-    expect(cancelled.run.id).toBe(at(3));
-    await store.cancelRun("acme", at(3), START);
+    expect(cancelled.run.id).toBe(idAt(3));
+    await store.cancelRun("acme", idAt(3), START);
     await save(store, [cancelled], { next: { status: "cancelled" } });
     // An admitted and a held run can be cancelled too.
-    await store.cancelRun("acme", at(4), START);
-    await store.cancelRun("acme", at(5), START);
-    expect((await next()).run.id).toBe(at(6));
+    await store.cancelRun("acme", idAt(4), START);
+    await store.cancelRun("acme", idAt(5), START);
+    expect((await next()).run.id).toBe(idAt(6));
     await store.releaseRuns("ada", START);
-    expect((await next()).run.id).toBe(at(6));
+    expect((await next()).run.id).toBe(idAt(6));
     expect(await claim(store, { now: START + LEASE - 1 })).toEqual([]);
     const order = await drain(store, START + LEASE);
-    expect(order.sort()).toEqual([at(6), at(7), at(1), at(2)].sort());
+    expect(order.sort()).toEqual([idAt(6), idAt(7), idAt(1), idAt(2)].sort());
   });
 
   it("hold a run that resumes after a suspension until they have capacity", async ({ store }) => {
@@ -141,9 +142,9 @@ export function runLanesContract(it: It): void {
     const runs = sampleRuns(3, () => inLane(1));
     await store.queueRuns(runs);
     await claim(store);
-    const [again] = await claimExactly(store, 1, { by: "bob", now: START + LEASE });
-    expect(again).toMatchObject({ run: { id: nth(runs, 0).id, claims: 2 } });
-    await save(store, [again]);
+    const [reclaimed] = await claimExactly(store, 1, { by: "bob", now: START + LEASE });
+    expect(reclaimed).toMatchObject({ run: { id: itemAt(runs, 0).id, claims: 2 } });
+    await save(store, [reclaimed]);
     expect(await drain(store, START + LEASE)).toEqual(ids(runs.slice(1)));
   });
 
@@ -203,7 +204,7 @@ export function runLanesContract(it: It): void {
   it("start no run ahead of due runs of the same lane", async ({ store }) => {
     const [one, two, three, four] = sampleRuns(4, () => inLane(1));
     const later = sampleRun({ ...inLane(1), due_at: START + 9 });
-    // A run that is not due yet does not count.
+    // A run that is not due yet does not prevent a start.
     await store.queueRuns([later]);
     const first = await start(store, one);
     await store.queueRuns([two]);
@@ -221,12 +222,12 @@ export function runLanesContract(it: It): void {
     const starting = sampleRuns(20, () => inLane(3));
     const other = await reopen();
     const claimed = await Promise.all([
-      ...queued.map(async (run, at) => {
+      ...queued.map(async (run, index) => {
         await store.queueRuns([run]);
-        return claim(at % 2 ? store : other, { by: "bob" });
+        return claim(index % 2 ? store : other, { by: "bob" });
       }),
-      ...starting.map(async (run, at) => {
-        const started = await start(at % 2 ? store : other, run);
+      ...starting.map(async (run, index) => {
+        const started = await start(index % 2 ? store : other, run);
         return "run" in started ? [started] : [];
       }),
     ]);
@@ -234,22 +235,22 @@ export function runLanesContract(it: It): void {
     expect(all.filter((status) => status === "running").length).toBe(claimed.flat().length);
     expect(claimed.flat().length).toBeLessThanOrEqual(3);
     await save(store, claimed.flat());
-    const rest = await drain(store, START);
-    expect([...rest, ...runIds(claimed.flat())].sort()).toEqual(
+    const drained = await drain(store, START);
+    expect([...drained, ...runIds(claimed.flat())].sort()).toEqual(
       ids([...queued, ...starting]).sort(),
     );
   });
 
   it("admit a run that is started while another run ends", async ({ store, reopen }) => {
     const other = await reopen();
-    const lanes = Array.from({ length: 20 }, (_, at) => inLane(1, `lane ${at}`));
+    const lanes = Array.from({ length: 20 }, (_, index) => inLane(1, `lane ${index}`));
     const ending = await Promise.all(lanes.map((lane) => start(store, sampleRun(lane))));
     const starting = lanes.map((lane) => sampleRun(lane));
     const [started] = await Promise.all([
       Promise.all(starting.map((run) => start(other, run))),
-      ...ending.map((one) => ("run" in one ? save(store, [one]) : undefined)),
+      ...ending.map((ended) => ("run" in ended ? save(store, [ended]) : undefined)),
     ]);
-    const running = started.flatMap((one) => ("run" in one ? [one.run.id] : []));
+    const running = started.flatMap((result) => ("run" in result ? [result.run.id] : []));
     expect([...running, ...(await drain(store, START))].sort()).toEqual(ids(starting).sort());
   });
 
@@ -265,9 +266,9 @@ export function runLanesContract(it: It): void {
 
     const [event] = sampleEvents(1);
     await appendEvents(store, [event]);
-    const [one, two, three] = sampleRuns(3, (at) => ({
+    const [one, two, three] = sampleRuns(3, (index) => ({
       ...inLane(1, "two", "replace"),
-      ...(at === 1 && { event_id: event.id }),
+      ...(index === 1 && { event_id: event.id }),
     }));
     const running = await start(store, one);
     await start(store, two);
@@ -308,7 +309,7 @@ export function runLanesContract(it: It): void {
     store,
   }) => {
     const skip = { ...inLane(1, "one", "skip"), gather: { lane: "g" } };
-    const [one, two, three, four] = sampleRuns(4, (at) => ({ ...skip, key: `key ${at}` }));
+    const [one, two, three, four] = sampleRuns(4, (index) => ({ ...skip, key: `key ${index}` }));
     expect(await store.queueRuns([one, two])).toEqual([one.id, one.id]);
     await claim(store);
     expect(await store.queueRuns([one, three])).toEqual([one.id, null]);
@@ -352,9 +353,9 @@ export function runLanesContract(it: It): void {
   }) => {
     const [event] = sampleEvents(1);
     await appendEvents(store, [event]);
-    const [one, two, three, four] = sampleRuns(4, (at) => ({
+    const [one, two, three, four] = sampleRuns(4, (index) => ({
       ...inLane(1, "one", "replace"),
-      ...(at === 1 && { event_id: event.id }),
+      ...(index === 1 && { event_id: event.id }),
     }));
     const five = sampleRun(inLane(1, "one", "replace"));
     await store.queueRuns([one]);
@@ -386,7 +387,7 @@ export function runLanesContract(it: It): void {
         }),
       60_000,
     );
-    // Also if both runs are in one batch.
+    // The same holds if both runs are in one batch.
     expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);
     expect(await statuses(store, [one, three, four, five])).toEqual([
       "running",
@@ -424,14 +425,14 @@ export function runLanesContract(it: It): void {
   it("gather inputs into one run until it starts", async ({ store }) => {
     const events = sampleEvents(3);
     await appendEvents(store, events);
-    const runs = sampleRuns(3, (at) => ({
-      ...gathered(),
-      input: { at },
-      at: START + at,
-      event_id: nth(events, at).id,
+    const runs = sampleRuns(3, (index) => ({
+      ...gathering(),
+      input: { at: index },
+      at: START + index,
+      event_id: itemAt(events, index).id,
     }));
     const [target] = runs;
-    expect(await store.queueRuns([nth(runs, 0)])).toEqual([target.id]);
+    expect(await store.queueRuns([itemAt(runs, 0)])).toEqual([target.id]);
     expect(await store.queueRuns(runs.slice(1))).toEqual([target.id, target.id]);
     const [claimed] = await claimExactly(store, 1, { now: START + 100 });
     expect(claimed.run).toMatchObject({
@@ -439,8 +440,8 @@ export function runLanesContract(it: It): void {
       input: { at: 0 },
       gathered_count: 2,
       gathered: [
-        { at: START + 1, input: { at: 1 }, event_id: nth(events, 1).id },
-        { at: START + 2, input: { at: 2 }, event_id: nth(events, 2).id },
+        { at: START + 1, input: { at: 1 }, event_id: itemAt(events, 1).id },
+        { at: START + 2, input: { at: 2 }, event_id: itemAt(events, 2).id },
       ],
     });
     // Each event is linked to the run that gathered it.
@@ -451,7 +452,7 @@ export function runLanesContract(it: It): void {
       expect(await store.getEvent("acme", id)).toMatchObject({ trigger_status: "running" });
     }
     // A run that has started gathers no more inputs.
-    const late = sampleRun(gathered());
+    const late = sampleRun(gathering());
     expect(await store.queueRuns([late])).toEqual([late.id]);
     await save(store, [claimed]);
     for (const { id } of events)
@@ -459,8 +460,8 @@ export function runLanesContract(it: It): void {
   });
 
   it("gather the inputs of one batch separately for each lane and tenant", async ({ store }) => {
-    const [a, b, c, d] = sampleRuns(4, (at) => gathered(at === 2 ? "two" : "one"));
-    const theirs = sampleRun({ ...gathered(), tenant: "umbrella" });
+    const [a, b, c, d] = sampleRuns(4, (index) => gathering(index === 2 ? "two" : "one"));
+    const theirs = sampleRun({ ...gathering(), tenant: "umbrella" });
     expect(await store.queueRuns([a, b, c, d, theirs])).toEqual([
       a.id,
       a.id,
@@ -474,30 +475,30 @@ export function runLanesContract(it: It): void {
   it("gather inputs into held runs, but not suspended or cancelled ones", async ({ store }) => {
     const both = { ...inLane(1), gather: { lane: "g" } };
     const runs = sampleRuns(5, () => both);
-    await store.queueRuns([nth(runs, 0)]);
+    await store.queueRuns([itemAt(runs, 0)]);
     const [first] = await claimExactly(store, 1);
-    await store.queueRuns([nth(runs, 1)]);
+    await store.queueRuns([itemAt(runs, 1)]);
     await claim(store);
     expect(await statuses(store, runs.slice(0, 2))).toEqual(["running", "held"]);
-    expect(await store.queueRuns([nth(runs, 2)])).toEqual([nth(runs, 1).id]);
-    await store.cancelRun("acme", nth(runs, 1).id, START);
+    expect(await store.queueRuns([itemAt(runs, 2)])).toEqual([itemAt(runs, 1).id]);
+    await store.cancelRun("acme", itemAt(runs, 1).id, START);
     await save(store, [first], { next: { status: "waiting", due_at: FAR } });
-    expect(await store.queueRuns([nth(runs, 3)])).toEqual([nth(runs, 3).id]);
+    expect(await store.queueRuns([itemAt(runs, 3)])).toEqual([itemAt(runs, 3).id]);
   });
 
   it("gather all inputs of concurrent calls", async ({ store }) => {
-    const runs = sampleRuns(30, () => gathered());
+    const runs = sampleRuns(30, () => gathering());
     const targets = await Promise.all(runs.map((run) => store.queueRuns([run])));
     expect(new Set(targets.flat()).size).toBe(1);
-    const target = nth(targets.flat(), 0) ?? "";
+    const target = itemAt(targets.flat(), 0) ?? "";
     expect(await store.getRun("acme", target)).toMatchObject({ gathered_count: 29 });
   });
 
   it("count gathered inputs above the size limit, but do not store them", async ({ store }) => {
     const text = "x".repeat(90_000);
-    const runs = sampleRuns(4, () => ({ ...gathered(), input: { text } }));
+    const runs = sampleRuns(4, () => ({ ...gathering(), input: { text } }));
     await store.queueRuns(runs);
-    const run = await store.getRun("acme", nth(runs, 0).id);
+    const run = await store.getRun("acme", itemAt(runs, 0).id);
     expect(run?.gathered).toHaveLength(2);
     expect(run?.gathered_count).toBe(3);
   });

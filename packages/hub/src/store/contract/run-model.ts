@@ -20,8 +20,8 @@ const LANES: Record<string, { max: number; whenFull?: WhenFull }> = {
 const limitOf = (lane: string | null) => LANES[lane ?? ""]?.max ?? Infinity;
 /** A run fails after this many claims without progress. */
 const MAX_IDLE_CLAIMS = 10;
-/** An admitted run becomes due this much earlier, so that it precedes other runs. */
-const ADMISSION_LEAD = 3_600_000;
+/** The store sets the due time of an admitted run this much earlier, so that it precedes other runs. */
+const ADMISSION_LEAD_MS = 3_600_000;
 
 const newRun = fc.record({
   tenant: fc.constantFrom("acme", "umbrella"),
@@ -88,27 +88,28 @@ interface ModelRun {
   worker: string | null;
   until: number;
   claims: number;
-  /** Claims since the last progress. */
-  idle: number;
+  /** The number of claims since the last progress. */
+  idleClaims: number;
   cancel: boolean;
 }
 
-const isSetAside = ({ state, worker }: ModelRun) => state === "running" && worker === null;
+/** A suspect that waits for another suspect is running, but has no worker. */
+const isWaitingSuspect = ({ state, worker }: ModelRun) => state === "running" && worker === null;
 
-type Generated = typeof newRun extends fc.Arbitrary<infer Value> ? Value : never;
+type GeneratedRun = typeof newRun extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** Executes each command on the store and on a simple model, and compares all runs. */
 class StoreAndModel {
   readonly #store: Store;
-  readonly #name: (tenant: string) => string;
+  readonly #tenantName: (tenant: string) => string;
   readonly #ids = createIds({ now: () => this.#now });
   readonly #runs: ModelRun[] = [];
   readonly #claims: ClaimedRun[] = [];
   #now = START;
 
-  constructor(store: Store, name: (tenant: string) => string) {
+  constructor(store: Store, tenantName: (tenant: string) => string) {
     this.#store = store;
-    this.#name = name;
+    this.#tenantName = tenantName;
   }
 
   async execute(command: Command): Promise<void> {
@@ -139,9 +140,9 @@ class StoreAndModel {
         break;
       case "release":
         await this.#store.releaseRuns(command.worker, now);
-        for (const one of this.#runningOn(command.worker)) {
-          one.idle = Math.max(0, one.idle - 1);
-          this.#release(one, "open", one.due);
+        for (const running of this.#runningOn(command.worker)) {
+          running.idleClaims = Math.max(0, running.idleClaims - 1);
+          this.#release(running, "open", running.due);
         }
         break;
       case "advance":
@@ -150,10 +151,10 @@ class StoreAndModel {
     await this.compare();
   }
 
-  #createRun = ({ tenant, lane, key, delay }: Generated): NewRun =>
+  #createRun = ({ tenant, lane, key, delay }: GeneratedRun): NewRun =>
     sampleRun({
       id: this.#ids(),
-      tenant: this.#name(tenant),
+      tenant: this.#tenantName(tenant),
       at: this.#now,
       due_at: this.#now + delay,
       key: key ?? undefined,
@@ -163,83 +164,87 @@ class StoreAndModel {
   /** Returns the new run, the id of the run with the same key, or null if the run is skipped. */
   #toModel({ id, tenant, key, due_at, limit }: NewRun): ModelRun | string | null {
     const existing = this.#runs.find(
-      (one) => key !== undefined && one.key === key && one.tenant === tenant,
+      (run) => key !== undefined && run.key === key && run.tenant === tenant,
     );
     if (existing) return existing.id;
     const lane = limit?.lane ?? null;
-    const initial = { worker: null, until: 0, claims: 0, idle: 0, cancel: false };
-    const one: ModelRun = { id, tenant, lane, key, state: "open", due: due_at, ...initial };
+    const initial = { worker: null, until: 0, claims: 0, idleClaims: 0, cancel: false };
+    const created: ModelRun = { id, tenant, lane, key, state: "open", due: due_at, ...initial };
     if (limit?.whenFull === "skip")
-      if (this.#inLane(one, "open", "running").length >= limit.max) return null;
-    return one;
+      if (this.#inLane(created, "open", "running").length >= limit.max) return null;
+    return created;
   }
 
-  async #queue(generated: readonly Generated[]) {
+  async #queue(generated: readonly GeneratedRun[]) {
     const runs = generated.map(this.#createRun);
     const newest = new Map<string, ModelRun>();
     const ids = runs.map((run) => {
-      const one = this.#toModel(run);
-      if (one === null || typeof one === "string") return one;
-      if (run.limit?.whenFull === "replace") newest.set(`${one.tenant} ${one.lane}`, one);
-      this.#runs.push(one);
-      return one.id;
+      const modelRun = this.#toModel(run);
+      if (modelRun === null || typeof modelRun === "string") return modelRun;
+      if (run.limit?.whenFull === "replace")
+        newest.set(`${modelRun.tenant} ${modelRun.lane}`, modelRun);
+      this.#runs.push(modelRun);
+      return modelRun.id;
     });
     expect(await this.#store.queueRuns(runs)).toEqual(ids);
-    for (const one of newest.values()) this.#replace(one);
+    for (const run of newest.values()) this.#replace(run);
   }
 
-  async #start(generated: Generated, worker: string, until: number) {
+  async #start(generated: GeneratedRun, worker: string, until: number) {
     const now = this.#now;
     const run = this.#createRun({ ...generated, delay: 0 });
-    const one = this.#toModel(run);
+    const modelRun = this.#toModel(run);
     const started = await this.#store.startInLane(run, { worker, now, until });
-    if (one === null) return expect(started).toEqual({ outcome: "full" });
-    if (typeof one === "string") return expect(started).toEqual({ outcome: "queued", id: one });
-    if (run.limit?.whenFull === "replace") this.#replace(one);
-    const before = this.#inLane(one, "open", "running").filter(
+    if (modelRun === null) return expect(started).toEqual({ outcome: "full" });
+    if (typeof modelRun === "string")
+      return expect(started).toEqual({ outcome: "queued", id: modelRun });
+    if (run.limit?.whenFull === "replace") this.#replace(modelRun);
+    const before = this.#inLane(modelRun, "open", "running").filter(
       ({ state, due }) => state === "running" || (due ?? 0) <= now,
     );
-    this.#runs.push(one);
-    if (one.lane !== null && before.length >= limitOf(one.lane))
+    this.#runs.push(modelRun);
+    if (modelRun.lane !== null && before.length >= limitOf(modelRun.lane))
       return expect(started).toEqual({ outcome: "queued", id: run.id });
     if (started.outcome !== "started") throw new Error("not started");
-    Object.assign(one, { state: "running", worker, until, claims: 1, idle: 1 });
+    Object.assign(modelRun, { state: "running", worker, until, claims: 1, idleClaims: 1 });
     this.#claims.push(started.claimed);
   }
 
-  /** At most one new run waits in a `replace` lane; runs below the limit are not replaced. */
+  /** Cancels the runs that wait above the limit of a `replace` lane, except `newest`. */
   #replace(newest: ModelRun) {
     const capacity = limitOf(newest.lane) - this.#inLane(newest, "running").length;
-    const waiting = this.#inLane(newest, "open").filter((one) => one !== newest);
+    const waiting = this.#inLane(newest, "open").filter((run) => run !== newest);
     waiting.sort((a, b) => a.due - b.due || (a.id < b.id ? -1 : 1));
-    for (const one of waiting.slice(capacity)) if (one.claims === 0) one.state = "cancelled";
-    const left = this.#inLane(newest, "open").filter(({ claims }) => claims === 0);
-    expect(left.length).toBeLessThanOrEqual(capacity + 1);
+    for (const run of waiting.slice(capacity)) if (run.claims === 0) run.state = "cancelled";
+    const remaining = this.#inLane(newest, "open").filter(({ claims }) => claims === 0);
+    expect(remaining.length).toBeLessThanOrEqual(capacity + 1);
   }
 
   async #claim(worker: string, until: number, limit: number): Promise<ClaimedRun[]> {
     const now = this.#now;
-    const expired = this.#runs.filter((one) => this.#isExpired(one));
+    const expired = this.#runs.filter((run) => this.#isExpired(run));
     const claimed = await this.#store.claimRuns({ worker, now, until }, limit);
     expect(claimed.length).toBeLessThanOrEqual(limit);
     for (const { run } of claimed) {
-      const known = this.#runs.find(({ id }) => id === run.id) as ModelRun;
-      expect(this.#isDue(known) || this.#isExpired(known) || isSetAside(known)).toBe(true);
-      Object.assign(known, { state: "running", worker, until, claims: known.claims + 1 });
-      known.idle += 1;
+      const modelRun = this.#runs.find(({ id }) => id === run.id) as ModelRun;
+      expect(this.#isDue(modelRun) || this.#isExpired(modelRun) || isWaitingSuspect(modelRun)).toBe(
+        true,
+      );
+      Object.assign(modelRun, { state: "running", worker, until, claims: modelRun.claims + 1 });
+      modelRun.idleClaims += 1;
       expect(run).toMatchObject({
         status: "running",
         worker,
-        claims: known.claims,
-        cancel_requested: known.cancel,
+        claims: modelRun.claims,
+        cancel_requested: modelRun.cancel,
       });
     }
     this.#claims.push(...claimed);
-    // A claim requeues at most `limit` expired runs, so the model reads which ones.
-    for (const known of expired.filter((one) => this.#isExpired(one) && one.claims > 0)) {
-      const run = (await this.#store.getRun(known.tenant, known.id)) as Run;
-      const state = known.idle >= MAX_IDLE_CLAIMS ? "failed" : "open";
-      if (run.status !== "running") this.#release(known, state, known.due);
+    // A claim requeues at most `limit` expired runs. The model reads from the store which ones.
+    for (const modelRun of expired.filter((run) => this.#isExpired(run) && run.claims > 0)) {
+      const run = (await this.#store.getRun(modelRun.tenant, modelRun.id)) as Run;
+      const state = modelRun.idleClaims >= MAX_IDLE_CLAIMS ? "failed" : "open";
+      if (run.status !== "running") this.#release(modelRun, state, modelRun.due);
     }
     return claimed;
   }
@@ -252,17 +257,17 @@ class StoreAndModel {
       const claimed = this.#claims[pick % this.#claims.length];
       if (!claimed) continue;
       const { id, claims } = claimed.run;
-      const known = this.#runs.find((one) => one.id === id) as ModelRun;
+      const modelRun = this.#runs.find((run) => run.id === id) as ModelRun;
       batch.push({ run: id, claim: claims, steps: [], now, ...progressOf(next, now + delay) });
-      const isLeased = known.state === "running" && known.claims === claims;
+      const isLeased = modelRun.state === "running" && modelRun.claims === claims;
       expected.push(isLeased ? "saved" : "lost");
       if (!isLeased || next === "continue") continue;
-      known.idle = 0;
+      modelRun.idleClaims = 0;
       const isSuspended = ["waiting", "queued"].includes(next);
-      if (!isSuspended) this.#release(known, next as State, known.due);
-      else if (known.cancel) this.#release(known, "cancelled", known.due);
-      else if (next === "queued") this.#release(known, "open", now + delay);
-      else this.#release(known, "waiting", now + delay);
+      if (!isSuspended) this.#release(modelRun, next as State, modelRun.due);
+      else if (modelRun.cancel) this.#release(modelRun, "cancelled", modelRun.due);
+      else if (next === "queued") this.#release(modelRun, "open", now + delay);
+      else this.#release(modelRun, "waiting", now + delay);
     }
     expect(await this.#store.saveProgress(batch)).toEqual(expected);
   }
@@ -278,23 +283,24 @@ class StoreAndModel {
     const retried = await this.#store.retryRun(run.tenant, run.id, this.#now);
     const canRetry = run.state === "failed" || run.state === "cancelled";
     expect(retried !== undefined).toBe(canRetry);
-    if (canRetry) Object.assign(run, { state: "open", due: this.#now, cancel: false, idle: 0 });
+    if (canRetry)
+      Object.assign(run, { state: "open", due: this.#now, cancel: false, idleClaims: 0 });
   }
 
   async #renew(worker: string, until: number) {
     // The worker renews only half of its leases; the others expire.
-    const renewed = this.#runs.filter((_, at) => at % 2 === 0);
+    const renewed = this.#runs.filter((_, index) => index % 2 === 0);
     const lease = { worker, now: this.#now, until };
     const { cancelRequested } = await this.#store.renewRuns(
       lease,
       renewed.map(({ id }) => id),
     );
-    // Also an expired lease, if no other worker has claimed the run.
-    const leased = this.#runningOn(worker).filter((one) => renewed.includes(one));
-    for (const one of leased) one.until = until;
+    // An expired lease is renewed too if no other worker has claimed the run.
+    const leased = this.#runningOn(worker).filter((run) => renewed.includes(run));
+    for (const run of leased) run.until = until;
     expect(cancelRequested.sort()).toEqual(
       leased
-        .filter((one) => one.cancel)
+        .filter((run) => run.cancel)
         .map(({ id }) => id)
         .sort(),
     );
@@ -304,53 +310,61 @@ class StoreAndModel {
     Object.assign(run, { state, due, worker: null });
   }
   #runningOn = (worker: string) =>
-    this.#runs.filter((one) => one.state === "running" && one.worker === worker);
+    this.#runs.filter((run) => run.state === "running" && run.worker === worker);
   #isDue = ({ state, due }: ModelRun) =>
     (state === "open" || state === "waiting") && due <= this.#now;
   #isExpired = ({ state, until }: ModelRun) => state === "running" && until <= this.#now;
   #inLane = ({ tenant, lane }: ModelRun, ...states: State[]) =>
     this.#runs.filter(
-      (one) => one.tenant === tenant && one.lane === lane && states.includes(one.state),
+      (run) => run.tenant === tenant && run.lane === lane && states.includes(run.state),
     );
   #hasCapacity = (run: ModelRun) => this.#inLane(run, "running").length < limitOf(run.lane);
 
   async compare(): Promise<void> {
     const stored: Run[] = [];
     for (const tenant of ["acme", "umbrella"])
-      stored.push(...(await this.#store.listRuns({ tenant: this.#name(tenant), limit: 999 })));
+      stored.push(
+        ...(await this.#store.listRuns({ tenant: this.#tenantName(tenant), limit: 999 })),
+      );
     const byId = new Map(stored.map((run) => [run.id, run]));
     expect(stored).toHaveLength(this.#runs.length);
-    for (const known of this.#runs) {
-      const { status, due_at, worker, claims, cancel_requested } = byId.get(known.id) as Run;
+    for (const modelRun of this.#runs) {
+      const { status, due_at, worker, claims, cancel_requested } = byId.get(modelRun.id) as Run;
       const isOpen = status === "queued" || status === "held";
       // A run that became due while its lane was at its limit is held.
-      if (known.state === "waiting" && isOpen) known.state = "open";
-      // A suspect that waits for another one.
-      if (known.state === "running" && status === "running" && worker === null) known.worker = null;
+      if (modelRun.state === "waiting" && isOpen) modelRun.state = "open";
+      // The store has extended the lease of a suspect that waits for another one.
+      if (modelRun.state === "running" && status === "running" && worker === null)
+        modelRun.worker = null;
       // The store has admitted the run.
-      const ahead = known.due - due_at;
-      if (known.lane !== null && known.claims <= 1 && ahead > 0 && ahead % ADMISSION_LEAD === 0)
-        known.due = due_at;
-      const { state, due, lane, worker: holder, cancel } = known;
+      const ahead = modelRun.due - due_at;
+      if (
+        modelRun.lane !== null &&
+        modelRun.claims <= 1 &&
+        ahead > 0 &&
+        ahead % ADMISSION_LEAD_MS === 0
+      )
+        modelRun.due = due_at;
+      const { state, due, lane, worker: holder, cancel } = modelRun;
       expect({ state: isOpen ? "open" : status, due_at, worker, claims, cancel_requested }).toEqual(
         {
           state,
           due_at: due,
           worker: holder,
-          claims: known.claims,
+          claims: modelRun.claims,
           cancel_requested: cancel,
         },
       );
-      expect(this.#inLane(known, "running").length).toBeLessThanOrEqual(
+      expect(this.#inLane(modelRun, "running").length).toBeLessThanOrEqual(
         lane === null ? Infinity : limitOf(lane),
       );
     }
     // If a run can be claimed, `nextDue` is not in the future.
     const due = (await this.#store.nextDue()) ?? Infinity;
     const hasClaimable = this.#runs.some(
-      (one) =>
-        (this.#isExpired(one) && !isSetAside(one)) ||
-        (this.#isDue(one) && (one.lane === null || this.#hasCapacity(one))),
+      (run) =>
+        (this.#isExpired(run) && !isWaitingSuspect(run)) ||
+        (this.#isDue(run) && (run.lane === null || this.#hasCapacity(run))),
     );
     if (hasClaimable) expect(due).toBeLessThanOrEqual(this.#now);
   }
@@ -369,10 +383,10 @@ class StoreAndModel {
       await this.#save(claimed.map((_, pick) => ({ pick, next: "succeeded", delay: 0 })));
     }
     await this.compare();
-    const left = this.#runs.filter(
+    const unfinished = this.#runs.filter(
       ({ state }) => state === "open" || state === "running" || state === "waiting",
     );
-    expect(left).toEqual([]);
+    expect(unfinished).toEqual([]);
   }
 }
 
@@ -395,9 +409,9 @@ export function runModelContract(it: It): void {
     const sequence = fc.array(command, { minLength: 1, maxLength: 40 });
     const property = fc.asyncProperty(sequence, async (commands) => {
       round += 1;
-      const both = new StoreAndModel(store, (tenant) => `${tenant} ${round}`);
-      for (const command of commands) await both.execute(command);
-      await both.drain();
+      const storeAndModel = new StoreAndModel(store, (tenant) => `${tenant} ${round}`);
+      for (const command of commands) await storeAndModel.execute(command);
+      await storeAndModel.drain();
     });
     await fc.assert(property, { numRuns: 30 });
   });

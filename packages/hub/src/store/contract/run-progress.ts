@@ -16,19 +16,19 @@ import {
   save,
   succeeded,
 } from "./run-sample.ts";
-import { nth, START } from "./sample.ts";
+import { itemAt, START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 async function claimOne(store: Store, now = START): Promise<ClaimedRun> {
   await store.queueRuns([sampleRun()]);
-  return nth(await claim(store, { limit: 1, now }), 0);
+  return itemAt(await claim(store, { limit: 1, now }), 0);
 }
 
 const statusOf = async (store: Store, { run }: ClaimedRun): Promise<RunStatus | undefined> =>
   (await store.getRun("acme", run.id))?.status;
 
-const later = (run: NewRun): NewRun => ({ ...run, due_at: START + 1_000 });
-const waiting = (due_at = FAR) => ({ next: { status: "waiting", due_at } }) as const;
+const dueLater = (run: NewRun): NewRun => ({ ...run, due_at: START + 1_000 });
+const suspendedUntil = (due_at = FAR) => ({ next: { status: "waiting", due_at } }) as const;
 
 export function runProgressContract(it: It): void {
   it("saves the latest state of each step, in the order of the starts", async ({
@@ -81,7 +81,7 @@ export function runProgressContract(it: It): void {
     expect(await store.previewRun("acme", id)).toMatchObject({ id, ...previews });
     expect(await store.previewRun("umbrella", id)).toBeUndefined();
     expect(await store.listRuns({ tenant: "acme", limit: 1 })).toMatchObject([previews]);
-    const listed = [{ ...nth(steps, 0), output: preview }, nth(steps, 1)];
+    const listed = [{ ...itemAt(steps, 0), output: preview }, itemAt(steps, 1)];
     expect(await allSteps(store, "acme", id)).toEqual(listed);
     const since = { after: 1, open: [1] };
     expect(await store.listSteps("acme", id, since)).toEqual({
@@ -91,19 +91,19 @@ export function runProgressContract(it: It): void {
     });
 
     const key = { tenant: "acme", run: id, field: "output" } as const;
-    for (const whole of [key, { ...key, nth: 1 }]) {
-      expect(await store.measureValue(whole)).toBe(bytes);
-      expect(JSON.parse((await store.readValue(whole)) ?? "")).toEqual(output);
+    for (const valueKey of [key, { ...key, nth: 1 }]) {
+      expect(await store.measureValue(valueKey)).toBe(bytes);
+      expect(JSON.parse((await store.readValue(valueKey)) ?? "")).toEqual(output);
     }
     expect(await store.readValue({ ...key, nth: 2, field: "input" })).toBe(`"${small}"`);
-    for (const none of [
+    for (const unknownKey of [
       { ...key, tenant: "umbrella" },
       { ...key, tenant: "umbrella", nth: 1 },
       { ...key, nth: 3 },
       { ...key, run: "unknown" },
     ]) {
-      expect(await store.measureValue(none)).toBeUndefined();
-      expect(await store.readValue(none)).toBeUndefined();
+      expect(await store.measureValue(unknownKey)).toBeUndefined();
+      expect(await store.readValue(unknownKey)).toBeUndefined();
     }
   });
 
@@ -111,11 +111,11 @@ export function runProgressContract(it: It): void {
     const claimed = await claimOne(store);
     const { id } = claimed.run;
     const text = "x".repeat(10_000);
-    const steps = Array.from({ length: 1_201 }, (_, at) =>
-      sampleStep({ nth: at + 1, node_id: `n${at}`, output: at < 300 ? text : null }),
+    const steps = Array.from({ length: 1_201 }, (_, index) =>
+      sampleStep({ nth: index + 1, node_id: `n${index}`, output: index < 300 ? text : null }),
     );
-    for (let at = 0; at < steps.length; at += 300)
-      await save(store, [claimed], { steps: steps.slice(at, at + 300) });
+    for (let index = 0; index < steps.length; index += 300)
+      await save(store, [claimed], { steps: steps.slice(index, index + 300) });
     const pages: number[] = [];
     for (let after: number | null = 0; after !== null; ) {
       const page: StepPage = await store.listSteps("acme", id, { after });
@@ -135,7 +135,7 @@ export function runProgressContract(it: It): void {
     });
     expect(items).toEqual(steps.slice(7, 9));
     expect(next).toBe(9);
-    // A step that exceeds the bytes is a page of its own.
+    // A page has at least one step, even if that exceeds the bytes.
     expect(await store.listSteps("acme", id, { after: 299, bytes: 1 })).toMatchObject({
       next: 300,
     });
@@ -145,20 +145,20 @@ export function runProgressContract(it: It): void {
       next: null,
       unread: [],
     });
-    // Open steps count too, and come first.
+    // The steps in `open` count towards the limits, and are listed first.
     expect(await store.listSteps("acme", id, { after: 7, open: [1, 2, 3, 5], limit: 3 })).toEqual({
       items: steps.slice(0, 3),
       next: 7,
       unread: [5],
     });
     expect(await store.listSteps("acme", id, { after: 7, open: [1, 3], bytes: 25_000 })).toEqual({
-      items: [nth(steps, 0), nth(steps, 2)],
+      items: [itemAt(steps, 0), itemAt(steps, 2)],
       next: 7,
       unread: [],
     });
     expect(
       await store.listSteps("acme", id, { after: 1_201, open: [1, 2], bytes: 12_000 }),
-    ).toEqual({ items: [nth(steps, 0)], next: 1_201, unread: [2] });
+    ).toEqual({ items: [itemAt(steps, 0)], next: 1_201, unread: [2] });
   });
 
   it("ends a run, and rejects further progress of it", async ({ store }) => {
@@ -189,44 +189,44 @@ export function runProgressContract(it: It): void {
       ...end,
       status: "cancelled",
     });
-    for (const one of [succeeding, failing, cancelled])
-      expect(await store.saveProgress([progress(one, { next: failed })])).toEqual(["lost"]);
+    for (const ended of [succeeding, failing, cancelled])
+      expect(await store.saveProgress([progress(ended, { next: failed })])).toEqual(["lost"]);
     expect(await claim(store, { now: START + 9 * LEASE })).toEqual([]);
     expect(await store.getRun("acme", succeeding.run.id)).toMatchObject({ status: "succeeded" });
   });
 
-  it("rejects the progress of a run that another worker has claimed, and saves the rest of the batch", async ({
+  it("rejects the progress of a run that another worker has claimed, and saves the others of the batch", async ({
     store,
   }) => {
     await store.queueRuns(sampleRuns(2));
     const [first, second] = await claimExactly(store, 2);
-    await save(store, [second], waiting(START));
+    await save(store, [second], suspendedUntil(START));
     const now = START + LEASE;
-    const [firstAgain, secondAgain] = await claimExactly(store, 2, { by: "bob", now });
+    const [reclaimedFirst, reclaimedSecond] = await claimExactly(store, 2, { by: "bob", now });
     const stale = { steps: [sampleStep({ output: "stale" })], next: failed };
     expect(
       await store.saveProgress([
         progress(first, stale),
-        progress(secondAgain, { steps: [sampleStep()], next: succeeded }),
-        progress({ run: { ...firstAgain.run, id: "unknown" } }, stale),
+        progress(reclaimedSecond, { steps: [sampleStep()], next: succeeded }),
+        progress({ run: { ...reclaimedFirst.run, id: "unknown" } }, stale),
         progress(second, stale),
       ]),
     ).toEqual(["lost", "saved", "lost", "lost"]);
     expect(await allSteps(store, "acme", first.run.id)).toEqual([]);
-    expect(await allSteps(store, "acme", secondAgain.run.id)).toEqual([sampleStep()]);
+    expect(await allSteps(store, "acme", reclaimedSecond.run.id)).toEqual([sampleStep()]);
     expect(await statusOf(store, first)).toBe("running");
   });
 
   it("rejects the progress of an earlier claim by the same worker", async ({ store }) => {
     const stalled = await claimOne(store);
     const [other] = await claimExactly(store, 1, { by: "bob", now: START + LEASE });
-    await save(store, [other], waiting(START + LEASE));
-    const [again] = await claimExactly(store, 1, { now: START + LEASE });
-    expect([stalled.run.worker, again.run.worker]).toEqual(["ada", "ada"]);
+    await save(store, [other], suspendedUntil(START + LEASE));
+    const [reclaimed] = await claimExactly(store, 1, { now: START + LEASE });
+    expect([stalled.run.worker, reclaimed.run.worker]).toEqual(["ada", "ada"]);
     expect(await store.saveProgress([progress(stalled, { next: failed })])).toEqual(["lost"]);
-    await save(store, [again]);
+    await save(store, [reclaimed]);
     expect(await store.saveProgress([progress(stalled, { next: failed })])).toEqual(["lost"]);
-    expect(await statusOf(store, again)).toBe("succeeded");
+    expect(await statusOf(store, reclaimed)).toBe("succeeded");
   });
 
   it("saves progress after the lease has expired if no other worker has claimed the run", async ({
@@ -237,9 +237,7 @@ export function runProgressContract(it: It): void {
     expect(await claim(store, { now: START + 99 * LEASE })).toEqual([]);
   });
 
-  it("saves several parts of the progress of one run in a batch, but none after its end", async ({
-    store,
-  }) => {
+  it("saves several updates of one run in a batch, but none after its end", async ({ store }) => {
     const claimed = await claimOne(store);
     const running = sampleStep({ status: "running" });
     expect(
@@ -265,33 +263,33 @@ export function runProgressContract(it: It): void {
 
   it("suspends a run until a time, or queues it again", async ({ store }) => {
     const claimed = await claimOne(store);
-    await save(store, [claimed], { steps: [sampleStep()], ...waiting(START + 100) });
+    await save(store, [claimed], { steps: [sampleStep()], ...suspendedUntil(START + 100) });
     expect(await store.getRun("acme", claimed.run.id)).toMatchObject({
       status: "waiting",
       due_at: START + 100,
       worker: null,
     });
     expect(await claim(store, { now: START + 99 })).toEqual([]);
-    const [again] = await claimExactly(store, 1, { now: START + 100 });
-    expect(again).toMatchObject({ run: { claims: 2 }, steps: [sampleStep({ input: null })] });
-    await save(store, [again], { next: { status: "queued", due_at: START + 200 } });
-    expect(await statusOf(store, again)).toBe("queued");
+    const [reclaimed] = await claimExactly(store, 1, { now: START + 100 });
+    expect(reclaimed).toMatchObject({ run: { claims: 2 }, steps: [sampleStep({ input: null })] });
+    await save(store, [reclaimed], { next: { status: "queued", due_at: START + 200 } });
+    expect(await statusOf(store, reclaimed)).toBe("queued");
     expect(await claim(store, { now: START + 199 })).toEqual([]);
     expect(await claim(store, { now: START + 200 })).toHaveLength(1);
   });
 
-  it("cancels the called runs when a run ends, recursively", async ({ store }) => {
+  it("cancels the runs that a run has called when it ends, recursively", async ({ store }) => {
     const callers = sampleRuns(4);
     const children = callers.map(({ id }) => sampleRun({ cause: "flow", parent_run: id }));
     const grandchildren = children.map(({ id }) => sampleRun({ cause: "flow", parent_run: id }));
     const unrelated = sampleRun({ cause: "flow", parent_run: "another" });
-    await store.queueRuns([...children, ...grandchildren, unrelated].map(later));
+    await store.queueRuns([...children, ...grandchildren, unrelated].map(dueLater));
     await store.queueRuns(callers);
     const [succeeding, failing, cancelled, suspended] = await claimExactly(store, 4);
     await save(store, [succeeding], { next: succeeded });
     await save(store, [failing], { next: failed });
     await save(store, [cancelled], { next: { status: "cancelled" } });
-    await save(store, [suspended], waiting(START + 5));
+    await save(store, [suspended], suspendedUntil(START + 5));
     const statuses = async () =>
       Promise.all(
         [...children, ...grandchildren, unrelated].map(
@@ -300,7 +298,7 @@ export function runProgressContract(it: It): void {
       );
     const ended = ["cancelled", "cancelled", "cancelled"];
     expect(await statuses()).toEqual([...ended, "queued", ...ended, "queued", "queued"]);
-    // The waiting caller is cancelled.
+    // When the suspended caller is cancelled, its called runs are cancelled too.
     await store.cancelRun("acme", suspended.run.id, START + 6);
     expect(await statuses()).toEqual([...ended, "cancelled", ...ended, "cancelled", "queued"]);
   });
@@ -311,7 +309,7 @@ export function runProgressContract(it: It): void {
     const [top, called] = await claimExactly(store, 2);
     const suspended = progress(called, {
       steps: [sampleStep({ status: "waiting" })],
-      ...waiting(),
+      ...suspendedUntil(),
     });
     expect(await store.saveProgress([suspended, progress(top, { next: failed })])).toEqual([
       "saved",
@@ -322,16 +320,16 @@ export function runProgressContract(it: It): void {
   });
 
   it("cancels a run immediately if no worker has claimed it", async ({ store }) => {
-    const [queued, later] = sampleRuns(2, (at) => ({ due_at: START + at * 100 }));
-    await store.queueRuns([queued, later]);
-    const [waits] = await claimExactly(store, 1);
-    await save(store, [waits], waiting());
+    const [first, later] = sampleRuns(2, (index) => ({ due_at: START + index * 100 }));
+    await store.queueRuns([first, later]);
+    const [suspended] = await claimExactly(store, 1);
+    await save(store, [suspended], suspendedUntil());
     const at = START + 7;
     const end = { status: "cancelled", cancel_requested: true, finished_at: at };
     expect(await store.cancelRun("umbrella", later.id, at)).toBeUndefined();
     expect(await store.cancelRun("acme", "unknown", at)).toBeUndefined();
     expect(await store.cancelRun("acme", later.id, at)).toMatchObject(end);
-    expect(await store.cancelRun("acme", waits.run.id, at)).toMatchObject(end);
+    expect(await store.cancelRun("acme", suspended.run.id, at)).toMatchObject(end);
     // An ended run does not change.
     expect(await store.cancelRun("acme", later.id, at + 1)).toBeUndefined();
     expect(await store.getRun("acme", later.id)).toMatchObject(end);
@@ -353,17 +351,17 @@ export function runProgressContract(it: It): void {
     await save(store, [ended]);
     expect(await statusOf(store, ended)).toBe("succeeded");
     // A suspended run has no worker, so it is cancelled immediately.
-    await save(store, [suspended], waiting());
+    await save(store, [suspended], suspendedUntil());
     expect(await statusOf(store, suspended)).toBe("cancelled");
-    const [again] = await claim(store, { by: "bob", now: START + LEASE });
-    expect(again).toMatchObject({ run: { id: abandoned.run.id, cancel_requested: true } });
+    const [reclaimed] = await claim(store, { by: "bob", now: START + LEASE });
+    expect(reclaimed).toMatchObject({ run: { id: abandoned.run.id, cancel_requested: true } });
     expect(await store.cancelRun("acme", ended.run.id, START)).toBeUndefined();
     expect(await statusOf(store, ended)).toBe("succeeded");
   });
 
   it("closes the open steps of a cancelled run", async ({ store }) => {
     await store.queueRuns(sampleRuns(2));
-    const [waits, suspends] = await claimExactly(store, 2);
+    const [waitingRun, suspendingRun] = await claimExactly(store, 2);
     const open = { status: "waiting", finished_at: null } as const;
     const steps = [
       sampleStep(),
@@ -371,14 +369,14 @@ export function runProgressContract(it: It): void {
       sampleStep({ nth: 3, node_id: "each", item: "each:0", ...open }),
       sampleStep({ nth: 4, node_id: "each", item: "each:1", ...open, status: "running" }),
     ];
-    await save(store, [waits], { steps, ...waiting() });
+    await save(store, [waitingRun], { steps, ...suspendedUntil() });
     const at = START + 7;
-    await store.cancelRun("acme", waits.run.id, at);
-    // The worker suspends a run whose cancellation was requested.
-    await store.cancelRun("acme", suspends.run.id, START);
-    await save(store, [suspends], { now: at, steps, ...waiting() });
+    await store.cancelRun("acme", waitingRun.run.id, at);
+    // A run whose cancellation was requested is cancelled when its worker suspends it.
+    await store.cancelRun("acme", suspendingRun.run.id, START);
+    await save(store, [suspendingRun], { now: at, steps, ...suspendedUntil() });
     const error = { code: "cancelled", message: "The run was cancelled before this step ended." };
-    for (const { run } of [waits, suspends]) {
+    for (const { run } of [waitingRun, suspendingRun]) {
       const [done, ...closed] = await allSteps(store, "acme", run.id);
       expect(done).toEqual(sampleStep());
       expect(closed).toMatchObject(
@@ -395,17 +393,20 @@ export function runProgressContract(it: It): void {
 
   it("retries a failed run without repeating its completed steps", async ({ store }) => {
     const claimed = await claimOne(store);
-    const done = sampleStep({ node_id: "a" });
-    const bad = sampleStep({
+    const doneStep = sampleStep({ node_id: "a" });
+    const failedStep = sampleStep({
       nth: 2,
       node_id: "b",
       status: "failed",
       error: failed.error,
     });
-    const broken = sampleStep({ nth: 3, node_id: "c", status: "running" });
-    const skipped = sampleStep({ nth: 4, node_id: "d", status: "skipped" });
+    const interruptedStep = sampleStep({ nth: 3, node_id: "c", status: "running" });
+    const skippedStep = sampleStep({ nth: 4, node_id: "d", status: "skipped" });
     expect(await store.retryRun("acme", claimed.run.id, START)).toBeUndefined();
-    await save(store, [claimed], { steps: [done, bad, broken, skipped], next: failed });
+    await save(store, [claimed], {
+      steps: [doneStep, failedStep, interruptedStep, skippedStep],
+      next: failed,
+    });
     expect(await store.retryRun("umbrella", claimed.run.id, START)).toBeUndefined();
     const at = START + 50;
     expect(await store.retryRun("acme", claimed.run.id, at)).toMatchObject({
@@ -415,14 +416,14 @@ export function runProgressContract(it: It): void {
       finished_at: null,
     });
     expect(await store.retryRun("acme", claimed.run.id, at)).toBeUndefined();
-    const [again] = await claimExactly(store, 1, { now: at });
-    expect(again).toMatchObject({ run: { id: claimed.run.id, claims: 2, started_at: START } });
-    expect(again.steps).toEqual([
-      { ...done, input: null },
-      { ...bad, status: "retried", input: null },
-      { ...broken, status: "retried", input: null },
+    const [reclaimed] = await claimExactly(store, 1, { now: at });
+    expect(reclaimed).toMatchObject({ run: { id: claimed.run.id, claims: 2, started_at: START } });
+    expect(reclaimed.steps).toEqual([
+      { ...doneStep, input: null },
+      { ...failedStep, status: "retried", input: null },
+      { ...interruptedStep, status: "retried", input: null },
     ]);
-    await save(store, [again]);
+    await save(store, [reclaimed]);
     expect(await store.retryRun("acme", claimed.run.id, at)).toBeUndefined();
   });
 

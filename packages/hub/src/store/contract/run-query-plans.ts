@@ -1,6 +1,6 @@
 /**
- * The indexes that the operations on flows and runs must use. No statement may scan a table, so the
- * cost of claiming, saving and listing does not depend on the backlog.
+ * Lists the indexes that the operations on flows and runs must use. No statement may scan a table, so
+ * that the cost of an operation does not depend on the number of stored rows.
  */
 import type { Dialect, Verb } from "../sql.ts";
 import { createStoreCache } from "../store-cache.ts";
@@ -12,15 +12,15 @@ import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
 import { START } from "./sample.ts";
 
 export interface RunPlanCase {
-  what: string;
+  operation: string;
   verb(dialect: Dialect): Verb<unknown>;
-  /** Each used index once. The name of a table, such as `runs`, is its primary key. */
+  /** The indexes that the operation uses. The name of a table, such as `runs`, is its primary key. */
   indexes: string[];
-  /** Another index that reads the same bounded range: an engine may use it, by its statistics. */
+  /** An engine may also choose this index, which reads the same bounded range. */
   orIndex?: string;
 }
 
-/** For a few rows the primary key is as good as these indexes, so an engine may use either. */
+/** For few rows, an engine may use one of these indexes instead of the primary key of the table. */
 const EQUIVALENT: Record<string, string> = {
   runs_tenant: "runs",
   runs_worker: "runs",
@@ -29,16 +29,16 @@ const EQUIVALENT: Record<string, string> = {
   connections_owner: "connections",
 };
 
-/** The used indexes without duplicates, named as in the table below. */
-export const normalizeIndexes = (
-  { indexes, orIndex }: RunPlanCase,
-  used: readonly string[],
-): string[] =>
+/** Returns the used indexes without duplicates, with the names that `planCase` expects. */
+export const normalizeIndexes = (planCase: RunPlanCase, used: readonly string[]): string[] =>
   [
     ...new Set(
-      used.map((index) => (indexes.includes(index) ? index : (EQUIVALENT[index] ?? index))),
+      used.map((index) =>
+        planCase.indexes.includes(index) ? index : (EQUIVALENT[index] ?? index),
+      ),
     ),
-  ].filter((index) => index !== "tenants" && index !== orIndex); // Each engine locks the rows of this table differently.
+    // `tenants` is omitted, because each engine locks its rows differently.
+  ].filter((index) => index !== "tenants" && index !== planCase.orIndex);
 
 const tenant = "acme";
 const list = { tenant, limit: 20 };
@@ -86,71 +86,72 @@ const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
 
 // biome-ignore format: a table
 export const runPlanCases: RunPlanCase[] = [
-  { what: "claiming runs", verb: claimAndLoad, indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps_nth", ...EVENT_STATUS] },
-  { what: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
-  { what: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
-  { what: "the time of the next due run", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
-  { what: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save, { ...save, run: "run-01500" }]), indexes: ["runs_called", "runs_lane", ...EVENT_STATUS] },
-  { what: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...EVENT_STATUS] },
-  { what: "queueing runs in limited lanes", verb: (d) => verbTable(d).queueRuns.run(limited), indexes: ["runs_lane", ...EVENT_STATUS] },
-  { what: "starting a run", verb: (d) => verbTable(d).startRun.run(sampleRun({ key: "key" }), lease), indexes: ["runs_key", "runs", "flow_versions"] },
-  { what: "starting a run in a limited lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ key: "key", limit: { lane: "lane-14", max: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", ...EVENT_STATUS] },
-  { what: "starting a run in an empty lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ limit: { lane: "empty", max: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
-  { what: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...EVENT_STATUS] },
-  { what: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...EVENT_STATUS] },
-  { what: "sweeping runs", verb: (d) => verbTable(d).sweepRuns.run(100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
-  { what: "a run by its key", verb: (d) => verbTable(d).findRun.run(tenant, "key-7"), indexes: ["runs_key"] },
-  { what: "the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant"] },
-  { what: "the next page of the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },
-  { what: "summaries of the newest runs", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant", "flows", "triggers"] },
-  { what: "summaries of runs by status and time", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, status: "failed", from: "run-01000" }), indexes: ["runs_status", "flows", "triggers"] },
-  { what: "summaries of the runs of a flow by cause", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, flow: "flow-7", cause: "api" }), indexes: ["runs_flow", "flows", "triggers"] },
-  { what: "summaries of the runs of a flow by status", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, flow: "flow-7", app: "app-7", status: "failed" }), indexes: ["runs_flow", "flows", "triggers"] },
-  { what: "summaries of the runs of an app by status", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, app: "app-7", status: "failed", from: "run-01000" }), indexes: ["runs_app", "flows", "triggers"] },
-  { what: "summaries of the runs of an event by status", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, event: "id-7", status: "failed" }), indexes: ["run_events", "runs", "flows", "triggers"] },
-  { what: "the last runs of flows", verb: (d) => verbTable(d).lastRuns.run(tenant, ["flow-7", "flow-8"]), indexes: ["runs_flow", "flows", "runs", "triggers"] },
-  { what: "counting runs by time", verb: (d) => verbTable(d).countRunsByPeriod.run(tenant, "run-29000", 7, 100), indexes: ["runs_status"], orIndex: "runs" },
-  { what: "the times of ended runs", verb: (d) => verbTable(d).listRunTimes.run(tenant, "run-29000", 100), indexes: ["runs"], orIndex: "runs_status" },
-  { what: "the states of drafts", verb: (d) => verbTable(d).listDraftStates.run(tenant, ["flow-7", "flow-8"]), indexes: ["flows", "flow_versions"] },
-  { what: "the owner of a tool name", verb: (d) => verbTable(d).findToolOwner.run(tenant, "app-7", "tool-7", START), indexes: ["tool_names"] },
-  { what: "runs of a flow", verb: (d) => verbTable(d).listRuns.run({ ...list, flow: "flow-7" }), indexes: ["runs_flow"] },
-  { what: "runs of an app", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", before: "run-15000" }), indexes: ["runs_app"] },
-  { what: "runs of a token", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", token: "token-7", before: "run-15000" }), indexes: ["runs_token"] },
-  { what: "runs by status", verb: (d) => verbTable(d).listRuns.run({ ...list, status: "failed" }), indexes: ["runs_status"] },
-  { what: "runs of an event", verb: (d) => verbTable(d).listRuns.run({ ...list, event: "id-7" }), indexes: ["run_events", "runs"] },
-  { what: "the steps of a run", verb: (d) => verbTable(d).listSteps.run(tenant, RUNNING, { open: [1] }), indexes: ["runs", "steps_nth"] },
-  { what: "a value of a step", verb: (d) => verbTable(d).readValue.run({ tenant, run: RUNNING, nth: 1, field: "output" }), indexes: ["runs", "steps_nth"] },
-  { what: "the output of a step", verb: (d) => verbTable(d).loadOutput.run(RUNNING, { node_id: "", item: "", attempt: 1 }), indexes: ["steps"] },
-  { what: "the verdicts of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7"), indexes: ["verdicts"] },
-  { what: "triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7"), indexes: ["triggers_event"] },
-  { what: "all event triggers", verb: (d) => verbTable(d).listEventTriggers.run(tenant, 50), indexes: ["triggers_event"] },
-  { what: "the states of a flow's triggers", verb: (d) => verbTable(d).listTriggerStates.run(tenant, "flow-7"), indexes: ["triggers", "trigger_subscriptions_flow", "trigger_firings", "schedules", "runs_flow"] },
-  { what: "the tools of an app", verb: (d) => verbTable(d).listTools.run(tenant, "app-7", "tool-1", 20), indexes: ["triggers_tool"] },
-  { what: "a tool", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },
-  { what: "a tool by an alias", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },
-  { what: "triggers that were stopped", verb: (d) => verbTable(d).listTrips.run(tenant, ["flow-7", "flow-8"], 0), indexes: ["breakers"] },
-  { what: "checking events without circuit breakers", verb: (d) => countRuns(d, { ...event, verdicts: [unlimited] }), indexes: [] },
-  { what: "counting runs for circuit breakers", verb: (d) => countRuns(d, event), indexes: ["breakers"] },
-  { what: "apps of a tenant", verb: (d) => verbTable(d).listApps.run(tenant, "app-1", 20), indexes: ["apps"] },
-  { what: "flows of a tenant", verb: (d) => verbTable(d).listFlows.run(tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
-  { what: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
-  { what: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
-  { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
-  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
-  { what: "saving the graph of a draft's run", verb: (d) => verbTable(d).saveDraftVersion.run(flow, { graph: intents(), by: "", at: START }), indexes: ["flows", "apps", "flow_versions"] },
-  { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
-  { what: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions", "trigger_firings"] },
-  { what: "due schedules", verb: (d) => verbTable(d).fireSchedules.run(START, 20, () => ({ run: undefined, next_at: null })), indexes: ["schedules_due", "schedules", "triggers"] },
-  { what: "the next due schedule", verb: (d) => verbTable(d).nextScheduleDue.run(), indexes: ["schedules_due"] },
-  { what: "schedules of flows", verb: (d) => verbTable(d).listSchedules.run(tenant, ["flow-7", "flow-8"]), indexes: ["schedules"] },
-  { what: "secrets by name", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
+  { operation: "claiming runs", verb: claimAndLoad, indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps_nth", ...EVENT_STATUS] },
+  { operation: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
+  { operation: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
+  { operation: "the time of the next due run", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
+  { operation: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save, { ...save, run: "run-01500" }]), indexes: ["runs_called", "runs_lane", ...EVENT_STATUS] },
+  { operation: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...EVENT_STATUS] },
+  { operation: "queueing runs in limited lanes", verb: (d) => verbTable(d).queueRuns.run(limited), indexes: ["runs_lane", ...EVENT_STATUS] },
+  { operation: "starting a run", verb: (d) => verbTable(d).startRun.run(sampleRun({ key: "key" }), lease), indexes: ["runs_key", "runs", "flow_versions"] },
+  { operation: "starting a run in a limited lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ key: "key", limit: { lane: "lane-14", max: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", ...EVENT_STATUS] },
+  { operation: "starting a run in an empty lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ limit: { lane: "empty", max: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
+  { operation: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...EVENT_STATUS] },
+  { operation: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...EVENT_STATUS] },
+  { operation: "sweeping runs", verb: (d) => verbTable(d).sweepRuns.run(100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
+  { operation: "a run by its key", verb: (d) => verbTable(d).findRun.run(tenant, "key-7"), indexes: ["runs_key"] },
+  { operation: "the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant"] },
+  { operation: "the next page of the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },
+  { operation: "summaries of the newest runs", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant", "flows", "triggers"] },
+  { operation: "summaries of runs by status and time", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, status: "failed", from: "run-01000" }), indexes: ["runs_status", "flows", "triggers"] },
+  { operation: "summaries of the runs of a flow by cause", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, flow: "flow-7", cause: "api" }), indexes: ["runs_flow", "flows", "triggers"] },
+  { operation: "summaries of the runs of a flow by status", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, flow: "flow-7", app: "app-7", status: "failed" }), indexes: ["runs_flow", "flows", "triggers"] },
+  { operation: "summaries of the runs of an app by status", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, app: "app-7", status: "failed", from: "run-01000" }), indexes: ["runs_app", "flows", "triggers"] },
+  { operation: "summaries of the runs of an event by status", verb: (d) => verbTable(d).listRunSummaries.run({ ...list, event: "id-7", status: "failed" }), indexes: ["run_events", "runs", "flows", "triggers"] },
+  { operation: "the last runs of flows", verb: (d) => verbTable(d).lastRuns.run(tenant, ["flow-7", "flow-8"]), indexes: ["runs_flow", "flows", "runs", "triggers"] },
+  { operation: "counting runs by time", verb: (d) => verbTable(d).countRunsByPeriod.run(tenant, "run-29000", 7, 100), indexes: ["runs_status"], orIndex: "runs" },
+  { operation: "the times of ended runs", verb: (d) => verbTable(d).listRunTimes.run(tenant, "run-29000", 100), indexes: ["runs"], orIndex: "runs_status" },
+  { operation: "the states of drafts", verb: (d) => verbTable(d).listDraftStates.run(tenant, ["flow-7", "flow-8"]), indexes: ["flows", "flow_versions"] },
+  { operation: "the owner of a tool name", verb: (d) => verbTable(d).findToolOwner.run(tenant, "app-7", "tool-7", START), indexes: ["tool_names"] },
+  { operation: "runs of a flow", verb: (d) => verbTable(d).listRuns.run({ ...list, flow: "flow-7" }), indexes: ["runs_flow"] },
+  { operation: "runs of an app", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", before: "run-15000" }), indexes: ["runs_app"] },
+  { operation: "runs of a token", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", token: "token-7", before: "run-15000" }), indexes: ["runs_token"] },
+  { operation: "runs by status", verb: (d) => verbTable(d).listRuns.run({ ...list, status: "failed" }), indexes: ["runs_status"] },
+  { operation: "runs of an event", verb: (d) => verbTable(d).listRuns.run({ ...list, event: "id-7" }), indexes: ["run_events", "runs"] },
+  { operation: "the steps of a run", verb: (d) => verbTable(d).listSteps.run(tenant, RUNNING, { open: [1] }), indexes: ["runs", "steps_nth"] },
+  { operation: "a value of a step", verb: (d) => verbTable(d).readValue.run({ tenant, run: RUNNING, nth: 1, field: "output" }), indexes: ["runs", "steps_nth"] },
+  { operation: "the output of a step", verb: (d) => verbTable(d).loadOutput.run(RUNNING, { node_id: "", item: "", attempt: 1 }), indexes: ["steps"] },
+  { operation: "the verdicts of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7"), indexes: ["verdicts"] },
+  { operation: "triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7"), indexes: ["triggers_event"] },
+  { operation: "all event triggers", verb: (d) => verbTable(d).listEventTriggers.run(tenant, 50), indexes: ["triggers_event"] },
+  { operation: "the states of a flow's triggers", verb: (d) => verbTable(d).listTriggerStates.run(tenant, "flow-7"), indexes: ["triggers", "trigger_subscriptions_flow", "trigger_firings", "schedules", "runs_flow"] },
+  { operation: "the tools of an app", verb: (d) => verbTable(d).listTools.run(tenant, "app-7", "tool-1", 20), indexes: ["triggers_tool"] },
+  { operation: "a tool", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },
+  { operation: "a tool by an alias", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },
+  { operation: "triggers that were stopped", verb: (d) => verbTable(d).listTrips.run(tenant, ["flow-7", "flow-8"], 0), indexes: ["breakers"] },
+  { operation: "checking events without circuit breakers", verb: (d) => countRuns(d, { ...event, verdicts: [unlimited] }), indexes: [] },
+  { operation: "counting runs for circuit breakers", verb: (d) => countRuns(d, event), indexes: ["breakers"] },
+  { operation: "apps of a tenant", verb: (d) => verbTable(d).listApps.run(tenant, "app-1", 20), indexes: ["apps"] },
+  { operation: "flows of a tenant", verb: (d) => verbTable(d).listFlows.run(tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
+  { operation: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
+  { operation: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
+  { operation: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
+  { operation: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
+  { operation: "saving the graph of a draft's run", verb: (d) => verbTable(d).saveDraftVersion.run(flow, { graph: intents(), by: "", at: START }), indexes: ["flows", "apps", "flow_versions"] },
+  { operation: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
+  { operation: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions", "trigger_firings"] },
+  { operation: "due schedules", verb: (d) => verbTable(d).fireSchedules.run(START, 20, () => ({ run: undefined, next_at: null })), indexes: ["schedules_due", "schedules", "triggers"] },
+  { operation: "the next due schedule", verb: (d) => verbTable(d).nextScheduleDue.run(), indexes: ["schedules_due"] },
+  { operation: "schedules of flows", verb: (d) => verbTable(d).listSchedules.run(tenant, ["flow-7", "flow-8"]), indexes: ["schedules"] },
+  { operation: "secrets by name", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
 ];
 
 export const series = (count: number) =>
   `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${count})`;
-const padded = "substr('run-00000', 1, 9 - length('' || n)) || n";
+/** The id of the run with the number n. */
+const RUN_ID = "substr('run-00000', 1, 9 - length('' || n)) || n";
 
-/** About two thirds of the runs have ended, a few are running or held, the others are queued or waiting. */
+/** Most runs have ended, a few are running or held, and the others are queued or waiting. */
 export const FILL_RUNS = [
   `${series(3000)} INSERT INTO tenants (id, created_at, triggers_rev) SELECT 'tenant-' || n, 0, 1 FROM series`,
   `INSERT INTO tenants (id, created_at, triggers_rev) VALUES ('${tenant}', 0, 1) ON CONFLICT (id) DO UPDATE SET triggers_rev = 1`,
@@ -175,7 +176,7 @@ export const FILL_RUNS = [
      CASE WHEN n % 4 = 0 THEN 'type-' || n END, 1, '{}' FROM series`,
   `${series(30_000)} INSERT INTO runs (id, tenant_id, app, flow_id, version, trigger_node, cause, run_key, event_id, token_id, parent_run, depth, input,
      gathered, gathered_count, lane, lane_limit, gather_lane, status, due_at, worker, lease_until, claims, created_at, started_at, finished_at)
-   SELECT ${padded}, CASE WHEN n % 10 = 9 THEN 'tenant-' || (n % 100) ELSE '${tenant}' END, 'app-' || (n % 1000), 'flow-' || (n % 1000), 1,
+   SELECT ${RUN_ID}, CASE WHEN n % 10 = 9 THEN 'tenant-' || (n % 100) ELSE '${tenant}' END, 'app-' || (n % 1000), 'flow-' || (n % 1000), 1,
      '', 'event', CASE WHEN n % 5 = 0 THEN 'key-' || n END, 'id-' || n,
      CASE WHEN n % 11 = 0 THEN 'token-' || (n % 50) END, CASE WHEN n % 500 = 0 THEN 'run-00002' END, 0, '{}', '[]', 0,
      CASE WHEN n % 2 = 0 THEN 'lane-' || (n % 50) END, CASE WHEN n % 2 = 0 THEN 2 END, CASE WHEN n % 7 = 0 THEN 'lane-' || n END,
@@ -189,9 +190,9 @@ export const FILL_RUNS = [
    SELECT 'tenant-' || n, 'flow-' || (n % 1000), 'node-' || n, 0, 1, 1 FROM series`,
   `${series(10)} INSERT INTO breakers (tenant_id, flow_id, node_id, since, fired, tripped_at)
    SELECT '${tenant}', 'flow-' || n, 'node-' || n, 0, 1, 1 FROM series`,
-  `${series(30_000)} INSERT INTO run_events (event_id, run_id, tenant_id) SELECT 'id-' || n, ${padded}, '${tenant}' FROM series`,
+  `${series(30_000)} INSERT INTO run_events (event_id, run_id, tenant_id) SELECT 'id-' || n, ${RUN_ID}, '${tenant}' FROM series`,
   `${series(30_000)} INSERT INTO steps (run_id, nth, node_id, item, attempt, status, input, output, error, started_at)
-   SELECT ${padded}, 1, '', '', 1, 'done', 'null', 'null', 'null', 0 FROM series`,
+   SELECT ${RUN_ID}, 1, '', '', 1, 'done', 'null', 'null', 'null', 0 FROM series`,
   `${series(5000)} INSERT INTO verdicts (tenant_id, event_id, flow_id, node_id, version, matched, reasons)
    SELECT '${tenant}', 'id-' || n, '', '', 1, 0, '[]' FROM series`,
   `${series(10_000)} INSERT INTO schedules (tenant_id, flow_id, node_id, cron, time_zone, next_at)

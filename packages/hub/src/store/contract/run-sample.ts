@@ -9,7 +9,7 @@ export const FAR = START + 10_000_000_000_000;
 
 const newId = createIds({ now: () => START });
 
-export const sampleRun = (given: Partial<NewRun> = {}): NewRun => ({
+export const sampleRun = (overrides: Partial<NewRun> = {}): NewRun => ({
   id: newId(),
   tenant: "acme",
   app: "desk",
@@ -21,14 +21,14 @@ export const sampleRun = (given: Partial<NewRun> = {}): NewRun => ({
   at: START,
   due_at: START,
   depth: 0,
-  ...given,
+  ...overrides,
 });
 
 export const sampleRuns = <Count extends number>(
   count: Count,
-  given: (at: number) => Partial<NewRun> = () => ({}),
+  overrides: (index: number) => Partial<NewRun> = () => ({}),
 ): Tuple<Count, NewRun> =>
-  Array.from({ length: count }, (_, at) => sampleRun(given(at))) as Tuple<Count, NewRun>;
+  Array.from({ length: count }, (_, index) => sampleRun(overrides(index))) as Tuple<Count, NewRun>;
 
 export const lease = (worker = "ada", now = START): RunLease => ({
   worker,
@@ -41,7 +41,7 @@ export const claim = (
   { by = "ada", now = START, limit = 10 } = {},
 ): Promise<ClaimedRun[]> => store.claimRuns(lease(by, now), limit);
 
-/** Throws if another number of runs can be claimed. */
+/** Claims runs. Throws if their number is not `count`. */
 export async function claimExactly<Count extends number>(
   store: Store,
   count: Count,
@@ -55,10 +55,11 @@ export async function claimExactly<Count extends number>(
 export const runIds = (claimed: readonly ClaimedRun[]): string[] =>
   claimed.map(({ run }) => run.id);
 
+/** Returns the progress of a claimed run, which `saveProgress` takes. */
 export const progress = (
   { run }: Pick<ClaimedRun, "run">,
-  given: Partial<RunProgress> = {},
-): RunProgress => ({ run: run.id, claim: run.claims, steps: [], now: START, ...given });
+  overrides: Partial<RunProgress> = {},
+): RunProgress => ({ run: run.id, claim: run.claims, steps: [], now: START, ...overrides });
 
 export const succeeded = { status: "succeeded", output: { ok: true } } as const;
 export const failed = { status: "failed", error: { code: "oops", message: "failed" } } as const;
@@ -67,13 +68,13 @@ export const failed = { status: "failed", error: { code: "oops", message: "faile
 export async function save(
   store: Store,
   claimed: readonly ClaimedRun[],
-  given: Partial<RunProgress> = { next: succeeded },
+  overrides: Partial<RunProgress> = { next: succeeded },
 ): Promise<void> {
-  const outcomes = await store.saveProgress(claimed.map((one) => progress(one, given)));
+  const outcomes = await store.saveProgress(claimed.map((run) => progress(run, overrides)));
   if (outcomes.includes("lost")) throw new Error(`lost: ${outcomes}`);
 }
 
-export const sampleStep = (given: Partial<Step> = {}): Step => ({
+export const sampleStep = (overrides: Partial<Step> = {}): Step => ({
   nth: 1,
   node_id: "start",
   item: "",
@@ -86,10 +87,10 @@ export const sampleStep = (given: Partial<Step> = {}): Step => ({
   log: [],
   started_at: START,
   finished_at: START,
-  ...given,
+  ...overrides,
 });
 
-/** All steps of a run, of all pages. */
+/** Returns all steps of a run, from all pages. */
 export async function allSteps(
   store: Pick<Store, "listSteps">,
   tenant: string,

@@ -16,7 +16,7 @@ import {
   save,
   succeeded,
 } from "./run-sample.ts";
-import { appendEvents, ids, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { appendEvents, ids, itemAt, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 export function runsContract(it: It): void {
@@ -26,7 +26,7 @@ export function runsContract(it: It): void {
     await publish(store, flow, { triggers: [...triggersOf(graph), eventTrigger()] });
     const nodes = ["node Go", "on event", "removed"];
     await store.queueRuns(
-      sampleRuns(3, (at) => ({ flow_id: flow.id, trigger_node: nth(nodes, at) })),
+      sampleRuns(3, (index) => ({ flow_id: flow.id, trigger_node: itemAt(nodes, index) })),
     );
     await store.queueRuns([
       sampleRun({ tenant: "umbrella", flow_id: flow.id, trigger_node: "node Go" }),
@@ -39,9 +39,9 @@ export function runsContract(it: It): void {
 
   it("are listed without their values, with the name of their flow", async ({ store }) => {
     const flow = await makeFlow(store);
-    const runs = sampleRuns(5, (at) => ({
-      flow_id: at === 4 ? "gone" : flow.id,
-      cause: at % 2 ? "event" : "api",
+    const runs = sampleRuns(5, (index) => ({
+      flow_id: index === 4 ? "gone" : flow.id,
+      cause: index % 2 ? "event" : "api",
     }));
     await store.queueRuns(runs);
     await store.queueRuns([sampleRun({ tenant: "umbrella", flow_id: flow.id })]);
@@ -54,7 +54,7 @@ export function runsContract(it: It): void {
       ...Array.from({ length: 4 }, () => "A flow"),
     ]);
     expect(all.items[1]).toEqual({
-      id: nth(runs, 3).id,
+      id: itemAt(runs, 3).id,
       tenant: "acme",
       app: "desk",
       flow_id: flow.id,
@@ -73,36 +73,43 @@ export function runsContract(it: It): void {
       finished_at: null,
     });
     const page = await store.listRunSummaries({ tenant: "acme", limit: 2 });
-    expect([ids(page.items), page.next]).toEqual([ids(newest.slice(0, 2)), nth(newest, 1).id]);
-    const found = async (query: object) =>
+    expect([ids(page.items), page.next]).toEqual([ids(newest.slice(0, 2)), itemAt(newest, 1).id]);
+    const findIds = async (query: object) =>
       ids((await store.listRunSummaries({ tenant: "acme", limit: 10, ...query })).items);
-    expect(await found({ before: page.next ?? "" })).toEqual(ids(newest.slice(2)));
-    expect(await found({ cause: "event" })).toEqual(ids([nth(runs, 3), nth(runs, 1)]));
-    expect(await found({ from: nth(runs, 3).id })).toEqual(ids(newest.slice(0, 2)));
-    expect(await found({ flow: "gone", status: "queued" })).toEqual(ids([nth(runs, 4)]));
-    expect(ids(await store.lastRuns("acme", [flow.id, "none"]))).toEqual([nth(runs, 3).id]);
+    expect(await findIds({ before: page.next ?? "" })).toEqual(ids(newest.slice(2)));
+    expect(await findIds({ cause: "event" })).toEqual(ids([itemAt(runs, 3), itemAt(runs, 1)]));
+    expect(await findIds({ from: itemAt(runs, 3).id })).toEqual(ids(newest.slice(0, 2)));
+    expect(await findIds({ flow: "gone", status: "queued" })).toEqual(ids([itemAt(runs, 4)]));
+    expect(ids(await store.lastRuns("acme", [flow.id, "none"]))).toEqual([itemAt(runs, 3).id]);
     expect(await store.lastRuns("umbrella", [flow.id])).toEqual([]);
   });
 
-  it("are filtered in bounded parts of a long list", async ({ store }) => {
-    const runs = sampleRuns(2_100, (at) => ({ flow_id: "long", app: at === 0 ? "rare" : "desk" }));
-    for (let at = 0; at < runs.length; at += 300) await store.queueRuns(runs.slice(at, at + 300));
+  it("are filtered page by page, and each page scans a bounded number of runs", async ({
+    store,
+  }) => {
+    const runs = sampleRuns(2_100, (index) => ({
+      flow_id: "long",
+      app: index === 0 ? "rare" : "desk",
+    }));
+    for (let index = 0; index < runs.length; index += 300)
+      await store.queueRuns(runs.slice(index, index + 300));
     const query = { tenant: "acme", flow: "long", app: "rare", limit: 10 };
     const newest = await store.listRunSummaries(query);
-    expect([newest.items, newest.next]).toEqual([[], nth(runs, 100).id]);
-    const rest = await store.listRunSummaries({ ...query, before: nth(runs, 100).id });
-    expect([ids(rest.items), rest.next]).toEqual([[nth(runs, 0).id], null]);
+    expect([newest.items, newest.next]).toEqual([[], itemAt(runs, 100).id]);
+    const secondPage = await store.listRunSummaries({ ...query, before: itemAt(runs, 100).id });
+    expect([ids(secondPage.items), secondPage.next]).toEqual([[itemAt(runs, 0).id], null]);
     expect((await store.listRunSummaries({ ...query, status: "failed" })).next).not.toBeNull();
     expect((await store.listRunSummaries({ ...query, app: undefined })).items).toHaveLength(10);
   });
 
-  it("are counted by time and status, up to a maximum", async ({ store }) => {
-    const id = (hour: number, at: number) => `0198000${hour}-0000-7000-8000-00000000000${at}`;
+  it("are counted by period and status, up to a maximum", async ({ store }) => {
+    const id = (hour: number, number: number) =>
+      `0198000${hour}-0000-7000-8000-00000000000${number}`;
     const runs = [id(1, 1), id(1, 2), id(2, 1), id(3, 1)].map((id) => sampleRun({ id }));
     await store.queueRuns(runs);
     await save(store, await claimExactly(store, 2, { limit: 2 }));
-    const slots = await store.countRunsByPeriod("acme", id(1, 2), 8, 10);
-    expect(slots.sort((a, b) => (a.prefix < b.prefix ? -1 : 1))).toEqual([
+    const counts = await store.countRunsByPeriod("acme", id(1, 2), 8, 10);
+    expect(counts.sort((a, b) => (a.prefix < b.prefix ? -1 : 1))).toEqual([
       { prefix: "01980001", status: "succeeded", count: 1 },
       { prefix: "01980002", status: "queued", count: 1 },
       { prefix: "01980003", status: "queued", count: 1 },
@@ -129,9 +136,9 @@ export function runsContract(it: It): void {
       due_at: START + 5,
     });
     expect(await store.queueRuns([parent, run])).toEqual([parent.id, run.id]);
-    const { at, key, ...rest } = run;
+    const { at, key, ...fields } = run;
     const stored: Run = {
-      ...rest,
+      ...fields,
       chain: ["a flow", "another"],
       key: "once",
       event_id: undefined,
@@ -147,12 +154,12 @@ export function runsContract(it: It): void {
       started_at: null,
       finished_at: null,
     };
-    const again = await reopen();
-    expect(await again.getRun("acme", run.id)).toEqual(stored);
-    expect(await again.findRun("acme", "once")).toEqual(stored);
-    expect(await again.getRun("umbrella", run.id)).toBeUndefined();
-    expect(await again.findRun("umbrella", "once")).toBeUndefined();
-    expect(await again.findRun("acme", "never")).toBeUndefined();
+    const reopened = await reopen();
+    expect(await reopened.getRun("acme", run.id)).toEqual(stored);
+    expect(await reopened.findRun("acme", "once")).toEqual(stored);
+    expect(await reopened.getRun("umbrella", run.id)).toBeUndefined();
+    expect(await reopened.findRun("umbrella", "once")).toBeUndefined();
+    expect(await reopened.findRun("acme", "never")).toBeUndefined();
     expect(await store.queueRuns([])).toEqual([]);
   });
 
@@ -175,8 +182,8 @@ export function runsContract(it: It): void {
       const queued = await Promise.all(
         sampleRuns(10, () => ({ key })).flatMap((run) => [
           store.queueRuns([run]),
-          store.startRun({ ...run, id: `${run.id} started` }, lease()).then((one) => {
-            return one ? [one.run.id] : [];
+          store.startRun({ ...run, id: `${run.id} started` }, lease()).then((started) => {
+            return started ? [started.run.id] : [];
           }),
         ]),
       );
@@ -186,9 +193,9 @@ export function runsContract(it: It): void {
   });
 
   it("are stored once per key in batches of hundreds", async ({ store }) => {
-    const runs = sampleRuns(250, (at) => ({ key: `key ${at}` }));
+    const runs = sampleRuns(250, (index) => ({ key: `key ${index}` }));
     expect(await store.queueRuns(runs)).toEqual(ids(runs));
-    expect(await store.queueRuns(sampleRuns(250, (at) => ({ key: `key ${at}` })))).toEqual(
+    expect(await store.queueRuns(sampleRuns(250, (index) => ({ key: `key ${index}` })))).toEqual(
       ids(runs),
     );
   });
@@ -246,27 +253,27 @@ export function runsContract(it: It): void {
   it("are listed newest first, by flow, app, token, status and event", async ({ store }) => {
     const [event, other] = sampleEvents(2);
     await appendEvents(store, [event, other]);
-    const runs = sampleRuns(6, (at) => ({
-      flow_id: at % 2 ? "odd" : "even",
-      app: at < 3 ? "desk" : "shop",
-      ...(at === 1 || at === 4 ? { event_id: event.id } : {}),
-      ...(at === 2 || at === 5 ? { token_id: "ada" } : {}),
+    const runs = sampleRuns(6, (index) => ({
+      flow_id: index % 2 ? "odd" : "even",
+      app: index < 3 ? "desk" : "shop",
+      ...(index === 1 || index === 4 ? { event_id: event.id } : {}),
+      ...(index === 2 || index === 5 ? { token_id: "ada" } : {}),
     }));
     await store.queueRuns([...runs, sampleRun({ tenant: "umbrella", flow_id: "odd" })]);
-    const list = async (given: object, limit = 9) =>
-      (await store.listRuns({ tenant: "acme", limit, ...given })).map(({ id }) =>
+    const list = async (query: object, limit = 9) =>
+      (await store.listRuns({ tenant: "acme", limit, ...query })).map(({ id }) =>
         runs.findIndex((run) => run.id === id),
       );
     expect(await list({})).toEqual([5, 4, 3, 2, 1, 0]);
     expect(await list({}, 2)).toEqual([5, 4]);
-    expect(await list({ before: nth(runs, 4).id }, 2)).toEqual([3, 2]);
+    expect(await list({ before: itemAt(runs, 4).id }, 2)).toEqual([3, 2]);
     expect(await list({ flow: "odd" })).toEqual([5, 3, 1]);
     expect(await list({ flow: "odd", app: "desk" })).toEqual([1]);
     expect(await list({ app: "shop" })).toEqual([5, 4, 3]);
     expect(await list({ token: "ada" })).toEqual([5, 2]);
     expect(await list({ token: "ada", app: "shop" })).toEqual([5]);
     expect(await list({ token: "bob" })).toEqual([]);
-    expect(await store.getRun("acme", nth(runs, 2).id)).toMatchObject({ token_id: "ada" });
+    expect(await store.getRun("acme", itemAt(runs, 2).id)).toMatchObject({ token_id: "ada" });
     expect(await list({ event: event.id })).toEqual([4, 1]);
     expect(await list({ event: other.id })).toEqual([]);
     await claim(store, { limit: 3 });
@@ -282,11 +289,11 @@ export function runsContract(it: It): void {
     const runs = sampleRuns(4, () => ({ event_id: event.id }));
     await store.queueRuns(runs);
     const [one, two, three] = await claimExactly(store, 3, { limit: 3 });
-    for (const [nth, claimed] of [one, two, three].entries())
+    for (const [index, claimed] of [one, two, three].entries())
       await save(store, [claimed], {
         steps: [sampleStep()],
-        now: START + nth,
-        next: nth === 1 ? failed : succeeded,
+        now: START + index,
+        next: index === 1 ? failed : succeeded,
       });
     expect(await store.sweepRuns(START, 10)).toBe(0);
     expect(await store.sweepRuns(START + 9, 1)).toBe(1);
@@ -295,10 +302,10 @@ export function runsContract(it: It): void {
     expect(await store.sweepRuns(START + 9, 10)).toBe(2);
     expect(await store.sweepRuns(START + 9, 10)).toBe(0);
     expect(ids(await store.listRuns({ tenant: "acme", limit: 9, event: event.id }))).toEqual([
-      nth(runs, 3).id,
+      itemAt(runs, 3).id,
     ]);
     expect(await store.saveProgress([progress(one)])).toEqual(["lost"]);
     expect(await store.retryRun("acme", two.run.id, START)).toBeUndefined();
-    expect(runIds(await claim(store))).toEqual([nth(runs, 3).id]);
+    expect(runIds(await claim(store))).toEqual([itemAt(runs, 3).id]);
   });
 }

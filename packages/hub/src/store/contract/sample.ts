@@ -13,36 +13,36 @@ export const START = Date.UTC(2026, 0, 1);
 export const SECOND = 1_000;
 export const DAY = 24 * 60 * 60 * SECOND;
 
-let created = 0;
+let createdCount = 0;
 
 const idAt = (ms: number): string => createIds({ now: () => ms })();
 
-/** By default its `external_id` is unique. */
-export function sampleEvent(given: Partial<NewEvent> = {}): NewEvent {
-  created += 1;
-  const received_at = given.received_at ?? START;
+/** Returns an event. Its `external_id` is unique unless `overrides` sets it. */
+export function sampleEvent(overrides: Partial<NewEvent> = {}): NewEvent {
+  createdCount += 1;
+  const received_at = overrides.received_at ?? START;
   return {
     id: idAt(received_at),
     source: "github",
     source_id: "github",
-    external_id: `delivery-${created}`,
+    external_id: `delivery-${createdCount}`,
     type: "issues",
     received_at,
     action: "opened",
     repo: "acme/web",
     sender: "ada",
-    number: created,
-    title: `The lamp is broken (${created})`,
-    url: `https://github.com/acme/web/issues/${created}`,
+    number: createdCount,
+    title: `The lamp is broken (${createdCount})`,
+    url: `https://github.com/acme/web/issues/${createdCount}`,
     check_result: null,
     content_type: "application/json",
     headers: { "x-github-event": "issues" },
-    body: new TextEncoder().encode(JSON.stringify({ created })),
-    ...given,
+    body: new TextEncoder().encode(JSON.stringify({ created: createdCount })),
+    ...overrides,
   };
 }
 
-/** With a tuple type, a destructured element is not undefined. */
+/** A tuple of `Count` items. Its destructured elements are not possibly undefined, as those of an array. */
 export type Tuple<Count extends number, Item> = Count extends 1
   ? [Item]
   : Count extends 2
@@ -55,14 +55,17 @@ export type Tuple<Count extends number, Item> = Count extends 1
 
 export const sampleEvents = <Count extends number>(
   count: Count,
-  given: (at: number) => Partial<NewEvent> = () => ({}),
+  overrides: (index: number) => Partial<NewEvent> = () => ({}),
 ): Tuple<Count, NewEvent> =>
-  Array.from({ length: count }, (_, at) => sampleEvent(given(at))) as Tuple<Count, NewEvent>;
+  Array.from({ length: count }, (_, index) => sampleEvent(overrides(index))) as Tuple<
+    Count,
+    NewEvent
+  >;
 
-/** The element at this index. Throws if there is none. */
-export function nth<Item>(items: readonly Item[], at: number): Item {
-  const item = items.at(at);
-  if (item === undefined) throw new Error(`no item at ${at} of ${items.length}`);
+/** Returns the item at this index, which counts from the end if it is negative. Throws if there is none. */
+export function itemAt<Item>(items: readonly Item[], index: number): Item {
+  const item = items.at(index);
+  if (item === undefined) throw new Error(`no item at ${index} of ${items.length}`);
   return item;
 }
 
@@ -97,7 +100,7 @@ export async function appendInChunks(
     await appendEvents(store, events.slice(start, start + 500), tenant);
 }
 
-/** The expected row of an event that was never claimed or marked. */
+/** Returns the expected row of an event that was never claimed or marked. */
 export function newRow(event: NewEvent, seq: number, tenant = "acme"): EventRow {
   const { content_type, headers, body, ...listed } = event;
   return {
@@ -119,12 +122,12 @@ export function newRow(event: NewEvent, seq: number, tenant = "acme"): EventRow 
 
 /** Follows the cursors to the last page. Returns all items and the number of pages. */
 export async function readPages<Item>(
-  page: (cursor: number | undefined) => Promise<Page<Item>>,
+  readPage: (cursor: number | undefined) => Promise<Page<Item>>,
 ): Promise<{ items: Item[]; pages: number }> {
   const items: Item[] = [];
   let cursor: number | undefined;
   for (let pages = 1; pages < 10_000; pages += 1) {
-    const { items: more, next } = await page(cursor);
+    const { items: more, next } = await readPage(cursor);
     items.push(...more);
     if (next === null) return { items, pages };
     cursor = next;
@@ -132,7 +135,7 @@ export async function readPages<Item>(
   throw new Error("there is no last page");
 }
 
-/** All events of one tenant, oldest first. */
+/** Returns all events of one tenant, oldest first. */
 export const allEvents = async (store: Store, tenant = "acme"): Promise<EventRow[]> =>
   (await readPages((cursor) => store.listEvents({ tenant, limit: 500, order: "oldest", cursor })))
     .items;

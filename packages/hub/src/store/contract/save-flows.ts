@@ -5,19 +5,23 @@ import { ids, START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const app = sampleApp();
-const save = (id: string, ...tools: string[]) => ({ id, edit: setDraft(id, intents(...tools)) });
+/** Returns the plan for one flow: its draft has these tools. */
+const planFlow = (id: string, ...tools: string[]) => ({
+  id,
+  edit: setDraft(id, intents(...tools)),
+});
 
 export function saveFlowsContract(it: It): void {
   it("saves several flows of an app, and creates the app", async ({ store, reopen }) => {
     const saved = await store.saveFlows(app, (flows) => {
       expect(flows).toEqual([]);
-      return [save("b", "Go"), save("a", "Go")];
+      return [planFlow("b", "Go"), planFlow("a", "Go")];
     });
     expect(ids(saved)).toEqual(["b", "a"]);
     expect(saved.map(({ graph }) => toolNamesOf(graph))).toEqual([["go"], ["go_2"]]);
-    const again = await reopen();
-    expect(await again.getApp("acme", "desk")).toEqual(app);
-    expect(ids((await again.listFlows("acme", { app: "desk", limit: 9 })).flows)).toEqual([
+    const reopened = await reopen();
+    expect(await reopened.getApp("acme", "desk")).toEqual(app);
+    expect(ids((await reopened.listFlows("acme", { app: "desk", limit: 9 })).flows)).toEqual([
       "a",
       "b",
     ]);
@@ -29,7 +33,7 @@ export function saveFlowsContract(it: It): void {
     const renamed = { ...app, name: "Another", created_at: START + 9, updated_at: START + 9 };
     const saved = await store.saveFlows(renamed, (flows) => {
       expect(ids(flows).toSorted()).toEqual([flow.id, other.id].toSorted());
-      return [save(flow.id, "Went"), save("new")];
+      return [planFlow(flow.id, "Went"), planFlow("new")];
     });
     expect(saved).toMatchObject([
       { id: flow.id, revision: flow.revision + 1, version: 1, updated_at: START + 9 },
@@ -43,7 +47,7 @@ export function saveFlowsContract(it: It): void {
     const reject: EditFlow = () => {
       throw new Error("Empty description");
     };
-    const plan = () => [save("a", "Go"), { id: "b", edit: reject }];
+    const plan = () => [planFlow("a", "Go"), { id: "b", edit: reject }];
     await expect(store.saveFlows(app, plan)).rejects.toThrow("Empty description");
     expect(await store.getApp("acme", "desk")).toBeUndefined();
     expect(await store.getFlow("acme", "a")).toBeUndefined();
@@ -56,44 +60,44 @@ export function saveFlowsContract(it: It): void {
   }) => {
     const flow = await publish(store, await makeFlow(store, intents("Go")));
     await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
-    const [back] = await store.saveFlows(app, () => [save(flow.id, "Go")]);
-    expect(back).toMatchObject({ id: flow.id, version: null });
+    const [restored] = await store.saveFlows(app, () => [planFlow(flow.id, "Go")]);
+    expect(restored).toMatchObject({ id: flow.id, version: null });
     expect(await publish(store, flow)).toMatchObject({ version: 2 });
 
     const otherApp = await makeFlow(store, intents(), { app: "shop" });
     const theirs = await makeFlow(store, intents(), { tenant: "umbrella" });
     for (const { id } of [otherApp, theirs]) {
-      const result = store.saveFlows(app, () => [save("mine"), save(id)]);
+      const result = store.saveFlows(app, () => [planFlow("mine"), planFlow(id)]);
       await expect(result).rejects.toThrow("belongs to a flow of another app or tenant");
     }
     await store.deleteFlow({ tenant: "umbrella", id: theirs.id }, START);
-    await expect(store.saveFlows(app, () => [save(theirs.id)])).rejects.toThrow(
+    await expect(store.saveFlows(app, () => [planFlow(theirs.id)])).rejects.toThrow(
       "another app or tenant",
     );
     expect(await store.getFlow("acme", "mine")).toBeUndefined();
     // The id of a deleted flow can move to another app of the same tenant.
     await store.deleteFlow({ tenant: "acme", id: otherApp.id }, START);
-    await store.saveFlows(app, () => [save(otherApp.id)]);
+    await store.saveFlows(app, () => [planFlow(otherApp.id)]);
     expect(await store.getFlow("acme", otherApp.id)).toMatchObject({ app: "desk" });
   });
 
   it("uses the fallback id if the id belongs to another app or tenant", async ({ store }) => {
     const { id } = await makeFlow(store, intents(), { tenant: "umbrella" });
     const plan = () => [
-      { ...save(id), fallbackId: "other" },
-      { ...save("mine"), fallbackId: "not needed" },
+      { ...planFlow(id), fallbackId: "other" },
+      { ...planFlow("mine"), fallbackId: "not needed" },
     ];
     expect(ids(await store.saveFlows(app, plan))).toEqual(["other", "mine"]);
     expect(await store.getFlow("umbrella", id)).toMatchObject({ name: "A flow" });
   });
 
   it("assigns different tool names in concurrent calls", async ({ store }) => {
-    const all = await Promise.all(
-      Array.from({ length: 10 }, (_, at) =>
-        store.saveFlows(app, () => [save(`${at}a`, "Go"), save(`${at}b`, "Go")]),
+    const saved = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        store.saveFlows(app, () => [planFlow(`${index}a`, "Go"), planFlow(`${index}b`, "Go")]),
       ),
     );
-    const names = all.flat().flatMap(({ graph }) => toolNamesOf(graph));
+    const names = saved.flat().flatMap(({ graph }) => toolNamesOf(graph));
     expect(new Set(names).size).toBe(20);
   });
 }

@@ -10,7 +10,7 @@ import type { It } from "./subject.ts";
 
 const MINUTE = 60_000;
 
-export const scheduleTrigger = (given: Partial<NewTrigger> = {}): NewTrigger => ({
+export const scheduleTrigger = (overrides: Partial<NewTrigger> = {}): NewTrigger => ({
   node_id: "tick",
   kind: "schedule",
   tool_name: null,
@@ -19,7 +19,7 @@ export const scheduleTrigger = (given: Partial<NewTrigger> = {}): NewTrigger => 
   active: true,
   config: { cron: "* * * * *" },
   schedule: { cron: "* * * * *", time_zone: "UTC", next_at: START + MINUTE },
-  ...given,
+  ...overrides,
 });
 
 /** Publishes a flow with these schedules. */
@@ -27,8 +27,8 @@ export async function publishSchedules(store: Store, triggers: NewTrigger[], own
   return publish(store, await makeFlow(store, intents(), owner), { triggers });
 }
 
-/** The run of a tick. */
-const tickRun = ({ trigger, next_at }: DueSchedule, now: number): NewRun =>
+/** Returns the run of a tick. */
+const runOfTick = ({ trigger, next_at }: DueSchedule, now: number): NewRun =>
   sampleRun({
     tenant: trigger.tenant,
     app: trigger.app,
@@ -42,10 +42,10 @@ const tickRun = ({ trigger, next_at }: DueSchedule, now: number): NewRun =>
     due_at: now,
   });
 
-/** Runs every tick, one minute after the other. */
+/** Plans a run for each tick. The next tick is one minute later. */
 const everyMinute =
   (now: number): PlanFiring =>
-  (due) => ({ run: tickRun(due, now), next_at: due.next_at + MINUTE });
+  (due) => ({ run: runOfTick(due, now), next_at: due.next_at + MINUTE });
 
 const nextTimes = async (store: Store, flow: { id: string; tenant: string }) =>
   (await store.listSchedules(flow.tenant, [flow.id])).map(({ node_id, next_at }) => [
@@ -54,7 +54,7 @@ const nextTimes = async (store: Store, flow: { id: string; tenant: string }) =>
   ]);
 
 export function schedulesContract(it: It): void {
-  it("are stored when their flow is published, if active", async ({ store, notices }) => {
+  it("are stored when their flow is published, if they are active", async ({ store, notices }) => {
     expect(await store.nextScheduleDue()).toBeNull();
     const later = { cron: "0 9 * * *", time_zone: "Europe/Berlin", next_at: START + 9 * MINUTE };
     const flow = await publishSchedules(store, [
@@ -79,7 +79,9 @@ export function schedulesContract(it: It): void {
     );
   });
 
-  it("keep their time if neither the expression nor the zone changes", async ({ store }) => {
+  it("keep their next time if neither the cron expression nor the time zone changes", async ({
+    store,
+  }) => {
     const flow = await publishSchedules(store, [
       scheduleTrigger({ node_id: "same" }),
       scheduleTrigger({ node_id: "cron" }),
@@ -139,25 +141,25 @@ export function schedulesContract(it: It): void {
     await store.deleteFlow(flow, START);
     expect(await nextTimes(store, flow)).toEqual([]);
 
-    const other = await publishSchedules(store, [scheduleTrigger()], { app: "shop" });
-    const kept = await publishSchedules(store, [scheduleTrigger()], { app: "desk" });
+    const ofDeletedApp = await publishSchedules(store, [scheduleTrigger()], { app: "shop" });
+    const ofOtherApp = await publishSchedules(store, [scheduleTrigger()], { app: "desk" });
     await store.deleteApp("acme", "shop", START);
-    expect(await nextTimes(store, other)).toEqual([]);
-    expect(await nextTimes(store, kept)).toEqual([["tick", START + MINUTE]]);
+    expect(await nextTimes(store, ofDeletedApp)).toEqual([]);
+    expect(await nextTimes(store, ofOtherApp)).toEqual([["tick", START + MINUTE]]);
   });
 
-  it("fire when they are due: the run and the next time are stored together", async ({ store }) => {
+  it("fire when they are due, and store the run and the next time together", async ({ store }) => {
     const flow = await publishSchedules(store, [scheduleTrigger()]);
     const early = START + MINUTE - 1;
     expect(await store.fireSchedules(early, 10, everyMinute(early))).toBe(0);
     const now = START + MINUTE;
-    const seen: DueSchedule[] = [];
+    const planned: DueSchedule[] = [];
     const fired = await store.fireSchedules(now, 10, (due) => {
-      seen.push(due);
+      planned.push(due);
       return everyMinute(now)(due);
     });
     expect(fired).toBe(1);
-    expect(seen).toEqual([
+    expect(planned).toEqual([
       { trigger: await store.getTrigger("acme", flow.id, "tick"), next_at: now },
     ]);
     expect(await store.nextScheduleDue()).toBe(now + MINUTE);
@@ -202,7 +204,7 @@ export function schedulesContract(it: It): void {
     const now = START + MINUTE;
     const flow = await publishSchedules(store, [scheduleTrigger()]);
     await store.fireSchedules(now, 10, everyMinute(now));
-    // A replica whose clock is behind publishes the flow, paused and resumed.
+    // A replica whose clock is behind removes the schedule and adds it again, with an earlier time.
     await publish(store, flow, { triggers: [] });
     await publish(store, flow, { triggers: [scheduleTrigger()] });
     expect(await store.fireSchedules(now, 10, everyMinute(now))).toBe(1);
@@ -214,10 +216,10 @@ export function schedulesContract(it: It): void {
     for (const tenant of ["acme", "umbrella"])
       await publishSchedules(
         store,
-        Array.from({ length: 5 }, (_, nth) =>
+        Array.from({ length: 5 }, (_, index) =>
           scheduleTrigger({
-            node_id: `tick ${nth}`,
-            schedule: { cron: "* * * * *", time_zone: "UTC", next_at: START + nth },
+            node_id: `tick ${index}`,
+            schedule: { cron: "* * * * *", time_zone: "UTC", next_at: START + index },
           }),
         ),
         { tenant },
@@ -234,7 +236,7 @@ export function schedulesContract(it: It): void {
       expect(await store.listRuns({ tenant, limit: 10 })).toHaveLength(5);
   });
 
-  it("fire nothing if the transaction fails", async ({ store }) => {
+  it("do not fire if the transaction fails", async ({ store }) => {
     await publishSchedules(store, [scheduleTrigger()]);
     const now = START + MINUTE;
     const failing = store.fireSchedules(now, 10, () => {

@@ -5,7 +5,7 @@ import {
   appendEvents,
   appendInChunks,
   ids,
-  nth,
+  itemAt,
   readPages,
   SECOND,
   START,
@@ -32,12 +32,12 @@ const blank: Partial<NewEvent> = {
   external_id: null,
 };
 
-const LONG = 6_000;
-/** One event every ten seconds; those at `needles` have the title "needle". */
+const LONG_LOG_LENGTH = 6_000;
+/** Returns events with ten seconds between them. Those at the indexes `needles` have the title "needle". */
 const longLog = (needles: number[]) =>
-  sampleEvents(LONG, (at) => ({
-    received_at: START + at * 10 * SECOND,
-    title: needles.includes(at) ? "needle" : "hay",
+  sampleEvents(LONG_LOG_LENGTH, (index) => ({
+    received_at: START + index * 10 * SECOND,
+    title: needles.includes(index) ? "needle" : "hay",
   }));
 
 export function searchContract(it: It): void {
@@ -50,7 +50,7 @@ export function searchContract(it: It): void {
     await appendEvents(store, events);
     expect(await search(store, { text: "NEEDLE" })).toHaveLength(7);
     for (const text of ["needletitle", "NEEDLETITLE", "e needleTitle a"])
-      expect(ids(await search(store, { text }))).toEqual([nth(events, 4).id]);
+      expect(ids(await search(store, { text }))).toEqual([itemAt(events, 4).id]);
     expect(await search(store, { text: "needle title" })).toEqual([]);
     expect(await search(store, { text: "" })).toHaveLength(7);
   });
@@ -76,17 +76,22 @@ export function searchContract(it: It): void {
     );
     await appendEvents(store, events);
     for (const text of ["Ärger", "ÄRGER", "ärger mit öl", "MIT ÖL"])
-      expect(ids(await search(store, { text }))).toEqual(ids([nth(events, 1), nth(events, 0)]));
+      expect(ids(await search(store, { text }))).toEqual(
+        ids([itemAt(events, 1), itemAt(events, 0)]),
+      );
     for (const text of ["журнал", "ЖУРНАЛ", "Журн"])
-      expect(ids(await search(store, { text }))).toEqual([nth(events, 2).id]);
+      expect(ids(await search(store, { text }))).toEqual([itemAt(events, 2).id]);
     expect(await search(store, { text: "Üärger" })).toEqual([]);
   });
 
   it("finds all non-ASCII matches if most of the candidates do not match", async ({ store }) => {
-    const events = sampleEvents(30, (at) => ({ ...blank, title: at % 10 === 0 ? "für" : "fr" }));
+    const events = sampleEvents(30, (index) => ({
+      ...blank,
+      title: index % 10 === 0 ? "für" : "fr",
+    }));
     await appendEvents(store, events);
     expect(ids(await search(store, { text: "FÜR", limit: 2 }))).toEqual(
-      ids([20, 10, 0].map((at) => nth(events, at))),
+      ids([20, 10, 0].map((at) => itemAt(events, at))),
     );
   });
 
@@ -105,15 +110,16 @@ export function searchContract(it: It): void {
       store,
       titles.map((title) => sampleEvent({ ...blank, title })),
     );
-    const found = async (text: string) => (await search(store, { text })).map(({ title }) => title);
-    expect(await found("100%")).toEqual(["100% sure"]);
-    expect(await found("e_c")).toEqual(["snake_case"]);
-    expect(await found("a\\b")).toEqual(["a\\b"]);
-    expect(await found("\\")).toEqual(["a\\b"]);
-    expect(await found("%")).toEqual(["100% sure"]);
-    expect(await found("_")).toEqual(["snake_case"]);
-    expect(await found("t's")).toEqual(["it's"]);
-    expect(await found('"b"')).toEqual(['a "b"']);
+    const findTitles = async (text: string) =>
+      (await search(store, { text })).map(({ title }) => title);
+    expect(await findTitles("100%")).toEqual(["100% sure"]);
+    expect(await findTitles("e_c")).toEqual(["snake_case"]);
+    expect(await findTitles("a\\b")).toEqual(["a\\b"]);
+    expect(await findTitles("\\")).toEqual(["a\\b"]);
+    expect(await findTitles("%")).toEqual(["100% sure"]);
+    expect(await findTitles("_")).toEqual(["snake_case"]);
+    expect(await findTitles("t's")).toEqual(["it's"]);
+    expect(await findTitles('"b"')).toEqual(['a "b"']);
   });
 
   it("finds a number, with or without #", async ({ store }) => {
@@ -137,12 +143,12 @@ export function searchContract(it: It): void {
   });
 
   it("filters by type and by `processed`, and lists the newest events first", async ({ store }) => {
-    const events = sampleEvents(20, (at) => ({ type: at % 2 ? "push" : "issues" }));
+    const events = sampleEvents(20, (index) => ({ type: index % 2 ? "push" : "issues" }));
     await appendEvents(store, events);
     await appendEvents(store, sampleEvents(3), "umbrella");
     await store.markProcessed("acme", ids(events.slice(0, 10)), START, null);
     const expected = (filter: (at: number) => boolean) =>
-      ids(events.filter((_, at) => filter(at)).toReversed());
+      ids(events.filter((_, index) => filter(index)).toReversed());
     for (const limit of [1, 3, 100]) {
       expect(ids(await search(store, { limit }))).toEqual(expected(() => true));
       expect(ids(await search(store, { limit, type: "push" }))).toEqual(
@@ -166,22 +172,22 @@ export function searchContract(it: It): void {
   });
 
   it("includes both ends of a time range", async ({ store }) => {
-    const events = sampleEvents(10, (at) => ({ received_at: START + at }));
+    const events = sampleEvents(10, (index) => ({ received_at: START + index }));
     await appendEvents(store, events);
-    const found = await search(store, { from: START + 3, to: START + 6 });
-    expect(ids(found)).toEqual(ids(events.slice(3, 7).toReversed()));
+    const items = await search(store, { from: START + 3, to: START + 6 });
+    expect(ids(items)).toEqual(ids(events.slice(3, 7).toReversed()));
     expect(ids(await search(store, { from: START + 8 }))).toEqual(
       ids(events.slice(8).toReversed()),
     );
-    expect(ids(await search(store, { to: START }))).toEqual([nth(events, 0).id]);
+    expect(ids(await search(store, { to: START }))).toEqual([itemAt(events, 0).id]);
     expect(await search(store, { to: START - 1 })).toEqual([]);
     expect(await search(store, { from: START + 10 })).toEqual([]);
   });
 
   it("finds all events of a time range if the clocks of replicas differ", async ({ store }) => {
     // Every other event is from a replica whose clock is half a minute behind.
-    const events = sampleEvents(400, (at) => ({
-      received_at: START + at * SECOND - (at % 2) * 30 * SECOND,
+    const events = sampleEvents(400, (index) => ({
+      received_at: START + index * SECOND - (index % 2) * 30 * SECOND,
     }));
     await appendEvents(store, events);
     for (const second of [50, 101, 150, 202, 255, 311]) {
@@ -193,11 +199,11 @@ export function searchContract(it: It): void {
   });
 
   it("finds each event by its time if the events are hours apart", async ({ store }) => {
-    const events = sampleEvents(20, (at) => ({ received_at: START + at * 3_600 * SECOND }));
+    const events = sampleEvents(20, (index) => ({ received_at: START + index * 3_600 * SECOND }));
     await appendEvents(store, events);
     for (const { id, received_at } of events) {
-      const found = await search(store, { from: received_at, to: received_at });
-      expect(ids(found)).toEqual([id]);
+      const items = await search(store, { from: received_at, to: received_at });
+      expect(ids(items)).toEqual([id]);
     }
   });
 
@@ -205,11 +211,11 @@ export function searchContract(it: It): void {
     const events = longLog([0, 1, 2_500, 5_999]);
     await appendInChunks(store, events);
     const first = await store.searchEvents({ tenant: "acme", limit: 10, text: "needle" });
-    expect(ids(first.items)).toEqual(ids([nth(events, 5_999), nth(events, 2_500)]));
+    expect(ids(first.items)).toEqual(ids([itemAt(events, 5_999), itemAt(events, 2_500)]));
     expect(first.next).not.toBeNull();
     for (const limit of [1, 2, 10])
       expect(ids(await search(store, { text: "needle", limit }))).toEqual(
-        ids([5_999, 2_500, 1, 0].map((at) => nth(events, at))),
+        ids([5_999, 2_500, 1, 0].map((at) => itemAt(events, at))),
       );
     expect(await search(store, { text: "no such thing" })).toEqual([]);
   });
@@ -217,9 +223,9 @@ export function searchContract(it: It): void {
   it("reads only the time range of a long log", async ({ store }) => {
     const events = longLog([10]);
     await appendInChunks(store, events);
-    const at = (nth: number) => START + nth * 10 * SECOND;
-    // Too far from the end for a scan of one page: only the binary search finds it.
-    const early = { tenant: "acme", limit: 100, from: at(100), to: at(120) };
+    const timeOf = (index: number) => START + index * 10 * SECOND;
+    // The range is too far from the end for the scan of one page. Only the binary search finds it.
+    const early = { tenant: "acme", limit: 100, from: timeOf(100), to: timeOf(120) };
     expect(await store.searchEvents(early)).toMatchObject({
       items: events
         .slice(100, 121)
@@ -232,52 +238,54 @@ export function searchContract(it: It): void {
       [2_990, 3_010],
       [5_980, 5_999],
     ] as const)
-      expect(ids(await search(store, { from: at(from), to: at(to), limit: 9 }))).toEqual(
+      expect(ids(await search(store, { from: timeOf(from), to: timeOf(to), limit: 9 }))).toEqual(
         ids(events.slice(from, to + 1).toReversed()),
       );
-    // The text occurs only before the range: there is no next page.
-    const late = { tenant: "acme", limit: 10, text: "needle", from: at(5_900) };
+    // The text occurs only before the range, so there is no next page.
+    const late = { tenant: "acme", limit: 10, text: "needle", from: timeOf(5_900) };
     expect(await store.searchEvents(late)).toEqual({ items: [], next: null });
   });
 
-  it("combines text with the sender, the repository, the state of runs and processing", async ({
+  it("combines text with filters for sender, repository, run status and processed events", async ({
     store,
   }) => {
-    const events = sampleEvents(6, (at) => ({
-      title: at === 5 ? "hay" : "needle",
-      source: at < 3 ? "github" : "stripe",
-      source_id: at < 3 ? "github" : "endpoint-1",
-      repo: at === 0 ? "acme/other" : "acme/web",
+    const events = sampleEvents(6, (index) => ({
+      title: index === 5 ? "hay" : "needle",
+      source: index < 3 ? "github" : "stripe",
+      source_id: index < 3 ? "github" : "endpoint-1",
+      repo: index === 0 ? "acme/other" : "acme/web",
     }));
     await appendEvents(store, events);
-    await store.queueRuns(sampleRuns(1, () => ({ event_id: nth(events, 1).id })));
-    await store.markProcessed("acme", [nth(events, 2).id, nth(events, 4).id], START, null);
-    const found = async (query: Partial<SearchQuery>) =>
+    await store.queueRuns(sampleRuns(1, () => ({ event_id: itemAt(events, 1).id })));
+    await store.markProcessed("acme", [itemAt(events, 2).id, itemAt(events, 4).id], START, null);
+    const findIds = async (query: Partial<SearchQuery>) =>
       ids(await search(store, { text: "needle", ...query }));
-    const at = (...places: number[]) => ids(places.map((place) => nth(events, place)));
-    expect(await found({ sender: "github" })).toEqual(at(2, 1, 0));
-    expect(await found({ sender: "endpoint-1" })).toEqual(at(4, 3));
-    expect(await found({ repo: "acme/web", sender: "github" })).toEqual(at(2, 1));
-    expect(await found({ status: "pending" })).toEqual(at(1));
-    expect(await found({ status: null, processed: false })).toEqual(at(3, 0));
-    expect(await found({ status: "failed" })).toEqual([]);
-    expect(await found({ processed: true, limit: 1 })).toEqual(at(4, 2));
+    const idsAt = (...indexes: number[]) => ids(indexes.map((index) => itemAt(events, index)));
+    expect(await findIds({ sender: "github" })).toEqual(idsAt(2, 1, 0));
+    expect(await findIds({ sender: "endpoint-1" })).toEqual(idsAt(4, 3));
+    expect(await findIds({ repo: "acme/web", sender: "github" })).toEqual(idsAt(2, 1));
+    expect(await findIds({ status: "pending" })).toEqual(idsAt(1));
+    expect(await findIds({ status: null, processed: false })).toEqual(idsAt(3, 0));
+    expect(await findIds({ status: "failed" })).toEqual([]);
+    expect(await findIds({ processed: true, limit: 1 })).toEqual(idsAt(4, 2));
   });
 
   it("counts the events that were received between times", async ({ store }) => {
-    const at = [0, 0, 5, 10, 10, 10, 29, 30];
+    const receivedSeconds = [0, 0, 5, 10, 10, 10, 29, 30];
     await appendEvents(
       store,
-      sampleEvents(at.length, (place) => ({ received_at: START + nth(at, place) * SECOND })),
+      sampleEvents(receivedSeconds.length, (index) => ({
+        received_at: START + itemAt(receivedSeconds, index) * SECOND,
+      })),
     );
-    const times = (...seconds: number[]) => seconds.map((one) => START + one * SECOND);
+    const times = (...seconds: number[]) => seconds.map((second) => START + second * SECOND);
     expect(await store.countReceived("acme", times(0, 10, 20, 30))).toEqual([3, 3, 1]);
     expect(await store.countReceived("acme", times(-9, 0, 1, 5, 6, 31, 40))).toEqual([
       0, 2, 0, 1, 5, 0,
     ]);
     expect(await store.countReceived("acme", times(50, 60))).toEqual([0]);
     expect(await store.countReceived("nobody", times(0, 10, 20))).toEqual([0, 0]);
-    // What retention removed was received before the first stored event.
+    // Events that retention has removed are not counted in later periods.
     const old = ids((await search(store, {})).slice(-3));
     await store.markProcessed("acme", old, START, null);
     const retention = { processedFor: 0, pendingFor: 1e12, maxBytes: 1e9, limit: 10 };
@@ -289,24 +297,24 @@ export function searchContract(it: It): void {
     const types = ["push", "issues", "push"];
     await appendEvents(
       store,
-      sampleEvents(3, (at) => ({ type: nth(types, at) })),
+      sampleEvents(3, (index) => ({ type: itemAt(types, index) })),
     );
     await appendEvents(store, [sampleEvent()], "umbrella");
-    const one = { source: "github", source_id: "github", received_at: expect.any(Number) };
+    const fields = { source: "github", source_id: "github", received_at: expect.any(Number) };
     expect(await store.listRecentTypes("acme", 10)).toEqual([
-      { ...one, type: "issues", count: 1 },
-      { ...one, type: "push", count: 2 },
+      { ...fields, type: "issues", count: 1 },
+      { ...fields, type: "push", count: 2 },
     ]);
-    expect(await store.listRecentTypes("acme", 1)).toEqual([{ ...one, type: "push", count: 1 }]);
+    expect(await store.listRecentTypes("acme", 1)).toEqual([{ ...fields, type: "push", count: 1 }]);
     expect(await store.listRecentTypes("nobody", 10)).toEqual([]);
   });
 
   it("finds a time range in a log from which retention removed events", async ({ store }) => {
-    const events = sampleEvents(300, (at) => ({ received_at: START + at * 60 * SECOND }));
+    const events = sampleEvents(300, (index) => ({ received_at: START + index * 60 * SECOND }));
     await appendEvents(store, events);
-    const gone = ids(events.filter((_, at) => at < 50 || at % 3 === 0));
-    for (let start = 0; start < gone.length; start += 100)
-      await store.markProcessed("acme", gone.slice(start, start + 100), START, null);
+    const removedIds = ids(events.filter((_, index) => index < 50 || index % 3 === 0));
+    for (let start = 0; start < removedIds.length; start += 100)
+      await store.markProcessed("acme", removedIds.slice(start, start + 100), START, null);
     await store.sweep({
       now: START,
       processedFor: 0,
@@ -316,7 +324,7 @@ export function searchContract(it: It): void {
     });
     const from = START + 100 * 60 * SECOND;
     const to = START + 130 * 60 * SECOND;
-    const expected = events.filter((_, at) => at >= 100 && at <= 130 && at % 3 !== 0);
+    const expected = events.filter((_, index) => index >= 100 && index <= 130 && index % 3 !== 0);
     expect(ids(await search(store, { from, to, limit: 5 }))).toEqual(ids(expected.toReversed()));
   });
 }

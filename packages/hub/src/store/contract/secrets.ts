@@ -8,17 +8,17 @@ export function secretsContract(it: It): void {
     await store.putSecret("acme", "KEY", "sealed 2", START + 1);
     await store.putSecret("umbrella", "TOKEN", "sealed 3", START);
     await store.putSecret("acme", "TOKEN", "sealed 4", START + 2);
-    const again = await reopen();
-    expect(await again.listSecretNames("acme")).toEqual([
+    const reopened = await reopen();
+    expect(await reopened.listSecretNames("acme")).toEqual([
       { name: "KEY", created_at: START + 1, updated_at: START + 1 },
       { name: "TOKEN", created_at: START, updated_at: START + 2 },
     ]);
-    expect(await again.getSecrets("acme", ["TOKEN", "KEY", "NONE", "TOKEN"])).toEqual({
+    expect(await reopened.getSecrets("acme", ["TOKEN", "KEY", "NONE", "TOKEN"])).toEqual({
       TOKEN: "sealed 4",
       KEY: "sealed 2",
     });
-    expect(await again.getSecrets("acme", [])).toEqual({});
-    expect(await again.getSecrets("umbrella", ["KEY", "TOKEN"])).toEqual({ TOKEN: "sealed 3" });
+    expect(await reopened.getSecrets("acme", [])).toEqual({});
+    expect(await reopened.getSecrets("umbrella", ["KEY", "TOKEN"])).toEqual({ TOKEN: "sealed 3" });
   });
 
   it("are deleted for one tenant only", async ({ store }) => {
@@ -30,7 +30,7 @@ export function secretsContract(it: It): void {
     expect(await store.listSecretNames("acme")).toEqual([]);
   });
 
-  it("are sampled, the newest of each kind, to check the key", async ({ store }) => {
+  it("are sampled to check the hub's key: the newest secret of each kind", async ({ store }) => {
     expect(await store.sampleSealed()).toEqual([]);
     await store.putSecret("acme", "OLD", "sealed 1", START);
     await store.putSecret("acme", "NEW", "sealed 2", START + 1);

@@ -3,7 +3,7 @@ import type { Source, SourceSecret } from "../store.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const endpoint = (id: string, given: Partial<Source> = {}): Omit<Source, "secrets"> => ({
+const endpoint = (id: string, overrides: Partial<Source> = {}): Omit<Source, "secrets"> => ({
   id,
   tenant: "acme",
   kind: "stripe",
@@ -11,15 +11,15 @@ const endpoint = (id: string, given: Partial<Source> = {}): Omit<Source, "secret
   key: `key-of-${id}`,
   config: { header: "x-signature", nested: { list: [1, "zwei", null] } },
   created_at: START,
-  ...given,
+  ...overrides,
 });
 
-const secret = (id: string, given: Partial<SourceSecret> = {}): SourceSecret => ({
+const secret = (id: string, overrides: Partial<SourceSecret> = {}): SourceSecret => ({
   id,
   sealed: `sealed ${id}`,
   created_at: START,
   expires_at: null,
-  ...given,
+  ...overrides,
 });
 
 export function sourcesContract(it: It): void {
@@ -101,18 +101,18 @@ export function sourcesContract(it: It): void {
     await store.putSource(endpoint("old"));
     await store.putSource(endpoint("theirs", { tenant: "umbrella", created_at: START + 2 }));
     for (const id of ["young", "old", "theirs"])
-      for (const nth of [1, 2]) await store.addSourceSecret(id, secret(`${id}-${nth}`));
+      for (const number of [1, 2]) await store.addSourceSecret(id, secret(`${id}-${number}`));
     const listed = async (tenant?: string) =>
       (await store.listSources(tenant)).map(({ id, secrets }) => [
         id,
-        ...secrets.map((one) => one.id),
+        ...secrets.map((stored) => stored.id),
       ]);
-    const mine = [
+    const ofAcme = [
       ["old", "old-1", "old-2"],
       ["young", "young-1", "young-2"],
     ];
-    expect(await listed("acme")).toEqual(mine);
-    expect(await listed()).toEqual([...mine, ["theirs", "theirs-1", "theirs-2"]]);
+    expect(await listed("acme")).toEqual(ofAcme);
+    expect(await listed()).toEqual([...ofAcme, ["theirs", "theirs-1", "theirs-2"]]);
     expect(await listed("nobody")).toEqual([]);
   });
 

@@ -2,14 +2,14 @@ import { describe, test } from "vitest";
 import type { Notice, Row } from "../sql.ts";
 import type { Store } from "../store.ts";
 
-/** A new, empty store of one backend, with the operations that only tests need. */
+/** A new, empty store of one backend, and operations that only tests need. */
 export interface Subject {
   store: Store;
-  /** The notices that a subscriber has received so far. */
+  /** Returns the notices that a subscriber has received so far. */
   notices(): Promise<Notice[]>;
   /** Opens the same data again, as after a restart or in a second process. */
   reopen(): Promise<Store>;
-  /** Executes these statements in an empty database, and opens a store on it. */
+  /** Executes these statements in an empty database, and opens a store in it. */
   reopenOn(statements: string): Promise<Store>;
   /** Queries the database directly. */
   sql(query: string): Promise<Row[]>;
@@ -18,6 +18,7 @@ export interface Subject {
 
 export type OpenSubject = () => Promise<Subject>;
 
+/** Declares the tests of a suite with `it`. */
 export type Suite = (it: It) => void;
 export type It = (title: string, body: (subject: Subject) => Promise<void>) => void;
 

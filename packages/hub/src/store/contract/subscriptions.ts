@@ -13,7 +13,7 @@ const token: NewStoredToken = {
   expires_at: null,
 };
 
-const subscription = (id: string, given: Partial<NewSubscription> = {}): NewSubscription => ({
+const subscription = (id: string, overrides: Partial<NewSubscription> = {}): NewSubscription => ({
   id,
   principal: "ada",
   tenants: ["acme", "umbrella"],
@@ -24,14 +24,14 @@ const subscription = (id: string, given: Partial<NewSubscription> = {}): NewSubs
   secret_hash: "hash of the secret",
   positions: { acme: 3, umbrella: 0 },
   expires_at: START + 1_000,
-  ...given,
+  ...overrides,
 });
 
 const terms = { now: START, limit: 10, formerUntil: START + 500 };
 const lease = (by: string, now: number, limit = 10) => ({ by, now, until: now + 100, limit });
 const find = (store: Store, id: string) => store.findSubscription(id);
 
-const progress = (id: string, given: Partial<DeliveryProgress> = {}): DeliveryProgress => ({
+const progress = (id: string, overrides: Partial<DeliveryProgress> = {}): DeliveryProgress => ({
   id,
   positions: { acme: 9, umbrella: 2 },
   gap: true,
@@ -40,7 +40,7 @@ const progress = (id: string, given: Partial<DeliveryProgress> = {}): DeliveryPr
   next_at: START + 2,
   last_error: "500 Internal Server Error",
   delivered_at: START,
-  ...given,
+  ...overrides,
 });
 
 export function subscriptionsContract(it: It): void {
@@ -61,22 +61,22 @@ export function subscriptionsContract(it: It): void {
       created_at: START,
       updated_at: START,
     });
-    const again = await reopen();
-    expect(await again.findSubscription("a")).toEqual(stored);
-    expect(await again.findSubscription("b")).toBeUndefined();
+    const reopened = await reopen();
+    expect(await reopened.findSubscription("a")).toEqual(stored);
+    expect(await reopened.findSubscription("b")).toBeUndefined();
   });
 
-  it("renews an existing subscription, which keeps its progress and, for a limited time, the former secret", async ({
+  it("keeps the progress of a renewed subscription, and its former secret for a limited time", async ({
     store,
   }) => {
     await store.putSubscription(subscription("a"), terms);
     const later = { ...terms, now: START + 5, formerUntil: START + 900 };
-    const same = subscription("a", {
+    const withSameSecret = subscription("a", {
       secret: "sealed again",
       positions: { acme: 0 },
       expires_at: START + 7,
     });
-    expect(await store.putSubscription(same, later)).toMatchObject({
+    expect(await store.putSubscription(withSameSecret, later)).toMatchObject({
       positions: { acme: 3, umbrella: 0 },
       secret: "sealed",
       former_secret: null,
@@ -85,15 +85,15 @@ export function subscriptionsContract(it: It): void {
       created_at: START,
       updated_at: START + 5,
     });
-    const fresh = subscription("a", { secret: "other", secret_hash: "hash of another" });
-    expect(await store.putSubscription(fresh, later)).toMatchObject({
+    const withNewSecret = subscription("a", { secret: "other", secret_hash: "hash of another" });
+    expect(await store.putSubscription(withNewSecret, later)).toMatchObject({
       secret: "other",
       secret_hash: "hash of another",
       former_secret: "sealed",
       former_until: START + 900,
     });
     expect(
-      await store.putSubscription(fresh, { ...later, formerUntil: START + 999 }),
+      await store.putSubscription(withNewSecret, { ...later, formerUntil: START + 999 }),
     ).toMatchObject({ secret: "other", former_secret: "sealed", former_until: START + 900 });
   });
 
@@ -102,8 +102,8 @@ export function subscriptionsContract(it: It): void {
     const other = await reopen();
     const put = (at: number) =>
       [store, other][at % 2]?.putSubscription(subscription("a"), { ...terms, limit: 1 });
-    const all = await Promise.all(Array.from({ length: 8 }, (_, at) => put(at)));
-    expect(all.map((one) => one?.id)).toEqual(Array.from({ length: 8 }, () => "a"));
+    const all = await Promise.all(Array.from({ length: 8 }, (_, index) => put(index)));
+    expect(all.map((stored) => stored?.id)).toEqual(Array.from({ length: 8 }, () => "a"));
     expect(await store.leaseSubscriptions(lease("me", START))).toEqual(["a"]);
   });
 
@@ -116,15 +116,15 @@ export function subscriptionsContract(it: It): void {
     const put = (id: string, at: number) =>
       (at % 2 === 0 ? store : other).putSubscription(subscription(id), { ...terms, limit: 3 });
     const all = await Promise.all(["a", "b", "c", "d", "e", "f"].map(put));
-    expect(all.filter((one) => one !== undefined)).toHaveLength(3);
-    const kept = all.find((one) => one !== undefined)?.id as string;
-    expect(await put(kept, 0)).toMatchObject({ id: kept });
+    expect(all.filter((stored) => stored !== undefined)).toHaveLength(3);
+    const storedId = all.find((stored) => stored !== undefined)?.id as string;
+    expect(await put(storedId, 0)).toMatchObject({ id: storedId });
     expect(await put("g", 0)).toBeUndefined();
     expect(
       await store.putSubscription(subscription("h", { principal: "bob" }), { ...terms, limit: 3 }),
     ).toMatchObject({ id: "h" });
-    expect(await store.removeSubscription(kept)).toBe(true);
-    expect(await store.removeSubscription(kept)).toBe(false);
+    expect(await store.removeSubscription(storedId)).toBe(true);
+    expect(await store.removeSubscription(storedId)).toBe(false);
     expect(await put("g", 0)).toMatchObject({ id: "g" });
   });
 
@@ -132,14 +132,14 @@ export function subscriptionsContract(it: It): void {
     store,
   }) => {
     const read = await store.putSubscription(subscription("a"), terms);
-    const refreshed = await store.putSubscription(subscription("a"), terms);
+    const renewed = await store.putSubscription(subscription("a"), terms);
     expect(await store.removeSubscription("a", read?.updated_at)).toBe(false);
-    expect(await find(store, "a")).toEqual(refreshed);
+    expect(await find(store, "a")).toEqual(renewed);
     // Progress does not change `updated_at`.
     await store.leaseSubscriptions(lease("me", START));
     await store.recordProgress("me", [progress("a")]);
-    expect(await store.removeSubscription("a", refreshed?.updated_at)).toBe(true);
-    expect(await store.removeSubscription("a", refreshed?.updated_at)).toBe(false);
+    expect(await store.removeSubscription("a", renewed?.updated_at)).toBe(true);
+    expect(await store.removeSubscription("a", renewed?.updated_at)).toBe(false);
   });
 
   it("counts the subscriptions of a principal", async ({ store }) => {
@@ -156,7 +156,7 @@ export function subscriptionsContract(it: It): void {
     expect(mine).toHaveLength(2);
     const yours = await store.leaseSubscriptions(lease("you", START + 1));
     expect([...mine, ...yours].sort()).toEqual(all);
-    // One process renews its leases; the other lease expires.
+    // One process renews its leases. The lease of the other one expires.
     expect((await store.leaseSubscriptions(lease("me", START + 90))).sort()).toEqual(mine.sort());
     expect((await store.leaseSubscriptions(lease("me", START + 150))).sort()).toEqual(all);
     expect(await store.leaseSubscriptions(lease("you", START + 151))).toEqual([]);
@@ -169,14 +169,14 @@ export function subscriptionsContract(it: It): void {
 
   it("leases each subscription once in concurrent calls", async ({ store, reopen }) => {
     const other = await reopen();
-    for (let at = 0; at < 20; at += 1)
-      await store.putSubscription(subscription(`s${at}`), { ...terms, limit: 99 });
-    const taken = await Promise.all(
-      Array.from({ length: 6 }, (_, at) =>
-        (at % 2 === 0 ? store : other).leaseSubscriptions(lease(`replica ${at}`, START, 5)),
+    for (let index = 0; index < 20; index += 1)
+      await store.putSubscription(subscription(`s${index}`), { ...terms, limit: 99 });
+    const leased = await Promise.all(
+      Array.from({ length: 6 }, (_, index) =>
+        (index % 2 === 0 ? store : other).leaseSubscriptions(lease(`replica ${index}`, START, 5)),
       ),
     );
-    expect(new Set(taken.flat()).size).toBe(taken.flat().length);
+    expect(new Set(leased.flat()).size).toBe(leased.flat().length);
   });
 
   it("records progress only for the process that holds the lease", async ({ store }) => {

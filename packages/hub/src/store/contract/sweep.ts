@@ -6,22 +6,22 @@ import {
   appendEvents,
   DAY,
   ids,
+  itemAt,
   newRow,
-  nth,
   START,
   sampleEvent,
   sampleEvents,
 } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const sweep = (store: Store, given: Partial<Retention> = {}) =>
+const sweep = (store: Store, overrides: Partial<Retention> = {}) =>
   store.sweep({
     now: START,
     processedFor: 3 * DAY,
     pendingFor: 90 * DAY,
     maxBytes: 1e12,
     limit: 1_000,
-    ...given,
+    ...overrides,
   });
 
 const nothing = { processed: 0, expired: 0, overflow: 0, hasMore: false };
@@ -47,17 +47,17 @@ export function sweepContract(it: It): void {
   });
 
   it("removes pending events by their age, and updates the counts", async ({ store }) => {
-    const old = sampleEvents(3, (at) => ({ type: at ? "push" : "issues", ...bytes(10) }));
+    const old = sampleEvents(3, (index) => ({ type: index ? "push" : "issues", ...bytes(10) }));
     const edge = sampleEvent({ received_at: START + DAY, ...bytes(7) });
     await appendEvents(store, [...old, edge]);
-    await store.markProcessed("acme", [nth(old, 2).id], START + 90 * DAY, null);
+    await store.markProcessed("acme", [itemAt(old, 2).id], START + 90 * DAY, null);
     expect(await sweep(store, { now: START + 91 * DAY })).toEqual({
       ...nothing,
       expired: 2,
       hasMore: true,
     });
     // The retention time of a processed event starts when it is marked.
-    expect(ids(await allEvents(store))).toEqual(ids([nth(old, 2), edge]));
+    expect(ids(await allEvents(store))).toEqual(ids([itemAt(old, 2), edge]));
     expect(await store.pendingStatus("acme")).toEqual({
       pending_count: 1,
       latest_received_at: START + DAY,
@@ -94,7 +94,7 @@ export function sweepContract(it: It): void {
       sampleEvents(3, () => bytes(100)),
       "umbrella",
     );
-    await store.markProcessed("acme", ids([nth(events, 3), nth(events, 4)]), START, null);
+    await store.markProcessed("acme", ids([itemAt(events, 3), itemAt(events, 4)]), START, null);
 
     expect(await sweep(store, { maxBytes: 600 })).toEqual(nothing);
     expect(await sweep(store, { maxBytes: 599 })).toEqual({
@@ -102,13 +102,15 @@ export function sweepContract(it: It): void {
       overflow: 1,
       hasMore: true,
     });
-    expect(ids(await allEvents(store))).toEqual(ids([0, 1, 2, 4, 5].map((at) => nth(events, at))));
+    expect(ids(await allEvents(store))).toEqual(
+      ids([0, 1, 2, 4, 5].map((at) => itemAt(events, at))),
+    );
     expect(await sweep(store, { maxBytes: 350 })).toEqual({
       ...nothing,
       overflow: 2,
       hasMore: true,
     });
-    expect(ids(await allEvents(store))).toEqual(ids([1, 2, 5].map((at) => nth(events, at))));
+    expect(ids(await allEvents(store))).toEqual(ids([1, 2, 5].map((at) => itemAt(events, at))));
     expect(await store.getTenant("acme")).toMatchObject({ bytes: 300, pending: 3, pruned_seq: 5 });
     expect(await store.getTenant("umbrella")).toMatchObject({
       bytes: 300,
@@ -130,16 +132,16 @@ export function sweepContract(it: It): void {
       sampleRun({ tenant: "umbrella", event_id: idle.id }),
     ]);
     const runs = await claim(store, { now: START });
-    const own = runs.filter(({ run }) => run.tenant === "acme");
-    expect(own).toHaveLength(2);
-    await save(store, own, { next: { status: "waiting", due_at: START + 100 * DAY } });
+    const runsOfAcme = runs.filter(({ run }) => run.tenant === "acme");
+    expect(runsOfAcme).toHaveLength(2);
+    await save(store, runsOfAcme, { next: { status: "waiting", due_at: START + 100 * DAY } });
 
     const now = START + 100 * DAY;
     expect(await sweep(store, { now: START + 3 * DAY, limit: 1 })).toMatchObject({ processed: 1 });
     expect(await sweep(store, { now })).toMatchObject({ processed: 0, expired: 3 });
     expect(ids(await allEvents(store))).toEqual(ids([processed, pending]));
     expect(await sweep(store, { now, maxBytes: 1 })).toEqual(nothing);
-    // The largest tenant has no removable events; another tenant has one.
+    // The largest tenant has no removable events, but another tenant has one.
     await appendEvents(store, [sampleEvent(bytes(150))], "umbrella");
     expect(await sweep(store, { maxBytes: 100 })).toEqual({
       ...nothing,
@@ -195,16 +197,18 @@ export function sweepContract(it: It): void {
 
   it("removes events after the shorter retention times of tenants", async ({ store }) => {
     const tenants = ["acme", "globex", "umbrella"];
-    const events = tenants.map(() => sampleEvents(3, (at) => ({ received_at: START + at * DAY })));
-    for (const [at, tenant] of tenants.entries()) {
-      const [done, , last] = nth(events, at);
-      await appendEvents(store, nth(events, at), tenant);
+    const events = tenants.map(() =>
+      sampleEvents(3, (index) => ({ received_at: START + index * DAY })),
+    );
+    for (const [index, tenant] of tenants.entries()) {
+      const [done, , last] = itemAt(events, index);
+      await appendEvents(store, itemAt(events, index), tenant);
       await store.markProcessed(tenant, ids([done]), START + 5 * DAY, null);
       await store.markProcessed(tenant, ids([last]), START + 3 * DAY, null);
     }
     await store.putTenant({ id: "acme", processed_for: DAY, pending_for: DAY, at: START });
     await store.putTenant({ id: "umbrella", pending_for: 2 * DAY, at: START });
-    const left = async () =>
+    const countRemaining = async () =>
       Promise.all(tenants.map(async (tenant) => ids(await allEvents(store, tenant)).length));
     expect(await store.sweepTenants("", START + 2 * DAY, 10)).toEqual({
       processed: 0,
@@ -216,14 +220,16 @@ export function sweepContract(it: It): void {
       expired: 2,
       next: null,
     });
-    expect(await left()).toEqual([1, 3, 2]);
+    expect(await countRemaining()).toEqual([1, 3, 2]);
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0, pruned_seq: 3 });
     expect(await store.sweepTenants("", START + 6 * DAY, 10)).toMatchObject({ processed: 1 });
-    expect(await left()).toEqual([0, 3, 2]);
+    expect(await countRemaining()).toEqual([0, 3, 2]);
   });
 
-  it("removes at most `limit` events of tenants per call, and continues", async ({ store }) => {
-    const tenants = Array.from({ length: 45 }, (_, at) => `tenant-${at}`);
+  it("removes at most `limit` events per call of sweepTenants, which continues after a cursor", async ({
+    store,
+  }) => {
+    const tenants = Array.from({ length: 45 }, (_, index) => `tenant-${index}`);
     for (const id of tenants) {
       await appendEvents(store, sampleEvents(id === "tenant-3" ? 25 : 1), id);
       await store.putTenant({ id, pending_for: DAY, at: START });
@@ -240,7 +246,7 @@ export function sweepContract(it: It): void {
     expect(removed).toBe(69);
   });
 
-  it("removes at most `limit` events per call, and reports `more`", async ({ store }) => {
+  it("removes at most `limit` events per call, and reports `hasMore`", async ({ store }) => {
     const events = sampleEvents(25);
     await appendEvents(store, events);
     await store.markProcessed("acme", ids(events.slice(0, 12)), START, null);
@@ -287,12 +293,13 @@ export function sweepContract(it: It): void {
   });
 
   it("removes hundreds of events of many tenants", async ({ store }) => {
-    for (let at = 0; at < 30; at += 1) await appendEvents(store, sampleEvents(20), `tenant-${at}`);
+    for (let index = 0; index < 30; index += 1)
+      await appendEvents(store, sampleEvents(20), `tenant-${index}`);
     expect(await sweep(store, { now: START + 100 * DAY, limit: 550 })).toMatchObject({
       expired: 550,
     });
-    const left = await store.listTenants("", 100);
-    expect(left.reduce((sum, { pending }) => sum + pending, 0)).toBe(50);
+    const remaining = await store.listTenants("", 100);
+    expect(remaining.reduce((sum, { pending }) => sum + pending, 0)).toBe(50);
   });
 
   it("counts each removal once in concurrent calls", async ({ store }) => {
@@ -314,8 +321,8 @@ export function sweepContract(it: It): void {
     await appendEvents(store, [event]);
     await store.markProcessed("acme", [event.id], START, null);
     await sweep(store, { now: START + 100 * DAY });
-    const again = { ...event, id: sampleEvent().id };
-    expect(await appendEvents(await reopen(), [again])).toEqual([2]);
-    expect(await allEvents(store)).toEqual([newRow(again, 2)]);
+    const redelivery = { ...event, id: sampleEvent().id };
+    expect(await appendEvents(await reopen(), [redelivery])).toEqual([2]);
+    expect(await allEvents(store)).toEqual([newRow(redelivery, 2)]);
   });
 }

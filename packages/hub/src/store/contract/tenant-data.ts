@@ -1,20 +1,28 @@
 /**
- * The export and the deletion of a tenant, for every table of the schema: the rows of two tenants are
- * generated from the schema, so that a new table is tested as soon as it is listed in tenant-tables.ts.
+ * Tests the export and the deletion of a tenant for every table of the schema. The rows of two tenants
+ * are generated from the schema, so a new table is tested when it is listed in tenant-tables.ts.
  */
 import { expect } from "vitest";
 import type { Row, Value } from "../sql.ts";
 import type { Store } from "../store.ts";
 import type { ExportPage } from "../tenant-data-store.ts";
 import { keptTables, sharedTables, type TenantTable, tenantTables } from "../tenant-tables.ts";
-import { allEvents, appendEvents, appendRequest, DAY, nth, START, sampleEvent } from "./sample.ts";
+import {
+  allEvents,
+  appendEvents,
+  appendRequest,
+  DAY,
+  itemAt,
+  START,
+  sampleEvent,
+} from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 
 interface Column {
   table_name: string;
   name: string;
   type: string;
-  /** NOT NULL, and without a default. */
+  /** True if the column is NOT NULL and has no default. */
   is_required: boolean;
 }
 
@@ -27,13 +35,17 @@ async function readSchema({ store, sql }: Subject): Promise<Map<string, Column[]
   return Map.groupBy(rows as unknown as Column[], ({ table_name }) => table_name);
 }
 
-const byId = [...tenantTables, ...keptTables];
-const listed = byId.filter(({ id }) => id === undefined);
+const allTables = [...tenantTables, ...keptTables];
+/** Without the second entries of tables, which differ only in `where`. */
+const listed = allTables.filter(({ id }) => id === undefined);
 const owned = listed.flatMap(({ owned = [] }) => owned);
-/** A table that is listed in both ways has its columns in the first. */
-const described = [...listed, ...owned.filter(({ name }) => listed.every((t) => t.name !== name))];
+/** Every table once. If a table is both listed and owned, its listed entry describes its columns. */
+const described = [
+  ...listed,
+  ...owned.filter(({ name }) => listed.every((table) => table.name !== name)),
+];
 
-/** The owner of a row, by the name of the column that refers to it. */
+/** The table of the owner, by the name of the column that refers to it. */
 const OWNERS: Record<string, string> = {
   flow_id: "flows",
   run_id: "runs",
@@ -55,7 +67,7 @@ function sampleValue(column: Column, tenant: string, json: readonly string[]): V
   return /int/i.test(type) ? 1 : /blob|bytea/i.test(type) ? "blob" : `${name} of ${tenant}`;
 }
 
-const literal = (value: Value): string =>
+const toLiteral = (value: Value): string =>
   value === "blob" ? "''" : typeof value === "number" ? String(value) : `'${String(value)}'`;
 
 /** Inserts one row into every table with data of tenants. */
@@ -65,7 +77,7 @@ async function fill(subject: Subject, tenant: string): Promise<void> {
     const columns = (schema.get(table) ?? []).filter(
       ({ name, is_required }) => is_required || json.includes(name),
     );
-    const values = columns.map((column) => literal(sampleValue(column, tenant, json)));
+    const values = columns.map((column) => toLiteral(sampleValue(column, tenant, json)));
     await subject.sql(
       `INSERT INTO ${table} (${columns.map(({ name }) => name)}) VALUES (${values}) RETURNING 1 AS one`,
     );
@@ -74,11 +86,13 @@ async function fill(subject: Subject, tenant: string): Promise<void> {
 
 const KEYS = ["tenant_id", ...Object.keys(OWNERS)];
 
-/** The number of rows of a tenant in each table, without those that are kept. */
+/** Counts the rows of a tenant in each table, except the tables that a deletion keeps. */
 async function countRows(subject: Subject, tenant: string): Promise<Record<string, number>> {
   const schema = await readSchema(subject);
   const counts: Record<string, number> = {};
-  for (const { name } of described.filter((one) => !keptTables.some((t) => t.name === one.name))) {
+  for (const { name } of described.filter(
+    (table) => !keptTables.some((kept) => kept.name === table.name),
+  )) {
     const columns = (schema.get(name) ?? []).map((column) => column.name);
     const key = KEYS.find((column) => columns.includes(column));
     const where = key
@@ -100,20 +114,20 @@ async function exportAll(store: Store, table: TenantTable, owner?: string): Prom
   const rows: Row[] = [];
   let page: ExportPage = { tenant: "acme", table: table.name, limit: 2, ...(owner && { owner }) };
   for (;;) {
-    const found = await store.exportRows(page);
-    rows.push(...found.rows);
-    if (!found.next) return rows;
-    page = { ...page, after: found.next };
+    const exported = await store.exportRows(page);
+    rows.push(...exported.rows);
+    if (!exported.next) return rows;
+    page = { ...page, after: exported.next };
   }
 }
 
 export function tenantDataContract(it: It): void {
   it("covers every table and column of the schema", async (subject) => {
-    // Other cases leave tables behind where all cases share one database.
+    // If all tests share one database, other tests may have left tables in it.
     const store = await subject.reopenOn("SELECT 1");
     const schema = await readSchema({ ...subject, store });
-    const known = [...described.map(({ name }) => name), ...sharedTables];
-    expect([...schema.keys()].filter((name) => !known.includes(name))).toEqual([]);
+    const knownTables = [...described.map(({ name }) => name), ...sharedTables];
+    expect([...schema.keys()].filter((name) => !knownTables.includes(name))).toEqual([]);
     for (const table of described) {
       const { name, key, exported = [], omitted = [] } = table;
       const columns = new Set([
@@ -157,7 +171,7 @@ export function tenantDataContract(it: It): void {
     expect(await countRows(subject, "umbrella")).toEqual(before);
   });
 
-  it("deletes subscriptions whose tokens are elsewhere, or valid for all tenants", async (subject) => {
+  it("deletes subscriptions even if their tokens are stored elsewhere or valid for all tenants", async (subject) => {
     const { store, sql } = subject;
     await fill(subject, "acme");
     await fill(subject, "umbrella");
@@ -180,16 +194,16 @@ export function tenantDataContract(it: It): void {
     const { store, sql } = subject;
     await fill(subject, "acme");
     await fill(subject, "umbrella");
-    for (const nth of [2, 3, 4, 5])
+    for (const number of [2, 3, 4, 5])
       await sql(
-        `INSERT INTO apps (tenant_id, slug, name, description, created_at, updated_at) VALUES ('acme', 'app-${nth}', 'a', 'b', 1, 1) RETURNING 1 AS one`,
+        `INSERT INTO apps (tenant_id, slug, name, description, created_at, updated_at) VALUES ('acme', 'app-${number}', 'a', 'b', 1, 1) RETURNING 1 AS one`,
       );
     const exported = listed.filter(({ kind }) => kind !== undefined);
     expect(exported.length).toBeGreaterThan(10);
     for (const table of exported) {
       const rows = await exportAll(store, table);
       expect(rows, table.name).toHaveLength(table.name === "apps" ? 5 : 1);
-      expect(Object.keys(nth(rows, 0)).toSorted()).toEqual(
+      expect(Object.keys(itemAt(rows, 0)).toSorted()).toEqual(
         [...new Set([...(table.exported ?? []), ...table.key])].toSorted(),
       );
       for (const child of (table.owned ?? []).filter(({ kind }) => kind !== undefined))
@@ -197,7 +211,7 @@ export function tenantDataContract(it: It): void {
     }
   });
 
-  it("refuses events, tokens and installations from the start of the deletion", async ({
+  it("rejects events, and revokes tokens and installations, when the deletion starts", async ({
     store,
     sql,
   }) => {
@@ -212,8 +226,8 @@ export function tenantDataContract(it: It): void {
     };
     await store.createOAuthGrant({ ...grant, id: "g1", code_hash: "g1", tenants: ["acme"] });
     await store.createOAuthGrant({ ...grant, id: "g2", code_hash: "g2", tenants: ["acme", "b"] });
-    const installed = { id: "7", tenant: "acme", account: "acme", suspended_at: null };
-    await store.putInstallation({ ...installed, version: 5, change: null }, START);
+    const installation = { id: "7", tenant: "acme", account: "acme", suspended_at: null };
+    await store.putInstallation({ ...installation, version: 5, change: null }, START);
     expect(await store.startDeletion("none", START + 1)).toBe(false);
     expect(await store.startDeletion("acme", START + 1)).toBe(true);
     expect(await store.startDeletion("acme", START + 2)).toBe(true);
@@ -232,15 +246,15 @@ export function tenantDataContract(it: It): void {
     ]);
     expect(await store.getTenant("acme")).toBeUndefined();
     expect(await store.listTenants("", 9)).toEqual([]);
-    // A late event of the installation does not bring the tenant back.
-    await store.putInstallation({ ...installed, version: 5, change: null }, START + 3);
+    // A late event of the installation does not restore the tenant.
+    await store.putInstallation({ ...installation, version: 5, change: null }, START + 3);
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: START + 1 });
     expect(await store.appendEvents([appendRequest([sampleEvent()])], null)).toEqual([
       { outcome: "deleted" },
     ]);
   });
 
-  it("continues the log of a tenant that comes back", async ({ store }) => {
+  it("continues the seq of a tenant that is created again", async ({ store }) => {
     const former = sampleEvent();
     await appendEvents(store, [former, sampleEvent()]);
     await store.putTenant({ id: "acme", name: "Acme", quota: 9, at: START });
@@ -262,7 +276,7 @@ export function tenantDataContract(it: It): void {
     expect(await store.getPayload("acme", 1)).toBeUndefined();
   });
 
-  it("continues the deletion of a deleted tenant of which rows are left", async (subject) => {
+  it("starts another deletion of a deleted tenant if it still has rows", async (subject) => {
     const { store, sql } = subject;
     await fill(subject, "acme");
     await fill(subject, "umbrella");
@@ -283,8 +297,14 @@ export function tenantDataContract(it: It): void {
   it("keeps a tenant that was installed again during its deletion", async ({ store }) => {
     await appendEvents(store, [sampleEvent()]);
     await store.startDeletion("acme", START);
-    const again = { id: "8", tenant: "acme", account: "acme", suspended_at: null, version: 9 };
-    await store.putInstallation({ ...again, change: "restored" }, START + 1);
+    const installation = {
+      id: "8",
+      tenant: "acme",
+      account: "acme",
+      suspended_at: null,
+      version: 9,
+    };
+    await store.putInstallation({ ...installation, change: "restored" }, START + 1);
     expect(await store.appendEvents([appendRequest([sampleEvent()])], null)).toEqual([
       { outcome: "deleted" },
     ]);

@@ -11,47 +11,48 @@ import {
   toolNamesOf,
   triggersOf,
 } from "./flow-sample.ts";
-import { DAY, nth, START } from "./sample.ts";
+import { DAY, itemAt, START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
+/** Returns the current name of the tool, and whether `name` is an alias of it. */
 const find = async (store: Store, name: string, now = START) => {
-  const found = await store.findTool("acme", "desk", name, now);
-  return found && [found.trigger.tool_name, found.alias];
+  const tool = await store.findTool("acme", "desk", name, now);
+  return tool && [tool.trigger.tool_name, tool.alias];
 };
 
-/** The tool name that a new flow gets for an intent with this name. */
+/** Returns the tool name that a new flow gets for an intent with this name. The flow is then deleted. */
 async function assignedName(store: Store, name: string): Promise<string> {
   const flow = await makeFlow(store, intents(name));
   await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
-  return nth(toolNamesOf(flow.graph), 0);
+  return itemAt(toolNamesOf(flow.graph), 0);
 }
 
-const node = (id: string, name: string) => ({ ...nth(intents(name).nodes, 0), id });
+const node = (id: string, name: string) => ({ ...itemAt(intents(name).nodes, 0), id });
 
-/** Many concurrent edits request the same tool name. */
+/** Requests the same tool name in many concurrent edits, and checks that all get different names. */
 export async function raceForNames(stores: readonly [Store, ...Store[]]): Promise<void> {
   const [store] = stores;
   await store.createApp(sampleApp());
   const flows = await Promise.all(
-    Array.from({ length: 25 }, (_, at) => makeFlow(store, intents(), { id: `edited ${at}` })),
+    Array.from({ length: 25 }, (_, index) => makeFlow(store, intents(), { id: `edited ${index}` })),
   );
   const edited = await Promise.all([
-    ...flows.map(({ id }, at) =>
-      nth(stores, at % stores.length).editFlow(
+    ...flows.map(({ id }, index) =>
+      itemAt(stores, index % stores.length).editFlow(
         { tenant: "acme", id },
         START,
         setDraft("A flow", intents("Same")),
       ),
     ),
-    ...flows.map((_, at) =>
-      nth(stores, at % stores.length).createFlow(
-        { id: `new ${at}`, tenant: "acme", app: "desk", at: START },
+    ...flows.map((_, index) =>
+      itemAt(stores, index % stores.length).createFlow(
+        { id: `new ${index}`, tenant: "acme", app: "desk", at: START },
         setDraft("A flow", intents("Same")),
       ),
     ),
   ]);
-  const names = edited.flatMap((one) => toolNamesOf(savedFlow(one).graph));
-  const suffixes = Array.from({ length: 49 }, (_, at) => `same_${at + 2}`);
+  const names = edited.flatMap((result) => toolNamesOf(savedFlow(result).graph));
+  const suffixes = Array.from({ length: 49 }, (_, index) => `same_${index + 2}`);
   expect(names.sort()).toEqual(["same", ...suffixes].sort());
 }
 
@@ -62,16 +63,16 @@ export function toolNamesContract(it: It): void {
   it("are rejected if another flow has them, or if a flow has them twice", async ({ store }) => {
     await makeFlow(store, intents("Go"));
     const flow = await makeFlow(store, intents("Stop"));
-    const take = (...names: string[]) =>
+    const editWith = (...names: string[]) =>
       store.editFlow({ tenant: "acme", id: flow.id }, START, () => ({
         name: "A flow",
         description: "",
         graph: intents(...names),
         toolNames: names.map((name) => ({ name })),
       }));
-    const error = await take("go").catch((error: unknown) => error);
+    const error = await editWith("go").catch((error: unknown) => error);
     expect(store.isDataError(error)).toBe(true);
-    await expect(take("twice", "twice")).rejects.toThrow();
+    await expect(editWith("twice", "twice")).rejects.toThrow();
     expect(await store.getFlow("acme", flow.id)).toEqual(flow);
     expect(await assignedName(store, "Stop")).toBe("stop_2");
   });
@@ -87,7 +88,7 @@ export function toolNamesContract(it: It): void {
     }
   });
 
-  it("become free when their node is removed: immediately if only the draft had it, otherwise with the next version", async ({
+  it("become free when their node is removed: immediately if only the draft had it, otherwise when the next version is published", async ({
     store,
   }) => {
     const flow = await makeFlow(store, intents("Go", "Stop"));
@@ -138,9 +139,9 @@ export function toolNamesContract(it: It): void {
   it("are passed to an edit, with their node ids, while they are callable", async ({ store }) => {
     const callableNames = async (id: string, at = START) => {
       let names: ReadonlyMap<string, string> = new Map();
-      await store.editFlow({ tenant: "acme", id }, at, (found) => {
-        names = found.callable;
-        return { name: "", description: "", toolNames: [], ...found.flow, graph: intents() };
+      await store.editFlow({ tenant: "acme", id }, at, (current) => {
+        names = current.callable;
+        return { name: "", description: "", toolNames: [], ...current.flow, graph: intents() };
       });
       return Object.fromEntries(names);
     };

@@ -19,6 +19,7 @@ const POLL = { tool: "list", arguments: {}, items: "items", key: "id", everySeco
 
 const list = (store: Store, connection = ID) => store.listTriggerSubscriptions("acme", connection);
 
+/** Leases the connection, and finishes it with these results. */
 async function record(store: Store, results: SubscriptionResult[]): Promise<void> {
   await leaseOne(store, { now: START + 1e6 });
   const result = { id: ID, revision: 1, next_at: START };
@@ -42,8 +43,8 @@ export function triggerSubscriptionsContract(it: It): void {
       { node_id: "theirs", source: "b-eeeeee" },
       { node_id: "webhook", source: "github" },
     ]);
-    const again = await reopen();
-    const subscriptions = await list(again);
+    const reopened = await reopen();
+    const subscriptions = await list(reopened);
     expect(subscriptions.find(({ node_id }) => node_id === "storm")).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{32}$/),
       tenant: "acme",
@@ -66,27 +67,32 @@ export function triggerSubscriptionsContract(it: It): void {
       created_at: START,
       updated_at: START,
     });
-    const summary = subscriptions.map((one) => [one.node_id, one.type, one.wanted, one.poll]);
+    const summary = subscriptions.map(({ node_id, type, wanted, poll }) => [
+      node_id,
+      type,
+      wanted,
+      poll,
+    ]);
     expect(summary.sort()).toEqual([
       ["any", "", "active", null],
       ["paused", "storm", "paused", null],
       ["polled", "rain", "active", POLL],
       ["storm", "storm", "active", null],
     ]);
-    expect(await list(again, "other-dddddd")).toMatchObject([{ node_id: "elsewhere" }]);
-    expect(await again.listTriggerSubscriptions("umbrella", "b-eeeeee")).toEqual([]);
-    expect(await again.listTriggerSubscriptions("umbrella", ID)).toEqual([]);
+    expect(await list(reopened, "other-dddddd")).toMatchObject([{ node_id: "elsewhere" }]);
+    expect(await reopened.listTriggerSubscriptions("umbrella", "b-eeeeee")).toEqual([]);
+    expect(await reopened.listTriggerSubscriptions("umbrella", ID)).toEqual([]);
   });
 
-  it("follow a connection that is created after the flow, such as a restored one", async ({
+  it("are created with a connection that is created after the flow, such as a restored one", async ({
     store,
   }) => {
     await publishTriggers(store, [{ node_id: "a" }, { node_id: "b", active: false }]);
     await publishTriggers(store, [{}], { tenant: "umbrella" });
     expect(await list(store)).toEqual([]);
     await store.createConnection(sampleConnection(), START + 1);
-    const found = await list(store);
-    expect(found.map((one) => [one.node_id, one.wanted]).sort()).toEqual([
+    const subscriptions = await list(store);
+    expect(subscriptions.map(({ node_id, wanted }) => [node_id, wanted]).sort()).toEqual([
       ["a", "active"],
       ["b", "paused"],
     ]);
@@ -108,8 +114,8 @@ export function triggerSubscriptionsContract(it: It): void {
     const before = (await noticesBy("before")).length;
     await republish(store, flow, [{}], START + 10);
     expect(await list(store)).toMatchObject([{ id, revision: 1, state: "active" }]);
-    const caused = (await noticesBy("after")).slice(before);
-    expect(caused.map(({ topic }) => topic)).toEqual(["tools", "flow"]);
+    const newNotices = (await noticesBy("after")).slice(before);
+    expect(newNotices.map(({ topic }) => topic)).toEqual(["tools", "flow"]);
 
     const changes = [
       { config: { params: { city: "Rome" } } },
@@ -118,12 +124,12 @@ export function triggerSubscriptionsContract(it: It): void {
       { type: "rain", active: true },
       { type: "rain", config: { poll: POLL } },
     ];
-    for (const [nth, change] of changes.entries()) {
-      const revision = nth + 2;
+    for (const [index, change] of changes.entries()) {
+      const revision = index + 2;
       await record(store, [{ id, revision: revision - 1, state: "failed", error: "no" }]);
       await leaseOne(store, { now: START + 1e6 });
       await republish(store, flow, [change], START + 20);
-      // During a lease: due when the lease ends.
+      // After a change during a lease, the connection is due when the lease ends.
       const result = { id: ID, revision: 1, next_at: START + 900 };
       await store.finishConnection("keeper", result, [], START);
       expect(await store.nextConnectionDue()).toBe(START + 20);
@@ -146,21 +152,21 @@ export function triggerSubscriptionsContract(it: It): void {
     );
   });
 
-  it("are wanted removed when the trigger, its flow or its app is gone, and wanted again with it", async ({
+  it("are to be removed when their trigger, flow or app is removed, and become active again with it", async ({
     store,
   }) => {
     await store.createConnection(sampleConnection(), START);
-    const wanted = async () => (await subscriptionsOf(store)).map((one) => one.wanted);
+    const wanted = async () => (await subscriptionsOf(store)).map(({ wanted }) => wanted);
     const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
     expect(await wanted()).toEqual(["active", "active"]);
-    const [one] = await list(store);
-    await republish(store, flow, [{ node_id: one?.node_id ?? "" }]);
+    const [first] = await list(store);
+    await republish(store, flow, [{ node_id: first?.node_id ?? "" }]);
     expect((await wanted()).sort()).toEqual(["active", "removed"]);
-    expect(await list(store)).toMatchObject([{ id: one?.id }]);
+    expect(await list(store)).toMatchObject([{ id: first?.id }]);
     await republish(store, flow, [{ node_id: "a" }, { node_id: "b" }]);
     expect(await wanted()).toEqual(["active", "active"]);
     expect(await list(store)).toHaveLength(2);
-    // Another source removes the subscription as well.
+    // A trigger that gets another source needs no subscription any more.
     await republish(store, flow, [{ node_id: "a", source: "github" }, { node_id: "b" }]);
     expect((await wanted()).sort()).toEqual(["active", "removed"]);
 
@@ -241,7 +247,7 @@ export function triggerSubscriptionsContract(it: It): void {
     expect(await positionAfter({ type: "rain", config: params, active: false })).toBeNull();
   });
 
-  it("are deleted only if they are still wanted removed", async ({ store }) => {
+  it("are deleted only if they are still to be removed", async ({ store }) => {
     await store.createConnection(sampleConnection(), START);
     const flow = await publishTriggers(store, [{}]);
     const [{ id = "" } = {}] = await list(store);
@@ -275,7 +281,9 @@ export function triggerSubscriptionsContract(it: It): void {
     ]);
   });
 
-  it("list their states, unless they are removed or of another tenant", async ({ store }) => {
+  it("are listed with their states, except removed ones and those of other tenants", async ({
+    store,
+  }) => {
     await store.createConnection(sampleConnection(), START);
     const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
     const id = (await list(store)).find(({ node_id }) => node_id === "a")?.id ?? "";
@@ -290,7 +298,7 @@ export function triggerSubscriptionsContract(it: It): void {
     expect(await store.listSubscriptionStates("acme", ID)).toEqual([]);
   });
 
-  it("show when an event last started a run of their trigger, however many runs followed", async ({
+  it("have the time when an event last started a run of their trigger, however many runs followed", async ({
     store,
   }) => {
     await store.createConnection(sampleConnection(), START);
@@ -305,7 +313,7 @@ export function triggerSubscriptionsContract(it: It): void {
       expect(await store.appendEvents([request], null)).toMatchObject([{ outcome: "stored" }]);
     };
     const fired = async () =>
-      (await list(store)).map((one) => [one.node_id, one.last_fired_at]).sort();
+      (await list(store)).map(({ node_id, last_fired_at }) => [node_id, last_fired_at]).sort();
     await fire("a", START + 4);
     await fire("a", START + 900); // within the same second
     await fire("b", START + 5, { skipped: true });

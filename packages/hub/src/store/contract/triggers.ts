@@ -11,7 +11,7 @@ async function publishTriggers(store: Store, triggers: NewTrigger[], owner = {})
 }
 
 export function triggersContract(it: It): void {
-  it("are found by the given sources and the event type; those without a type match every type", async ({
+  it("are found by source and event type, where a trigger without a type matches every type", async ({
     store,
   }) => {
     const flow = await publishTriggers(store, [
@@ -44,7 +44,7 @@ export function triggersContract(it: It): void {
     expect(await store.listEventTriggers("acme", 2)).toHaveLength(2);
   });
 
-  it("have a revision that increases with each change", async ({ store }) => {
+  it("have a revision per tenant that increases with each change", async ({ store }) => {
     const revision = async (tenant = "acme") =>
       (await store.findTriggers(tenant, ["github"], "issues")).revision;
     expect(await revision()).toBe(0);
@@ -61,7 +61,9 @@ export function triggersContract(it: It): void {
     expect(await revision("umbrella")).toBe(0);
   });
 
-  it("are listed as tools of their app if active, in pages by name", async ({ store }) => {
+  it("are listed as tools of their app if they are active, in pages sorted by name", async ({
+    store,
+  }) => {
     const graph = intents("b", "d", "a", "c");
     const triggers = triggersOf(graph).map((trigger) => ({
       ...trigger,

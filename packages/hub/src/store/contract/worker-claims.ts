@@ -4,13 +4,13 @@ import { appendEvents, ids, START, sampleEvent, sampleEvents } from "./sample.ts
 import type { It } from "./subject.ts";
 
 const LEASE = 60;
-const claim = (store: Store, id: string, given: Partial<WorkerClaim> = {}) => {
-  const now = given.now ?? START;
-  return store.claimEvent({ tenant: "acme", id, by: "one", now, until: now + LEASE, ...given });
+const claim = (store: Store, id: string, overrides: Partial<WorkerClaim> = {}) => {
+  const now = overrides.now ?? START;
+  return store.claimEvent({ tenant: "acme", id, by: "one", now, until: now + LEASE, ...overrides });
 };
 
-/** A store with one pending event. */
-async function withEvent(store: Store): Promise<string> {
+/** Appends one event, and returns its id. */
+async function appendOne(store: Store): Promise<string> {
   const event = sampleEvent();
   await appendEvents(store, [event]);
   return event.id;
@@ -21,9 +21,9 @@ const listClaimable = async (store: Store, claimableAt: number) =>
 
 export function workerClaimsContract(it: It): void {
   it("give one event to one of many workers, and count one attempt", async ({ store }) => {
-    const id = await withEvent(store);
+    const id = await appendOne(store);
     const results = await Promise.all(
-      Array.from({ length: 10 }, (_, at) => claim(store, id, { by: `worker-${at}` })),
+      Array.from({ length: 10 }, (_, index) => claim(store, id, { by: `worker-${index}` })),
     );
     const [won, ...more] = results.filter((result) => result?.applied);
     expect(more).toEqual([]);
@@ -33,10 +33,10 @@ export function workerClaimsContract(it: It): void {
     expect(await store.getEvent("acme", id)).toEqual(won?.event);
   });
 
-  it("are renewed by the same worker without another attempt, also when expired", async ({
+  it("are renewed by the same worker without another attempt, even after they have expired", async ({
     store,
   }) => {
-    const id = await withEvent(store);
+    const id = await appendOne(store);
     await claim(store, id);
     for (const now of [START + 1, START + 5 * LEASE])
       expect(await claim(store, id, { now })).toMatchObject({
@@ -45,27 +45,27 @@ export function workerClaimsContract(it: It): void {
       });
   });
 
-  it("pass to another worker after the lease, which counts an attempt", async ({
+  it("pass to another worker after the lease has expired, and count another attempt", async ({
     store,
     reopen,
   }) => {
-    const id = await withEvent(store);
+    const id = await appendOne(store);
     await claim(store, id);
     expect(await claim(store, id, { by: "two", now: START + LEASE - 1 })).toMatchObject({
       applied: false,
       event: { claimed_by: "one", claimed_until: START + LEASE },
     });
-    const again = await reopen();
-    expect(await claim(again, id, { by: "two", now: START + LEASE })).toMatchObject({
+    const reopened = await reopen();
+    expect(await claim(reopened, id, { by: "two", now: START + LEASE })).toMatchObject({
       applied: true,
       event: { claimed_by: "two", attempts: 2 },
     });
-    expect(await claim(again, id, { by: "one", now: START + LEASE })).toMatchObject({
+    expect(await claim(reopened, id, { by: "one", now: START + LEASE })).toMatchObject({
       applied: false,
     });
   });
 
-  it("exclude the claims of agents, and the other way round", async ({ store }) => {
+  it("prevent claims of agents, and are prevented by them", async ({ store }) => {
     const [one, two] = sampleEvents(2);
     await appendEvents(store, [one, two]);
     const agent = { tenant: "acme", by: "agent", now: START, until: START + LEASE };
@@ -75,8 +75,8 @@ export function workerClaimsContract(it: It): void {
     expect(await store.claimEvents({ ...agent, limit: 5 })).toEqual([]);
   });
 
-  it("fail for processed, unknown and other tenants' events", async ({ store }) => {
-    const id = await withEvent(store);
+  it("fail for events that are processed, unknown or of another tenant", async ({ store }) => {
+    const id = await appendOne(store);
     expect(await claim(store, id, { tenant: "umbrella" })).toBeUndefined();
     expect(await claim(store, "nonsense")).toBeUndefined();
     await claim(store, id);
@@ -88,8 +88,10 @@ export function workerClaimsContract(it: It): void {
       });
   });
 
-  it("end with a delay, before which no one can claim the event", async ({ store }) => {
-    const id = await withEvent(store);
+  it("can be released with a delay, during which the event cannot be claimed", async ({
+    store,
+  }) => {
+    const id = await appendOne(store);
     await claim(store, id);
     const notBefore = START + 500;
     expect(await store.releaseEvents("acme", [id], "one", { notBefore })).toEqual([id]);
@@ -110,8 +112,10 @@ export function workerClaimsContract(it: It): void {
     });
   });
 
-  it("can end without counting as an attempt, which is never below 0", async ({ store }) => {
-    const id = await withEvent(store);
+  it("can be released without counting as an attempt, and the count never falls below 0", async ({
+    store,
+  }) => {
+    const id = await appendOne(store);
     await claim(store, id);
     await store.releaseEvents("acme", [id], "one", { uncounted: true });
     expect(await store.getEvent("acme", id)).toMatchObject({ attempts: 0, claimed_until: null });
@@ -121,10 +125,10 @@ export function workerClaimsContract(it: It): void {
     expect(await store.getEvent("acme", id)).toMatchObject({ attempts: 0 });
   });
 
-  it("allow their holder to mark the event as processed, also after the lease", async ({
+  it("allow their worker to mark the event as processed, even after the lease has expired", async ({
     store,
   }) => {
-    const id = await withEvent(store);
+    const id = await appendOne(store);
     const mark = (by: string, note: string) =>
       store.markClaimed("acme", id, by, START + 5 * LEASE, note);
     expect(await store.markClaimed("umbrella", id, "one", START, null)).toBeUndefined();
@@ -146,8 +150,8 @@ export function workerClaimsContract(it: It): void {
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
   });
 
-  it("do not hold an event that another worker has claimed since", async ({ store }) => {
-    const id = await withEvent(store);
+  it("are lost when another worker has claimed the event", async ({ store }) => {
+    const id = await appendOne(store);
     await claim(store, id);
     await claim(store, id, { by: "two", now: START + LEASE });
     expect(await store.markClaimed("acme", id, "one", START + LEASE, "late")).toMatchObject({
@@ -157,7 +161,7 @@ export function workerClaimsContract(it: It): void {
     expect(await store.releaseEvents("acme", [id], "one")).toEqual([]);
   });
 
-  it("hide events from the list of claimable events, whatever the number of others", async ({
+  it("hide events from the list of claimable events, however many are claimed", async ({
     store,
   }) => {
     const events = sampleEvents(30);
@@ -166,12 +170,12 @@ export function workerClaimsContract(it: It): void {
     const oldest = { tenant: "acme", limit: 3, order: "oldest" as const, pending: true };
     const page = await store.listEvents({ ...oldest, claimableAt: START });
     expect(ids(page.items)).toEqual(ids(events.slice(25, 28)));
-    const rest = await store.listEvents({
+    const nextPage = await store.listEvents({
       ...oldest,
       claimableAt: START,
       cursor: page.next ?? undefined,
     });
-    expect(ids(rest.items)).toEqual(ids(events.slice(28)));
+    expect(ids(nextPage.items)).toEqual(ids(events.slice(28)));
     const all = await store.listEvents({ ...oldest, claimableAt: START + LEASE });
     expect(ids(all.items)).toEqual(ids(events.slice(0, 3)));
   });
