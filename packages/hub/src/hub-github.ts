@@ -16,7 +16,7 @@ export interface HubGithubOptions {
 
 export interface HubGithub {
   app: GithubApp;
-  gauges(): Promise<RedeliveryGauges>;
+  readGauges(): Promise<RedeliveryGauges>;
   /**
    * Starts the sweeps. Returns undefined if the operator has turned them off, or if the Durable Object
    * with the registry does them.
@@ -40,7 +40,7 @@ export async function createHubGithub(options: HubGithubOptions): Promise<HubGit
   const sweepApp = await createGithubApp(credentials, { ...requestOptions, signal: closing });
   return {
     app: await createGithubApp(credentials, requestOptions),
-    async gauges() {
+    async readGauges() {
       const [{ open, given_up }, sweep] = await Promise.all([
         store.countRedeliveries(MAX_COUNTED),
         store.getRedeliverySweep(),

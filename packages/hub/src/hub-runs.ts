@@ -1,6 +1,6 @@
 /**
- * Creates what executes runs (the runner, tool calls, tests of drafts, and the ticker of schedules), and
- * the explainer of events.
+ * Creates the runner and what starts runs (tool calls, tests of drafts, the ticker of schedules), and the
+ * explainer of events.
  */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { newNonce } from "./agents/nonce.ts";

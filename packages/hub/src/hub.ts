@@ -69,7 +69,7 @@ interface StartedHub {
 
 export async function createHub(options: HubOptions): Promise<Hub> {
   const { store, settings } = options;
-  const timers = reportDueTimes(options.ports);
+  const timers = createReportingTimers(options.ports);
   const ports: HostPorts = { ...options.ports, timers };
   const { log } = ports;
   const { now } = timers;
@@ -138,7 +138,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   ports.metrics.setGauges({
     pendingEvents: store.countPending,
     connectedStreams: agents.live.countConnected,
-    ...(github && { redelivery: github.gauges }),
+    ...(github && { redelivery: github.readGauges }),
   });
   const isStopping = () => closing.signal.aborted;
   const startedAt = new Date(now()).toISOString();
@@ -257,10 +257,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
 }
 
 /**
- * Reports the due time of every timer to a host that evicts idle hubs. An eviction loses the timers,
+ * Returns timers that report their due times to a host that evicts idle hubs. An eviction loses the timers,
  * but the restarted hub looks up which work is due.
  */
-function reportDueTimes({ timers, wakeAt }: HostPorts): Timers {
+function createReportingTimers({ timers, wakeAt }: HostPorts): Timers {
   if (!wakeAt) return timers;
   return {
     ...timers,
