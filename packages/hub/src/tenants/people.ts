@@ -1,8 +1,8 @@
 /**
- * The people who have signed in with GitHub. GitHub confirms the memberships of a person again when they
- * are older than `recheckMs`, so that a removed member loses access within that time. While GitHub is unavailable, the
- * last confirmed memberships stay valid for `keepMs`. If GitHub rejects the person's tokens, the person's
- * sessions and tokens end.
+ * The people who have signed in with GitHub. GitHub confirms the memberships of a person again when
+ * they are older than `recheckMs`, so that a removed member loses access within that time. While
+ * GitHub is unavailable, the last confirmed memberships stay valid for `keepMs`. If GitHub rejects
+ * the person's tokens, the person's sessions and tokens end.
  */
 import type { Log } from "../lib/log.ts";
 import type { Seal } from "../lib/seal.ts";

@@ -1,7 +1,7 @@
 /**
  * https://www.standardwebhooks.com: a signature scheme that many senders use. Senders that use Svix
- * name the headers `svix-…` instead of `webhook-…`. If a request has both sets, its `webhook-…` headers
- * are verified.
+ * name the headers `svix-…` instead of `webhook-…`. If a request has both sets, its `webhook-…`
+ * headers are verified.
  */
 import { type Extractor, either, field, fixed, header } from "../extractor.ts";
 import { firstOf, standardSignature, svixSignature } from "../signatures.ts";
