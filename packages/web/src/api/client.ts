@@ -1,4 +1,4 @@
-/** Requests to the hub's API. The session cookie authenticates them; see types.ts for the views. */
+/** Requests to the hub's API. The session cookie authenticates them; types.ts has the types of the responses. */
 import { ApiError, readProblem, UnreachableError } from "./problem.ts";
 import { chosenTenant } from "./tenant.ts";
 
@@ -7,14 +7,14 @@ export type Query = Record<string, string | number | boolean | null | undefined>
 interface Options {
   query?: Query;
   body?: unknown;
-  /** The revision of the flow that was read. */
+  /** The revision of the flow that the caller has read. The hub rejects the request if it is outdated. */
   ifMatch?: number;
-  /** The first and the last byte of the part to be returned. */
+  /** The offsets of the first and the last byte that the hub returns. */
   range?: readonly [number, number];
   signal?: AbortSignal;
 }
 
-/** The path with its query; empty and missing values are left out, and `true` is sent as 1. */
+/** Adds the query to the path. Leaves out empty, missing and `false` values, and sends `true` as 1. */
 export function toUrl(path: string, query: Query = {}): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -25,18 +25,18 @@ export function toUrl(path: string, query: Query = {}): string {
   return text ? `${path}?${text}` : path;
 }
 
-/** Encodes the parts of a path: path`/api/flows/${id}`. */
-export const path = (parts: TemplateStringsArray, ...values: string[]): string =>
-  String.raw({ raw: parts }, ...values.map(encodeURIComponent));
+/** Encodes the values in a path: path`/api/flows/${id}`. */
+export const path = (literals: TemplateStringsArray, ...values: string[]): string =>
+  String.raw({ raw: literals }, ...values.map(encodeURIComponent));
 
-/** `fetch` throws a TypeError if no response arrives, or not all of it. An abort is another error. */
+/** `fetch` throws a TypeError if the response does not arrive, or only in part. Other errors, such as an abort, pass unchanged. */
 const throwUnreachable = (error: unknown): never => {
   throw error instanceof TypeError ? new UnreachableError(error) : error;
 };
 
 const send = async (method: string, target: string, options: Options = {}): Promise<Response> => {
   const { query, body, ifMatch, range, signal } = options;
-  // A session belongs to no tenant.
+  // Requests for the session name no tenant: the hub would reject one that the session has lost.
   const tenant = target === "/api/session" ? undefined : chosenTenant();
   const response = await fetch(toUrl(target, { ...query, tenant }), {
     method,
@@ -60,13 +60,13 @@ const receive = async <View>(method: string, target: string, options?: Options):
   return (await response.json().catch(throwUnreachable)) as View;
 };
 
-/** The address of a file for a link, which the browser opens by itself. */
+/** The URL of a file, for a link that the browser opens without this client. */
 export const fileUrl = (target: string): string => toUrl(target, { tenant: chosenTenant() });
 
 export const api = {
   get: <View>(target: string, query?: Query, signal?: AbortSignal) =>
     receive<View>("GET", target, { ...(query && { query }), ...(signal && { signal }) }),
-  /** A part of a value, and the size of the whole. */
+  /** Returns the bytes in `range`, and the size of the whole value. */
   bytes: async (target: string, range: readonly [number, number], signal?: AbortSignal) => {
     const response = await send("GET", target, { range, ...(signal && { signal }) });
     const bytes = new Uint8Array(await response.arrayBuffer());

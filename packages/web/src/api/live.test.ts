@@ -35,99 +35,104 @@ function setup() {
       return source;
     },
   });
-  const settle = () => {
+  const runTasks = () => {
     for (const task of tasks.splice(0)) task();
   };
-  const open = () => sources.filter(({ readyState }) => readyState === 1);
-  const hide = (isHidden: boolean) => {
+  const openSources = () => sources.filter(({ readyState }) => readyState === 1);
+  const setHidden = (isHidden: boolean) => {
     hidden = isHidden;
     live.visibilityChanged();
-    settle();
+    runTasks();
   };
-  return { live, sources, settle, open, hide };
+  return { live, sources, runTasks, openSources, setHidden };
 }
 
 describe("the live stream of a tab", () => {
-  it("is one connection for all topics", () => {
-    const { live, settle, open } = setup();
+  it("uses one connection for all topics", () => {
+    const { live, runTasks, openSources } = setup();
     live.subscribe("events", () => {});
     live.subscribe("changes", () => {});
     live.subscribe("events", () => {});
-    settle();
-    expect(open().map(({ url }) => url)).toEqual(["/api/live?topics=changes%2Cevents"]);
+    runTasks();
+    expect(openSources().map(({ url }) => url)).toEqual(["/api/live?topics=changes%2Cevents"]);
   });
 
-  it("is closed while the tab is hidden, and then continues after the last message", () => {
-    const { live, settle, open, hide } = setup();
+  it("is closed while the tab is hidden, and continues after the last message when the tab is shown", () => {
+    const { live, runTasks, openSources, setHidden } = setup();
     live.subscribe("events", () => {});
-    settle();
-    open()[0]?.send("event", "7", {});
-    hide(true);
+    runTasks();
+    openSources()[0]?.send("event", "7", {});
+    setHidden(true);
     live.subscribe("changes", () => {});
-    settle();
-    expect(open()).toEqual([]);
-    hide(false);
-    expect(open().map(({ url }) => url)).toEqual(["/api/live?topics=changes%2Cevents&after=7"]);
+    runTasks();
+    expect(openSources()).toEqual([]);
+    setHidden(false);
+    expect(openSources().map(({ url }) => url)).toEqual([
+      "/api/live?topics=changes%2Cevents&after=7",
+    ]);
   });
 
-  it("follows no more runs than the hub accepts", () => {
-    const { live, settle, open } = setup();
+  it("subscribes only to the newest 20 runs, since the hub accepts no more", () => {
+    const { live, runTasks, openSources } = setup();
     live.subscribe("changes", () => {});
-    for (let nth = 0; nth < 25; nth += 1) live.subscribe(`runs:${nth}`, () => {});
-    settle();
-    const topics = new URL(open()[0]?.url ?? "", "http://hub").searchParams.get("topics");
+    for (let run = 0; run < 25; run += 1) live.subscribe(`runs:${run}`, () => {});
+    runTasks();
+    const topics = new URL(openSources()[0]?.url ?? "", "http://hub").searchParams.get("topics");
     expect(topics?.split(",")).toHaveLength(21);
     expect(topics).toContain("runs:24");
     expect(topics?.split(",")).not.toContain("runs:4");
   });
 
   it("continues after the last message when the topics change", () => {
-    const { live, settle, open, sources } = setup();
+    const { live, runTasks, openSources, sources } = setup();
     live.subscribe("events", () => {});
-    settle();
+    runTasks();
     sources[0]?.send("event", "42", {});
-    const leave = live.subscribe("runs:1", () => {});
-    settle();
-    expect(open().map(({ url }) => url)).toEqual(["/api/live?topics=events%2Cruns%3A1&after=42"]);
-    leave();
+    const unsubscribe = live.subscribe("runs:1", () => {});
+    runTasks();
+    expect(openSources().map(({ url }) => url)).toEqual([
+      "/api/live?topics=events%2Cruns%3A1&after=42",
+    ]);
+    // The set of topics is the same again before the tasks run, so the stream stays open.
+    unsubscribe();
     live.subscribe("runs:1", () => {});
-    settle();
+    runTasks();
     expect(sources).toHaveLength(2);
   });
 
-  it("gives messages to the subscribers, and none of a closed connection", () => {
-    const { live, settle, sources } = setup();
-    const got: LiveMessage[] = [];
-    live.subscribe("events", (message) => got.push(message));
-    settle();
+  it("passes messages to the subscribers, and ignores those of a closed connection", () => {
+    const { live, runTasks, sources } = setup();
+    const received: LiveMessage[] = [];
+    live.subscribe("events", (message) => received.push(message));
+    runTasks();
     sources[0]?.send("event", "1", { id: "a" });
     live.subscribe("changes", () => {});
-    settle();
+    runTasks();
     sources[0]?.send("event", "2", { id: "b" });
-    expect(got).toEqual([{ kind: "event", id: "1", data: { id: "a" } }]);
+    expect(received).toEqual([{ kind: "event", id: "1", data: { id: "a" } }]);
   });
 
-  it("reports its state, and opens again after a response that is not a stream", () => {
-    const { live, settle, sources } = setup();
+  it("reports its state, and reconnects after a response that is not a stream", () => {
+    const { live, runTasks, sources } = setup();
     live.subscribe("events", () => {});
-    settle();
+    runTasks();
     sources[0]?.onopen?.();
     expect(live.state()).toBe("live");
     sources[0]?.close();
     sources[0]?.onerror?.();
     expect(live.state()).toBe("lost");
-    settle();
+    runTasks();
     expect(sources).toHaveLength(2);
     sources[1]?.onopen?.();
     expect(live.state()).toBe("live");
   });
 
-  it("closes the connection when nothing is subscribed", () => {
-    const { live, settle, open } = setup();
-    const leave = live.subscribe("events", () => {});
-    settle();
-    leave();
-    settle();
-    expect(open()).toEqual([]);
+  it("closes the connection when the last subscriber leaves", () => {
+    const { live, runTasks, openSources } = setup();
+    const unsubscribe = live.subscribe("events", () => {});
+    runTasks();
+    unsubscribe();
+    runTasks();
+    expect(openSources()).toEqual([]);
   });
 });

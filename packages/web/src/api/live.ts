@@ -1,7 +1,7 @@
 /**
- * One live stream for the whole tab, since browsers allow six connections to a host. For the same
- * reason, a hidden tab has none. Parts of the page subscribe to topics; the stream is reopened when the
- * set of topics changes or the tab is shown, and continues after the last message that arrived.
+ * The live stream of the tab. There is only one, and none while the tab is hidden, because browsers
+ * allow only six HTTP/1.1 connections to a host. Components subscribe to topics. When the set of topics
+ * changes or the tab is shown, the stream is reopened and continues after the last message.
  */
 export type LiveState = "connecting" | "live" | "lost";
 
@@ -11,7 +11,7 @@ export interface LiveMessage {
   data: unknown;
 }
 
-/** The part of EventSource that is used. */
+/** The members of `EventSource` that this module uses. */
 export interface LiveSource {
   onopen: (() => void) | null;
   onerror: (() => void) | null;
@@ -34,46 +34,49 @@ type Listener = (message: LiveMessage) => void;
 const KINDS = ["connected", "event", "change", "run_step", "draft", "truncated"] as const;
 const CLOSED = 2;
 const RETRY_MS = 3_000;
-/** Parts of a page come and go together; one reopening serves them all. */
+/** Components subscribe and unsubscribe in groups; the stream is reopened once for each group. */
 const SETTLE_MS = 50;
 
-/** The hub rejects a stream with more runs or flows; see tab-topics.ts. */
+/** The hub rejects a stream with more runs, or more flows; see tab-topics.ts of the hub. */
 const MAX_FOLLOWED = 20;
 
-/** Of many runs or flows, the newest subscriptions. Pages get the changes of the others as `change`. */
-function followed(topics: readonly string[]): string[] {
-  const newest = (list: string) =>
-    topics.filter((topic) => topic.startsWith(list)).slice(-MAX_FOLLOWED);
+/**
+ * Keeps only the newest subscriptions to runs and to flows. For the others, the topic `changes` still
+ * reports that they have changed.
+ */
+function limitTopics(topics: readonly string[]): string[] {
+  const newest = (prefix: string) =>
+    topics.filter((topic) => topic.startsWith(prefix)).slice(-MAX_FOLLOWED);
   const others = topics.filter((topic) => !topic.includes(":"));
   return [...others, ...newest("runs:"), ...newest("flows:")];
 }
 
 export function createLive({ open, schedule, isHidden }: LiveOptions) {
   const listeners = new Map<string, Set<Listener>>();
-  const watchers = new Set<() => void>();
+  const stateListeners = new Set<() => void>();
   let state: LiveState = "connecting";
   let source: LiveSource | undefined;
-  let opened = "";
+  let openTopics = "";
   let lastId = "";
-  let cancel: (() => void) | undefined;
+  let cancelScheduled: (() => void) | undefined;
 
   const setState = (next: LiveState) => {
     if (next === state) return;
     state = next;
-    for (const watcher of watchers) watcher();
+    for (const listener of stateListeners) listener();
   };
 
   const connect = () => {
-    cancel = undefined;
+    cancelScheduled = undefined;
     const topics = isHidden()
       ? ""
-      : followed([...listeners.keys()])
+      : limitTopics([...listeners.keys()])
           .sort()
           .join(",");
-    if (topics === opened && source && source.readyState !== CLOSED) return;
+    if (topics === openTopics && source && source.readyState !== CLOSED) return;
     source?.close();
     source = undefined;
-    opened = topics;
+    openTopics = topics;
     if (topics === "") return;
     const current = open(
       `/api/live?${new URLSearchParams({ topics, ...(lastId && { after: lastId }) })}`,
@@ -82,8 +85,8 @@ export function createLive({ open, schedule, isHidden }: LiveOptions) {
     current.onopen = () => setState("live");
     current.onerror = () => {
       setState("lost");
-      // The browser reconnects by itself, except after a response that is not a stream.
-      if (current.readyState === CLOSED && source === current) plan(RETRY_MS);
+      // The browser reconnects automatically, except after a response that is not a stream.
+      if (current.readyState === CLOSED && source === current) scheduleConnect(RETRY_MS);
     };
     for (const kind of KINDS)
       current.addEventListener(kind, ({ data, lastEventId }) => {
@@ -94,29 +97,29 @@ export function createLive({ open, schedule, isHidden }: LiveOptions) {
       });
   };
 
-  const plan = (ms: number) => {
-    cancel?.();
-    cancel = schedule(connect, ms);
+  const scheduleConnect = (ms: number) => {
+    cancelScheduled?.();
+    cancelScheduled = schedule(connect, ms);
   };
 
   return {
     state: () => state,
-    watch(watcher: () => void) {
-      watchers.add(watcher);
-      return () => void watchers.delete(watcher);
+    watchState(listener: () => void) {
+      stateListeners.add(listener);
+      return () => void stateListeners.delete(listener);
     },
-    /** The tab was hidden or shown. */
-    visibilityChanged: () => plan(0),
-    /** Every listener gets the messages of all topics that are open, and ignores what is not its own. */
+    /** Call it when the tab was hidden or shown. */
+    visibilityChanged: () => scheduleConnect(0),
+    /** Every listener gets the messages of all open topics, and must ignore those of other topics. */
     subscribe(topic: string, listener: Listener) {
       const set = listeners.get(topic) ?? new Set();
       listeners.set(topic, set);
       set.add(listener);
-      plan(SETTLE_MS);
+      scheduleConnect(SETTLE_MS);
       return () => {
         set.delete(listener);
         if (set.size === 0) listeners.delete(topic);
-        plan(SETTLE_MS);
+        scheduleConnect(SETTLE_MS);
       };
     },
   };

@@ -9,7 +9,7 @@ import {
   UnreachableError,
 } from "./problem.ts";
 
-it("shows the server's own words", async () => {
+it("returns the problem in the body errorWithStatus the response unchanged", async () => {
   const body = {
     title: "Invalid request",
     detail: "name: must not be empty",
@@ -28,12 +28,17 @@ it.each([
   ["", ""],
   ["null", "null"],
   ["[1]", ""],
-])("makes a problem of the body %j", async (body, detail) => {
+])("returns a problem for an error response with the body %j", async (body, detail) => {
   const problem = await readProblem(new Response(body, { status: 502 }));
-  expect(problem).toMatchObject({ status: 502, title: "The hub answered 502", detail, errors: [] });
+  expect(problem).toMatchObject({
+    status: 502,
+    title: "The hub responded with status 502",
+    detail,
+    errors: [],
+  });
 });
 
-it("tells a hub that does not respond from an error of the page", () => {
+it("distinguishes a hub that does not respond from an error in the page", () => {
   const unreachable = new UnreachableError(new TypeError("Failed to fetch"));
   expect(toProblem(unreachable)).toMatchObject({
     title: "The hub does not respond",
@@ -45,16 +50,16 @@ it("tells a hub that does not respond from an error of the page", () => {
   });
 });
 
-it("knows which errors can pass by themselves", async () => {
-  const of = async (status: number) =>
+it("treats only server errors and an unreachable hub as outages", async () => {
+  const errorWithStatus = async (status: number) =>
     new ApiError(await readProblem(new Response("", { status })));
-  expect(isOutage(await of(503))).toBe(true);
-  expect(isOutage(await of(404))).toBe(false);
+  expect(isOutage(await errorWithStatus(503))).toBe(true);
+  expect(isOutage(await errorWithStatus(404))).toBe(false);
   expect(isOutage(new UnreachableError(undefined))).toBe(true);
   expect(isOutage(new Error("x"))).toBe(false);
 });
 
-it("writes addresses", () => {
+it("builds URLs with encoded values, and leaves out empty ones", () => {
   expect(toUrl("/api/x", { a: 1, b: "", c: undefined, d: true, e: "ä b" })).toBe(
     "/api/x?a=1&d=1&e=%C3%A4+b",
   );

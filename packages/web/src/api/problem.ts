@@ -1,4 +1,4 @@
-/** Errors of the API as RFC 9457 describes them, and every other failure in the same shape. */
+/** An error response of the API (RFC 9457). `toProblem` converts other errors to the same shape. */
 export interface Problem {
   status: number;
   title: string;
@@ -38,7 +38,7 @@ export function toProblem(error: unknown): Problem {
       status: 0,
       title: error.message,
       detail:
-        "Check that it is running and that this computer can reach it. The page tries again by itself.",
+        "Check that the hub is running and that this computer can reach it. The page reconnects automatically.",
       code: "unreachable",
       errors: [],
     };
@@ -51,7 +51,7 @@ export function toProblem(error: unknown): Problem {
   };
 }
 
-/** The messages about single fields of the request, by their path: `auth.client_id`. */
+/** The messages about single fields of the request, by the path of the field, such as `auth.client_id`. */
 export const fieldErrors = (error: unknown): ReadonlyMap<string, string> =>
   new Map(
     error === null || error === undefined
@@ -59,19 +59,19 @@ export const fieldErrors = (error: unknown): ReadonlyMap<string, string> =>
       : toProblem(error).errors.map(({ path, message }) => [path, message]),
   );
 
-/** The problem in a response that is not a success, also if a proxy has answered in HTML. */
+/** Reads an error response. If it is not JSON, such as a page of a proxy, the detail is the start of its text. */
 export async function readProblem(response: Response): Promise<Problem> {
   const text = await response.text();
   const body = parseObject(text);
   const errors = Array.isArray(body.errors) ? body.errors : [];
   return {
     status: response.status,
-    title: textOr(body.title, `The hub answered ${response.status}`),
+    title: textOr(body.title, `The hub responded with status ${response.status}`),
     detail: textOr(body.detail, Object.keys(body).length > 0 ? "" : text.slice(0, 300)),
     code: textOr(body.code, "http"),
-    errors: errors.map((each: { path?: unknown; message?: unknown }) => ({
-      path: textOr(each?.path, ""),
-      message: textOr(each?.message, ""),
+    errors: errors.map((error: { path?: unknown; message?: unknown } | null) => ({
+      path: textOr(error?.path, ""),
+      message: textOr(error?.message, ""),
     })),
   };
 }

@@ -3,12 +3,15 @@ import { readAll } from "./read-all.ts";
 
 afterEach(() => void vi.unstubAllGlobals());
 
-it("reads page after page, and ends", async () => {
+it("reads page after page, until a page has no next cursor", async () => {
   const urls: string[] = [];
   vi.stubGlobal("fetch", async (url: string) => {
     urls.push(url);
-    const nth = urls.length;
-    return Response.json({ items: [nth], next_cursor: nth < 3 ? `after ${nth}` : null });
+    const pageNumber = urls.length;
+    return Response.json({
+      items: [pageNumber],
+      next_cursor: pageNumber < 3 ? `after ${pageNumber}` : null,
+    });
   });
   expect(await readAll("/api/flows", { app: "desk" })).toEqual([1, 2, 3]);
   expect(urls).toEqual([

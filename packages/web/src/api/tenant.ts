@@ -1,4 +1,4 @@
-/** The tenant that the requests of this tab are about, if a tenant must be named. */
+/** The tenant that the requests of this tab name. A session with a single tenant needs none. */
 const KEY = "signalbox.tenant";
 
 const read = (): string | undefined => {
@@ -22,16 +22,19 @@ export function chooseTenant(tenant: string | undefined): void {
   }
 }
 
-/** Whether the session no longer has the chosen tenant. Without a person, no tenants are all tenants. */
-export const isGone = (
+/**
+ * Whether the session no longer has the chosen tenant. A session without a person and without tenants
+ * has access to all tenants.
+ */
+export const hasLostTenant = (
   { person, tenants }: { person: unknown; tenants: readonly string[] },
   tenant: string | undefined,
 ): boolean =>
   tenant !== undefined && (person !== null || tenants.length > 0) && !tenants.includes(tenant);
 
 /**
- * The only tenant of a person, which the tab then keeps: the tenants of a person change while the tab is
- * open, and its caches and its live stream belong to one tenant.
+ * Returns the tenant that the tab should choose automatically: the only tenant of a person. The tenants
+ * of a person can change while the tab is open, but its caches and its live stream belong to one tenant.
  */
 export const tenantToPin = (
   { person, tenants }: { person: unknown; tenants: readonly string[] },
@@ -39,7 +42,7 @@ export const tenantToPin = (
 ): string | undefined =>
   person !== null && tenant === undefined && tenants.length === 1 ? tenants[0] : undefined;
 
-/** Whether a tenant must be chosen before a page can load. No tenants in the session: all of them. */
+/** Whether a tenant must be chosen before a page can load. A session without tenants has access to all. */
 export const needsTenant = (tenants: readonly string[], tenant: string | undefined): boolean =>
   tenants.length !== 1 &&
   (tenant === undefined || (tenants.length > 0 && !tenants.includes(tenant)));

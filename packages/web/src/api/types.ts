@@ -1,4 +1,4 @@
-/** The views of the API: the types of the hub's own schemas. Only types are imported, no code. */
+/** The types of the API's responses, derived from the hub's code. Only types are imported. */
 import type { z } from "zod";
 import type {
   connectionDetails,
@@ -62,14 +62,14 @@ export type FlowSummary = z.output<typeof flowSummary>;
 export type FlowItem = FlowSummary & { last_run: RunItem | null };
 
 export type FlowVersion = z.output<typeof versionView>;
-/** A trigger of the published version: its state, and when it fired. */
+/** A trigger of the published version: its state, when it last fired, and when it fires next. */
 export type TriggerState = z.output<typeof triggerView>;
-/** Which events a trigger would match. */
+/** The events that a trigger would match. */
 export type TriggerPreview = z.output<typeof previewView>;
 export type NodeType = z.output<typeof nodeTypeView>;
 export type ToolNameView = z.output<typeof toolNameView>;
 
-/** A run in a list: without its values. */
+/** A run in a list, without its input and output. */
 export type RunItem = z.output<typeof runSummary>;
 export type RunsChanged = z.output<typeof runsChanged>;
 export type RunWithSteps = z.output<typeof runWithSteps>;

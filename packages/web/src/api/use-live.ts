@@ -5,8 +5,8 @@ import { chosenTenant } from "./tenant.ts";
 const live = createLive({
   open: (url) => {
     const tenant = chosenTenant();
-    const full = tenant === undefined ? url : `${url}&tenant=${encodeURIComponent(tenant)}`;
-    return new EventSource(full) as unknown as LiveSource;
+    const fullUrl = tenant === undefined ? url : `${url}&tenant=${encodeURIComponent(tenant)}`;
+    return new EventSource(fullUrl) as unknown as LiveSource;
   },
   schedule: (task, ms) => {
     const timer = setTimeout(task, ms);
@@ -17,16 +17,19 @@ const live = createLive({
 // Unit tests have no document.
 globalThis.document?.addEventListener("visibilitychange", live.visibilityChanged);
 
-export const useLiveState = () => useSyncExternalStore(live.watch, live.state);
+export const useLiveState = () => useSyncExternalStore(live.watchState, live.state);
 
-/** Calls `listener` for every message of the tab's stream while the component is mounted. */
+/**
+ * Subscribes to `topic` while the component is mounted. `listener` gets every message of the tab's
+ * stream, also those of other topics.
+ */
 export function useLive(topic: string | undefined, listener: (message: LiveMessage) => void): void {
-  const latest = useRef(listener);
+  const latestListener = useRef(listener);
   useEffect(() => {
-    latest.current = listener;
+    latestListener.current = listener;
   });
   useEffect(() => {
     if (topic === undefined) return;
-    return live.subscribe(topic, (message) => latest.current(message));
+    return live.subscribe(topic, (message) => latestListener.current(message));
   }, [topic]);
 }
