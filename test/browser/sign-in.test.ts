@@ -56,7 +56,7 @@ it.each([
   await page.context().clearCookies();
   await page.goto(`${ui.url()}${path}`);
   await page.reload();
-  await page.getByText("This page then continues by itself.").waitFor();
+  await page.getByText("This page then continues automatically.").waitFor();
   const other = await page.context().newPage();
   await other.goto(await ui.link());
   await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
@@ -104,7 +104,7 @@ it("goes to every page by keyboard, and finds pages in the palette", async () =>
   await page.keyboard.press("Enter");
   await page.waitForURL("**/connections");
   await page.keyboard.press("?");
-  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
 });
 
 it("signs out from the palette, and says if that fails", async () => {
@@ -140,7 +140,7 @@ it.each(THEMES)(
     expect(await findBarriers(page), "palette").toEqual([]);
     await page.keyboard.press("Escape");
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     expect(await findBarriers(page), "keys").toEqual([]);
 
     await page.context().clearCookies();

@@ -6,7 +6,7 @@ const ui = useUi({ SIGNALBOX_TENANCY: "github" });
 it("asks an operator for the tenant, and shows only its events", async () => {
   const page = await ui.open();
   await page.getByRole("heading", { name: "Choose a tenant" }).waitFor();
-  await page.getByText("No tenant yet.", { exact: false }).waitFor();
+  await page.getByText("There are no tenants yet.", { exact: false }).waitFor();
   await page.getByRole("textbox", { name: "Tenant" }).fill("42");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "The line is clear" }).waitFor();

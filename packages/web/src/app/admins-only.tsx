@@ -1,7 +1,7 @@
 import { ButtonLink } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 
-/** Instead of a page that the role does not include. */
+/** Shown to members instead of a page that needs the role `admin`. */
 export const AdminsOnly = () => (
   <EmptyState
     title="This page is for admins"

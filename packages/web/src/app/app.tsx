@@ -2,7 +2,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
 import { Suspense, useState } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
-import { chosenTenant, isGone, needsTenant } from "../api/tenant.ts";
+import { chosenTenant, hasLostTenant, needsTenant } from "../api/tenant.ts";
 import { ButtonLink } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ErrorState } from "../ui/error-state.tsx";
@@ -36,9 +36,9 @@ export function App() {
 }
 
 function SignedIn() {
-  // The state renders the page again after the choice.
+  // Setting this state renders the component again after a tenant was chosen.
   const [, setTenant] = useState(chosenTenant);
-  const [at] = useLocation();
+  const [location] = useLocation();
   const { data: session, error, refetch } = useSession();
   const isAdmin = useIsAdmin();
   if (session === undefined)
@@ -47,7 +47,8 @@ function SignedIn() {
   if (session.person && session.tenants.length === 0)
     return <NoTenantPage login={session.person.login} hub={session.hub} />;
   const tenant = chosenTenant();
-  if (tenant !== undefined && isGone(session, tenant)) return <LostTenantPage tenant={tenant} />;
+  if (tenant !== undefined && hasLostTenant(session, tenant))
+    return <LostTenantPage tenant={tenant} />;
   if (needsTenant(session.tenants, tenant))
     return <TenantPage tenants={session.tenants} onChosen={() => setTenant(chosenTenant())} />;
   return (
@@ -58,7 +59,7 @@ function SignedIn() {
         </Route>
         {ROUTES.map(({ path, page: Page, needsAdmin }) => (
           <Route key={path} path={path}>
-            <PageBoundary at={at}>
+            <PageBoundary location={location}>
               <Suspense fallback={<SkeletonRows />}>
                 {needsAdmin && !isAdmin ? <AdminsOnly /> : <Page />}
               </Suspense>

@@ -1,4 +1,4 @@
-/** The numbers beside the pages of the navigation. */
+/** The numbers that the navigation shows beside the names of pages. */
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { Page } from "../api/types.ts";
@@ -8,7 +8,7 @@ import { useIsAdmin } from "./session.ts";
 
 const MAX_COUNTED = 100;
 
-/** `7`, or `100+` if there are more than one page has. */
+/** Returns the number of items, such as `7`, or `100+` if the list has more items than one page. */
 const useCount = (
   list: string,
   enabled: boolean,
@@ -29,7 +29,7 @@ export function useCounts(): Record<string, string | undefined> {
     "/inbox": pending ? count(pending) : undefined,
     "/flows": useCount("flows", isAdmin, { limit: MAX_COUNTED }),
     "/connections": useCount("connections", isAdmin, { limit: MAX_COUNTED }),
-    // All of them are one page.
+    // The hub returns all sources in one page.
     "/sources": useCount("sources", isAdmin),
   };
 }

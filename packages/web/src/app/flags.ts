@@ -1,25 +1,25 @@
-/** Small facts that this browser keeps: what was seen or hidden. */
+/** Flags in the local storage of the browser, such as whether a hint was hidden. */
 import { useSyncExternalStore } from "react";
 
 const keyOf = (name: string) => `signalbox.${name}`;
-/** For a browser without storage, until the page is closed. */
-const known = new Set<string>();
+/** The flags of a browser without local storage, until the page is closed. */
+const inMemory = new Set<string>();
 const listeners = new Set<() => void>();
 
 function readFlag(name: string): boolean {
   try {
-    return known.has(name) || localStorage.getItem(keyOf(name)) !== null;
+    return inMemory.has(name) || localStorage.getItem(keyOf(name)) !== null;
   } catch {
     return false;
   }
 }
 
 export function setFlag(name: string): void {
-  known.add(name);
+  inMemory.add(name);
   try {
     localStorage.setItem(keyOf(name), "1");
   } catch {
-    // See `known`.
+    // The flag is in `inMemory`.
   }
   for (const listener of listeners) listener();
 }

@@ -1,4 +1,4 @@
-/** Whether the live stream of this tab is connected, and to which hub. */
+/** Shows the state of this tab's live stream, and the names of the tenant and the hub. */
 import { useQuery } from "@tanstack/react-query";
 import { ShieldAlert } from "lucide-react";
 import { type ReactNode, useEffect } from "react";
@@ -18,7 +18,7 @@ const STATES = {
   lost: {
     aspect: "red",
     name: "Not live",
-    note: "The hub does not respond. The page reconnects by itself and continues where it stopped.",
+    note: "The hub does not respond. The page reconnects automatically and continues where it stopped.",
   },
 } as const;
 
@@ -32,7 +32,8 @@ export function HubState({ session, children }: { session: Session; children: Re
   });
   useLive("changes", refreshOnChange);
   useEffect(() => {
-    // A stream does not tell why it ended. If the session has, the page asks to sign in.
+    // Browsers do not report why a stream ended. If it was the end of the session, the app then shows
+    // the sign-in page.
     if (state === "lost") void queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
   }, [state]);
   return (

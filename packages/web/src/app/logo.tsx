@@ -1,4 +1,4 @@
-/** The sign of the product: a set of points with the route lit. */
+/** The logo of Signalbox: a railway switch, with the route lit. */
 export function Logo({ size = 26 }: { size?: number }) {
   const route = "M4 18.5h5.2c2 0 2.6-1 3.4-2.6l2-4.2c.8-1.7 1.6-2.7 3.6-2.7H22";
   return (

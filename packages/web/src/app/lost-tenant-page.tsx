@@ -1,6 +1,6 @@
 /**
- * For a session that has lost the tenant of this tab. The next tenant starts with a new load of the page,
- * so that nothing that was read from the lost one remains.
+ * Shown if the session has lost access to the tenant of this tab. The button loads the app again, so
+ * that no data of the lost tenant remains in memory.
  */
 import { ArrowRight } from "lucide-react";
 import { chooseTenant } from "../api/tenant.ts";

@@ -1,9 +1,9 @@
-/** The end of a list that loads its pages one after the other. */
+/** Loads the next page of a list, and shows the progress at the end of the list. */
 import { useEffect } from "react";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 
-interface Paged {
+interface PagedQuery {
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
   isFetchNextPageError: boolean;
@@ -11,18 +11,18 @@ interface Paged {
   fetchNextPage: () => Promise<unknown>;
 }
 
-/** Loads the next page when the end is near. After an error, only when the user asks for it. */
+/** Loads the next page when the end of the list is near. After an error, only the user can retry. */
 export function useNextPage(
-  { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage }: Paged,
+  { hasNextPage, isFetchingNextPage, isFetchNextPageError, fetchNextPage }: PagedQuery,
   isEndNear: boolean,
 ): void {
-  const isWanted = isEndNear && hasNextPage && !isFetchingNextPage && !isFetchNextPageError;
+  const shouldFetch = isEndNear && hasNextPage && !isFetchingNextPage && !isFetchNextPageError;
   useEffect(() => {
-    if (isWanted) void fetchNextPage();
-  }, [isWanted, fetchNextPage]);
+    if (shouldFetch) void fetchNextPage();
+  }, [shouldFetch, fetchNextPage]);
 }
 
-export function NextPage({ list, height }: { list: Paged; height?: number }) {
+export function NextPage({ list, height }: { list: PagedQuery; height?: number }) {
   if (list.isFetchingNextPage) return <SkeletonRows rows={3} {...(height && { height })} />;
   if (!list.isFetchNextPageError) return null;
   return <ErrorState error={list.error} onRetry={() => void list.fetchNextPage()} />;

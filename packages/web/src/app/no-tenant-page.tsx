@@ -1,9 +1,9 @@
-/** For a person who may see no tenant: none of the accounts has installed the App. */
+/** Shown to a person without tenants: neither their account nor their organizations have installed the App. */
 import { LogOut, PackagePlus, RotateCcw } from "lucide-react";
 import type { Session } from "../api/types.ts";
 import { Button } from "../ui/button.tsx";
 import { Logo } from "./logo.tsx";
-import { githubSignIn, signOut } from "./session.ts";
+import { githubSignInUrl, signOut } from "./session.ts";
 import { usePageTitle } from "./use-page-title.ts";
 
 export function NoTenantPage({ login, hub }: { login: string; hub: Session["hub"] }) {
@@ -32,7 +32,7 @@ export function NoTenantPage({ login, hub }: { login: string; hub: Session["hub"
               Install the App
             </a>
           )}
-          <a className="btn" href={githubSignIn("/inbox")}>
+          <a className="btn" href={githubSignInUrl("/inbox")}>
             <RotateCcw className="icon" aria-hidden />
             Check again
           </a>

@@ -1,10 +1,10 @@
-/** Shows an error of a page in its place, so that the navigation stays usable. */
+/** Shows an error of a page instead of the page, so that the navigation remains usable. */
 import { Component, type ReactNode } from "react";
 import { ErrorState } from "../ui/error-state.tsx";
 
 interface Props {
-  /** The address. An error belongs to the address at which it occurred. */
-  at: string;
+  /** The current path. When the path changes, the error is cleared. */
+  location: string;
   children: ReactNode;
 }
 
@@ -15,14 +15,16 @@ export class PageBoundary extends Component<Props, { error: unknown }> {
     return { error };
   }
 
-  override componentDidUpdate({ at }: Props) {
-    if (at !== this.props.at && this.state.error !== undefined) this.setState({ error: undefined });
+  override componentDidUpdate({ location }: Props) {
+    if (location !== this.props.location && this.state.error !== undefined)
+      this.setState({ error: undefined });
   }
 
   override render() {
     const { error } = this.state;
     if (error === undefined) return this.props.children;
-    // React caches a script that failed to load, for example after an upgrade of the hub.
-    return <ErrorState error={error} onRetry={() => location.reload()} />;
+    // A script that failed to load, for example after an upgrade of the hub, needs a reload: React
+    // caches the failure.
+    return <ErrorState error={error} onRetry={() => window.location.reload()} />;
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ListOf, mergeNewest, type Pages, patch, syncNewest } from "./paged-list.ts";
+import { type ItemOrder, mergeNewest, type Pages, patch, syncNewest } from "./paged-list.ts";
 
 interface Item {
   id: string;
@@ -7,7 +7,10 @@ interface Item {
   outcome: string;
 }
 const item = (seq: number, outcome = "unmatched"): Item => ({ id: `e${seq}`, seq, outcome });
-const LIST: ListOf<Item> = { orderOf: ({ seq }) => seq, isSame: (a, b) => a.outcome === b.outcome };
+const LIST: ItemOrder<Item> = {
+  orderOf: ({ seq }) => seq,
+  isSame: (a, b) => a.outcome === b.outcome,
+};
 const pagesOf = (...pages: Item[][]): Pages<Item> => ({
   pages: pages.map((items) => ({ items, next_cursor: null })),
   pageParams: [],
@@ -17,13 +20,13 @@ const page = (...items: Item[]) => ({ items, next_cursor: null });
 describe("mergeNewest", () => {
   const shown = pagesOf([item(4), item(3)], [item(2), item(1)]);
 
-  it("counts new items, and shows none of them", () => {
+  it("counts new items without adding them", () => {
     const { pages, added } = mergeNewest(LIST, shown, page(item(6), item(5), item(4)));
     expect(added).toBe(2);
     expect(pages).toBe(shown);
   });
 
-  it("changes only the rows whose state has changed", () => {
+  it("replaces only the items whose state has changed", () => {
     const { pages } = mergeNewest(LIST, shown, page(item(3, "running")));
     expect(pages.pages[0]?.items.map(({ outcome }) => outcome)).toEqual(["unmatched", "running"]);
     expect(pages.pages[0]?.items[0]).toBe(shown.pages[0]?.items[0]);
@@ -55,7 +58,7 @@ describe("syncNewest", () => {
     expect(syncNewest(LIST, shown, { ...page(), next_cursor: "4" }).pages).toBe(shown);
   });
 
-  it("changes nothing if nothing has changed", () => {
+  it("returns the same pages if the newest page has the same items, and removes all items if it is empty", () => {
     const newest = page(item(4), item(3), item(2), item(1));
     expect(syncNewest(LIST, shown, newest).pages).toBe(shown);
     expect(seqs(syncNewest(LIST, shown, page()).pages)).toEqual([[], []]);
@@ -68,7 +71,7 @@ describe("syncNewest", () => {
     }));
 });
 
-it("patches nothing if nothing changes", () => {
+it("returns the same pages from `patch` if no item looks different", () => {
   const shown = pagesOf([item(1)]);
   expect(patch(shown, LIST.isSame, (each) => ({ ...each }))).toBe(shown);
 });

@@ -1,4 +1,7 @@
-/** Pages of a list, newest first, that is patched in place: rows never move by themselves. */
+/**
+ * Merges the newest page of a list into the pages that are shown, newest items first. New items are
+ * only counted, so that they do not move the rows that the user reads.
+ */
 import type { Page } from "../api/types.ts";
 
 export interface Pages<Item> {
@@ -6,16 +9,16 @@ export interface Pages<Item> {
   pageParams: unknown[];
 }
 
-export interface ListOf<Item> {
-  /** Grows from older to newer items. */
+export interface ItemOrder<Item> {
+  /** Returns a value that grows from older to newer items. */
   orderOf: (item: Item) => number | string;
-  /** Whether a row would look the same. */
+  /** Whether the rows of the two items look the same. */
   isSame: (a: Item, b: Item) => boolean;
 }
 
-/** Replaces shown items by their newer state, and counts the new ones without showing them. */
+/** Replaces the shown items by their newer state, and counts the new items. */
 export function mergeNewest<Item extends { id: string }>(
-  { orderOf, isSame }: ListOf<Item>,
+  { orderOf, isSame }: ItemOrder<Item>,
   shown: Pages<Item>,
   newest: Page<Item>,
 ): { pages: Pages<Item>; added: number } {
@@ -29,11 +32,11 @@ export function mergeNewest<Item extends { id: string }>(
 }
 
 /**
- * Makes the part of the list that the newest page covers equal to it, without the new items, which are
- * counted: rows that no longer match the filter leave the list.
+ * Replaces all rows in the range of the newest page by its items, and counts the new items. Rows that
+ * no longer match the filter are thus removed.
  */
 export function syncNewest<Item extends { id: string }>(
-  { orderOf, isSame }: ListOf<Item>,
+  { orderOf, isSame }: ItemOrder<Item>,
   shown: Pages<Item>,
   newest: Page<Item>,
 ): { pages: Pages<Item>; added: number } {
@@ -41,30 +44,30 @@ export function syncNewest<Item extends { id: string }>(
   const [first] = items;
   if (first === undefined) return { pages: shown, added: newest.items.length };
   const byId = new Map(items.map((item) => [item.id, item]));
-  const known = newest.items.filter((item) => orderOf(item) <= orderOf(first));
-  const top = known.map((item) => {
+  const oldItems = newest.items.filter((item) => orderOf(item) <= orderOf(first));
+  const top = oldItems.map((item) => {
     const before = byId.get(item.id);
     return before && isSame(item, before) ? before : item;
   });
   const last = newest.items.at(-1);
-  // A page of a filter can be empty although older items match.
+  // A filtered page can be empty although older items match.
   const isBelow = (item: Item) =>
     newest.next_cursor !== null && (last === undefined || orderOf(item) < orderOf(last));
-  const added = newest.items.length - known.length;
+  const added = newest.items.length - oldItems.length;
   const next = [...top, ...items.filter(isBelow)];
-  if (next.length === items.length && next.every((item, at) => item === items[at]))
+  if (next.length === items.length && next.every((item, index) => item === items[index]))
     return { pages: shown, added };
-  const pages = shown.pages.map((page, at) => ({
+  const pages = shown.pages.map((page, index) => ({
     ...page,
-    items: [...(at === 0 ? top : []), ...page.items.filter(isBelow)],
+    items: [...(index === 0 ? top : []), ...page.items.filter(isBelow)],
   }));
   return { pages: { ...shown, pages }, added };
 }
 
-/** Keeps pages and items that do not change, so that only changed rows are drawn again. */
+/** Applies `change` to each item. Unchanged pages and items keep their identity, so that only changed rows render again. */
 export function patch<Item>(
   shown: Pages<Item>,
-  isSame: ListOf<Item>["isSame"],
+  isSame: ItemOrder<Item>["isSame"],
   change: (item: Item) => Item,
 ): Pages<Item> {
   let isChanged = false;

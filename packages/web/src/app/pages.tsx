@@ -1,4 +1,4 @@
-/** The pages of the navigation, and the component of each. Every page is a chunk of its own. */
+/** The pages of the navigation, and the routes. Every page is a lazy chunk. */
 import {
   Bot,
   Inbox,
@@ -15,7 +15,7 @@ export interface NavPage {
   path: string;
   name: string;
   icon: LucideIcon;
-  /** The second key after `g`. */
+  /** The key that opens the page after `g`. */
   key: string;
   /** Only admins of the tenant can use it. */
   needsAdmin?: true;
@@ -30,7 +30,7 @@ export const NAV_PAGES = [
   { path: "/settings", name: "Settings", icon: Settings2, key: "t", needsAdmin: true },
 ] as const satisfies readonly NavPage[];
 
-/** The pages that the navigation shows. */
+/** The pages that the navigation shows to an admin or a member. */
 export const pagesFor = (isAdmin: boolean): readonly NavPage[] =>
   NAV_PAGES.filter((page: NavPage) => isAdmin || !page.needsAdmin);
 
@@ -43,7 +43,7 @@ export const CONNECT_PAGE: NavPage = {
 
 type Lazy = LazyExoticComponent<ComponentType>;
 
-/** Path patterns of wouter, first match wins. */
+/** Each path is a pattern of wouter. The first that matches is used. */
 export const ROUTES: readonly { path: string; page: Lazy; needsAdmin?: true }[] = [
   { path: "/inbox/:event?", page: lazy(() => import("../inbox/inbox-page.tsx")) },
   { path: "/flows", page: lazy(() => import("../flows/flows-page.tsx")), needsAdmin: true },

@@ -25,16 +25,17 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     queryFn: () => api.get<Page<FlowSummary>>("/api/flows", { limit: 100 }),
     enabled: isAdmin,
   });
-  const chosen = useRef<() => void>(undefined);
-  // An action may open a dialog, which must find the focus where it was.
-  const then = (action: () => void) => () => {
-    chosen.current = action;
+  const chosenAction = useRef<() => void>(undefined);
+  // The action runs after the palette has returned the focus: it may open a dialog, which later returns
+  // the focus to the same element.
+  const closeThen = (action: () => void) => () => {
+    chosenAction.current = action;
     onClose();
   };
   return (
     <Modal
       onClose={onClose}
-      onClosed={() => chosen.current?.()}
+      onClosed={() => chosenAction.current?.()}
       aria-describedby={undefined}
       className="top-[14vh] w-[560px] max-w-[calc(100vw-32px)] overflow-hidden"
     >
@@ -46,14 +47,16 @@ export default function Palette({ onClose }: { onClose: () => void }) {
           className="h-12 w-full border-line border-b bg-transparent px-4 text-[15px] outline-none placeholder:text-ink-3"
         />
         <Command.List className="max-h-[50vh] overflow-y-auto p-2">
-          <Command.Empty className="px-3 py-6 text-ink-2">Nothing has this name.</Command.Empty>
+          <Command.Empty className="px-3 py-6 text-ink-2">
+            No page, flow or action has this name.
+          </Command.Empty>
           <Group name="Pages">
             {[...pagesFor(isAdmin), CONNECT_PAGE].map(({ path, name, icon: Icon, key }) => (
               <Command.Item
                 key={path}
                 value={`page ${name}`}
                 className="item"
-                onSelect={then(() => navigate(path))}
+                onSelect={closeThen(() => navigate(path))}
               >
                 <Icon className="icon" aria-hidden />
                 <span className="flex-1">{name}</span>
@@ -72,7 +75,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
                   value={`flow ${flow.name} ${flow.id}`}
                   keywords={flow.exposedTools.map(({ name }) => name)}
                   className="item"
-                  onSelect={then(() => navigate(`/flows/${flow.id}`))}
+                  onSelect={closeThen(() => navigate(`/flows/${flow.id}`))}
                 >
                   <Workflow className="icon" aria-hidden />
                   <span className="flex-1 truncate">{flow.name}</span>
@@ -83,19 +86,19 @@ export default function Palette({ onClose }: { onClose: () => void }) {
           )}
           {flows.error && !flows.data && (
             <p role="alert" className="px-2 py-2 type-meta text-red">
-              The flows are missing: {toProblem(flows.error).title}.
+              The flows could not be loaded: {toProblem(flows.error).title}.
             </p>
           )}
           <Group name="Actions">
             {isAdmin && (
-              <Command.Item className="item" onSelect={then(sendTest)}>
+              <Command.Item className="item" onSelect={closeThen(sendTest)}>
                 <Send className="icon" aria-hidden />
                 Send test event
               </Command.Item>
             )}
             <Command.Item
               className="item"
-              onSelect={then(() => setTheme(isDark ? "light" : "dark"))}
+              onSelect={closeThen(() => setTheme(isDark ? "light" : "dark"))}
             >
               {isDark ? (
                 <Sun className="icon" aria-hidden />
@@ -104,7 +107,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
               )}
               {isDark ? "Use the light theme" : "Use the dark theme"}
             </Command.Item>
-            <Command.Item className="item" onSelect={then(() => void signOut())}>
+            <Command.Item className="item" onSelect={closeThen(() => void signOut())}>
               <LogOut className="icon" aria-hidden />
               Sign out
             </Command.Item>

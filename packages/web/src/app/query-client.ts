@@ -12,7 +12,7 @@ export const queryClient: QueryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 10_000,
-      // A rejection does not change by asking again; an outage may.
+      // Only an outage can end; the hub would reject a rejected request again.
       retry: (count, error) => count < 2 && isOutage(error),
     },
   },

@@ -1,24 +1,24 @@
-/** Reloads what a change on the hub has made stale, whoever made it. */
+/** Reloads the queries that a change on the hub has made stale. Any client can have made the change. */
 import type { LiveMessage } from "../api/live.ts";
 import { isOutage } from "../api/problem.ts";
+import { jitter } from "./jitter.ts";
 import { queryClient } from "./query-client.ts";
-import { spread } from "./spread.ts";
 import { isStale, mergeChange } from "./stale.ts";
 
-/** About one reload in this time, however much changes. */
+/** Changes are collected, so that there is about one reload in this time. */
 const REFRESH_MS = 1_000;
 let changes: ReturnType<typeof mergeChange> = new Map();
-let isPlanned = false;
+let isScheduled = false;
 
 function refresh(): void {
-  isPlanned = false;
+  isScheduled = false;
   const merged = changes;
   changes = new Map();
   void queryClient.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey, merged) });
 }
 
 export function refreshOnChange({ kind, data }: LiveMessage): void {
-  // The hub responds again: load what is missing because of an outage.
+  // The hub responds again: load the queries that failed because of an outage.
   if (kind === "connected")
     void queryClient.refetchQueries({
       type: "active",
@@ -26,6 +26,6 @@ export function refreshOnChange({ kind, data }: LiveMessage): void {
     });
   if (kind !== "change") return;
   changes = mergeChange(changes, data as { topic: string; ids?: string[] });
-  if (!isPlanned) setTimeout(refresh, spread(REFRESH_MS));
-  isPlanned = true;
+  if (!isScheduled) setTimeout(refresh, jitter(REFRESH_MS));
+  isScheduled = true;
 }

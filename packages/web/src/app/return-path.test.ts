@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
 import { returnPathAt } from "./return-path.ts";
 
-const at = (pathname: string, returnTo?: string) =>
+const pathFor = (pathname: string, returnTo?: string) =>
   returnPathAt({
     pathname,
     search: returnTo === undefined ? "" : `?return_to=${encodeURIComponent(returnTo)}`,
   });
 
-it("is the open page, or the one in the address of the sign-in page", () => {
+it("returns the open page, or the page that the URL of the sign-in page names", () => {
   expect(returnPathAt({ pathname: "/runs", search: "?view=failed" })).toBe("/runs?view=failed");
-  expect(at("/sign-in")).toBe("/inbox");
-  expect(at("/sign-in", "/oauth/authorize?a=1")).toBe("/oauth/authorize?a=1");
+  expect(pathFor("/sign-in")).toBe("/inbox");
+  expect(pathFor("/sign-in", "/oauth/authorize?a=1")).toBe("/oauth/authorize?a=1");
 });
 
 it.each([
@@ -19,6 +19,6 @@ it.each([
   "/\t/example.com",
   "https://example.com",
   "javascript:1",
-])("is never a page of another site: %j", (given) => {
-  expect(at("/sign-in", given)).toBe("/inbox");
+])("returns the inbox instead of a page of another site: %j", (returnTo) => {
+  expect(pathFor("/sign-in", returnTo)).toBe("/inbox");
 });

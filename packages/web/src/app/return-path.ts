@@ -1,9 +1,11 @@
-/** The page to open after the sign-in: the one that is open, or the one that has sent the browser here. */
+/** Returns the path to open after the sign-in: the open page or, on the sign-in page, `return_to`. */
 export function returnPathAt({ pathname, search }: Pick<Location, "pathname" | "search">): string {
   if (pathname !== "/sign-in") return pathname + search;
-  const given = new URLSearchParams(search).get("return_to") ?? "";
-  // A path of this hub, in the eyes of a browser: it reads a backslash as a slash.
-  return /^\/(?![/\\])/.test(given) && URL.parse(given, BASE)?.origin === BASE ? given : "/inbox";
+  const returnTo = new URLSearchParams(search).get("return_to") ?? "";
+  // Only paths of this hub are accepted. Browsers read a backslash as a slash.
+  return /^\/(?![/\\])/.test(returnTo) && URL.parse(returnTo, BASE)?.origin === BASE
+    ? returnTo
+    : "/inbox";
 }
 
 const BASE = "http://hub.invalid";

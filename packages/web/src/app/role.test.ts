@@ -9,18 +9,18 @@ const person = {
 };
 const session = { person, scopes: ["inbox:read"], tenants: ["1", "2"] };
 
-it("is the role of the person in the chosen tenant", () => {
+it("returns the role of the person in the chosen tenant, or `member`", () => {
   expect(roleIn(session, "1")).toBe("admin");
   expect(roleIn(session, "2")).toBe("member");
   expect(roleIn(session, "3")).toBe("member");
 });
 
-it("is the role in the only tenant if none is chosen", () => {
+it("returns the role in the only tenant if none is chosen", () => {
   expect(roleIn({ ...session, tenants: ["1"] }, undefined)).toBe("admin");
   expect(roleIn({ ...session, tenants: [] }, undefined)).toBe("member");
 });
 
-it("follows the scopes of a session without a person", () => {
+it("returns `admin` for a session without a person only if it has the scope `admin`", () => {
   expect(roleIn({ ...session, person: null }, "1")).toBe("member");
   expect(roleIn({ ...session, person: null, scopes: ["admin"] }, undefined)).toBe("admin");
 });

@@ -1,9 +1,8 @@
-/** What a session may do in a tenant. */
 import type { Session } from "../api/types.ts";
 
 export type Role = "admin" | "member";
 
-/** `tenant` is undefined if the session has one tenant only. */
+/** The role of a session in a tenant. `tenant` is undefined if the session has only one tenant. */
 export function roleIn(
   { person, scopes, tenants }: Pick<Session, "person" | "scopes" | "tenants">,
   tenant: string | undefined,

@@ -1,4 +1,4 @@
-/** Who is signed in. Without a session the whole page is the sign-in page. */
+/** The session of this browser. Without one, the app shows only the sign-in page. */
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { api, toUrl } from "../api/client.ts";
 import { isStatus } from "../api/problem.ts";
@@ -23,7 +23,7 @@ export const sessionQuery = queryOptions({
     }
   },
   staleTime: 60_000,
-  // There is no live stream yet that would notice that the hub responds again.
+  // Until the first session is loaded, there is no live stream to detect that the hub responds again.
   refetchInterval: ({ state }) => state.data === undefined && state.error !== null && RETRY_MS,
 });
 
@@ -43,16 +43,16 @@ export const useSignInMethods = (enabled: boolean) =>
     enabled,
   });
 
-/** The page to return to is a path of this hub, which the hub checks. */
-export const githubSignIn = (returnTo: string): string =>
+/** `returnTo` is a path of this hub. The hub replaces other URLs by the start page. */
+export const githubSignInUrl = (returnTo: string): string =>
   toUrl("/auth/github", { return_to: returnTo });
 
 export async function signIn(code: string): Promise<void> {
   await api.post("/api/session", { code });
-  // The session before may have had other tenants.
+  // The previous session may have had other tenants.
   chooseTenant(undefined);
 }
 
-/** Ends the session, and with the page everything that was loaded. */
+/** Ends the session, and loads the app again, so that no data of the session remains in memory. */
 export const signOut = (): Promise<void> =>
   api.delete("/api/session").then(() => location.assign("/sign-in"), toastError);

@@ -21,13 +21,13 @@ const Palette = lazy(() => import("./palette.tsx"));
 const KeysDialog = lazy(() => import("./keys-dialog.tsx"));
 
 export function Shell({ session, children }: { session: Session; children: ReactNode }) {
-  const [layer, setLayer] = useState<"palette" | "keys">();
+  const [dialog, setDialog] = useState<"palette" | "keys">();
   const [, navigate] = useLocation();
   const counts = useCounts();
   const role = roleIn(session, chosenTenant());
   useGlobalKeys({
-    onPalette: () => setLayer("palette"),
-    onHelp: () => setLayer("keys"),
+    onPalette: () => setDialog("palette"),
+    onHelp: () => setDialog("keys"),
     onGo: navigate,
   });
   return (
@@ -51,7 +51,7 @@ export function Shell({ session, children }: { session: Session; children: React
             <NavLink key={page.path} page={page} count={counts[page.path]} />
           ))}
           <span className="flex-1" />
-          <button type="button" className="nav-item" onClick={() => setLayer("palette")}>
+          <button type="button" className="nav-item" onClick={() => setDialog("palette")}>
             <Search className="icon" aria-hidden />
             <span className="max-[900px]:sr-only">Go to…</span>
             <span className="n max-[900px]:hidden">
@@ -71,8 +71,8 @@ export function Shell({ session, children }: { session: Session; children: React
           {children}
         </main>
         <Suspense>
-          {layer === "palette" && <Palette onClose={() => setLayer(undefined)} />}
-          {layer === "keys" && <KeysDialog onClose={() => setLayer(undefined)} />}
+          {dialog === "palette" && <Palette onClose={() => setDialog(undefined)} />}
+          {dialog === "keys" && <KeysDialog onClose={() => setDialog(undefined)} />}
         </Suspense>
       </div>
     </SendTestProvider>
@@ -97,7 +97,7 @@ function NavLink({ page, count }: { page: NavPage; count?: string | undefined })
 }
 
 const THEMES = [
-  ["system", "As the system has it", Monitor],
+  ["system", "Same as the system", Monitor],
   ["light", "Light", Sun],
   ["dark", "Dark", Moon],
 ] as const;

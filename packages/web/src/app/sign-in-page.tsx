@@ -1,6 +1,6 @@
 /**
- * Sign-in with GitHub, if it is set up, or by the link that the server prints. The page exchanges
- * the code of the link immediately, and removes it from the address bar.
+ * Sign-in with GitHub, if it is set up, or with the link that the hub prints. The page immediately
+ * exchanges the code in the link for a session, and removes the code from the address bar.
  */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
@@ -13,17 +13,17 @@ import { SignalHead } from "../ui/signal-head.tsx";
 import { Logo } from "./logo.tsx";
 import { queryClient } from "./query-client.ts";
 import { returnPathAt } from "./return-path.ts";
-import { githubSignIn, sessionQuery, signIn, useSignInMethods } from "./session.ts";
+import { githubSignInUrl, sessionQuery, signIn, useSignInMethods } from "./session.ts";
 import { usePageTitle } from "./use-page-title.ts";
 
 /** The code in the fragment, which the browser does not send to any server. */
 const readCode = () => new URLSearchParams(location.hash.slice(1)).get("code");
 
-/** Pages that the hub renders: they are not part of this app. */
-const PAGES_OF_HUB = /^\/oauth\//;
+/** Paths of pages that the hub renders: they are not part of this app. */
+const HUB_PAGES = /^\/oauth\//;
 const CHECK_MS = 2_000;
 
-/** Why a sign-in with GitHub failed, by the code that the hub puts into the address. */
+/** The reasons why a sign-in with GitHub failed, by the code that the hub adds to the URL. */
 const PROBLEMS: Record<string, string> = {
   stale:
     "The sign-in took too long, or was started in another browser or at another address of this hub. Try again here.",
@@ -42,22 +42,22 @@ export function SignInPage() {
     mutationFn: signIn,
     onSuccess: async () => {
       await queryClient.resetQueries({ queryKey: sessionQuery.queryKey });
-      if (!PAGES_OF_HUB.test(returnTo)) navigate(returnTo, { replace: true });
+      if (!HUB_PAGES.test(returnTo)) navigate(returnTo, { replace: true });
     },
   });
   useEffect(() => {
-    const start = () => {
+    const exchangeCode = () => {
       const code = readCode();
       if (code === null) return;
       history.replaceState(null, "", `/sign-in${location.search}`);
       mutate(code);
     };
-    start();
+    exchangeCode();
     // A link that is pasted while this page is open changes only the fragment.
-    window.addEventListener("hashchange", start);
-    return () => window.removeEventListener("hashchange", start);
+    window.addEventListener("hashchange", exchangeCode);
+    return () => window.removeEventListener("hashchange", exchangeCode);
   }, [mutate]);
-  // A person may follow the printed link in another tab.
+  // The session is polled, because the user may open the link in another tab.
   const { data: session } = useQuery({
     ...sessionQuery,
     refetchInterval: ({ state }) => !state.data && CHECK_MS,
@@ -67,7 +67,7 @@ export function SignInPage() {
   useEffect(() => {
     if (session === null) wasSignedOut.current = true;
     if (!session) return;
-    if (PAGES_OF_HUB.test(returnTo)) location.replace(returnTo);
+    if (HUB_PAGES.test(returnTo)) location.replace(returnTo);
     // The code of a used link is rejected, but an existing session is still valid.
     else if (wasSignedOut.current || isRejected) navigate(returnTo, { replace: true });
   }, [session, isRejected, returnTo, navigate]);
@@ -84,7 +84,7 @@ export function SignInPage() {
         <div className={isBusy ? "track [--c:var(--slot-route)]" : "track"} aria-hidden />
         {isBusy ? (
           <p role="status" className="flex items-center gap-3 text-ink-2">
-            <SignalHead aspect="lunar" label="under way" /> Signing in…
+            <SignalHead aspect="lunar" label="in progress" /> Signing in…
           </p>
         ) : (
           <>
@@ -106,7 +106,7 @@ export function SignInPage() {
               <>
                 <a
                   className="btn primary"
-                  href={githubSignIn(returnTo)}
+                  href={githubSignInUrl(returnTo)}
                   onClick={() => chooseTenant(undefined)}
                 >
                   Sign in with GitHub
@@ -136,6 +136,8 @@ const SignInLink = () => (
       new one where the hub runs:
     </p>
     <CommandLine>npx signalbox open</CommandLine>
-    <p className="text-ink-2">Open the link in this browser. This page then continues by itself.</p>
+    <p className="text-ink-2">
+      Open the link in this browser. This page then continues automatically.
+    </p>
   </>
 );

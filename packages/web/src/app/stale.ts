@@ -1,4 +1,9 @@
-/** Which queries a change has made stale. The first part of a query key is the topic of its changes. */
+/**
+ * Finds the queries that changes on the hub have made stale. The first element of a query key is the
+ * topic of its changes.
+ */
+
+/** The ids that have changed, by topic. */
 type Changes = ReadonlyMap<string, ReadonlySet<string> | "all">;
 
 export function mergeChange(
@@ -12,14 +17,17 @@ export function mergeChange(
   );
 }
 
-const isId = (part: unknown): part is string =>
-  typeof part === "string" && /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(part);
+const isId = (element: unknown): element is string =>
+  typeof element === "string" && /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(element);
 
-/** Lists of flows and triggers that show the last run of each. */
+/** Whether a query is a list of flows or triggers that shows the last run of each. */
 const showsRuns = (topic: unknown, second: unknown) =>
   topic === "flows" && (second === "all" || second === "triggers");
 
-/** A query of one thing is stale if that thing has changed; lists are always. */
+/**
+ * A query with an id is stale if the object with this id has changed. A query without an id is a list,
+ * which every change of its topic makes stale.
+ */
 export function isStale([topic, second]: readonly unknown[], changes: Changes): boolean {
   if (changes.has("runs") && showsRuns(topic, second)) return true;
   const ids = changes.get(topic as string);

@@ -1,4 +1,4 @@
-/** The name of a tenant; its id if it has no name, or is not among the first of many tenants. */
+/** The name of a tenant; its id if it has no name, or is not among the first 100 tenants. */
 import { queryOptions } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { Page, Tenant } from "../api/types.ts";

@@ -1,4 +1,4 @@
-/** Chooses the tenant to work with, for a session of several or of all tenants. */
+/** Asks for a tenant, if the session has access to several tenants or to all. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
@@ -34,7 +34,7 @@ export function TenantPage({
           <h1 className="type-h1">Choose a tenant</h1>
         </div>
         <div className="track" aria-hidden />
-        <KnownTenants onChoose={choose} />
+        <TenantList onChoose={choose} />
         {tenants.length === 0 && (
           <form
             className="flex flex-col gap-4"
@@ -45,7 +45,7 @@ export function TenantPage({
           >
             <Field
               label="Tenant"
-              hint="This session may see all tenants. With GitHub tenancy, a tenant is the id of a GitHub account."
+              hint="This session has access to all tenants. With GitHub tenancy, enter the id of a GitHub account."
             >
               {(control) => (
                 <TextInput
@@ -66,7 +66,7 @@ export function TenantPage({
   );
 }
 
-function KnownTenants({ onChoose }: { onChoose: (tenant: string) => void }) {
+function TenantList({ onChoose }: { onChoose: (tenant: string) => void }) {
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery(
     {
       queryKey: ["tenants"],
@@ -82,13 +82,17 @@ function KnownTenants({ onChoose }: { onChoose: (tenant: string) => void }) {
     ) : (
       <SkeletonRows rows={3} height={40} />
     );
-  const known = data.pages.flatMap(({ items }) => items);
-  if (known.length === 0)
-    return <p className="text-ink-2">No tenant yet. The first webhook of an account creates it.</p>;
+  const tenants = data.pages.flatMap(({ items }) => items);
+  if (tenants.length === 0)
+    return (
+      <p className="text-ink-2">
+        There are no tenants yet. The first webhook of an account creates its tenant.
+      </p>
+    );
   return (
     <>
       <ul className="flex flex-col gap-2">
-        {known.map(({ id, name, pending }) => (
+        {tenants.map(({ id, name, pending }) => (
           <li key={id}>
             <Button className="w-full" onClick={() => onChoose(id)}>
               <span className="truncate">{name ?? id}</span>

@@ -1,12 +1,12 @@
-/** Light, dark, or as the system has it. public/theme.js applies the stored choice before the first paint. */
+/** The theme: light, dark, or that of the system. public/theme.js applies the stored choice before the first paint. */
 import { useSyncExternalStore } from "react";
 
 export type ThemeChoice = "system" | "light" | "dark";
 const KEY = "signalbox.theme";
-const system = matchMedia("(prefers-color-scheme: dark)");
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
 
-const stored = (): ThemeChoice => {
+const readChoice = (): ThemeChoice => {
   try {
     const value = localStorage.getItem(KEY);
     return value === "light" || value === "dark" ? value : "system";
@@ -14,14 +14,14 @@ const stored = (): ThemeChoice => {
     return "system";
   }
 };
-let choice = stored();
+let choice = readChoice();
 
 const apply = () => {
-  const isDark = choice === "dark" || (choice === "system" && system.matches);
+  const isDark = choice === "dark" || (choice === "system" && prefersDark.matches);
   document.documentElement.dataset.theme = isDark ? "dark" : "light";
   for (const listener of listeners) listener();
 };
-system.addEventListener("change", apply);
+prefersDark.addEventListener("change", apply);
 
 export function setTheme(next: ThemeChoice): void {
   choice = next;

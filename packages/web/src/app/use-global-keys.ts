@@ -1,9 +1,9 @@
-/** Keys that work on every page. A page adds its own with `useKeys`. */
+/** Keyboard shortcuts that work on every page. A page adds its own with `useKeys`. */
 import { useEffect, useRef } from "react";
 import { CONNECT_PAGE, NAV_PAGES } from "./pages.tsx";
 
-/** Whether the key belongs to what is typed, or to a menu or dialog that is open. */
-const isTaken = (event: KeyboardEvent): boolean =>
+/** Whether the key is not a shortcut: text input, or a key for the browser, a menu or a dialog. */
+const isNotShortcut = (event: KeyboardEvent): boolean =>
   event.defaultPrevented ||
   event.ctrlKey ||
   event.metaKey ||
@@ -16,10 +16,10 @@ const isTaken = (event: KeyboardEvent): boolean =>
   (event.key === "Enter" && event.target.closest("a, button, summary") !== null) ||
   document.querySelector("[role=dialog]") !== null;
 
-/** Moving and zooming go on while the key is held; an action is done once. */
-const REPEATED = new Set(["j", "k", "+", "-"]);
+/** Keys that move or zoom repeat while they are held. Other handlers run once per key press. */
+const REPEATABLE = new Set(["j", "k", "+", "-"]);
 
-/** Calls the handler of a single key, by its name in lower case, unless the key is typed somewhere. */
+/** `keys` maps the name of a key, in lower case, to its handler. Keys in text fields, menus and dialogs are ignored. */
 export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): void {
   const latest = useRef(keys);
   useEffect(() => {
@@ -27,19 +27,19 @@ export function useKeys(keys: Record<string, (event: KeyboardEvent) => void>): v
   });
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (isTaken(event)) return;
+      if (isNotShortcut(event)) return;
       const key = event.key.toLowerCase();
       const handler = latest.current[key];
       if (!handler) return;
       event.preventDefault();
-      if (!event.repeat || REPEATED.has(key)) handler(event);
+      if (!event.repeat || REPEATABLE.has(key)) handler(event);
     };
     window.addEventListener("keydown", onKey);
     return () => window.removeEventListener("keydown", onKey);
   }, []);
 }
 
-/** How long after `g` the second key counts. */
+/** The time after `g` within which the second key must follow. */
 const SEQUENCE_MS = 1_500;
 
 export function useGlobalKeys({
@@ -51,7 +51,7 @@ export function useGlobalKeys({
   onHelp: () => void;
   onGo: (path: string) => void;
 }): void {
-  const wentAt = useRef(Number.NEGATIVE_INFINITY);
+  const gPressedAt = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === "k" && (event.metaKey || event.ctrlKey)) {
@@ -59,11 +59,11 @@ export function useGlobalKeys({
         onPalette();
         return;
       }
-      if (isTaken(event)) return;
+      if (isNotShortcut(event)) return;
       if (event.key === "?") onHelp();
-      else if (event.key === "g") wentAt.current = event.timeStamp;
-      else if (event.timeStamp - wentAt.current < SEQUENCE_MS) {
-        wentAt.current = Number.NEGATIVE_INFINITY;
+      else if (event.key === "g") gPressedAt.current = event.timeStamp;
+      else if (event.timeStamp - gPressedAt.current < SEQUENCE_MS) {
+        gPressedAt.current = Number.NEGATIVE_INFINITY;
         const page = [...NAV_PAGES, CONNECT_PAGE].find(({ key }) => key === event.key);
         if (!page) return;
         event.preventDefault();
@@ -71,7 +71,7 @@ export function useGlobalKeys({
         onGo(page.path);
       }
     };
-    // Before the keys of the page, so that `g r` does not replay an event.
+    // Runs before the shortcuts of the page, so that `g r` does not replay an event.
     window.addEventListener("keydown", onKey, { capture: true });
     return () => window.removeEventListener("keydown", onKey, { capture: true });
   }, [onPalette, onHelp, onGo]);

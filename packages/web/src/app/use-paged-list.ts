@@ -1,36 +1,37 @@
-/** A live list: pages, the newest state of what is shown, and the number of new items. */
+/** A list that is loaded in pages. The live stream updates its rows and the number of new items. */
 import { type InfiniteData, useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { LiveMessage } from "../api/live.ts";
 import type { Page } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
-import { type ListOf, mergeNewest, syncNewest } from "./paged-list.ts";
+import { type ItemOrder, mergeNewest, syncNewest } from "./paged-list.ts";
 import { queryClient } from "./query-client.ts";
 import { useThrottled } from "./use-throttled.ts";
 
 export const PAGE_SIZE = 100;
-/** Longer lists have more height than browsers can scroll smoothly; the list then continues by time. */
+/** Browsers cannot scroll longer lists smoothly, so no more pages are loaded. */
 export const MAX_ROWS = 20_000;
-/** About one request in this time, however much changes. */
+/** Changes are collected, so that there is about one request in this time. */
 const REFRESH_MS = 1_500;
 
 let localChanges = 0;
-/** What the page has changed wins over answers to requests that were sent before. */
+/** Call it when the page changes an item. Lists then discard responses to requests that are in flight. */
 export function countLocalChange(): void {
   localChanges += 1;
 }
 
 type Data<Item> = InfiniteData<Page<Item>, string | undefined>;
 
-export interface PagedList<Item> extends ListOf<Item> {
-  /** Not the topic of a change: only the newest page is compared with the hub. */
+export interface PagedList<Item> extends ItemOrder<Item> {
+  /** Must not start with a topic of changes, which would reload all pages instead of the newest one. */
   queryKey: readonly unknown[];
   fetchPage: (cursor?: string, signal?: AbortSignal) => Promise<Page<Item>>;
-  /** The topic of the live stream, and which of its messages concern the list. */
+  /** The topic of the live stream. */
   topic: string;
+  /** Whether the list must be refreshed after this message. */
   concerns: (message: LiveMessage) => boolean;
   isShown?: (item: Item) => boolean;
-  /** Rows that no longer match the filter leave the list by themselves. */
+  /** Whether rows that no longer match the filter are removed; see `syncNewest`. */
   isSynced?: boolean;
   onRefresh?: () => void;
 }
@@ -49,13 +50,13 @@ export function usePagedList<Item extends { id: string }>(list: PagedList<Item>)
     gcTime: 60_000,
     refetchOnWindowFocus: false,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says which items are shown
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `isShown` changes only with the key
   const items = useMemo(() => {
     const all = query.data?.pages.flatMap(({ items }) => items) ?? [];
     return isShown ? all.filter(isShown) : all;
   }, [query.data, key]);
 
-  /** Starts the list again at the newest item. */
+  /** Loads the list again, from the newest item on. */
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key is compared by its value
   const showNew = useCallback(async () => {
     setAdded(0);
@@ -68,21 +69,21 @@ export function usePagedList<Item extends { id: string }>(list: PagedList<Item>)
     latestKey.current = key;
   }, [key]);
   const refresh = useThrottled(async () => {
-    const shownNow = () => queryClient.getQueryData<Data<Item>>(queryKey);
-    if (!shownNow() || document.hidden) return;
+    const getShown = () => queryClient.getQueryData<Data<Item>>(queryKey);
+    if (!getShown() || document.hidden) return;
     onRefresh?.();
     let newest: Page<Item>;
-    let before: number;
+    let changesBefore: number;
     do {
-      before = localChanges;
+      changesBefore = localChanges;
       newest = await fetchPage();
-    } while (localChanges !== before);
-    // Meanwhile the list may have grown, started again, or given way to another one.
-    const shown = shownNow();
+    } while (localChanges !== changesBefore);
+    // Meanwhile the list may have grown, been reset, or been replaced by another list.
+    const shown = getShown();
     if (!shown || latestKey.current !== key) return;
     const { pages, added } = (isSynced ? syncNewest : mergeNewest)(list, shown, newest);
     if (pages !== shown) queryClient.setQueryData(queryKey, pages as Data<Item>);
-    // Nothing can move under the pointer in an empty list.
+    // An empty list shows new items immediately: it has no rows that they could move.
     if (added > 0 && isEmpty) await showNew();
     else setAdded(added);
   }, REFRESH_MS);

@@ -1,4 +1,4 @@
-/** A list that the hub returns in pages, and that is loaded again from time to time. */
+/** A list that the hub returns in pages. The loaded pages are reloaded every ten seconds. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { Page } from "../api/types.ts";

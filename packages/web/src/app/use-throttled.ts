@@ -1,28 +1,32 @@
 import { useCallback, useEffect, useRef } from "react";
-import { soon, spread } from "./spread.ts";
+import { firstDelay, jitter } from "./jitter.ts";
 
-/** Calls `task` shortly after it is asked for, and again about once in `ms` while it is. */
+/**
+ * Returns a function that requests a call of `task`. The first call follows within 300 ms. After a call,
+ * all requests of about the next `ms` lead to one more call.
+ */
 export function useThrottled(task: () => Promise<void>, ms: number): () => void {
   const latest = useRef(task);
   useEffect(() => {
     latest.current = task;
   });
-  const state = useRef<{ timer?: ReturnType<typeof setTimeout>; isWanted: boolean }>({
-    isWanted: false,
+  const state = useRef<{ timer?: ReturnType<typeof setTimeout>; isRequested: boolean }>({
+    isRequested: false,
   });
   useEffect(() => () => clearTimeout(state.current.timer), []);
   return useCallback(() => {
     const runAfter = (delay: number) => {
       state.current.timer = setTimeout(() => {
         delete state.current.timer;
-        if (!state.current.isWanted) return;
-        state.current.isWanted = false;
-        runAfter(spread(ms));
-        // A failure shows in the live state of the hub; the next message tries again.
+        if (!state.current.isRequested) return;
+        state.current.isRequested = false;
+        runAfter(jitter(ms));
+        // Errors are ignored: the state of the live stream shows an outage, and the next request of a call
+        // tries again.
         latest.current().catch(() => {});
       }, delay);
     };
-    state.current.isWanted = true;
-    if (state.current.timer === undefined) runAfter(soon());
+    state.current.isRequested = true;
+    if (state.current.timer === undefined) runAfter(firstDelay());
   }, [ms]);
 }

@@ -2,12 +2,12 @@
 import type { InfiniteData } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { EventItem, EventView, Page } from "../api/types.ts";
-import { type ListOf, patch } from "../app/paged-list.ts";
+import { type ItemOrder, patch } from "../app/paged-list.ts";
 import { queryClient } from "../app/query-client.ts";
 import { countLocalChange, PAGE_SIZE, usePagedList } from "../app/use-paged-list.ts";
 import { type Filter, toListQuery, writeFilter } from "./filter.ts";
 
-const EVENTS: ListOf<EventItem> = {
+const EVENTS: ItemOrder<EventItem> = {
   orderOf: ({ seq }) => seq,
   isSame: (a, b) =>
     a.outcome === b.outcome && a.processed === b.processed && a.claimed_by === b.claimed_by,
