@@ -269,11 +269,11 @@ export function flowsContract(it: It): void {
   });
 
   it("rolls back the draft and the published version together, or neither", async ({ store }) => {
-    const [one, two] = [intents("One"), intents("Two")];
-    const flow = await makeFlow(store, one);
+    const [first, second] = [intents("One"), intents("Two")];
+    const flow = await makeFlow(store, first);
     const key = { tenant: "acme", id: flow.id };
     await publish(store, flow);
-    await edit(store, flow, two);
+    await edit(store, flow, second);
     const before = await publish(store, flow);
     const rollBack = (flowKey: FlowKey, version = 1, prepare = publication()) =>
       store.rollBackFlow(flowKey, version, LATER, (graph) => setDraft("Back", graph), prepare);
@@ -295,9 +295,9 @@ export function flowsContract(it: It): void {
 
     expect(await rollBack({ ...key, ifRevision: before.revision })).toMatchObject({
       outcome: "saved",
-      flow: { name: "Back", graph: one, version: 3, updated_at: START },
+      flow: { name: "Back", graph: first, version: 3, updated_at: START },
     });
-    expect(await store.getVersion("acme", flow.id, 3)).toEqual(one);
+    expect(await store.getVersion("acme", flow.id, 3)).toEqual(first);
     expect(await store.findTool("acme", "desk", "one", START)).toMatchObject({ alias: false });
   });
 

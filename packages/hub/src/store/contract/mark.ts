@@ -4,25 +4,25 @@ import type { It } from "./subject.ts";
 
 export function markContract(it: It): void {
   it("distinguishes newly marked, already marked and unknown events", async ({ store }) => {
-    const [one, two, three] = sampleEvents(3);
-    await appendEvents(store, [one, two, three]);
+    const [first, second, third] = sampleEvents(3);
+    await appendEvents(store, [first, second, third]);
     const unknown = sampleEvent().id;
-    expect(await store.markProcessed("acme", [two.id, unknown, one.id], START + 5, "done")).toEqual(
-      {
-        marked: [two.id, one.id],
-        alreadyProcessed: [],
-        unknown: [unknown],
-      },
-    );
     expect(
-      await store.markProcessed("acme", [three.id, "nonsense", one.id], START + 9, null),
-    ).toEqual({ marked: [three.id], alreadyProcessed: [one.id], unknown: ["nonsense"] });
-    expect(await store.getEvent("acme", one.id)).toMatchObject({
+      await store.markProcessed("acme", [second.id, unknown, first.id], START + 5, "done"),
+    ).toEqual({
+      marked: [second.id, first.id],
+      alreadyProcessed: [],
+      unknown: [unknown],
+    });
+    expect(
+      await store.markProcessed("acme", [third.id, "nonsense", first.id], START + 9, null),
+    ).toEqual({ marked: [third.id], alreadyProcessed: [first.id], unknown: ["nonsense"] });
+    expect(await store.getEvent("acme", first.id)).toMatchObject({
       processed: true,
       processed_at: START + 5,
       note: "done",
     });
-    expect(await store.getEvent("acme", three.id)).toMatchObject({
+    expect(await store.getEvent("acme", third.id)).toMatchObject({
       processed: true,
       processed_at: START + 9,
       note: null,
@@ -98,24 +98,32 @@ export function markContract(it: It): void {
   });
 
   it("is undone by reopenEvents, which also restores the counts", async ({ store }) => {
-    const [one, two, three] = sampleEvents(3, (index) => ({
+    const [first, second, third] = sampleEvents(3, (index) => ({
       type: index === 0 ? "push" : "issues",
     }));
-    await appendEvents(store, [one, two, three]);
-    await store.claimEvent({ tenant: "acme", id: one.id, by: "ada", now: START, until: START + 9 });
-    await store.markProcessed("acme", [one.id, two.id], START + 1, "done");
-    expect(await store.reopenEvents("umbrella", [one.id])).toEqual({
+    await appendEvents(store, [first, second, third]);
+    await store.claimEvent({
+      tenant: "acme",
+      id: first.id,
+      by: "ada",
+      now: START,
+      until: START + 9,
+    });
+    await store.markProcessed("acme", [first.id, second.id], START + 1, "done");
+    expect(await store.reopenEvents("umbrella", [first.id])).toEqual({
       reopened: [],
       alreadyPending: [],
-      unknown: [one.id],
+      unknown: [first.id],
     });
-    expect(await store.reopenEvents("acme", [three.id, two.id, "x", one.id, one.id])).toEqual({
-      reopened: [two.id, one.id],
-      alreadyPending: [three.id],
+    expect(
+      await store.reopenEvents("acme", [third.id, second.id, "x", first.id, first.id]),
+    ).toEqual({
+      reopened: [second.id, first.id],
+      alreadyPending: [third.id],
       unknown: ["x"],
     });
-    expect(await store.reopenEvents("acme", [one.id])).toMatchObject({ reopened: [] });
-    expect(await store.getEvent("acme", one.id)).toMatchObject({
+    expect(await store.reopenEvents("acme", [first.id])).toMatchObject({ reopened: [] });
+    expect(await store.getEvent("acme", first.id)).toMatchObject({
       processed: false,
       processed_at: null,
       note: null,
@@ -128,7 +136,7 @@ export function markContract(it: It): void {
       pending_count: 3,
       types: { push: 1, issues: 2 },
     });
-    await store.markProcessed("acme", [one.id, two.id, three.id], START + 2, null);
+    await store.markProcessed("acme", [first.id, second.id, third.id], START + 2, null);
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
   });
 

@@ -32,17 +32,17 @@ export function noticesContract(it: It): void {
     const { store } = subject;
     const events = sampleEvents(250);
     const all = ids(events);
-    const [one = "", two = ""] = all;
+    const [first = "", second = ""] = all;
     await appendEvents(store, events);
     const claim = { tenant: "acme", by: "ada", limit: 2, now: START, until: START + 60 };
     await store.claimEvents(claim);
-    await store.releaseEvents("acme", [two, one], "ada");
-    await store.markProcessed("acme", [one], START, null);
+    await store.releaseEvents("acme", [second, first], "ada");
+    await store.markProcessed("acme", [first], START, null);
     await store.markProcessed("acme", all, START, null);
     const changed = (await allNotices(subject)).flatMap((notice) =>
       notice.topic === "changed" && notice.tenant === "acme" ? [[...notice.ids].sort()] : [],
     );
-    expect(changed.slice(0, 3)).toEqual([[one, two].sort(), [one, two].sort(), [one]]);
+    expect(changed.slice(0, 3)).toEqual([[first, second].sort(), [first, second].sort(), [first]]);
     // The ids are split into chunks that fit into the notices of every backend.
     expect(changed.slice(3).map((chunk) => chunk.length)).toEqual([100, 100, 49]);
     expect(changed.slice(3).flat().sort()).toEqual(all.slice(1).sort());
@@ -65,12 +65,12 @@ export function noticesContract(it: It): void {
     const { store } = subject;
     await store.queueRuns([sampleRun(), sampleRun()]);
     const claimed = await claim(store);
-    const [one = "", two = ""] = claimed.map(({ run }) => run.id);
+    const [first = "", second = ""] = claimed.map(({ run }) => run.id);
     const steps = [sampleStep({ status: "running" }), sampleStep({ nth: 2, node_id: "b" })];
-    await store.saveProgress([{ run: one, claim: 1, steps, now: START }]);
-    for (const id of [one, two]) await store.enableStepNotices("acme", id, START + 1);
-    await store.enableStepNotices("umbrella", one, START + 99);
-    await store.saveProgress([{ run: one, claim: 1, steps, now: START + 1 }]);
+    await store.saveProgress([{ run: first, claim: 1, steps, now: START }]);
+    for (const id of [first, second]) await store.enableStepNotices("acme", id, START + 1);
+    await store.enableStepNotices("umbrella", first, START + 99);
+    await store.saveProgress([{ run: first, claim: 1, steps, now: START + 1 }]);
     await store.saveProgress(
       claimed.flatMap(({ run: { id, claims } }) => {
         const progress = { run: id, claim: claims, steps, now: START };
@@ -78,16 +78,16 @@ export function noticesContract(it: It): void {
       }),
     );
     const waiting = { status: "waiting", due_at: START + 9 } as const;
-    await store.saveProgress([{ run: one, claim: 1, steps: [], now: START, next: waiting }]);
+    await store.saveProgress([{ run: first, claim: 1, steps: [], now: START, next: waiting }]);
     const ended = { status: "succeeded", output: 1 } as const;
-    await store.saveProgress([{ run: two, claim: 1, steps, now: START, next: ended }]);
-    const lost = { run: two, claim: 1, steps, now: START };
+    await store.saveProgress([{ run: second, claim: 1, steps, now: START, next: ended }]);
+    const lost = { run: second, claim: 1, steps, now: START };
     expect(await store.saveProgress([lost])).toEqual(["lost"]);
     const received = (await allNotices(subject)).filter(({ topic }) => /^run_/.test(topic));
     expect(received).toEqual([
-      { topic: "run_steps", runs: [one, two] },
-      { topic: "run_steps", runs: [one] },
-      { topic: "run_ended", tenant: "acme", run: two, status: "succeeded", took: 0 },
+      { topic: "run_steps", runs: [first, second] },
+      { topic: "run_steps", runs: [first] },
+      { topic: "run_ended", tenant: "acme", run: second, status: "succeeded", took: 0 },
     ]);
   });
 

@@ -125,10 +125,10 @@ export function quotaContract(it: It): void {
   });
 
   it("does not count processed events, even if one is marked twice", async ({ store }) => {
-    const [one, two] = sampleEvents(2);
-    await store.appendEvents([appendRequest([one, two])], 2);
-    await store.markProcessed("acme", [one.id], START, null);
-    await store.markProcessed("acme", [one.id], START, null);
+    const [first, second] = sampleEvents(2);
+    await store.appendEvents([appendRequest([first, second])], 2);
+    await store.markProcessed("acme", [first.id], START, null);
+    await store.markProcessed("acme", [first.id], START, null);
     expect(
       await append(store, [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])], 2),
     ).toEqual(["stored", "over_quota"]);

@@ -421,18 +421,18 @@ export function runClaimsContract(it: It): void {
   });
 
   it("renews only leases that have not expired", async ({ store }) => {
-    const [one, two, three] = sampleRuns(3);
-    await store.queueRuns([one, two, three]);
+    const [first, second, third] = sampleRuns(3);
+    await store.queueRuns([first, second, third]);
     await claim(store, { limit: 2 });
     await claim(store, { by: "bob", limit: 1 });
     const now = START + LEASE - 1;
-    const all = ids([one, two, three]);
+    const all = ids([first, second, third]);
     expect(await store.renewRuns(lease("ada", now), all)).toMatchObject({ cancelRequested: [] });
     // The lease of bob was not renewed, so his run can be claimed.
-    expect(runIds(await claim(store, { by: "cy", now: START + LEASE }))).toEqual([three.id]);
-    await store.cancelRun("acme", two.id, now);
+    expect(runIds(await claim(store, { by: "cy", now: START + LEASE }))).toEqual([third.id]);
+    await store.cancelRun("acme", second.id, now);
     expect(await store.renewRuns(lease("ada", now + 1), all)).toMatchObject({
-      cancelRequested: [two.id],
+      cancelRequested: [second.id],
     });
     // Another worker has claimed the run of bob, so he cannot renew its lease.
     expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({
@@ -440,21 +440,21 @@ export function runClaimsContract(it: It): void {
       cancelRequested: [],
     });
     const { renewed } = await store.renewRuns(lease("ada", now + 1), all);
-    expect(renewed.sort()).toEqual(ids([one, two]).sort());
-    expect(await store.getRun("acme", three.id)).toMatchObject({ worker: "cy", claims: 2 });
+    expect(renewed.sort()).toEqual(ids([first, second]).sort());
+    expect(await store.getRun("acme", third.id)).toMatchObject({ worker: "cy", claims: 2 });
     // A worker keeps a run whose lease has expired, until another worker claims it.
     const expired = now + 1 + LEASE;
-    expect(await store.renewRuns(lease("ada", expired), [one.id])).toMatchObject({
+    expect(await store.renewRuns(lease("ada", expired), [first.id])).toMatchObject({
       cancelRequested: [],
     });
     // The third run was claimed twice without progress, so it is a suspect and is claimed alone.
     const dee = { by: "dee", now: expired };
-    expect(runIds(await claim(store, dee))).toEqual([three.id]);
-    expect(runIds(await claim(store, dee))).toEqual([two.id]);
+    expect(runIds(await claim(store, dee))).toEqual([third.id]);
+    expect(runIds(await claim(store, dee))).toEqual([second.id]);
     expect(await store.renewRuns(lease("ada", expired + 1), all)).toMatchObject({
       cancelRequested: [],
     });
-    expect(await store.getRun("acme", two.id)).toMatchObject({ worker: "dee" });
+    expect(await store.getRun("acme", second.id)).toMatchObject({ worker: "dee" });
   });
 
   it("renews only the leases of the given runs", async ({ store }) => {

@@ -49,13 +49,13 @@ export function runLanesContract(it: It): void {
   it("limit the number of running runs, and admit others when runs end", async ({ store }) => {
     const runs = sampleRuns(5, () => inLane(2));
     await store.queueRuns(runs);
-    const [one, two] = await claimExactly(store, 2);
+    const [first, second] = await claimExactly(store, 2);
     expect(await statuses(store, runs)).toEqual(["running", "running", "held", "held", "held"]);
     expect(await claim(store, { by: "bob" })).toEqual([]);
-    await save(store, [two]);
+    await save(store, [second]);
     expect(await statuses(store, runs)).toEqual(["running", "succeeded", "queued", "held", "held"]);
     expect(runIds(await claim(store, { by: "bob" }))).toEqual([itemAt(runs, 2).id]);
-    await save(store, [one]);
+    await save(store, [first]);
     expect(await drain(store, START + LEASE - 1)).toEqual([itemAt(runs, 3).id, itemAt(runs, 4).id]);
   });
 
@@ -309,15 +309,18 @@ export function runLanesContract(it: It): void {
     store,
   }) => {
     const skip = { ...inLane(1, "one", "skip"), gather: { lane: "g" } };
-    const [one, two, three, four] = sampleRuns(4, (index) => ({ ...skip, key: `key ${index}` }));
-    expect(await store.queueRuns([one, two])).toEqual([one.id, one.id]);
+    const [first, second, third, fourth] = sampleRuns(4, (index) => ({
+      ...skip,
+      key: `key ${index}`,
+    }));
+    expect(await store.queueRuns([first, second])).toEqual([first.id, first.id]);
     await claim(store);
-    expect(await store.queueRuns([one, three])).toEqual([one.id, null]);
+    expect(await store.queueRuns([first, third])).toEqual([first.id, null]);
     // The key of the skipped run was not stored.
-    await store.cancelRun("acme", one.id, START);
+    await store.cancelRun("acme", first.id, START);
     await store.releaseRuns("ada", START);
     await save(store, await claim(store));
-    expect(await store.queueRuns([three, four])).toEqual([three.id, three.id]);
+    expect(await store.queueRuns([third, fourth])).toEqual([third.id, third.id]);
   });
 
   it("with `skip` add the reason to the verdict of the event", async ({ store }) => {
@@ -353,26 +356,26 @@ export function runLanesContract(it: It): void {
   }) => {
     const [event] = sampleEvents(1);
     await appendEvents(store, [event]);
-    const [one, two, three, four] = sampleRuns(4, (index) => ({
+    const [first, second, third, fourth] = sampleRuns(4, (index) => ({
       ...inLane(1, "one", "replace"),
       ...(index === 1 && { event_id: event.id }),
     }));
-    const five = sampleRun(inLane(1, "one", "replace"));
-    await store.queueRuns([one]);
+    const fifth = sampleRun(inLane(1, "one", "replace"));
+    await store.queueRuns([first]);
     // The first run is below the limit, so the second run does not replace it.
-    await store.queueRuns([two]);
-    expect(await statuses(store, [one, two])).toEqual(["queued", "queued"]);
+    await store.queueRuns([second]);
+    expect(await statuses(store, [first, second])).toEqual(["queued", "queued"]);
     const [claimed] = await claimExactly(store, 1);
-    expect(await statuses(store, [one, two])).toEqual(["running", "held"]);
-    expect(await store.queueRuns([three])).toEqual([three.id]);
-    expect(await store.getRun("acme", two.id)).toMatchObject({
+    expect(await statuses(store, [first, second])).toEqual(["running", "held"]);
+    expect(await store.queueRuns([third])).toEqual([third.id]);
+    expect(await store.getRun("acme", second.id)).toMatchObject({
       status: "cancelled",
       cancel_requested: false,
-      finished_at: three.at,
+      finished_at: third.at,
       error: {
         code: "superseded",
-        message: `A newer run replaced it while it waited for its concurrency limit: ${three.id}.`,
-        details: { run: three.id },
+        message: `A newer run replaced it while it waited for its concurrency limit: ${third.id}.`,
+        details: { run: third.id },
       },
     });
     expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "failed" });
@@ -381,45 +384,49 @@ export function runLanesContract(it: It): void {
         expect(await notices()).toContainEqual({
           topic: "run_ended",
           tenant: "acme",
-          run: two.id,
+          run: second.id,
           status: "cancelled",
           took: null,
         }),
       60_000,
     );
     // The same holds if both runs are in one batch.
-    expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);
-    expect(await statuses(store, [one, three, four, five])).toEqual([
+    expect(await store.queueRuns([fourth, fifth])).toEqual([fourth.id, fifth.id]);
+    expect(await statuses(store, [first, third, fourth, fifth])).toEqual([
       "running",
       "cancelled",
       "cancelled",
       "queued",
     ]);
     await save(store, [claimed]);
-    expect(await drain(store, START)).toEqual([five.id]);
+    expect(await drain(store, START)).toEqual([fifth.id]);
     // A replaced run can be retried.
-    await store.retryRun("acme", two.id, START);
-    expect(await drain(store, START)).toEqual([two.id]);
+    await store.retryRun("acme", second.id, START);
+    expect(await drain(store, START)).toEqual([second.id]);
   });
 
   it("with `replace` cancel no run that has started or is below the limit", async ({ store }) => {
     const replace = inLane(2, "one", "replace");
-    const [one, two, three, four] = sampleRuns(4, () => replace);
-    const [five, six] = sampleRuns(2, () => replace);
-    await store.queueRuns([one]);
+    const [first, second, third, fourth] = sampleRuns(4, () => replace);
+    const [fifth, sixth] = sampleRuns(2, () => replace);
+    await store.queueRuns([first]);
     const [running] = await claimExactly(store, 1);
     await save(store, [running], { next: { status: "waiting", due_at: START + 1 } });
-    await store.queueRuns([two, three]);
+    await store.queueRuns([second, third]);
     await claim(store, { limit: 2 });
     // The suspension of the first run has ended, and the run is held.
     expect(await claim(store, { now: START + 1 })).toEqual([]);
-    expect(await statuses(store, [one, two, three])).toEqual(["held", "running", "running"]);
-    await store.queueRuns([four]);
-    await store.queueRuns([five, six]);
-    expect(await statuses(store, [four, five, six])).toEqual(["cancelled", "cancelled", "queued"]);
+    expect(await statuses(store, [first, second, third])).toEqual(["held", "running", "running"]);
+    await store.queueRuns([fourth]);
+    await store.queueRuns([fifth, sixth]);
+    expect(await statuses(store, [fourth, fifth, sixth])).toEqual([
+      "cancelled",
+      "cancelled",
+      "queued",
+    ]);
     await store.releaseRuns("ada", START);
     const order = await drain(store, START + 1);
-    expect(order.sort()).toEqual(ids([one, two, three, six]).sort());
+    expect(order.sort()).toEqual(ids([first, second, third, sixth]).sort());
   });
 
   it("gather inputs into one run until it starts", async ({ store }) => {
@@ -473,8 +480,7 @@ export function runLanesContract(it: It): void {
   });
 
   it("gather inputs into held runs, but not suspended or cancelled ones", async ({ store }) => {
-    const both = { ...inLane(1), gather: { lane: "g" } };
-    const runs = sampleRuns(5, () => both);
+    const runs = sampleRuns(5, () => ({ ...inLane(1), gather: { lane: "g" } }));
     await store.queueRuns([itemAt(runs, 0)]);
     const [first] = await claimExactly(store, 1);
     await store.queueRuns([itemAt(runs, 1)]);

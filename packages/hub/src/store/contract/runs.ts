@@ -164,12 +164,12 @@ export function runsContract(it: It): void {
   });
 
   it("are stored once per tenant and key", async ({ store }) => {
-    const [one, two, three] = sampleRuns(3, () => ({ key: "tick 7" }));
+    const [first, second, third] = sampleRuns(3, () => ({ key: "tick 7" }));
     const theirs = sampleRun({ key: "tick 7", tenant: "umbrella" });
-    expect(await store.queueRuns([one, two, theirs])).toEqual([one.id, one.id, theirs.id]);
+    expect(await store.queueRuns([first, second, theirs])).toEqual([first.id, first.id, theirs.id]);
     const [claimed] = await claimExactly(store, 1, { limit: 1 });
     await save(store, [claimed]);
-    expect(await store.queueRuns([three])).toEqual([one.id]);
+    expect(await store.queueRuns([third])).toEqual([first.id]);
     expect(await store.startRun(sampleRun({ key: "tick 7" }), lease())).toBeUndefined();
     expect(await store.listRuns({ tenant: "acme", limit: 9 })).toHaveLength(1);
     expect(await store.listRuns({ tenant: "umbrella", limit: 9 })).toHaveLength(1);
@@ -288,8 +288,8 @@ export function runsContract(it: It): void {
     await appendEvents(store, [event]);
     const runs = sampleRuns(4, () => ({ event_id: event.id }));
     await store.queueRuns(runs);
-    const [one, two, three] = await claimExactly(store, 3, { limit: 3 });
-    for (const [index, claimed] of [one, two, three].entries())
+    const [first, second, third] = await claimExactly(store, 3, { limit: 3 });
+    for (const [index, claimed] of [first, second, third].entries())
       await save(store, [claimed], {
         steps: [sampleStep()],
         now: START + index,
@@ -297,15 +297,15 @@ export function runsContract(it: It): void {
       });
     expect(await store.sweepRuns(START, 10)).toBe(0);
     expect(await store.sweepRuns(START + 9, 1)).toBe(1);
-    expect(await store.getRun("acme", one.run.id)).toBeUndefined();
-    expect(await allSteps(store, "acme", one.run.id)).toEqual([]);
+    expect(await store.getRun("acme", first.run.id)).toBeUndefined();
+    expect(await allSteps(store, "acme", first.run.id)).toEqual([]);
     expect(await store.sweepRuns(START + 9, 10)).toBe(2);
     expect(await store.sweepRuns(START + 9, 10)).toBe(0);
     expect(ids(await store.listRuns({ tenant: "acme", limit: 9, event: event.id }))).toEqual([
       itemAt(runs, 3).id,
     ]);
-    expect(await store.saveProgress([progress(one)])).toEqual(["lost"]);
-    expect(await store.retryRun("acme", two.run.id, START)).toBeUndefined();
+    expect(await store.saveProgress([progress(first)])).toEqual(["lost"]);
+    expect(await store.retryRun("acme", second.run.id, START)).toBeUndefined();
     expect(runIds(await claim(store))).toEqual([itemAt(runs, 3).id]);
   });
 }

@@ -42,7 +42,7 @@ export function sampleEvent(overrides: Partial<NewEvent> = {}): NewEvent {
   };
 }
 
-/** A tuple of `Count` items. Its destructured elements are not possibly undefined, as those of an array. */
+/** A tuple of `Count` items. Unlike those of an array, its destructured elements cannot be undefined. */
 export type Tuple<Count extends number, Item> = Count extends 1
   ? [Item]
   : Count extends 2

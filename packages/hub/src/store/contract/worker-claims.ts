@@ -66,12 +66,12 @@ export function workerClaimsContract(it: It): void {
   });
 
   it("prevent claims of agents, and are prevented by them", async ({ store }) => {
-    const [one, two] = sampleEvents(2);
-    await appendEvents(store, [one, two]);
+    const [first, second] = sampleEvents(2);
+    await appendEvents(store, [first, second]);
     const agent = { tenant: "acme", by: "agent", now: START, until: START + LEASE };
-    expect(ids(await store.claimEvents({ ...agent, limit: 1 }))).toEqual([one.id]);
-    expect(await claim(store, one.id)).toMatchObject({ applied: false, event: { attempts: 0 } });
-    expect(await claim(store, two.id)).toMatchObject({ applied: true });
+    expect(ids(await store.claimEvents({ ...agent, limit: 1 }))).toEqual([first.id]);
+    expect(await claim(store, first.id)).toMatchObject({ applied: false, event: { attempts: 0 } });
+    expect(await claim(store, second.id)).toMatchObject({ applied: true });
     expect(await store.claimEvents({ ...agent, limit: 5 })).toEqual([]);
   });
 
