@@ -102,10 +102,10 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
       args: unknown,
       { token, ...options }: StartOptions & { token?: string } = {},
     ): Promise<CalledTool> {
-      const found = await store.findTool(tenant, app, name, now());
-      if (!found)
+      const tool = await store.findTool(tenant, app, name, now());
+      if (!tool)
         throw new RequestError("not_found", "name", `There is no tool ${name.slice(0, 100)}.`);
-      const { trigger, alias } = found;
+      const { trigger, alias } = tool;
       if (!trigger.active)
         throw new RequestError("not_found", "name", `The tool ${name} is not active.`);
       const input = await validInput(trigger, args);
@@ -151,8 +151,8 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
 
   async function requireTrigger(request: RunRequest): Promise<StoredTrigger> {
     const { tenant, flow, trigger: name, onlyActive } = request;
-    const found = await findTrigger(store, tenant, flow, name);
-    switch (found.outcome) {
+    const result = await findTrigger(store, tenant, flow, name);
+    switch (result.outcome) {
       case "no_flow":
         throw new RequestError("not_found", "flow", `There is no flow ${flow}.`);
       case "not_published":
@@ -168,7 +168,7 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
           `The published flow has no trigger ${name.slice(0, 100)}.`,
         );
     }
-    const { trigger, node } = found;
+    const { trigger, node } = result;
     if (onlyActive && !trigger.active)
       throw new RequestError("conflict", "trigger", `The trigger ${node.name} is not active.`);
     return trigger;

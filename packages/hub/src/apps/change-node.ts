@@ -19,14 +19,14 @@ interface EditContext {
   tenant: string;
   registry: NodeRegistry;
   /** The names of the app's other tools. */
-  taken: ReadonlySet<string>;
+  takenNames: ReadonlySet<string>;
   requireAnalysis: RequireAnalysis;
 }
 
 export function changeNode(
   draft: FlowDraft,
   { id, name, change }: NodeEdit,
-  { tenant, registry, taken, requireAnalysis }: EditContext,
+  { tenant, registry, takenNames, requireAnalysis }: EditContext,
 ): FlowDraft {
   const node = requireNode(draft, id);
   const changed = change(node);
@@ -34,7 +34,7 @@ export function changeNode(
   if (name === undefined || name === node.name) return withChange;
   const { findAnalysis } = requireAnalysis(tenant, withChange);
   const renamed =
-    renameNode(withChange, id, name, registry, taken, findAnalysis)?.flow ?? withChange;
+    renameNode(withChange, id, name, registry, takenNames, findAnalysis)?.flow ?? withChange;
   if (!registry.get(changed.type)?.isTool) return renamed;
   // A tool name in the same change is kept. Otherwise it is "", so that it is derived from the new name.
   const { toolName = "" } = changed.parameters;

@@ -33,7 +33,7 @@ export interface DraftRunsOptions {
   now: () => number;
 }
 
-/** The output of a node that is not executed. The default port is the first one, except the error port. */
+/** The output of a node that is not executed. By default, it is on the first port besides `error`. */
 export interface Pin {
   output: Json;
   port?: string | undefined;

@@ -16,13 +16,13 @@ import type { EditFlow, FlowGraph } from "../store/flow-store.ts";
 import { nameTools } from "./tool-names.ts";
 
 /**
- * `before` are the nodes before the edit, `taken` the names of the app's other tools, `callable` the
+ * `before` are the nodes before the edit, `takenNames` the names of the app's other tools, `callable` the
  * names by which agents can call this flow's tools.
  */
 export function finishDraft(
   draft: unknown,
   before: readonly FlowNode[],
-  taken: ReadonlySet<string>,
+  takenNames: ReadonlySet<string>,
   registry: NodeRegistry,
   callable?: ReadonlyMap<string, string>,
 ): ReturnType<EditFlow> {
@@ -30,7 +30,7 @@ export function finishDraft(
   if (!parsed.success) throw validationError(issuesOf(parsed.error));
   const { name, description, nodes, edges } = parsed.data satisfies FlowDraft;
   checkShape({ nodes, edges }, registry);
-  const named = nameTools(nodes, before, registry, taken, callable);
+  const named = nameTools(nodes, before, registry, takenNames, callable);
   checkDescriptions(named.nodes, registry);
   return {
     name,

@@ -4,8 +4,8 @@ import { MAX_FINDINGS } from "../lib/limits.ts";
 export function firstFindings<Finding extends { message: string }>(
   findings: readonly Finding[],
 ): (Finding | { code: "more"; message: string })[] {
-  const more = findings.length - MAX_FINDINGS;
-  if (more <= 0) return [...findings];
-  const message = `and ${more.toLocaleString("en")} more`;
+  const omitted = findings.length - MAX_FINDINGS;
+  if (omitted <= 0) return [...findings];
+  const message = `and ${omitted.toLocaleString("en")} more`;
   return [...findings.slice(0, MAX_FINDINGS), { code: "more", message }];
 }

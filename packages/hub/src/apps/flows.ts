@@ -71,10 +71,10 @@ export interface FlowChange {
 
 export type Flows = ReturnType<typeof createFlows>;
 
-/** `taken` are the names of the app's other tools. */
+/** `takenNames` are the names of the app's other tools. */
 type Change = (
   draft: FlowDraft,
-  taken: ReadonlySet<string>,
+  takenNames: ReadonlySet<string>,
   requireAnalysis: RequireAnalysis,
 ) => FlowDraft;
 
@@ -117,12 +117,12 @@ export function createFlows(options: FlowsOptions) {
    * graphs that must not be stored, such as cycles.
    */
   const toEdit =
-    (change: (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft): EditFlow =>
-    ({ flow, taken, callable }) => {
+    (change: (draft: FlowDraft, takenNames: ReadonlySet<string>) => FlowDraft): EditFlow =>
+    ({ flow, takenNames, callable }) => {
       const before: FlowDraft = flow
         ? { name: flow.name, description: flow.description, ...flow.graph }
         : { name: "", description: "", nodes: [], edges: [] };
-      return finishDraft(change(before, taken), before.nodes, taken, registry, callable);
+      return finishDraft(change(before, takenNames), before.nodes, takenNames, registry, callable);
     };
 
   /** Adds missing ids, slugs and positions. A node keeps the slug that it has in `before`. */
@@ -156,7 +156,7 @@ export function createFlows(options: FlowsOptions) {
       store.editFlow(
         key,
         now(),
-        toEdit((draft, taken) => change(draft, taken, requireAnalysis)),
+        toEdit((draft, takenNames) => change(draft, takenNames, requireAnalysis)),
       ),
     );
     return describeSaved(edited, key);
@@ -168,11 +168,11 @@ export function createFlows(options: FlowsOptions) {
     name: string | undefined,
     change: (node: FlowNode) => FlowNode,
   ) =>
-    edit(key, (draft, taken, requireAnalysis) =>
+    edit(key, (draft, takenNames, requireAnalysis) =>
       changeNode(
         draft,
         { id, name, change },
-        { tenant: key.tenant, registry, taken, requireAnalysis },
+        { tenant: key.tenant, registry, takenNames, requireAnalysis },
       ),
     );
 
@@ -203,10 +203,10 @@ export function createFlows(options: FlowsOptions) {
     ): Promise<{ flow: DescribedFlow; notes: string[] }> {
       let notes: string[] = [];
       const key = { id: newId(), tenant, app, at: now() };
-      const edited = await store.createFlow(key, ({ taken }) => {
-        const imported = importDraft(input, registry, taken, newId);
+      const edited = await store.createFlow(key, ({ takenNames }) => {
+        const imported = importDraft(input, registry, takenNames, newId);
         notes = imported.notes;
-        return finishDraft(imported.draft, imported.draft.nodes, taken, registry);
+        return finishDraft(imported.draft, imported.draft.nodes, takenNames, registry);
       });
       return { flow: await describeSaved(edited, { app }), notes };
     },
@@ -291,11 +291,11 @@ export function createFlows(options: FlowsOptions) {
       // The rule for new tool names does not apply to names of an earlier version.
       const restore =
         (graph: FlowGraph): EditFlow =>
-        ({ flow, taken }) =>
+        ({ flow, takenNames }) =>
           finishDraft(
             { name: flow?.name, description: flow?.description, ...graph },
             graph.nodes,
-            taken,
+            takenNames,
             registry,
           );
       const details = { note: `Back to version ${version}`, by, at };

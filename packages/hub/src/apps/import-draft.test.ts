@@ -10,8 +10,8 @@ const counter = () => {
   let count = 0;
   return () => `new-${++count}`;
 };
-const importInput = (input: Json, ...taken: string[]) =>
-  importDraft(input, nodeTypes, new Set(taken), counter());
+const importInput = (input: Json, ...takenNames: string[]) =>
+  importDraft(input, nodeTypes, new Set(takenNames), counter());
 
 describe("an imported flow", () => {
   it("gets the node's name as the description of a tool without one", () => {
@@ -85,9 +85,9 @@ describe("an imported flow", () => {
     fc.assert(
       fc.property(flow, (input) => {
         try {
-          const taken = new Set(["go"]);
-          const { draft } = importDraft(input as Json, nodeTypes, taken, counter());
-          const { toolNames } = finishDraft(draft, draft.nodes, taken, nodeTypes);
+          const takenNames = new Set(["go"]);
+          const { draft } = importDraft(input as Json, nodeTypes, takenNames, counter());
+          const { toolNames } = finishDraft(draft, draft.nodes, takenNames, nodeTypes);
           const names = toolNames.map(({ name }) => name);
           expect(new Set([...names, "go"]).size).toBe(names.length + 1);
         } catch (error) {

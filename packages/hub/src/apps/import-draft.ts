@@ -16,18 +16,18 @@ export interface ImportedDraft {
 export function importDraft(
   input: Json,
   registry: NodeRegistry,
-  taken: ReadonlySet<string>,
+  takenNames: ReadonlySet<string>,
   newId: () => string,
   legacy: Pick<ImportOptions, "triggerOf" | "hasLegacyNodes"> = {},
 ): ImportedDraft {
-  const imported = importFlow(input, { newId, takenTools: taken, ...legacy });
+  const imported = importFlow(input, { newId, takenTools: takenNames, ...legacy });
   if (imported.outcome === "invalid") throw validationError(imported.errors);
   const { flow } = imported;
   const described = flow.nodes.map((node) => describeTool(node, registry));
   const named = renameTakenTools(
     described.map(({ node }) => node),
     registry,
-    taken,
+    takenNames,
   );
   const edges = withoutDuplicates(flow.edges);
   return {

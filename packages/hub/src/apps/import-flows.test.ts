@@ -10,7 +10,7 @@ function importIntoNewApp(...flows: JsonObject[]) {
   const policy = { replace: false, strictIds: false };
   const { plan } = planImport(flows, policy, { registry: nodeTypes, newId });
   return plan([]).map(({ edit }) =>
-    edit({ flow: undefined, taken: new Set(), callable: new Map() }),
+    edit({ flow: undefined, takenNames: new Set(), callable: new Map() }),
   );
 }
 

@@ -95,12 +95,12 @@ export function planImport(
       };
       imported.push(entry);
       const { flow: input = flow, notes = [] } = migrated[index] ?? {};
-      const edit: EditFlow = ({ taken }) => {
+      const edit: EditFlow = ({ takenNames }) => {
         try {
           const { draft, notes: draftNotes } = importDraft(
             input,
             registry,
-            taken,
+            takenNames,
             unusedIds("edge", input),
             {
               triggerOf: (called) => firstTools.get(called),
@@ -108,7 +108,7 @@ export function planImport(
             },
           );
           entry.notes = [...notes, ...draftNotes];
-          return finishDraft(draft, draft.nodes, taken, registry);
+          return finishDraft(draft, draft.nodes, takenNames, registry);
         } catch (error) {
           throw withFlowName(error, name);
         }
@@ -153,10 +153,10 @@ function createFindExisting(existing: readonly StoredFlow[], flows: readonly Jso
 
 function isUnchanged(flow: StoredFlow, edit: EditFlow, existing: readonly StoredFlow[]): boolean {
   const others = existing.filter(({ id }) => id !== flow.id);
-  const taken = new Set(
+  const takenNames = new Set(
     others.flatMap(({ graph }) => graph.nodes.map(({ parameters }) => String(parameters.toolName))),
   );
-  const { name, description, graph } = edit({ flow, taken, callable: new Map() });
+  const { name, description, graph } = edit({ flow, takenNames, callable: new Map() });
   const imported = JSON.stringify([name, description, graph]);
   return imported === JSON.stringify([flow.name, flow.description, flow.graph]);
 }
@@ -167,7 +167,7 @@ export function idOf({ id }: JsonObject): string | undefined {
   return typeof text === "string" && /^[\w-]{1,100}$/.test(text) ? text : undefined;
 }
 
-/** Creates deterministic ids that do not occur in `input`, so that the same file creates the same flows. */
+/** Creates ids that do not occur in `input`. They are deterministic: a file always creates the same flows. */
 export function unusedIds(prefix: string, input: Json): () => string {
   const used = new Set<Json | undefined>();
   const collect = (value: Json | undefined) => {

@@ -1,4 +1,4 @@
-/** Loads the tools that flows call, and the sources of their events, for validation; see flow-analysis.ts. */
+/** Loads the tools that flows call, and the sources of their events; see flow-analysis.ts. */
 import { sourcesIn } from "@signalbox/rules/flows/check-sources.ts";
 import {
   argumentChecks,

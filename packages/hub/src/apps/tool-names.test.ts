@@ -13,8 +13,8 @@ const intent = (id: string, name: string, toolName?: unknown): FlowNode => ({
   position: { x: 0, y: 0 },
   parameters: toolName === undefined ? {} : { toolName: toolName as string },
 });
-const namesOf = (nodes: FlowNode[], before: FlowNode[] = [], taken: string[] = []) =>
-  nameTools(nodes, before, nodeTypes, new Set(taken)).toolNames.map(({ name }) => name);
+const namesOf = (nodes: FlowNode[], before: FlowNode[] = [], takenNames: string[] = []) =>
+  nameTools(nodes, before, nodeTypes, new Set(takenNames)).toolNames.map(({ name }) => name);
 
 describe("the name of a tool", () => {
   it("is derived from the node's name, with the lowest unused number", () => {
@@ -83,17 +83,23 @@ describe("the name of a tool", () => {
       maxLength: 20,
     });
     fc.assert(
-      fc.property(names, fc.array(fc.constantFrom("go", "go_2", "tool")), (nodeNames, taken) => {
-        const nodes = nodeNames.map((name, index) => intent(String(index), name));
-        const named = nameTools(nodes, [], nodeTypes, new Set(taken));
-        const toolNames = named.toolNames.map(({ name }) => name);
-        expect(new Set([...toolNames, ...taken]).size).toBe(toolNames.length + new Set(taken).size);
-        for (const name of toolNames) expect(checkToolName(name)).toBeUndefined();
-        // Naming the named nodes again changes nothing.
-        expect(nameTools(named.nodes, named.nodes, nodeTypes, new Set(taken)).nodes).toEqual(
-          named.nodes,
-        );
-      }),
+      fc.property(
+        names,
+        fc.array(fc.constantFrom("go", "go_2", "tool")),
+        (nodeNames, takenNames) => {
+          const nodes = nodeNames.map((name, index) => intent(String(index), name));
+          const named = nameTools(nodes, [], nodeTypes, new Set(takenNames));
+          const toolNames = named.toolNames.map(({ name }) => name);
+          expect(new Set([...toolNames, ...takenNames]).size).toBe(
+            toolNames.length + new Set(takenNames).size,
+          );
+          for (const name of toolNames) expect(checkToolName(name)).toBeUndefined();
+          // Naming the named nodes again changes nothing.
+          expect(nameTools(named.nodes, named.nodes, nodeTypes, new Set(takenNames)).nodes).toEqual(
+            named.nodes,
+          );
+        },
+      ),
     );
   });
 });

@@ -25,11 +25,11 @@ export function nameTools(
   nodes: readonly FlowNode[],
   before: readonly FlowNode[],
   registry: NodeRegistry,
-  taken: ReadonlySet<string>,
+  takenNames: ReadonlySet<string>,
   callable: ReadonlyMap<string, string> = new Map(),
 ): NamedTools {
   const nodesBefore = new Map(before.map((node) => [node.id, node]));
-  const used = new Set(taken);
+  const used = new Set(takenNames);
   const names = new Map<string, string>();
   const tools = nodes.filter(({ type }) => registry.get(type)?.isTool);
   const byId = new Map(tools.map((node) => [node.id, node]));
@@ -83,9 +83,9 @@ export function nameTools(
 export function renameTakenTools(
   nodes: readonly FlowNode[],
   registry: NodeRegistry,
-  taken: ReadonlySet<string>,
+  takenNames: ReadonlySet<string>,
 ): { nodes: FlowNode[]; notes: string[] } {
-  const used = new Set(taken);
+  const used = new Set(takenNames);
   const notes: string[] = [];
   const renamed = nodes.map((node) => {
     const importedName = registry.get(node.type)?.isTool ? toolNameOf(node) : undefined;

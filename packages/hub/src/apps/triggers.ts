@@ -11,7 +11,7 @@ import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph, NewTrigger } from "../store/flow-store.ts";
 
-/** `at` is the time of the publication: schedules fire after it. `analysis` describes the called tools. */
+/** `at` is the time of the publication, after which schedules fire. `analysis` describes the called tools. */
 export function triggersOf(
   graph: FlowGraph,
   registry: NodeRegistry,

@@ -32,7 +32,7 @@ export function createAuthorizations(options: AuthorizationsOptions) {
   const { now } = timers;
 
   return {
-    /** `by` is the session that must complete the authorization; `hubUrl` is the hub's URL for the browser. */
+    /** Only the session `by` can complete the authorization. `hubUrl` is the hub's URL for the browser. */
     async begin(
       connection: Connection,
       { by, hubUrl }: { by: string; hubUrl: string },

@@ -7,14 +7,14 @@ import { ConnectionError, type ConnectionErrorCode } from "./connection-error.ts
 import type { EchoMask } from "./echo-mask.ts";
 
 export function toConnectionError(error: unknown, quote: EchoMask["quote"]): ConnectionError {
-  const known = causeChain(error).find(
+  const typedError = causeChain(error).find(
     (cause) => cause instanceof ConnectionError || cause instanceof OutboundError,
   );
-  if (known instanceof ConnectionError) return known;
-  if (known instanceof OutboundError)
-    return new ConnectionError(OUTBOUND_CODES[known.code] ?? "unreachable", known.message, {
-      cause: error,
-    });
+  if (typedError instanceof ConnectionError) return typedError;
+  if (typedError instanceof OutboundError) {
+    const code = OUTBOUND_CODES[typedError.code] ?? "unreachable";
+    return new ConnectionError(code, typedError.message, { cause: error });
+  }
   if (SdkHttpError.isInstance(error)) return httpError(error, quote);
   if (ProtocolError.isInstance(error)) return protocolError(error, quote);
   if (SdkError.isInstance(error)) return sdkError(error, quote);

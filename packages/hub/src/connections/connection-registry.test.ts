@@ -7,7 +7,7 @@ import { createConnectionRegistry } from "./connection-registry.ts";
 
 const bearer = (token: string) => ({ auth: { type: "bearer" as const, token } });
 
-/** Creates a connection to old.example with a header. `change` applies `race` before its own first write. */
+/** Creates a connection to old.example with a header. `change` applies `race` before its first write. */
 async function open() {
   const store = openSqlite(":memory:");
   onTestFinished(() => store.close());

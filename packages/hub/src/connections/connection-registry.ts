@@ -37,7 +37,7 @@ export type ConnectionRegistry = ReturnType<typeof createConnectionRegistry>;
 export const CHECK_WAIT_MS = 25_000;
 const POLL_MS = 50;
 
-/** New credentials are meant for the URL that the client saw, not for one that another client has set since. */
+/** New credentials are meant for the URL that the client has read, not for a URL that was set later. */
 function assertSameOrigin(
   { target: before }: Connection,
   { target: after }: Connection,

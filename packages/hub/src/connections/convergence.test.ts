@@ -42,7 +42,7 @@ const fault = fc.constantFrom(
   "lost",
   "stored, lost",
 );
-/** The process crashes before or after operation number `at` of a visit: a call, or a write to the store. */
+/** The process crashes before or after operation number `at` of a visit. A call or a write is an operation. */
 const crash = fc.record({ at: fc.nat({ max: 25 }), isAfter: fc.boolean() });
 const step = fc.oneof(
   fc.record({
@@ -319,16 +319,16 @@ it.each<[ServerModel, string]>([
             if (!JSON.stringify(steps).includes('"rejected"')) expect(sent).toEqual([]);
             for (const { token } of sent) {
               const hash = await sha256Hex(token);
-              const found = await store.findCallbackToken(hash, history.state.now);
-              expect(found?.isGone ?? true).toBe(true);
+              const storedToken = await store.findCallbackToken(hash, history.state.now);
+              expect(storedToken?.isGone ?? true).toBe(true);
             }
           }
           // Former tokens expire; the current ones do not.
           history.state.now += 48 * HOUR_MS;
           await history.expectServed();
           for (const hash of formerHashes) {
-            const found = await store.findCallbackToken(hash, history.state.now);
-            expect(found?.isGone ?? true).toBe(true);
+            const storedToken = await store.findCallbackToken(hash, history.state.now);
+            expect(storedToken?.isGone ?? true).toBe(true);
           }
         } finally {
           await store.close();

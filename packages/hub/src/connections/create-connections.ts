@@ -22,7 +22,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The field of `_meta` by which a server can recognize a repeated call. */
 const IDEMPOTENCY_KEY = "signalbox/idempotency-key";
 
-/** Drops the cause, because it may contain credentials that the server has echoed. The message masks them. */
+/** Drops the cause, which may contain credentials that the server has echoed. The message masks them. */
 const withoutCause = (error: unknown) =>
   new ConnectionError(
     error instanceof ConnectionError ? error.code : "unreachable",

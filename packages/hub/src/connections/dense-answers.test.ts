@@ -1,4 +1,4 @@
-/** Parsing an answer with very many JSON values would delay other requests, so such answers are rejected. */
+/** Parsing very many JSON values would delay other requests, so answers with too many are rejected. */
 import { expect, it } from "vitest";
 import { serveRaw } from "../../../../test/support/mcp-servers.ts";
 import {

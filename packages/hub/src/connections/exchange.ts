@@ -1,7 +1,7 @@
 import { ConnectionError } from "./connection-error.ts";
 import { MAX_ANSWER_VALUES } from "./limits.ts";
 
-/** The limits and the state of one operation: a request to a server, or the requests for all pages of a list. */
+/** The limits and the state of one operation: one request, or the requests for all pages of a list. */
 export interface Exchange {
   /** The limit for all responses of the operation together. */
   limitBytes: number;

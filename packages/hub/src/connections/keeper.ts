@@ -39,7 +39,7 @@ interface RunningVisit {
   ended: Promise<void>;
 }
 
-/** One transaction leases at most this many connections, because it also reads their offers: some MiB each. */
+/** The maximum of connections per transaction, because it also reads their offers: some MiB each. */
 const LEASE_BATCH = 8;
 
 export function createKeeper(options: KeeperOptions): Keeper {

@@ -98,7 +98,7 @@ export async function startFlow(
   return { url: url.href, pending: flow };
 }
 
-/** Reads the metadata URL and the scope from the server's 401 response. Discovery alone cannot find them. */
+/** Reads the metadata URL and the scope from the server's 401 response: discovery cannot guess them. */
 async function challengeOf(server: string, fetch: WebFetch) {
   const response = await fetch(server, {
     method: "POST",

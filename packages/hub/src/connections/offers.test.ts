@@ -10,7 +10,7 @@ import {
   patient,
 } from "../../../../test/support/open-connections.ts";
 
-const tool = (name: string, more = {}) => ({ name, inputSchema: { type: "object" }, ...more });
+const tool = (name: string, fields = {}) => ({ name, inputSchema: { type: "object" }, ...fields });
 
 const load = async (url: string) =>
   openConnections().loadOffers(await newConnection(url), patient());

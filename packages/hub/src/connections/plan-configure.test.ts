@@ -19,7 +19,7 @@ const offers = (perSubscription: boolean, bindings: Record<string, Binding> = {}
 
 const subscription = (
   id: string,
-  given: Partial<TriggerSubscription> = {},
+  fields: Partial<TriggerSubscription> = {},
 ): TriggerSubscription => ({
   id,
   tenant: "acme",
@@ -41,17 +41,17 @@ const subscription = (
   last_fired_at: null,
   created_at: 0,
   updated_at: 0,
-  ...given,
+  ...fields,
 });
 
 /** A subscription that the server has confirmed. It is not due. */
-const confirmed = (id: string, given: Partial<TriggerSubscription> = {}) =>
+const confirmed = (id: string, fields: Partial<TriggerSubscription> = {}) =>
   subscription(id, {
     state: "active",
     configured: 1,
-    configured_type: given.type ?? "rain",
+    configured_type: fields.type ?? "rain",
     next_at: 1,
-    ...given,
+    ...fields,
   });
 const due = (subscription: TriggerSubscription) => ({ ...subscription, next_at: 0 });
 

@@ -123,8 +123,8 @@ const isCursorError = (error: unknown): boolean =>
   error instanceof ConnectionError && error.code === "rejected" && CURSOR_ERROR.test(error.message);
 
 /**
- * The draft defines no error code for an invalid cursor, so the message is matched. The pattern is narrow,
- * because messages of other errors may mention the cursor.
+ * The draft defines no error code for an invalid cursor, so the message is matched. The pattern is
+ * narrow, because messages of other errors may mention the cursor.
  */
 const CURSOR_ERROR =
   /\b(invalid|unknown|expired|stale|malformed)\b[^.]{0,20}\bcursor\b|\bcursor\b[^.]{0,40}\b(not|invalid|unknown|expired|stale|malformed|too old)\b/i;

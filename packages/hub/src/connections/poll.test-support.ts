@@ -18,13 +18,13 @@ export const offering = (...triggers: Partial<Offers["triggers"][number]>[]): Of
   server: null,
   perSubscription: false,
   tools: [],
-  triggers: triggers.map((given) => ({
+  triggers: triggers.map((fields) => ({
     type: "issue",
     description: "",
     binding: "events",
     inputSchema: {},
     paramsSchema: {},
-    ...given,
+    ...fields,
   })),
 });
 
@@ -99,7 +99,7 @@ export function setUpPoll({ quota = null as number | null } = {}) {
   return { poll, stored, requests, state };
 }
 
-export const subscriptionOf = (given: Partial<TriggerSubscription>): TriggerSubscription => ({
+export const subscriptionOf = (fields: Partial<TriggerSubscription>): TriggerSubscription => ({
   id: "subscription-1",
   tenant: TENANT,
   connection: CONNECTION.id,
@@ -120,5 +120,5 @@ export const subscriptionOf = (given: Partial<TriggerSubscription>): TriggerSubs
   last_fired_at: null,
   created_at: NOW,
   updated_at: NOW,
-  ...given,
+  ...fields,
 });

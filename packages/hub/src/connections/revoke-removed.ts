@@ -41,7 +41,7 @@ export const createRevokeRemoved =
     return result;
   };
 
-/** Logs errors instead of throwing: the hub has deleted the tokens, which is what matters to the caller. */
+/** Logs errors instead of throwing: the hub has deleted its copy of the tokens in any case. */
 export async function revokeTokens(
   options: RevocationOptions,
   { id, tenant }: ConnectionKey,

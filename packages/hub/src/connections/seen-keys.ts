@@ -16,7 +16,7 @@ export function readKeys(text: string): Set<string> {
   return hashes;
 }
 
-/** Moves the hashes of the current list to the end, because the first ones are dropped above the limit. */
+/** Moves the hashes of the current list to the end. Above the limit, the first hashes are dropped. */
 export function writeKeys(seen: ReadonlySet<string>, current: readonly string[]): string {
   const currentHashes = new Set(current);
   const others = [...seen].filter((hash) => !currentHashes.has(hash));

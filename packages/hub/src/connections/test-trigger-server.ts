@@ -85,7 +85,7 @@ export function createTestTriggerServer(
       if (model === "connection" || model === "fragile")
         return credential === undefined ? [] : [{ token: credential, type }];
       return [...configured.values()]
-        .filter((one) => one.type === type)
+        .filter((entry) => entry.type === type)
         .filter(({ params }) => Object.entries(params).every(([key, value]) => data[key] === value))
         .map(({ token }) => ({ token, type }));
     },

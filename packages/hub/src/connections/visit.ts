@@ -26,7 +26,7 @@ export interface VisitOptions
   log: Log;
 }
 
-/** Rejects if the lease is lost or `signal` is aborted. Any other error is recorded before it is thrown. */
+/** Rejects if the lease is lost or `signal` is aborted. Any other error is recorded, then thrown. */
 export type Visit = (leased: LeasedConnection, signal: AbortSignal) => Promise<void>;
 
 const CHECK_EVERY_MS = 5 * 60_000;

@@ -700,7 +700,7 @@ describe("several processes", () => {
   });
 });
 
-/** `event` matches the subscription, `other` does not; `fail`: the endpoint rejects the next two attempts. */
+/** `event` appends a matching event, `other` another one. `fail` makes the next two attempts fail. */
 type Step = { do: "event" | "other" | "fail" | "crash" | "stop" } | { do: "wait"; seconds: number };
 
 it("delivers every event in order through failures, crashes and restarts", {

@@ -121,7 +121,7 @@ export async function openDelivery(
     onStopped();
   };
 
-  /** Attempts do not wait until the progress is saved. So after a crash, a few events may be sent again. */
+  /** Attempts do not wait until the progress is saved, so a crash may cause a few events to be resent. */
   const saveProgress = () => {
     lastSave = record(progress).then(
       (holdsLease) => {

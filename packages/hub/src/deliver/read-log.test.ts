@@ -53,26 +53,26 @@ describe("readLog", () => {
               stored[`${tenant} ${run}`]?.push(event.id);
           }
           const filter = { ...issues, narrowing: { repo } };
-          const found: { id: string; tenant: string; cursor: Cursor }[] = [];
+          const matches: { id: string; tenant: string; cursor: Cursor }[] = [];
           let after: Cursor = new Map(tenants.map((tenant) => [tenant, 0]));
           for (let hasMore = true; hasMore; ) {
             const page = await readLog(store, { tenants, after, filter, limit });
             expect(page.matches.length).toBeLessThanOrEqual(limit);
             for (const { event, cursor } of page.matches)
-              found.push({ id: event.id, tenant: event.tenant, cursor });
+              matches.push({ id: event.id, tenant: event.tenant, cursor });
             ({ end: after, hasMore } = page);
           }
           for (const tenant of tenants)
-            expect(found.filter((each) => each.tenant === tenant).map(({ id }) => id)).toEqual(
+            expect(matches.filter((match) => match.tenant === tenant).map(({ id }) => id)).toEqual(
               stored[tenant],
             );
           // A read from the cursor of an event returns exactly the events after it.
-          const middle = Math.floor(found.length / 2);
-          const cursor = found[middle]?.cursor;
+          const middle = Math.floor(matches.length / 2);
+          const cursor = matches[middle]?.cursor;
           if (!cursor) return;
           const page = await readLog(store, { tenants, after: cursor, filter, limit: 100 });
           expect(page.matches.map(({ event }) => event.id).sort()).toEqual(
-            found
+            matches
               .slice(middle + 1)
               .map(({ id }) => id)
               .sort(),

@@ -94,7 +94,7 @@ export interface LogStart {
   logId: string;
 }
 
-/** Starts at the client's cursor, or at the end of the log if it is null. Skips events before `notBefore`. */
+/** Starts at the cursor, or at the end of the log if it is null. Skips events before `notBefore`. */
 export async function findStart(
   store: Log & Pick<Store, "getLogId">,
   tenants: readonly string[],

@@ -60,7 +60,7 @@ function setUp(options: Partial<RedeliveryOptions> = {}) {
       return { outcome: "ok", value: undefined, next: null };
     },
   };
-  const start = (more: Partial<RedeliveryOptions> = {}) => {
+  const start = (overrides: Partial<RedeliveryOptions> = {}) => {
     const schedule = scheduleRedelivery({
       store,
       app,
@@ -73,7 +73,7 @@ function setUp(options: Partial<RedeliveryOptions> = {}) {
         counts[outcome] = (counts[outcome] ?? 0) + count;
       },
       ...options,
-      ...more,
+      ...overrides,
     });
     return schedule;
   };

@@ -40,7 +40,7 @@ export interface SweepResult {
 const MAX_PAGES = 20;
 const MAX_REDELIVERIES = 100;
 
-/** GitHub may list attempts with a delay, so each sweep reads this last period of the previous one again. */
+/** GitHub may list attempts with a delay, so each sweep reads this period before `read_until` again. */
 const OVERLAP_MS = 10 * 60_000;
 
 /** Longer than any request to GitHub. */

@@ -90,7 +90,7 @@ export type EditFlow = (stored: {
   /** Undefined if the flow is new. */
   flow: StoredFlow | undefined;
   /** The tool names of the app's other flows. */
-  taken: ReadonlySet<string>;
+  takenNames: ReadonlySet<string>;
   /** The flow's callable tool names, including aliases, each with the id of its node. */
   callable: ReadonlyMap<string, string>;
 }) => FlowEdit & {

@@ -40,8 +40,8 @@ export const intents = (...names: string[]): FlowGraph => ({
 /** Returns an edit that replaces the draft. Each intent gets its own tool name, or the next free one. */
 export const setDraft =
   (name: string, graph: FlowGraph): EditFlow =>
-  ({ taken }) => {
-    const used = new Set(taken);
+  ({ takenNames }) => {
+    const used = new Set(takenNames);
     const nodes = graph.nodes.map((node) => {
       const name = uniqueToolName(String(node.parameters.toolName), used);
       used.add(name);

@@ -115,7 +115,7 @@ export function flowsContract(it: It): void {
     const graph = intents("Get weather", "Set weather");
     const edited = await store.editFlow({ tenant: "acme", id: flow.id }, LATER, (current) => {
       expect(current.flow).toEqual(flow);
-      expect(current.taken).toEqual(new Set());
+      expect(current.takenNames).toEqual(new Set());
       return setDraft("Weather", graph)(current);
     });
     const after = { ...flow, name: "Weather", graph, revision: 2, updated_at: LATER };

@@ -54,10 +54,10 @@ export function* createFlow(
 ): Verb<EditResult> {
   const { id, tenant, app, at } = key;
   if (!(yield* lockApp(dialect, tenant, app))) return { outcome: "no_app" };
-  const taken = yield* findTakenNames(key, at);
+  const takenNames = yield* findTakenNames(key, at);
   const { name, description, graph, toolNames } = edit({
     flow: undefined,
-    taken,
+    takenNames,
     callable: new Map(),
   });
   const row = yield* first<FlowRow>(
@@ -77,9 +77,9 @@ export function* editFlow(
 ): Verb<EditResult> {
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return found;
-  const taken = yield* findTakenNames(found, at);
+  const takenNames = yield* findTakenNames(found, at);
   const callable = yield* findCallableNames(found, at);
-  const { name, description, graph, toolNames } = edit({ flow: found, taken, callable });
+  const { name, description, graph, toolNames } = edit({ flow: found, takenNames, callable });
   const row = yield* first<FlowRow>(
     "UPDATE flows SET name = ?, description = ?, graph = ?, revision = revision + 1, updated_at = ? " +
       `WHERE id = ? RETURNING ${FLOW_FIELDS}`,
