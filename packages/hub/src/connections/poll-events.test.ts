@@ -197,6 +197,16 @@ describe("a problem", () => {
     expect(subscription.position).toEqual({ cursors: { issue: "3" } });
   });
 
+  it("is reported if an event exceeds 1 MiB in UTF-8, and the event is skipped", async () => {
+    const { poll, stored, state } = setUpPoll();
+    const subscription = subscriptionOf({ position: { cursors: { issue: "0" } } });
+    const large = { ...occurrence(1), data: { text: "ü".repeat(600_000) } };
+    state.respond = respondFrom([large, occurrence(2)]);
+    await poll(offering({}), subscription);
+    expect(await stored()).toMatchObject([{ external_id: "event-2" }]);
+    expect(subscription.error).toBe("An event exceeds the limit of 1048576 bytes.");
+  });
+
   it.each([
     [
       "an invalid response",

@@ -43,14 +43,15 @@ export async function appendPolled(
     for (const event of polled.slice(start, start + BATCH)) {
       const object = isObject(event.data) ? event.data : { value: event.data };
       const text = JSON.stringify(object);
-      const problem = problemOf(event, text);
+      const body = utf8(text);
+      const problem = problemOf(event, text, body);
       if (problem !== undefined) {
         skipped ??= problem;
         continue;
       }
       const { type, id } = event;
       const timestamp = event.timestamp?.slice(0, MAX_TIMESTAMP);
-      const callback = { type, data: object, body: utf8(text), id, timestamp };
+      const callback = { type, data: object, body, id, timestamp };
       data.push(object);
       events.push(
         toEvent(
@@ -71,10 +72,10 @@ export async function appendPolled(
   return skipped;
 }
 
-function problemOf({ type }: PolledEvent, text: string): string | undefined {
+function problemOf({ type }: PolledEvent, text: string, body: Uint8Array): string | undefined {
   const problem = textProblem(type, MAX_TYPE);
   if (problem !== undefined) return `The type of an event ${problem}.`;
-  if (text.length > MAX_BYTES) return `An event exceeds the limit of ${MAX_BYTES} bytes.`;
+  if (body.byteLength > MAX_BYTES) return `An event exceeds the limit of ${MAX_BYTES} bytes.`;
   const decoded = decodeJson(text);
   return isRejection(decoded) ? decoded.detail.replace("The body", "An event") : undefined;
 }
