@@ -1,4 +1,7 @@
-/** Opens models of the providers. Their libraries are loaded on first use, as most hubs run no agents. */
+/**
+ * Opens models of the providers. Their libraries are loaded on first use, as most hubs run no
+ * agents.
+ */
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelChoice } from "@signalbox/rules/flows/agent/model.ts";
 import type { WebFetch } from "../lib/web-fetch.ts";

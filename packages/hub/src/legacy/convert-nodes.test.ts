@@ -3,13 +3,18 @@ import { describe, expect, it } from "vitest";
 import { importFlow } from "./import-flow.ts";
 
 const intent = { id: "u1", type: "UserIntent", name: "Ask", parameters: {} };
-const api = (parameters: JsonObject = {}, id = "api1") => ({
+const apiCall = (parameters: JsonObject = {}, id = "api1") => ({
   id,
   type: "ApiCall",
   name: "Fetch",
   parameters: { method: "GET", url: "https://example.com", ...parameters },
 });
-const answer = (text: Json) => ({ id: "r1", type: "Return", name: "Answer", parameters: { text } });
+const returnNode = (text: Json) => ({
+  id: "r1",
+  type: "Return",
+  name: "Answer",
+  parameters: { text },
+});
 
 /** Imports the nodes of a legacy flow. */
 function convert(nodes: Json[], triggerOf?: (flow: string) => string | undefined) {
@@ -20,7 +25,8 @@ function convert(nodes: Json[], triggerOf?: (flow: string) => string | undefined
   return { nodes: imported.flow.nodes, notes: imported.notes };
 }
 const parametersOf = (...nodes: Json[]) => convert(nodes).nodes.at(-1)?.parameters;
-const converted = (text: string, ...nodes: Json[]) => parametersOf(...nodes, answer(text))?.value;
+const convertTemplate = (text: string, ...nodes: Json[]) =>
+  parametersOf(...nodes, returnNode(text))?.value;
 
 describe("an ApiCall", () => {
   it("becomes an HttpRequest", () => {
@@ -29,7 +35,7 @@ describe("an ApiCall", () => {
       { key: "", value: "not sent" },
       { key: "X-Id", value: "{{u1.id}}" },
     ];
-    const call = api({ method: "post", headers, timeout: 1500.5, inputMappings: [] });
+    const call = apiCall({ method: "post", headers, timeout: 1500.5, inputMappings: [] });
     const { nodes, notes } = convert([intent, { ...call }]);
     expect(nodes[1]).toMatchObject({ id: "api1", type: "HttpRequest", slug: "fetch" });
     expect(nodes[1]?.parameters).toEqual({
@@ -44,8 +50,8 @@ describe("an ApiCall", () => {
   it("reports values without an equivalent", () => {
     const mapping = { sourceNodeId: "u1", sourcePath: "x", targetField: "url" };
     const { nodes, notes } = convert([
-      api({ timeout: 900_000, inputMappings: [mapping] }),
-      answer("{{api1.success}}"),
+      apiCall({ timeout: 900_000, inputMappings: [mapping] }),
+      returnNode("{{api1.success}}"),
     ]);
     expect(nodes[0]?.parameters).toMatchObject({ timeoutMs: 300_000 });
     expect(notes).toEqual([
@@ -55,9 +61,11 @@ describe("an ApiCall", () => {
     ]);
   });
 
-  it("without a URL or with unknown values stays incomplete", () => {
-    expect(parametersOf(api({ url: null, timeout: 0, headers: null, method: null }))).toEqual({});
-    expect(parametersOf(api({ body: 5 }))).toMatchObject({ body: 5 });
+  it("keeps missing parameters missing, and unknown parameters unchanged", () => {
+    expect(parametersOf(apiCall({ url: null, timeout: 0, headers: null, method: null }))).toEqual(
+      {},
+    );
+    expect(parametersOf(apiCall({ body: 5 }))).toMatchObject({ body: 5 });
   });
 });
 
@@ -79,18 +87,20 @@ describe("a CallFlow", () => {
     expect(parametersOf(call({ targetFlowId: null, inputMapping: {} }))).toEqual({ input: {} });
   });
 
-  it("starts the first tool of a flow with several", () => {
+  it("starts the first tool of a flow with several tools", () => {
     const { nodes } = convert([call({ targetFlowId: "a" })], (flow) => `first of ${flow}`);
     expect(nodes[0]?.parameters).toEqual({ flow: "a", trigger: "first of a" });
   });
 
-  it("in the current format is unchanged", () => {
+  it("stays unchanged if it is in the current format", () => {
     const parameters = { flow: "a", trigger: "b", input: {} };
     expect(parametersOf(call(parameters))).toEqual(parameters);
   });
 
   it("has the result itself as its output", () => {
-    expect(converted("{{c1.result.text}}", call({ targetFlowId: "a" }))).toBe("{{ call.text? }}");
+    expect(convertTemplate("{{c1.result.text}}", call({ targetFlowId: "a" }))).toBe(
+      "{{ call.text? }}",
+    );
   });
 });
 
@@ -111,7 +121,7 @@ describe("a JavaScriptCodeTransform", () => {
     ],
     ["function f() {}\nreturn f();", "function f() {}\nreturn f();"],
     ["return `{{u1.x}}`", "return `{{u1.x}}`"],
-  ])("%j becomes Code", (before, after) => {
+  ])("becomes a Code node: %j", (before, after) => {
     const { nodes } = convert([intent, code(before)]);
     expect(nodes[1]).toMatchObject({
       type: "Code",
@@ -120,7 +130,7 @@ describe("a JavaScriptCodeTransform", () => {
   });
 
   it("has the returned value as its output", () => {
-    expect(converted("{{j1._value}} {{j1.a}}", code("return 1"))).toBe(
+    expect(convertTemplate("{{j1._value}} {{j1.a}}", code("return 1"))).toBe(
       "{{ compute? }} {{ compute.a? }}",
     );
   });
@@ -136,47 +146,49 @@ describe("a reference", () => {
     ["{{ trigger.x }} {{ secrets.KEY }}", "{{ trigger.x }} {{ secrets.KEY }}"],
     ["{{ }} {{{api1.x}}}", "{{ }} {{{ fetch.x? }}}"],
   ])("%s becomes %s", (before, after) => {
-    expect(converted(before, api())).toBe(after);
+    expect(convertTemplate(before, apiCall())).toBe(after);
   });
 
-  it("may contain an id that starts with a digit", () => {
+  it("is converted if it contains an id that starts with a digit", () => {
     const id = "3f2b8c1e-5d6a-4b7c-9e8f-0a1b2c3d4e5f";
-    expect(converted(`{{${id}.body}}`, api({}, id))).toBe("{{ fetch.body? }}");
+    expect(convertTemplate(`{{${id}.body}}`, apiCall({}, id))).toBe("{{ fetch.body? }}");
   });
 
-  it("is an id, unless the node has a slug", () => {
-    const other = { ...api({}, "x"), name: "api1" };
-    expect(converted("{{api1.body}}", api(), other)).toBe("{{ fetch.body? }}");
-    expect(converted("{{api1.body}}", api(), { ...other, slug: "api1" })).toBe("{{ api1.body? }}");
+  it("is read as an id, unless a node has it as its slug", () => {
+    const other = { ...apiCall({}, "x"), name: "api1" };
+    expect(convertTemplate("{{api1.body}}", apiCall(), other)).toBe("{{ fetch.body? }}");
+    expect(convertTemplate("{{api1.body}}", apiCall(), { ...other, slug: "api1" })).toBe(
+      "{{ api1.body? }}",
+    );
   });
 
-  it("to a UserIntent with the id `trigger` stays", () => {
-    expect(converted("{{trigger.x}}", { ...intent, id: "trigger" })).toBe("{{trigger.x}}");
-    expect(converted("{{trigger.body}}", api({}, "trigger"))).toBe("{{ fetch.body? }}");
+  it("stays unchanged if it is to a UserIntent node with the id `trigger`", () => {
+    expect(convertTemplate("{{trigger.x}}", { ...intent, id: "trigger" })).toBe("{{trigger.x}}");
+    expect(convertTemplate("{{trigger.body}}", apiCall({}, "trigger"))).toBe("{{ fetch.body? }}");
   });
 });
 
-it("keeps types without an equivalent", () => {
+it("keeps nodes of types without an equivalent", () => {
   const table = { id: "i1", type: "Interface", name: "Table", parameters: { layoutTemplate: "x" } };
   expect(convert([table])).toMatchObject({ nodes: [table], notes: [] });
 });
 
 it("keeps a Return without text, or with a value", () => {
-  const returnNode = (parameters: JsonObject) => ({ ...answer(""), parameters });
-  expect(parametersOf(returnNode({}))).toEqual({});
-  expect(parametersOf(returnNode({ text: "" }))).toEqual({ value: "" });
-  expect(parametersOf(returnNode({ text: "a", value: 1 }))).toEqual({ text: "a", value: 1 });
+  const returnWith = (parameters: JsonObject) => ({ ...returnNode(""), parameters });
+  expect(parametersOf(returnWith({}))).toEqual({});
+  expect(parametersOf(returnWith({ text: "" }))).toEqual({ value: "" });
+  expect(parametersOf(returnWith({ text: "a", value: 1 }))).toEqual({ text: "a", value: 1 });
 });
 
 it("does not change flows in the current format", () => {
-  const nodes = [{ ...api(), slug: "api1" }, answer("{{ api1.x }}")];
+  const nodes = [{ ...apiCall(), slug: "api1" }, returnNode("{{ api1.x }}")];
   const imported = importFlow({ name: "x", nodes, edges: [] }, { newId: () => "new" });
   expect(imported).toMatchObject({
     flow: { nodes: [{ type: "ApiCall" }, { parameters: { text: "{{ api1.x }}" } }] },
   });
 });
 
-it("connects the handles of the legacy system to our ports", () => {
+it("converts the handles of the legacy system to ports", () => {
   const connect = (sourceHandle: Json, targetHandle: Json) => ({
     sourceNodeId: "u1",
     sourceHandle,
@@ -185,7 +197,7 @@ it("connects the handles of the legacy system to our ports", () => {
   });
   const edges = (...connections: Json[]) => {
     const imported = importFlow(
-      { name: "x", nodes: [intent, answer("")], connections },
+      { name: "x", nodes: [intent, returnNode("")], connections },
       { newId: () => "new" },
     );
     if (imported.outcome !== "imported") throw new Error("not imported");

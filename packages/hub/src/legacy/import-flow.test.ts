@@ -3,29 +3,29 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { importFlow } from "./import-flow.ts";
 
-const counter = () => {
+const createIdCounter = () => {
   let count = 0;
   return () => `new-${++count}`;
 };
-const read = (input: unknown) => importFlow(input, { newId: counter() });
-const imported = (input: unknown) => {
-  const result = read(input);
+const importAny = (input: unknown) => importFlow(input, { newId: createIdCounter() });
+const importValid = (input: unknown) => {
+  const result = importAny(input);
   if (result.outcome !== "imported") throw new Error(JSON.stringify(result.errors));
   return result;
 };
 
 describe("an imported flow", () => {
-  it("is the same as the exported one", () => {
+  it("equals the exported flow", () => {
     const flow = testFlow([testTool("Call"), testNode("Return", "End")], ["call → end"]);
-    expect(imported(JSON.parse(JSON.stringify(flow)))).toEqual({
+    expect(importValid(JSON.parse(JSON.stringify(flow)))).toEqual({
       outcome: "imported",
       flow,
       notes: [],
     });
   });
 
-  it("may be in the legacy format, with the tool as fields of the flow", () => {
-    const { flow, notes } = imported({
+  it("is converted from the legacy format, with the tool as fields of the flow", () => {
+    const { flow, notes } = importValid({
       id: 7,
       name: "Weather",
       description: null,
@@ -67,7 +67,7 @@ describe("an imported flow", () => {
     ["null", { connections: null }],
     ["empty text", { connections: "" }],
     ["an empty array", { connections: [] }],
-  ])("in a legacy format is converted if its connections are %s", (_, more) => {
+  ])("is converted from the legacy format if its connections are %s", (_, connections) => {
     const tool = { toolName: "go", toolDescription: "Goes." };
     const intent = { id: "u1", type: "UserIntent", name: "Ask" };
     const call = { id: "api1", type: "ApiCall", name: "Fetch", parameters: { url: "{{u1.url}}" } };
@@ -76,18 +76,18 @@ describe("an imported flow", () => {
       { ...tool, nodes: [call] },
       { nodes: [{ ...intent, parameters: tool }, call] },
     ]) {
-      const { flow } = imported({ name: "x", ...legacy, ...more });
+      const { flow } = importValid({ name: "x", ...legacy, ...connections });
       expect(flow.nodes.map(({ type }) => type).toSorted()).toEqual(["HttpRequest", "UserIntent"]);
     }
   });
 
-  it("loses legacy connections of missing nodes, and reports them", () => {
+  it("has no legacy connections of missing nodes, which are reported", () => {
     const connect = (sourceNodeId: string, targetNodeId: string) => ({
       sourceNodeId,
       targetNodeId,
     });
     const end = { id: "b", type: "Return", name: "End", parameters: null, position: null };
-    const { flow, notes } = imported({
+    const { flow, notes } = importValid({
       name: "x",
       toolName: "go",
       toolDescription: "Goes.",
@@ -95,7 +95,7 @@ describe("an imported flow", () => {
       connections: [connect("gone", "b"), connect("b", "lost"), connect("gone", "lost")],
     });
     expect(flow.nodes[0]).toMatchObject({ parameters: {}, position: { x: 0, y: 0 } });
-    // The trigger is new. Nothing else leads to the node.
+    // Only the new trigger is connected to the node.
     expect(flow.edges).toMatchObject([{ source: "new-1", target: "b" }]);
     expect(notes).toEqual([
       "A new trigger is connected to b: these nodes had no incoming edge.",
@@ -105,8 +105,8 @@ describe("an imported flow", () => {
     ]);
   });
 
-  it("gets valid slugs, and references to them", () => {
-    const { flow, notes } = imported({
+  it("gets valid slugs, and references with these slugs", () => {
+    const { flow, notes } = importValid({
       name: "x",
       nodes: [
         { id: "a", type: "Merge", name: "Fetch Data", slug: "fetch-data" },
@@ -119,8 +119,8 @@ describe("an imported flow", () => {
     expect(notes).toEqual(["The slug fetch-data is no longer allowed: it is now fetch_data_2."]);
   });
 
-  it("reports every ignored field with its path and value", () => {
-    const { flow, notes } = imported({
+  it("has a note for every ignored field, with its path and value", () => {
+    const { flow, notes } = importValid({
       id: "f",
       app: "desk",
       name: "x",
@@ -149,18 +149,20 @@ describe("an imported flow", () => {
     ]);
     expect(flow.edges).toHaveLength(2);
     // A field without a value is not reported.
-    expect(imported({ name: "x", team: null, nodes: [], measured: undefined }).notes).toEqual([]);
+    expect(importValid({ name: "x", team: null, nodes: [], measured: undefined }).notes).toEqual(
+      [],
+    );
   });
 
-  it("never drops a field without a note", () => {
+  it("has a note for every dropped field, for any field", () => {
     const name = fc.stringMatching(/^x[a-z]{1,8}$/);
     const where = fc.constantFrom("flow", "node", "position", "edge");
     fc.assert(
       fc.property(where, name, fc.jsonValue(), (parent, field, value) => {
         fc.pre(value !== null);
-        const extra = (at: string) => (at === parent ? { [field]: value } : {});
+        const extra = (container: string) => (container === parent ? { [field]: value } : {});
         const position = { x: 0, y: 0, ...extra("position") };
-        const { notes } = imported({
+        const { notes } = importValid({
           name: "x",
           nodes: [{ id: "a", type: "Return", name: "A", position, ...extra("node") }],
           edges: [{ source: "a", target: "a", ...extra("edge") }],
@@ -174,7 +176,7 @@ describe("an imported flow", () => {
 
   it("gets another tool name if its name is taken", () => {
     const input = { name: "x", toolName: "taken", toolDescription: "y", nodes: [] };
-    const result = importFlow(input, { newId: counter(), takenTools: new Set(["taken"]) });
+    const result = importFlow(input, { newId: createIdCounter(), takenTools: new Set(["taken"]) });
     expect(result).toMatchObject({ flow: { nodes: [{ parameters: { toolName: "taken_2" } }] } });
   });
 
@@ -190,15 +192,15 @@ describe("an imported flow", () => {
     [{ name: "x", toolName: "x", nodes: [], edges: 5 }, "edges"],
     [{ name: "x", nodes: [{ id: "a", name: "A" }] }, "nodes[0].type"],
     [{ name: "x", connections: [{ sourceNodeId: "a" }] }, "edges[0].target"],
-  ])("%j is rejected at %s", (input, path) => {
-    const result = read(input);
+  ])("is rejected: %j, with an error at %s", (input, path) => {
+    const result = importAny(input);
     expect(result.outcome === "invalid" && result.errors[0]?.path).toBe(path);
   });
 
   it("is rejected if it is nested too deeply", () => {
     const deep = JSON.parse("[".repeat(50_000) + "]".repeat(50_000));
     const end = { ...testNode("Return", "End"), slug: "-", parameters: { value: deep } };
-    expect(read({ name: "x", nodes: [end] })).toEqual({
+    expect(importAny({ name: "x", nodes: [end] })).toEqual({
       outcome: "invalid",
       errors: [{ path: "(root)", message: expect.stringContaining("is nested too deeply") }],
     });
@@ -208,7 +210,7 @@ describe("an imported flow", () => {
     const key = fc.constantFrom("name", "nodes", "edges", "connections", "slug", "toolName", "id");
     fc.assert(
       fc.property(fc.object({ key, withNullPrototype: true }), (input) => {
-        expect(["imported", "invalid"]).toContain(read(input).outcome);
+        expect(["imported", "invalid"]).toContain(importAny(input).outcome);
       }),
     );
   });

@@ -1,7 +1,7 @@
 /**
- * Reads a flow in the current or a legacy format. A legacy flow has `connections` with `sourceNodeId`
- * and `targetNodeId` instead of `edges`, nodes without slugs and of other types, and the tool's fields
- * on the flow.
+ * Imports a flow in the current or the legacy format. A legacy flow has `connections` with
+ * `sourceNodeId` and `targetNodeId` instead of `edges`. Its nodes have no slugs, and some have other
+ * types. The fields of its tool are fields of the flow.
  */
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import {
@@ -19,48 +19,52 @@ import { convertNodes, isLegacyNode } from "./convert-nodes.ts";
 import { isLegacyTool, migrateTools } from "./migrate-tools.ts";
 
 export interface ImportOptions {
-  /** For edges without an id, and for new triggers. */
+  /** Creates the ids of new triggers, and of edges without an id. */
   newId: () => string;
-  /** The tool names of the app. */
+  /** The tool names that other flows of the app have. */
   takenTools?: { has(name: string): boolean };
-  /** For calls of flows with several triggers: the trigger that a legacy call starts. */
+  /** Returns the trigger that a legacy call of a flow starts, if the flow has several triggers. */
   triggerOf?: ((flow: string) => string | undefined) | undefined;
-  /** Whether the nodes are legacy nodes. By default the input shows it. */
+  /**
+   * True if the nodes are in the legacy format. By default, the function `hasLegacyNodes` decides.
+   */
   hasLegacyNodes?: boolean | undefined;
 }
 
-export type Imported =
+export type ImportResult =
   | { outcome: "imported"; flow: FlowDraft; notes: string[] }
   | { outcome: "invalid"; errors: { path: string; message: string }[] };
 
-/** Whether the nodes are in the legacy format, which has no `edges`. `migrateTools` can add them. */
+/**
+ * True if the nodes are in the legacy format. Call it before `migrateTools`, which can add `edges`.
+ */
 export const hasLegacyNodes = (flow: JsonObject): boolean =>
-  !isListGiven(flow.edges) &&
+  !hasList(flow.edges) &&
   (isLegacyTool(flow) ||
-    isListGiven(flow.connections) ||
-    each(flow.nodes).some(([node]) => isLegacyNode(node)));
+    hasList(flow.connections) ||
+    indexedObjects(flow.nodes).some(([node]) => isLegacyNode(node)));
 
-export function importFlow(input: unknown, options: ImportOptions): Imported {
+export function importFlow(input: unknown, options: ImportOptions): ImportResult {
   const { newId, takenTools, triggerOf = () => undefined } = options;
-  if (!isObject(input)) return invalid("must be an object with a flow");
+  if (!isObject(input)) return invalidResult("must be an object with a flow");
   // The parameters of a node are at the third level.
   if (isDeeperThan(LIMITS.depth + 3, input))
-    return invalid(`is nested too deeply: it has more than ${LIMITS.depth + 3} levels`);
+    return invalidResult(`is nested too deeply: it has more than ${LIMITS.depth + 3} levels`);
   const tooLong = findTooLongList(input);
   if (tooLong) return { outcome: "invalid", errors: [tooLong] };
   const isLegacy = options.hasLegacyNodes ?? hasLegacyNodes(input);
   const { flow, notes } = migrateTools(input, newId, takenTools);
-  notes.push(...ignoredIn(flow));
-  const nodes = withSlugs(flow.nodes === undefined ? [] : flow.nodes, notes);
-  const edges = edgesOf(flow, newId, isLegacy);
+  notes.push(...allIgnoredFields(flow));
+  const nodes = assignSlugs(flow.nodes === undefined ? [] : flow.nodes, notes);
+  const edges = readEdges(flow, newId, isLegacy);
   const parsed = flowDraftSchema.safeParse({
     name: flow.name,
     description: flow.description ?? "",
     nodes:
       isLegacy && Array.isArray(nodes)
-        ? convertNodes(nodes, { givenSlugs: slugsIn(input.nodes), triggerOf, notes })
+        ? convertNodes(nodes, { existingSlugs: slugsIn(input.nodes), triggerOf, notes })
         : nodes,
-    edges: isLegacy ? withoutDangling(edges, nodes, notes) : edges,
+    edges: isLegacy ? dropDanglingEdges(edges, nodes, notes) : edges,
   });
   if (parsed.success) return { outcome: "imported", flow: parsed.data, notes };
   const errors = issuesOf(parsed.error).map(({ path, message }) => ({ path, message }));
@@ -69,7 +73,7 @@ export function importFlow(input: unknown, options: ImportOptions): Imported {
 
 const MAX_ITEMS = { nodes: LIMITS.nodes, edges: LIMITS.edges, connections: LIMITS.edges };
 
-/** Must be checked before anything reads the items. */
+/** Finds a list that exceeds its limit. Must be called before any code reads the items. */
 export function findTooLongList(flow: JsonObject): { path: string; message: string } | undefined {
   for (const [path, max] of Object.entries(MAX_ITEMS)) {
     const list = flow[path];
@@ -79,76 +83,77 @@ export function findTooLongList(flow: JsonObject): { path: string; message: stri
   return undefined;
 }
 
-const invalid = (message: string): Imported => ({
+const invalidResult = (message: string): ImportResult => ({
   outcome: "invalid",
   errors: [{ path: "(root)", message }],
 });
 
-// The caller reads the id and the app.
+// The caller of `importFlow` reads the id and the app.
 const FLOW_FIELDS = [...Object.keys(flowDraftSchema.shape), "id", "app", "appId", "appSlug"];
 const NODE_FIELDS = Object.keys(nodeSchema.shape);
 const EDGE_FIELDS = ["source", "sourceHandle", "target", "targetHandle"];
 
 /** Reports every field that is not imported. */
-function ignoredIn(flow: JsonObject): string[] {
-  const list = isListGiven(flow.edges) ? "edges" : "connections";
+function allIgnoredFields(flow: JsonObject): string[] {
+  const listName = hasList(flow.edges) ? "edges" : "connections";
   return [
-    ...ignoredFields("", flow, [...FLOW_FIELDS, list]),
-    ...each(flow.nodes).flatMap(([node, at]) => [
-      ...ignoredFields(`nodes[${at}].`, node, NODE_FIELDS),
-      ...ignoredFields(`nodes[${at}].position.`, node.position, ["x", "y"]),
+    ...ignoredFields("", flow, [...FLOW_FIELDS, listName]),
+    ...indexedObjects(flow.nodes).flatMap(([node, index]) => [
+      ...ignoredFields(`nodes[${index}].`, node, NODE_FIELDS),
+      ...ignoredFields(`nodes[${index}].position.`, node.position, ["x", "y"]),
     ]),
-    ...each(flow[list]).flatMap(([edge, at]) => {
+    ...indexedObjects(flow[listName]).flatMap(([edge, index]) => {
       // The legacy field is used only if the current one is missing.
-      const legacy = ["source", "target"]
-        .filter((end) => !isGiven(edge[end]) || edge[end] === edge[`${end}NodeId`])
+      const legacyFields = ["source", "target"]
+        .filter((end) => !hasValue(edge[end]) || edge[end] === edge[`${end}NodeId`])
         .map((end) => `${end}NodeId`);
-      const known = [...EDGE_FIELDS, ...legacy, ...(isEdgeId(edge.id) ? ["id"] : [])];
-      return ignoredFields(`${list}[${at}].`, edge, known);
+      const knownFields = [...EDGE_FIELDS, ...legacyFields, ...(isEdgeId(edge.id) ? ["id"] : [])];
+      return ignoredFields(`${listName}[${index}].`, edge, knownFields);
     }),
   ];
 }
 
-const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null;
+const hasValue = (value: Json | undefined): value is Json => value !== undefined && value !== null;
 
-/** A database can have empty text instead of NULL. */
-const isListGiven = (value: Json | undefined): value is Json => isGiven(value) && value !== "";
+/** Empty text counts as missing, because a database can have it instead of NULL. */
+const hasList = (value: Json | undefined): value is Json => hasValue(value) && value !== "";
 
 const isEdgeId = (id: Json | undefined): id is string => typeof id === "string" && id !== "";
 
-const each = (list: Json | undefined): [JsonObject, number][] =>
+/** The objects of a list, with their indexes. */
+const indexedObjects = (list: Json | undefined): [JsonObject, number][] =>
   Array.isArray(list)
-    ? list.flatMap((one, at): [JsonObject, number][] => (isObject(one) ? [[one, at]] : []))
+    ? list.flatMap((item, index): [JsonObject, number][] => (isObject(item) ? [[item, index]] : []))
     : [];
 
-/** A message for each unknown field that has a value. */
+/** Returns a message for each field that has a value but is not in `knownFields`. */
 export function ignoredFields(
   path: string,
   value: Json | undefined,
-  known: readonly string[],
+  knownFields: readonly string[],
   container = "a flow",
 ): string[] {
   return Object.entries(isObject(value) ? value : {})
-    .filter(([name, given]) => isGiven(given) && !known.includes(name))
+    .filter(([name, fieldValue]) => hasValue(fieldValue) && !knownFields.includes(name))
     .map(
-      ([name, given]) =>
-        `${path}${name}: ${truncate(JSON.stringify(given), 201)} is not a field of ${container}, and was ignored.`,
+      ([name, fieldValue]) =>
+        `${path}${name}: ${truncate(JSON.stringify(fieldValue), 201)} is not a field of ${container}, and was ignored.`,
     );
 }
 
-/** Nodes in the current format: with valid slugs, and without unknown fields. */
-function withSlugs(nodes: Json, notes: string[]): Json {
+/** Converts nodes to the current format: with valid slugs, and without unknown fields. */
+function assignSlugs(nodes: Json, notes: string[]): Json {
   if (!Array.isArray(nodes)) return nodes;
   const nameNode = createSlugNamer(slugsIn(nodes));
-  const renamed: [string, string][] = [];
-  const named = nodes.map((node): Json => {
+  const renames: [from: string, to: string][] = [];
+  const withSlugs = nodes.map((node): Json => {
     if (!isObject(node)) return node;
     const name = typeof node.name === "string" && node.name.trim() ? node.name : (node.type ?? "");
     let slug = node.slug as string;
     if (!hasSlug(node)) {
       slug = nameNode(String(name));
       if (typeof node.slug === "string" && node.slug) {
-        renamed.push([node.slug, slug]);
+        renames.push([node.slug, slug]);
         notes.push(`The slug ${node.slug} is no longer allowed: it is now ${slug}.`);
       }
     }
@@ -162,8 +167,8 @@ function withSlugs(nodes: Json, notes: string[]): Json {
       parameters: parameters ?? {},
     };
   });
-  let result: Json = named;
-  for (const [from, to] of renamed) result = renameReferences(result, from, to);
+  let result: Json = withSlugs;
+  for (const [from, to] of renames) result = renameReferences(result, from, to);
   return result;
 }
 
@@ -171,7 +176,7 @@ const hasSlug = ({ slug }: JsonObject): boolean => typeof slug === "string" && i
 
 /** The valid slugs of the nodes. */
 const slugsIn = (nodes: Json | undefined): Set<string> =>
-  new Set(each(nodes).flatMap(([node]) => (hasSlug(node) ? [node.slug as string] : [])));
+  new Set(indexedObjects(nodes).flatMap(([node]) => (hasSlug(node) ? [node.slug as string] : [])));
 
 const pointOf = (position: Json): Json =>
   isObject(position) ? { x: position.x as Json, y: position.y as Json } : position;
@@ -180,8 +185,8 @@ const pointOf = (position: Json): Json =>
 const OUTPUTS: readonly Json[] = ["main", "output", "right"];
 const INPUTS: readonly Json[] = ["main", "input", "left"];
 
-function edgesOf(flow: JsonObject, newId: () => string, isLegacy: boolean): Json {
-  const edges = [flow.edges, flow.connections].find(isListGiven) ?? [];
+function readEdges(flow: JsonObject, newId: () => string, isLegacy: boolean): Json {
+  const edges = [flow.edges, flow.connections].find(hasList) ?? [];
   if (!Array.isArray(edges)) return edges;
   return edges.map((edge): Json => {
     if (!isObject(edge)) return edge;
@@ -196,10 +201,10 @@ function edgesOf(flow: JsonObject, newId: () => string, isLegacy: boolean): Json
   });
 }
 
-/** The legacy system ignored connections of nodes that no longer existed. */
-function withoutDangling(edges: Json, nodes: Json, notes: string[]): Json {
+/** Drops edges to or from missing nodes. The legacy system ignored them. */
+function dropDanglingEdges(edges: Json, nodes: Json, notes: string[]): Json {
   if (!Array.isArray(edges)) return edges;
-  const ids = new Set(each(nodes).map(([{ id }]) => id));
+  const ids = new Set(indexedObjects(nodes).map(([{ id }]) => id));
   return edges.filter((edge) => {
     const { source, target } = isObject(edge) ? edge : {};
     if (typeof source !== "string" || typeof target !== "string") return true;

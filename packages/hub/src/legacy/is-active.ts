@@ -1,5 +1,5 @@
 import type { Json } from "@signalbox/rules/json.ts";
 
-/** Missing means active. Databases without booleans store numbers or text. */
+/** A missing value means active. Databases without booleans store numbers or text. */
 export const isActiveValue = (value: Json | undefined): boolean =>
   value !== false && value !== 0 && value !== "false" && value !== "0";

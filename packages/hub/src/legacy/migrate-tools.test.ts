@@ -19,14 +19,14 @@ const fetch = {
 };
 const end = { id: "r", type: "Return", name: "End", slug: "end", parameters: {} };
 
-const counter = () => {
+const createIdCounter = () => {
   let count = 0;
   return () => `new-${++count}`;
 };
-const migrate = (flow: JsonObject, taken: string[] = []) =>
-  migrateTools(flow, counter(), new Set(taken));
+const migrate = (flow: JsonObject, takenNames: string[] = []) =>
+  migrateTools(flow, createIdCounter(), new Set(takenNames));
 
-describe("a flow with a UserIntent node", () => {
+describe("migrating a flow with a UserIntent node", () => {
   const legacy = {
     id: "flow",
     name: "Weather",
@@ -56,12 +56,12 @@ describe("a flow with a UserIntent node", () => {
     });
   });
 
-  it("is unchanged by a second migration", () => {
-    const once = migrate(legacy).flow;
-    expect(migrate(once)).toEqual({ flow: once, changed: false, notes: [] });
+  it("changes nothing in a second migration", () => {
+    const migrated = migrate(legacy).flow;
+    expect(migrate(migrated)).toEqual({ flow: migrated, changed: false, notes: [] });
   });
 
-  it("moves the tool to the first of several such nodes; unnamed others become inactive tools", () => {
+  it("moves the tool to the first of several UserIntent nodes, and makes unnamed others inactive tools", () => {
     const second = { ...trigger, id: "u", name: "Ask again", slug: "ask_again" };
     const named = { ...second, id: "v", parameters: { toolName: "known", isActive: true } };
     const { flow, notes } = migrate({ ...legacy, nodes: [trigger, second, named] });
@@ -95,48 +95,55 @@ describe("a flow with a UserIntent node", () => {
   });
 
   it("keeps the node's values after an interrupted migration", () => {
-    const done = { ...trigger, parameters: { ...tool, toolName: "kept_name" } };
-    const { flow, notes } = migrate({ name: "Weather", isActive: true, nodes: [done] });
+    const migratedTrigger = { ...trigger, parameters: { ...tool, toolName: "kept_name" } };
+    const { flow, notes } = migrate({ name: "Weather", isActive: true, nodes: [migratedTrigger] });
     expect(flow).toEqual({
       name: "Weather",
-      nodes: [{ ...trigger, parameters: { ...done.parameters, whenToUse: "", whenNotToUse: "" } }],
+      nodes: [
+        {
+          ...trigger,
+          parameters: { ...migratedTrigger.parameters, whenToUse: "", whenNotToUse: "" },
+        },
+      ],
     });
     expect(notes).toEqual([]);
   });
 });
 
-describe("a flow whose triggers are the tools already", () => {
-  const named = (id: string, isActive?: boolean) => ({
+describe("migrating a flow whose triggers are already the tools", () => {
+  const toolTrigger = (id: string, isActive?: boolean) => ({
     ...trigger,
     id,
     parameters: { toolName: id, toolDescription: "x", ...(isActive !== undefined && { isActive }) },
   });
-  const active = (flow: JsonObject) =>
+  const activeStates = (flow: JsonObject) =>
     (migrate(flow).flow.nodes as JsonObject[]).map(
       ({ parameters }) => (parameters as JsonObject).isActive ?? true,
     );
 
-  it("has active tools only if the flow was active", () => {
-    const nodes = [named("a"), named("b", false), named("c", true)];
-    expect(active({ name: "x", isActive: true, nodes })).toEqual([true, false, true]);
-    expect(active({ name: "x", isActive: false, nodes })).toEqual([false, false, false]);
+  it("keeps tools active only if the flow was active", () => {
+    const nodes = [toolTrigger("a"), toolTrigger("b", false), toolTrigger("c", true)];
+    expect(activeStates({ name: "x", isActive: true, nodes })).toEqual([true, false, true]);
+    expect(activeStates({ name: "x", isActive: false, nodes })).toEqual([false, false, false]);
     expect(migrate({ name: "x", isActive: false, nodes }).notes).toEqual([
       '"Ask": the flow was not active, so its tool is not active.',
     ]);
   });
 
   it("keeps an inactive first tool inactive", () => {
-    expect(active({ name: "x", isActive: true, nodes: [named("a", false)] })).toEqual([false]);
+    expect(activeStates({ name: "x", isActive: true, nodes: [toolTrigger("a", false)] })).toEqual([
+      false,
+    ]);
   });
 
-  it("gets no new tool if it has none", () => {
+  it("adds no tool if the flow has no trigger", () => {
     const flow = { name: "x", nodes: [end] };
     expect(migrate({ ...flow, isActive: true })).toEqual({ flow, changed: true, notes: [] });
   });
 });
 
-describe("a flow without a UserIntent node", () => {
-  it("gets one with the flow's name, connected to the nodes without an incoming edge", () => {
+describe("migrating a flow without a UserIntent node", () => {
+  it("adds a trigger with the flow's name, connected to the nodes without an incoming edge", () => {
     const legacy = {
       name: "Get Weather Data",
       ...tool,
@@ -167,14 +174,14 @@ describe("a flow without a UserIntent node", () => {
     expect(migrate(flow)).toEqual({ flow, changed: false, notes: [] });
   });
 
-  it("gets a connection in the legacy format of edges", () => {
+  it("connects the new trigger in the legacy format if the flow has connections", () => {
     const legacy = { name: "x", ...tool, nodes: [fetch], connections: [] };
     expect(migrate(legacy).flow.connections).toEqual([
       { sourceNodeId: "new-1", sourceHandle: "out", targetNodeId: "f", targetHandle: "in" },
     ]);
   });
 
-  it("gets an unused slug", () => {
+  it("gives the new trigger an unused slug", () => {
     const { flow } = migrate({ name: "Fetch", ...tool, nodes: [fetch] });
     expect(flow.nodes).toMatchObject([{}, { slug: "fetch_2" }]);
   });
@@ -187,7 +194,7 @@ it.each<[string, Json]>([
   ["nodes", { a: 1 }],
   ["connections", 5],
   ["edges", "no JSON"],
-])("a flow whose %s are %j is not migrated", (field, value) => {
+])("does not migrate a flow whose %s are %j", (field, value) => {
   const flow = { ...tool, name: "x", nodes: [end], [field]: value };
   expect(migrate(flow)).toEqual({ flow, changed: false, notes: [] });
 });
@@ -273,10 +280,10 @@ describe("notes", () => {
     fc.assert(
       fc.property(flow, (before) => {
         const { flow: after, notes } = migrate(before);
-        const kept = JSON.stringify(after) + notes.join("\n");
+        const result = JSON.stringify(after) + notes.join("\n");
         JSON.stringify(before, (_, value: unknown) => {
           if (typeof value === "string" && value.startsWith("§"))
-            expect(kept).toContain(JSON.stringify(value).slice(1, -1));
+            expect(result).toContain(JSON.stringify(value).slice(1, -1));
           return value;
         });
         expect(migrate(after)).toEqual({ flow: after, changed: false, notes: [] });
@@ -293,8 +300,8 @@ describe("all flows of an app", () => {
     return parameters.toolName;
   };
 
-  it("keep their tool names; a flow whose name is taken gets another one, with a note", () => {
-    const migrated = migrateApp([legacy("A"), legacy("B"), legacy("C")], counter());
+  it("keep their tool names, except that a duplicate name gets a number and a note", () => {
+    const migrated = migrateApp([legacy("A"), legacy("B"), legacy("C")], createIdCounter());
     expect(migrated.map(({ flow }) => nameOf(flow))).toEqual([
       "get_weather",
       "get_weather_2",
@@ -306,21 +313,23 @@ describe("all flows of an app", () => {
   });
 
   it("keep the names of flows that are already migrated, in any order", () => {
-    const [done] = migrateApp([legacy("A")], counter());
-    const migrated = migrateApp([legacy("B"), done?.flow as JsonObject], counter());
+    const [migratedA] = migrateApp([legacy("A")], createIdCounter());
+    const migrated = migrateApp([legacy("B"), migratedA?.flow as JsonObject], createIdCounter());
     expect(migrated.map(({ flow }) => nameOf(flow))).toEqual(["get_weather_2", "get_weather"]);
     expect(migrated[1]?.changed).toBe(false);
   });
 
   it("get the same names after an interrupted migration", () => {
     const flows: JsonObject[] = [legacy("A"), legacy("B"), legacy("C")];
-    const whole = migrateApp(flows, counter()).map(({ flow }) => nameOf(flow));
+    const expectedNames = migrateApp(flows, createIdCounter()).map(({ flow }) => nameOf(flow));
     for (let stop = 0; stop <= flows.length; stop++) {
-      const half = [
-        ...migrateApp(flows.slice(0, stop), counter()).map(({ flow }) => flow),
+      const halfMigrated = [
+        ...migrateApp(flows.slice(0, stop), createIdCounter()).map(({ flow }) => flow),
         ...flows.slice(stop),
       ];
-      expect(migrateApp(half, counter()).map(({ flow }) => nameOf(flow))).toEqual(whole);
+      expect(migrateApp(halfMigrated, createIdCounter()).map(({ flow }) => nameOf(flow))).toEqual(
+        expectedNames,
+      );
     }
   });
 });

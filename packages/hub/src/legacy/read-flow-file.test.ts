@@ -9,7 +9,7 @@ const appsOf = (content: Json, app?: string) =>
   readFlowFile(content, app).map((file) => [file.app.slug, file.flows.length]);
 
 describe("a file of flows", () => {
-  it("contains one flow, an array, or an app with its flows", () => {
+  it("may contain one flow, an array of flows, or an app with its flows", () => {
     expect(appsOf(flow, "desk")).toEqual([["desk", 1]]);
     expect(appsOf([flow, flow], "desk")).toEqual([["desk", 2]]);
     expect(appsOf({ app: "desk", flows: [flow] })).toEqual([["desk", 1]]);
@@ -26,7 +26,7 @@ describe("a file of flows", () => {
     expect(appsOf({ app: "desk", flows: [] })).toEqual([]);
   });
 
-  it("names the app of each flow, unless a flag overrides it", () => {
+  it("names the app of each flow, unless the caller overrides it", () => {
     const rows = [
       { ...flow, appId: "Support Desk" },
       { ...flow, appId: "billing" },
@@ -55,7 +55,7 @@ describe("a file of flows", () => {
     expect(appsOf({ apps, flows }, "all")).toEqual([["all", 2]]);
   });
 
-  it("keeps each row of apps an app of its own, and reports changed slugs", () => {
+  it("keeps each row of apps a separate app, and reports changed slugs", () => {
     const slugs = ["Shop!", "日本", "größe", "shop", "2026", "shop", "東京"];
     const apps = slugs.map((slug, id) => ({ id, slug, name: `App ${id}` }));
     const flows = [
@@ -84,8 +84,8 @@ describe("a file of flows", () => {
         'app.slug: "東京" cannot be app, which another app has; it is now app-2.',
       ],
     ]);
-    // The same for each flow alone, as in the migration of a database.
-    const alone = flows.flatMap((one) => readFlowFile({ apps, flows: [one] }));
+    // The slugs are the same if each flow is read alone, as in the migration of a database.
+    const alone = flows.flatMap((single) => readFlowFile({ apps, flows: [single] }));
     expect(alone.map(({ app }) => app.slug)).toEqual([
       ...["shop-3", "app", "grosse", "shop", "2026", "shop-2", "app-2", "shop-3", "shop"],
     ]);
@@ -98,7 +98,7 @@ describe("a file of flows", () => {
     expect(file?.app).toMatchObject({ slug: "b", name: "b" });
   });
 
-  it("reports an invalid app, and contains the others", () => {
+  it("reports an invalid app, and still returns the others", () => {
     const apps = [
       { id: 1, slug: "long", name: "x".repeat(10_000) },
       { id: 2, slug: "desk" },

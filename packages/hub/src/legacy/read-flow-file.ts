@@ -20,13 +20,13 @@ export interface AppFile {
   error?: string;
 }
 
-/** `app` overrides the app of every flow. */
-export function readFlowFile(content: Json, app?: string): AppFile[] {
+/** `appOverride` is the app of all flows, even of flows that name another app. */
+export function readFlowFile(content: Json, appOverride?: string): AppFile[] {
   const files = new Map<string, AppFile>();
-  for (const { owner, flow, notes } of flowsIn(content, app)) {
-    const read = appOf(owner);
-    const key = JSON.stringify([read.app.slug, read.error]);
-    const file = files.get(key) ?? { ...read, flows: [], notes: [] };
+  for (const { owner, flow, notes } of collectFlows(content, appOverride)) {
+    const { app: flowApp, ...invalid } = readApp(owner);
+    const key = JSON.stringify([flowApp.slug, invalid.error]);
+    const file = files.get(key) ?? { app: flowApp, ...invalid, flows: [], notes: [] };
     file.flows.push(flow);
     const ignored = ignoredFields("app.", owner, Object.keys(appSchema.shape), "an app");
     file.notes = [...new Set([...file.notes, ...notes, ...ignored])];
@@ -35,73 +35,85 @@ export function readFlowFile(content: Json, app?: string): AppFile[] {
   return [...files.values()];
 }
 
-const OWNERS = ["app", "appSlug", "appId"];
+/** The fields of a flow that name its app. */
+const OWNER_FIELDS = ["app", "appSlug", "appId"];
 
-interface FoundFlow {
+interface OwnedFlow {
+  /** The app of the flow: its slug, or its fields. */
   owner: Json | undefined;
   flow: JsonObject;
   notes: string[];
 }
 
-interface Parents {
+/** What the object around the flows contains. */
+interface Enclosing {
   app?: Json | undefined;
   apps?: AppRows;
   notes?: string[];
 }
 
-function flowsIn(content: Json, given: Json | undefined, parents: Parents = {}): FoundFlow[] {
-  if (Array.isArray(content)) return content.flatMap((one) => flowsIn(one, given, parents));
+function collectFlows(
+  content: Json,
+  appOverride: Json | undefined,
+  enclosing: Enclosing = {},
+): OwnedFlow[] {
+  if (Array.isArray(content))
+    return content.flatMap((item) => collectFlows(item, appOverride, enclosing));
   if (!isObject(content))
     throw new RequestError(
       "invalid",
       "file",
       "must contain a flow, an array of flows, or { app, flows }",
     );
-  const { notes = [] } = parents;
-  const fields = fieldsOf(content);
-  const row = given === undefined ? findRow(fields, parents) : undefined;
-  const owner = given ?? row?.app ?? fields.app ?? fields.appSlug ?? fields.appId ?? parents.app;
+  const { notes = [] } = enclosing;
+  const fields = renameColumns(content);
+  const row = appOverride === undefined ? findRow(fields, enclosing) : undefined;
+  const owner =
+    appOverride ?? row?.app ?? fields.app ?? fields.appSlug ?? fields.appId ?? enclosing.app;
   if (!Array.isArray(content.flows))
     return [{ owner, flow: parseTextColumns(fields), notes: [...notes, ...(row?.notes ?? [])] }];
-  const ignored = ignoredFields("", content, [...OWNERS, "apps", "flows"], "a file of flows");
-  return flowsIn(content.flows, given, {
+  const ignored = ignoredFields("", content, [...OWNER_FIELDS, "apps", "flows"], "a file of flows");
+  return collectFlows(content.flows, appOverride, {
     app: owner,
     apps: readAppRows(content.apps),
     notes: [...notes, ...ignored],
   });
 }
 
-/** `appId` is the id of a row, or else its slug, as in the other fields. */
-function findRow(fields: JsonObject, { app, apps }: Parents): AppRow | undefined {
+/**
+ * Finds the row of a flow's app. `appId` is the id or the slug of the row; the other fields are
+ * slugs.
+ */
+function findRow(fields: JsonObject, { app, apps }: Enclosing): AppRow | undefined {
   const slug = fields.app ?? fields.appSlug ?? fields.appId ?? app;
   if (slug === undefined) return undefined;
   const byId = slug === fields.appId ? apps?.byId.get(String(slug)) : undefined;
   return byId ?? (typeof slug === "string" ? apps?.byLabel.get(slug) : undefined);
 }
 
-const FIELDS = new Map(
-  [...OWNERS, "toolName", "toolDescription", "isActive"].map((field) => [
+const FIELDS_BY_COLUMN = new Map(
+  [...OWNER_FIELDS, "toolName", "toolDescription", "isActive"].map((field) => [
     normalizeColumnName(field),
     field,
   ]),
 );
 
-/** Renames the columns of a row to the fields of a flow. */
-export function fieldsOf(row: JsonObject): JsonObject {
+/** Renames the columns of a row to the fields of a flow, unless the row also has the field. */
+export function renameColumns(row: JsonObject): JsonObject {
   const fields = Object.entries(row).map(([column, value]): [string, Json] => {
-    const field = FIELDS.get(normalizeColumnName(column)) ?? column;
+    const field = FIELDS_BY_COLUMN.get(normalizeColumnName(column)) ?? column;
     return [Object.hasOwn(row, field) ? column : field, value];
   });
   return Object.fromEntries(fields);
 }
 
-function appOf(owner: Json | undefined): Pick<AppFile, "app" | "error"> {
+function readApp(owner: Json | undefined): Pick<AppFile, "app" | "error"> {
   if (owner === undefined || owner === null || owner === "")
     throw new RequestError("invalid", "app", "Name the app of the flows: --app SLUG.");
   const { slug, name, description } = isObject(owner) ? owner : { slug: owner };
   const label = String(slug ?? name ?? "");
   const app = {
-    // Without a Latin letter or a digit, the label does not name the app.
+    // A label without Latin letters and digits cannot become a slug. It stays, and is reported as invalid.
     slug: hasSlugCharacters(label) ? slugFrom(label) : label,
     name: name ?? label,
     description: description ?? "",

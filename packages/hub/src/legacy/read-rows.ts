@@ -1,11 +1,14 @@
-/** Reads rows of the tables `flows` and `apps` of a legacy system as the content of a flow file. Pure. */
+/**
+ * Converts rows of the tables `flows` and `apps` of a legacy system to the content of a flow file.
+ * Pure.
+ */
 import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
 import { normalizeColumnName } from "../lib/normalize-column-name.ts";
-import { fieldsOf } from "./read-flow-file.ts";
+import { renameColumns } from "./read-flow-file.ts";
 
 type Row = Record<string, unknown>;
 
-/** The app of flows that have none. */
+/** The app of flows that name no app. */
 const DEFAULT_APP = "flows";
 
 export interface FlowRow {
@@ -13,14 +16,14 @@ export interface FlowRow {
   flow: JsonObject;
 }
 
-/** The content of a file that `readFlowFile` accepts. */
+/** Returns the content of a file that `readFlowFile` accepts. */
 export const fileOfRows = (flows: readonly JsonObject[], apps: readonly Row[]): Json => ({
   app: DEFAULT_APP,
   apps: apps.map((row) => readRow(row).flow),
   flows: [...flows],
 });
 
-/** The tenant, and the other columns under their names in flow files. */
+/** Returns the tenant of a row, and its other columns under their names in flow files. */
 export function readRow(row: Row): FlowRow {
   let tenant: Json | undefined;
   const flow: JsonObject = {};
@@ -42,11 +45,11 @@ export function readRow(row: Row): FlowRow {
         flow.toolName = value;
         break;
       case "nodes":
-        // A row without nodes is not a flow: the import reports it.
+        // Kept even if it is empty: the import reports a row without nodes as invalid.
         setOwn(flow, column, value);
         break;
       default:
         if (value !== null && value !== "") setOwn(flow, column, value);
     }
-  return { tenant, flow: fieldsOf(flow) };
+  return { tenant, flow: renameColumns(flow) };
 }
