@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changesOf, diffOf, isGhost, withRemoved } from "./diff.ts";
+import { changesOf, diffOf, isRemovedEdge, withRemoved } from "./diff.ts";
 import { edge, node, sampleGraph } from "./test-graph.ts";
 
 test("a draft as published has no changes, wherever its nodes stand", () => {
@@ -50,7 +50,7 @@ test("removed nodes and edges are drawn where they were", () => {
   };
   const shown = withRemoved(draft, diffOf(draft, published));
   expect(shown.nodes.map(({ id }) => id)).toContain("shape");
-  const ghosts = shown.edges.filter(({ id }) => isGhost(id));
+  const ghosts = shown.edges.filter(({ id }) => isRemovedEdge(id));
   expect(ghosts.map(({ source, target }) => [source, target])).toEqual([
     ["opened", "shape"],
     ["is_bug", "answer"],

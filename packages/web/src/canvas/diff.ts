@@ -96,4 +96,4 @@ export function withRemoved(graph: Graph, { removed, removedEdges }: Diff): Grap
 
 const GHOST = "removed:";
 const ghostOf = ({ id }: Pick<FlowEdge, "id">) => `${GHOST}${id}`;
-export const isGhost = (id: string) => id.startsWith(GHOST);
+export const isRemovedEdge = (id: string) => id.startsWith(GHOST);

@@ -14,16 +14,17 @@ import { useSenders } from "../triggers/use-senders.ts";
 import { copyText, readClipboard } from "../ui/clipboard.ts";
 import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
+import { EditBar, EmptyCanvas, WHOLE_FLOW, ZoomBar } from "./canvas-bars.tsx";
+import { CanvasContext } from "./canvas-context.ts";
 import { copyNodes, readClip } from "./clip.ts";
 import { DescriptionDialog } from "./description-dialog.tsx";
-import { DeskView, type Selection } from "./desk.tsx";
-import { EditBar, EmptyDesk, WHOLE_FLOW, ZoomBar } from "./desk-bars.tsx";
-import { DeskContext } from "./desk-context.ts";
 import { withRemoved } from "./diff.ts";
 import { EditorHeader } from "./editor-header.tsx";
-import { focusPanel, focusTile, hiddenWidth, isOnDesk, leaveField, tileOf } from "./focus.ts";
+import { FlowCanvas, type Selection } from "./flow-canvas.tsx";
+import { focusPanel, focusTile, hiddenWidth, isOnCanvas, leaveField, tileOf } from "./focus.ts";
 import type { FlowNode, Graph, Port } from "./graph.ts";
 import { definitionOf, outPortsOf } from "./node-kinds.ts";
+import { newPosition, pasteOffset, unstack } from "./node-positions.ts";
 import { type PickerKind, Pickers } from "./pickers.tsx";
 import { useProblems } from "./problems.ts";
 import { PublishDialog } from "./publish-dialog.tsx";
@@ -32,8 +33,7 @@ import { NO_ROUTE, routeFrom } from "./route.ts";
 import { RunDialog } from "./run-dialog.tsx";
 import { RunDock } from "./run-dock.tsx";
 import { SaveBanner } from "./save-banner.tsx";
-import { pasteOffset, spotFor, unstack } from "./spots.ts";
-import { useDeskKeys } from "./use-desk-keys.ts";
+import { useCanvasKeys } from "./use-canvas-keys.ts";
 import { useDraft } from "./use-draft.ts";
 import { useDiff } from "./use-published.ts";
 import { useDraftRun } from "./use-run.ts";
@@ -107,7 +107,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
       x: window.innerWidth / 2,
       y: window.innerHeight / 3,
     });
-    const position = spotFor(graph, from, middle);
+    const position = newPosition(graph, from, middle);
     dispatch({ do: "add", id, edgeId: newId(), type, position, from });
     setSelection({ nodes: new Set([id]), edges: new Set() });
     focusTile(id);
@@ -130,8 +130,8 @@ function EditorOf({ loaded }: { loaded: Flow }) {
         detail: "Undo brings them back.",
       });
   };
-  const removeFromDesk = ({ target }: KeyboardEvent) => {
-    if (isOnDesk(target)) remove();
+  const removeFromCanvas = ({ target }: KeyboardEvent) => {
+    if (isOnCanvas(target)) remove();
   };
   const paste = (text: string): boolean => {
     const clip = readClip(text);
@@ -166,8 +166,8 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   useKeys({
     n: () => openAdd(only && defaultPort ? { node: only.id, port: defaultPort } : undefined),
     c: () => only && setPicker({ kind: "connect", node: only.id }),
-    delete: removeFromDesk,
-    backspace: removeFromDesk,
+    delete: removeFromCanvas,
+    backspace: removeFromCanvas,
     escape: () => setSelection(NOTHING),
     e: editNode,
     r: () => setLayer("run"),
@@ -179,7 +179,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   });
   const onSelectAll = () =>
     setSelection({ nodes: new Set(graph.nodes.map(({ id }) => id)), edges: new Set() });
-  useDeskKeys({
+  useCanvasKeys({
     onUndo: () => dispatch({ do: "undo" }),
     onRedo: () => dispatch({ do: "redo" }),
     onSelectAll,
@@ -203,7 +203,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     [graph, shownDiff],
   );
   const removed = useMemo(() => new Set(diff?.removed.map(({ id }) => id)), [diff]);
-  const desk = useMemo(
+  const canvasState = useMemo(
     () => ({
       route,
       problems,
@@ -241,14 +241,14 @@ function EditorOf({ loaded }: { loaded: Flow }) {
       />
       <SaveBanner draft={draft} />
       <div className="flex min-h-0 flex-1">
-        <DeskContext value={desk}>
+        <CanvasContext value={canvasState}>
           <section
             aria-label="Desk"
             className="desk min-h-0 min-w-0 flex-1"
             onFocus={({ target }) => setHovered(tileOf(target))}
             onBlur={() => setHovered(undefined)}
           >
-            <DeskView
+            <FlowCanvas
               graph={shown}
               removed={removed}
               selection={selection}
@@ -259,7 +259,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
               onDrawn={showAll}
               newId={newId}
             />
-            {graph.nodes.length === 0 && <EmptyDesk onAdd={(type) => add(type)} />}
+            {graph.nodes.length === 0 && <EmptyCanvas onAdd={(type) => add(type)} />}
             <div className="desk-bars @container">
               <ZoomBar onTidy={() => void tidy()} />
               <EditBar
@@ -272,7 +272,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
               />
             </div>
           </section>
-        </DeskContext>
+        </CanvasContext>
         {only && isPanelOpen && (
           <NodePanel
             key={only.id}

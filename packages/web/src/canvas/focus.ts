@@ -42,7 +42,7 @@ export function hiddenWidth(id: string): number {
 }
 
 /** In the panel or in the run below, a key means what has the focus there. */
-export const isOnDesk = (target: EventTarget | null): boolean =>
+export const isOnCanvas = (target: EventTarget | null): boolean =>
   target === document.body || (target instanceof Element && target.closest(".desk") !== null);
 
 export const tileOf = (target: Element): string | undefined =>

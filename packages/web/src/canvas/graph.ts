@@ -15,7 +15,7 @@ export interface Port {
   port: string;
 }
 
-export const graphIn = ({ name, description, nodes, edges }: Graph): Graph => ({
+export const toGraph = ({ name, description, nodes, edges }: Graph): Graph => ({
   name,
   description,
   nodes,

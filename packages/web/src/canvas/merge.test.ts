@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { FlowNode, Graph } from "./graph.ts";
-import { mergeGraphs, reuseKnown } from "./merge.ts";
+import { mergeGraphs, reuseUnchanged } from "./merge.ts";
 import { edge, node, sampleGraph } from "./test-graph.ts";
 
 const base = sampleGraph();
@@ -117,7 +117,7 @@ test("without an edit of mine the result is theirs itself, and the other way rou
 
 describe("what the hub returns", () => {
   const returned = structuredClone(put(base, "fetch", { method: "POST" }));
-  const reused = reuseKnown(base, returned);
+  const reused = reuseUnchanged(base, returned);
 
   test("has the objects that are known already, except for what has changed", () => {
     expect(reused).toEqual(returned);

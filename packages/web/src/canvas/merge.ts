@@ -16,7 +16,7 @@ export interface Merged {
 }
 
 /** The graph with the known objects where nothing has changed: they are not compared or drawn again. */
-export function reuseKnown(known: Graph, graph: Graph): Graph {
+export function reuseUnchanged(known: Graph, graph: Graph): Graph {
   return {
     ...graph,
     nodes: reuseById(known.nodes, graph.nodes),

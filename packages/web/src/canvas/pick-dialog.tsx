@@ -2,7 +2,7 @@
 import { Command } from "cmdk";
 import { type ReactNode, useState } from "react";
 import { Dialog } from "../ui/dialog.tsx";
-import { rank } from "./score.ts";
+import { rank } from "./rank.ts";
 
 export interface Pick {
   key: string;

@@ -1,7 +1,7 @@
 /** The errors and warnings of a flow, by node. */
 import { useMemo, useRef } from "react";
 import type { Flow } from "../api/types.ts";
-import type { Problem } from "./desk-context.ts";
+import type { Problem } from "./canvas-context.ts";
 import { isEqual } from "./equal.ts";
 
 type Findings = Pick<Flow, "errors" | "warnings">;

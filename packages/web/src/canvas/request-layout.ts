@@ -37,4 +37,4 @@ export function requestLayout(
   });
 }
 
-export { needsLayout } from "./spots.ts";
+export { needsLayout } from "./node-positions.ts";

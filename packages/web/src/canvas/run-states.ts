@@ -25,7 +25,7 @@ const LOOKS: Record<Step["status"], { aspect: Aspect; label: string }> = {
   retried: { aspect: "amber", label: "failed, to be tried again" },
 };
 
-export const lookOfStep = (status: Step["status"]) => LOOKS[status];
+export const signalOfStep = (status: Step["status"]) => LOOKS[status];
 
 export const durationOf = ({ started_at, finished_at }: Step): number | undefined =>
   finished_at === null ? undefined : Date.parse(finished_at) - Date.parse(started_at);

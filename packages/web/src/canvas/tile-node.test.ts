@@ -3,13 +3,13 @@ import { type NodeProps, ReactFlowProvider } from "@xyflow/react";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { expect, test } from "vitest";
-import { type Desk, DeskContext } from "./desk-context.ts";
+import { CanvasContext, type CanvasState } from "./canvas-context.ts";
 import type { FlowNode } from "./graph.ts";
 import { NO_ROUTE } from "./route.ts";
 import { node } from "./test-graph.ts";
 import { Tile, type TileNode } from "./tile-node.tsx";
 
-const DESK: Desk = {
+const CANVAS: CanvasState = {
   route: NO_ROUTE,
   problems: new Map(),
   states: new Map(),
@@ -18,13 +18,17 @@ const DESK: Desk = {
   onAdd: () => {},
 };
 
-const tileOf = (shown: FlowNode, desk: Partial<Desk> = {}) => {
+const tileOf = (shown: FlowNode, overrides: Partial<CanvasState> = {}) => {
   const props = { id: shown.id, data: { node: shown }, selected: true } as NodeProps<TileNode>;
   return renderToStaticMarkup(
     createElement(
       ReactFlowProvider,
       undefined,
-      createElement(DeskContext, { value: { ...DESK, ...desk } }, createElement(Tile, props)),
+      createElement(
+        CanvasContext,
+        { value: { ...CANVAS, ...overrides } },
+        createElement(Tile, props),
+      ),
     ),
   );
 };

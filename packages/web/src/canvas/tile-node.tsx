@@ -6,7 +6,7 @@ import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";
 import { Plate } from "../ui/plate.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
-import { type Desk, type Problem, useDesk } from "./desk-context.ts";
+import { type CanvasState, type Problem, useCanvasContext } from "./canvas-context.ts";
 import { gistOf } from "./gist.ts";
 import type { FlowNode } from "./graph.ts";
 import { NodeIcon } from "./node-icon.tsx";
@@ -22,7 +22,7 @@ const PORT_STEP = 22;
 
 /** Only this part is drawn again when the tile is selected or a route lights: both can concern all tiles. */
 export const Tile = memo(function Tile({ id, data: { node }, selected }: NodeProps<TileNode>) {
-  const { route, problems, states, diff, pinned, onAdd, nameOf } = useDesk();
+  const { route, problems, states, diff, pinned, onAdd, nameOf } = useCanvasContext();
   const state = states.get(id);
   const change = diff?.nodes.get(id);
   return (
@@ -62,8 +62,8 @@ const TileBody = memo(function TileBody({
   problems: readonly Problem[] | undefined;
   change: string | undefined;
   isPinned: boolean;
-  onAdd: Desk["onAdd"];
-  nameOf: Desk["nameOf"];
+  onAdd: CanvasState["onAdd"];
+  nameOf: CanvasState["nameOf"];
 }) {
   const definition = definitionOf(node);
   const inputs = inPortsOf(node);

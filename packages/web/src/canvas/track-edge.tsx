@@ -2,8 +2,8 @@
 import { BaseEdge, type Edge, type EdgeProps, getSmoothStepPath } from "@xyflow/react";
 import { memo } from "react";
 import { cx } from "../ui/cx.ts";
-import { useDesk } from "./desk-context.ts";
-import { isGhost } from "./diff.ts";
+import { useCanvasContext } from "./canvas-context.ts";
+import { isRemovedEdge } from "./diff.ts";
 import { edgeStateOf } from "./run-states.ts";
 
 export type TrackEdge = Edge<Record<string, never>, "track">;
@@ -12,7 +12,7 @@ const RADIUS = 16;
 
 export const TrackLine = memo(function TrackLine(props: EdgeProps<TrackEdge>) {
   const { id, source, target, sourceHandleId, sourceX, sourceY, targetX, targetY } = props;
-  const { route, states, diff } = useDesk();
+  const { route, states, diff } = useCanvasContext();
   const [path] = getSmoothStepPath({
     sourceX,
     sourceY,
@@ -29,7 +29,7 @@ export const TrackLine = memo(function TrackLine(props: EdgeProps<TrackEdge>) {
         "edge-track",
         route.edges.has(id) ? "route" : state,
         diff?.edges.has(id) && "new",
-        isGhost(id) && "gone",
+        isRemovedEdge(id) && "gone",
       )}
     >
       <Rails id={id} path={path} />

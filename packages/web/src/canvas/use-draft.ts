@@ -8,8 +8,8 @@ import { ago } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { type Autosave, createAutosave, type SaveState } from "./autosave.ts";
 import { type EditAction, edit, openGraph } from "./edit-model.ts";
-import { graphIn } from "./graph.ts";
-import { mergeGraphs, reuseKnown, type Side } from "./merge.ts";
+import { toGraph } from "./graph.ts";
+import { mergeGraphs, reuseUnchanged, type Side } from "./merge.ts";
 import {
   browserStorage,
   forgetUnsaved,
@@ -38,7 +38,7 @@ export interface Conflict {
 
 export function useDraft(loaded: Flow) {
   const { id } = loaded;
-  const [state, dispatch] = useReducer(edit, loaded, (flow) => openGraph(graphIn(flow)));
+  const [state, dispatch] = useReducer(edit, loaded, (flow) => openGraph(toGraph(flow)));
   const [flow, setFlow] = useState(loaded);
   const [saving, setSaving] = useState<SaveState>({ is: "saved" });
   const [savedAt, setSavedAt] = useState<number>();
@@ -49,7 +49,7 @@ export function useDraft(loaded: Flow) {
       save: async (graph, revision) => {
         const saved = await api.put<Flow>(path`/api/flows/${id}`, graph, { ifMatch: revision });
         setFlow(saved);
-        return { graph: graphIn(saved), revision: saved.revision };
+        return { graph: toGraph(saved), revision: saved.revision };
       },
       schedule: (task, ms) => {
         const timer = setTimeout(task, ms);
@@ -84,7 +84,7 @@ export function useDraft(loaded: Flow) {
     restoredId.current = id;
     const kept = readUnsaved(browserStorage(), id);
     if (!kept) return;
-    const restored = restoreUnsaved(graphIn(loaded), kept);
+    const restored = restoreUnsaved(toGraph(loaded), kept);
     if (!restored) {
       forgetUnsaved(browserStorage(), id);
       return;
@@ -128,7 +128,7 @@ export function useDraft(loaded: Flow) {
   const adopt = useCallback(
     (theirs: Flow, prefer?: Side) => {
       const base = autosave.base();
-      const next = reuseKnown(base, graphIn(theirs));
+      const next = reuseUnchanged(base, toGraph(theirs));
       const merged = mergeGraphs(base, latest.current, next, prefer ?? "mine").graph;
       setFlow(theirs);
       setConflict(undefined);
@@ -141,7 +141,7 @@ export function useDraft(loaded: Flow) {
   /** Shows what the hub has; what was here before is one step back. */
   const showTheirs = useCallback(
     (theirs: Flow) => {
-      const next = reuseKnown(autosave.base(), graphIn(theirs));
+      const next = reuseUnchanged(autosave.base(), toGraph(theirs));
       setFlow(theirs);
       autosave.resolve({ graph: next, revision: theirs.revision }, next);
       dispatch({ do: "replace", graph: next });
@@ -157,7 +157,7 @@ export function useDraft(loaded: Flow) {
     let timer: ReturnType<typeof setTimeout> | undefined;
     readFlow(id).then(
       (theirs) => {
-        const next = graphIn(theirs);
+        const next = toGraph(theirs);
         const { collisions } = mergeGraphs(autosave.base(), latest.current, next, "mine");
         if (collisions.length > 0) setConflict({ theirs, collisions });
         else adopt(theirs);

@@ -1,5 +1,5 @@
 /** All attempts at a step. */
-import { durationOf, lookOfStep, type Step } from "../canvas/run-states.ts";
+import { durationOf, type Step, signalOfStep } from "../canvas/run-states.ts";
 import { clockMs, duration } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { ordinal } from "./step-names.ts";
@@ -16,7 +16,7 @@ export function AttemptsView({
   return (
     <ol className="flex flex-col gap-2 pt-3 pb-4">
       {attempts.map((step) => {
-        const { aspect, label } = lookOfStep(step.status);
+        const { aspect, label } = signalOfStep(step.status);
         const took = durationOf(step);
         return (
           <li key={step.nth}>

@@ -2,8 +2,8 @@
 import { ReactFlowProvider, useNodesInitialized, useReactFlow } from "@xyflow/react";
 import { Maximize } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
-import { DeskView, type Selection } from "../canvas/desk.tsx";
-import { DeskContext } from "../canvas/desk-context.ts";
+import { CanvasContext } from "../canvas/canvas-context.ts";
+import { FlowCanvas, type Selection } from "../canvas/flow-canvas.tsx";
 import type { Graph, Point } from "../canvas/graph.ts";
 import { needsLayout, requestLayout } from "../canvas/request-layout.ts";
 import { NO_ROUTE } from "../canvas/route.ts";
@@ -54,7 +54,7 @@ function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
     }),
     [chosen],
   );
-  const desk = useMemo(
+  const canvasState = useMemo(
     () => ({
       route: NO_ROUTE,
       problems: NO_PROBLEMS,
@@ -66,7 +66,7 @@ function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
     [states],
   );
   return (
-    <DeskContext value={desk}>
+    <CanvasContext value={canvasState}>
       <section
         aria-label="Flow"
         className={cx(
@@ -74,7 +74,7 @@ function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
           graph.nodes.length <= MAX_WITHOUT_MAP && "mapless",
         )}
       >
-        <DeskView
+        <FlowCanvas
           graph={graph}
           selection={selection}
           onSelect={(change) => {
@@ -93,7 +93,7 @@ function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
           />
         </div>
       </section>
-    </DeskContext>
+    </CanvasContext>
   );
 }
 

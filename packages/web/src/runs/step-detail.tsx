@@ -3,7 +3,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import type { ReactNode } from "react";
 import type { FlowNode } from "../canvas/graph.ts";
 import { iconOf } from "../canvas/node-icon.tsx";
-import { durationOf, lookOfStep, type Step } from "../canvas/run-states.ts";
+import { durationOf, type Step, signalOfStep } from "../canvas/run-states.ts";
 import { Chip } from "../ui/chip.tsx";
 import { clockMs, duration } from "../ui/format.ts";
 import { type Tab, Tabs } from "../ui/tabs.tsx";
@@ -43,7 +43,7 @@ export function StepDetail({
   const parts = partsOf(steps, step);
   const isPart = step.item.includes("#");
   const Icon = iconOf(node?.type ?? "");
-  const { aspect, label } = lookOfStep(step.status);
+  const { aspect, label } = signalOfStep(step.status);
   const took = durationOf(step);
   const facts = [
     // The next attempt is recorded when it ends.

@@ -5,7 +5,7 @@ import { TrainTrack } from "lucide-react";
 import { memo, type ReactNode, useCallback, useEffect, useMemo, useRef } from "react";
 import type { FlowNode } from "../canvas/graph.ts";
 import { iconOf } from "../canvas/node-icon.tsx";
-import { lookOfStep, type Step } from "../canvas/run-states.ts";
+import { type Step, signalOfStep } from "../canvas/run-states.ts";
 import { cx } from "../ui/cx.ts";
 import { duration } from "../ui/format.ts";
 import { isEnded, type RunView } from "./run-data.ts";
@@ -186,7 +186,7 @@ const Row = memo(function Row({
 /** The colour of a bar, in words. */
 function labelOf({ kind, step }: FallRow, { status }: Pick<RunView, "status">): string {
   if (kind === "wait" || kind === "queue") return "waits";
-  return step ? lookOfStep(step.status).label : lookOfRun(status).label;
+  return step ? signalOfStep(step.status).label : lookOfRun(status).label;
 }
 
 const RUN_BARS: Record<RunView["status"], string> = {

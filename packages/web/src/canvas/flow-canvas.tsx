@@ -12,7 +12,7 @@ import {
 import "@xyflow/react/dist/base.css";
 import "./canvas.css";
 import { memo, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { isGhost } from "./diff.ts";
+import { isRemovedEdge } from "./diff.ts";
 import { canConnect, type EditAction } from "./edit-model.ts";
 import type { FlowEdge, FlowNode, Graph, Point } from "./graph.ts";
 import { definitionOf } from "./node-kinds.ts";
@@ -127,7 +127,7 @@ function useTracks(
         data: NO_DATA,
         selected: isSelected,
         ariaLabel,
-        ...(isGhost(edge.id) && GHOST),
+        ...(isRemovedEdge(edge.id) && GHOST),
       };
       return { edge, track };
     });
@@ -147,7 +147,7 @@ const toPort = (node: string | null, port: string | null | undefined, fallback: 
   port: port ?? fallback,
 });
 
-export const DeskView = memo(function DeskView({
+export const FlowCanvas = memo(function FlowCanvas({
   graph,
   removed = NOTHING,
   selection,

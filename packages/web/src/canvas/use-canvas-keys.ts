@@ -1,7 +1,7 @@
 /** The keys of the canvas that need Ctrl or ⌘, and the clipboard. Single keys: see the editor. */
 import { useEffect, useRef } from "react";
 
-export interface DeskKeys {
+export interface CanvasKeys {
   onUndo: () => void;
   onRedo: () => void;
   onSelectAll: () => void;
@@ -18,7 +18,7 @@ const isElsewhere = (target: EventTarget | null): boolean =>
     target.closest("input, textarea, select, [contenteditable], .cm-editor") !== null) ||
   document.querySelector("[role=dialog]") !== null;
 
-export function useDeskKeys(keys: DeskKeys): void {
+export function useCanvasKeys(keys: CanvasKeys): void {
   const latest = useRef(keys);
   useEffect(() => {
     latest.current = keys;

@@ -94,7 +94,7 @@ const Key = ({ children }: { children: string }) => (
 );
 
 /** Shown if the flow has no nodes: explains how to begin. */
-export function EmptyDesk({ onAdd }: { onAdd: (type: string) => void }) {
+export function EmptyCanvas({ onAdd }: { onAdd: (type: string) => void }) {
   const triggers = [...registry.values()].filter(({ kind }) => kind === "trigger");
   return (
     <div className="pointer-events-none absolute inset-0 grid place-items-center">

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { needsLayout, pasteOffset, spotFor, unstack } from "./spots.ts";
+import { needsLayout, newPosition, pasteOffset, unstack } from "./node-positions.ts";
 import { node } from "./test-graph.ts";
 
 const at = (id: string, x: number, y = 0) => node(id, "Return", {}, { x, y });
@@ -22,8 +22,11 @@ test("a few nodes on one spot are moved apart, and the others stay", () => {
 
 test("what follows a node stands to its right, below what is there", () => {
   const graph = { nodes: [at("a", 0), at("b", 278)] };
-  expect(spotFor(graph, { node: "a", port: "out" }, { x: 5, y: 5 })).toEqual({ x: 278, y: 118 });
-  expect(spotFor(graph, undefined, { x: 900.4, y: 5 })).toEqual({ x: 900, y: 5 });
+  expect(newPosition(graph, { node: "a", port: "out" }, { x: 5, y: 5 })).toEqual({
+    x: 278,
+    y: 118,
+  });
+  expect(newPosition(graph, undefined, { x: 900.4, y: 5 })).toEqual({ x: 900, y: 5 });
 });
 
 test("copies stand beside the original, never exactly on another node", () => {

@@ -22,7 +22,7 @@ function freeSpot(nodes: readonly Placed[], wanted: Point): Point {
 }
 
 /** To the right of the node that it follows, or near `fallback`. */
-export function spotFor(
+export function newPosition(
   { nodes }: Pick<Graph, "nodes">,
   from: Port | undefined,
   fallback: Point,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rank, scoreOf } from "./score.ts";
+import { rank, scoreOf } from "./rank.ts";
 
 test("a name that begins with it comes first, then one that contains it, then other texts", () => {
   const texts = ["Fetch the issue", "HTTP request", '{"url":"https://api.example.com"}'];

@@ -10,7 +10,7 @@ export interface Problem {
   isError: boolean;
 }
 
-export interface Desk {
+export interface CanvasState {
   route: Route;
   problems: ReadonlyMap<string, readonly Problem[]>;
   states: ReadonlyMap<string, NodeState>;
@@ -23,7 +23,7 @@ export interface Desk {
   nameOf?: (source: string) => string;
 }
 
-export const DeskContext = createContext<Desk>({
+export const CanvasContext = createContext<CanvasState>({
   route: NO_ROUTE,
   problems: new Map(),
   states: new Map(),
@@ -32,4 +32,4 @@ export const DeskContext = createContext<Desk>({
   onAdd: undefined,
 });
 
-export const useDesk = () => useContext(DeskContext);
+export const useCanvasContext = () => useContext(CanvasContext);
