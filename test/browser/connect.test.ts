@@ -23,9 +23,9 @@ it("gives a configuration that works when pasted, and says when the agent has ca
   await page.getByRole("tab", { name: "Plain HTTP" }).click();
   const command = (await page.locator("pre").textContent()) ?? "";
   expect(execFileSync("sh", ["-c", command]).toString()).toContain("weekly_digest");
-  await page.getByText(/^It called (just now|\d+ s ago)\.$/).waitFor();
+  await page.getByText(/^The agent called (just now|\d+ s ago)\.$/).waitFor();
   await page.clock.fastForward("05:00");
-  await page.getByText("It called 5 min ago.").waitFor();
+  await page.getByText("The agent called 5 min ago.").waitFor();
 });
 
 it("names clients that sign in first, and says when one has called", async () => {
@@ -39,7 +39,7 @@ it("names clients that sign in first, and says when one has called", async () =>
   const [cookie] = await page.context().cookies();
   const browser = createOAuthBrowser(ui.url(), `${cookie?.name}=${cookie?.value}`);
   await connectClient(ui.url(), browser, "Claude Code");
-  await page.getByText(/^It called (just now|\d+ s ago)\.$/).waitFor();
+  await page.getByText(/^The agent called (just now|\d+ s ago)\.$/).waitFor();
 });
 
 it("says why the apps are missing", async () => {

@@ -196,7 +196,7 @@ async function tellStory(link: string): Promise<void> {
   expect(labelled.structuredContent).toMatchObject({ status: 200, body: { ok: true } });
   const greeted = await agent.call("greet", { who: "Ada" });
   expect(greeted.content[0]?.text).toContain("Hello Ada");
-  await page.getByText("It called just now.").waitFor();
+  await page.getByText("The agent called just now.").waitFor();
 
   // The event trigger fires too, and the runs are there.
   await go(page, "i", "/inbox");

@@ -1,4 +1,4 @@
-/** The steps to connect an agent, and whether it has called. */
+/** Shows the steps to connect an agent, and whether the agent has called the hub. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
@@ -9,7 +9,7 @@ import { ago } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
 import { type Station, Track } from "../ui/track.tsx";
 
-/** A call is shown soon after it was made. */
+/** Short, so that the page shows a call soon after it was made. */
 const POLL_MS = 2_000;
 
 interface Caller {
@@ -18,46 +18,46 @@ interface Caller {
   last_used_at: string | null;
 }
 
-/** `created`: the token of this page. Without it, the agent signs in. */
+/** `created` is the token that this page has created. Without it, the agent signs in with OAuth. */
 export function CallState({ created }: { created: CreatedToken | undefined }) {
   const now = useNow(true);
   const { tokens, grants, newGrants } = useCallers();
-  const called = newestOf(created ? tokens.filter(({ id }) => id === created.id) : newGrants);
-  const before = newestOf([...tokens, ...grants]);
+  const caller = lastCallerOf(created ? tokens.filter(({ id }) => id === created.id) : newGrants);
+  const earlierCaller = lastCallerOf([...tokens, ...grants]);
   return (
     <section aria-label="State of the connection" className="flex flex-col gap-4">
       <Track
         label="Steps to connect"
-        stations={(created ? tokenSteps : signInSteps)(called !== undefined)}
+        stations={(created ? tokenSteps : signInSteps)(caller !== undefined)}
       />
       <p className="flex items-center gap-3">
         <SignalHead
-          aspect={called ? "green" : created ? "lunar" : "none"}
-          label={called ? "connected" : created ? "waiting" : "not connected yet"}
+          aspect={caller ? "green" : created ? "lunar" : "none"}
+          label={caller ? "connected" : created ? "waiting" : "not connected yet"}
         />
-        {called ? (
-          <b className="font-semibold">It called {ago(called.last_used_at ?? "", now)}.</b>
+        {caller ? (
+          <b className="font-semibold">The agent called {ago(caller.last_used_at ?? "", now)}.</b>
         ) : (
           <span className="text-ink-2">
             {created
               ? "Waiting for the first call with the new token…"
-              : before
-                ? `“${before.name}” called ${ago(before.last_used_at ?? "", now)}.`
+              : earlierCaller
+                ? `“${earlierCaller.name}” called ${ago(earlierCaller.last_used_at ?? "", now)}.`
                 : "No agent has called yet."}
           </span>
         )}
       </p>
-      {/* Without the time, which would be announced every second. */}
+      {/* Without the time: screen readers would announce each change of it. */}
       <p className="sr-only" role="status">
-        {called ? "The agent has called." : ""}
+        {caller ? "The agent has called." : ""}
       </p>
     </section>
   );
 }
 
 /**
- * The newest tokens and OAuth clients, and the OAuth clients that were allowed since the page was opened:
- * their ids sort after the newest one of before.
+ * Returns the newest tokens and OAuth grants. `newGrants` are the grants since the page was opened:
+ * their ids sort after the id that was the newest then.
  */
 function useCallers(): Record<"tokens" | "grants" | "newGrants", readonly Caller[]> {
   const { data: tokens } = useQuery({
@@ -80,19 +80,19 @@ function useCallers(): Record<"tokens" | "grants" | "newGrants", readonly Caller
   };
 }
 
-const newestOf = (callers: readonly Caller[]): Caller | undefined =>
+const lastCallerOf = (callers: readonly Caller[]): Caller | undefined =>
   callers
     .filter(({ last_used_at }) => last_used_at !== null)
     .toSorted((a, b) => (b.last_used_at ?? "").localeCompare(a.last_used_at ?? ""))[0];
 
 const signInSteps = (isUsed: boolean): Station[] => [
   { key: "paste", name: "Paste the configuration", state: isUsed ? "done" : "now" },
-  { key: "sign-in", name: "Sign in by browser", state: isUsed ? "done" : "next" },
-  { key: "call", name: "It calls", state: isUsed ? "done" : "next" },
+  { key: "sign-in", name: "Sign in with the browser", state: isUsed ? "done" : "next" },
+  { key: "call", name: "The agent calls", state: isUsed ? "done" : "next" },
 ];
 
 const tokenSteps = (isUsed: boolean): Station[] => [
   { key: "token", name: "Create a token", state: "done" },
   { key: "paste", name: "Paste the configuration", state: isUsed ? "done" : "now" },
-  { key: "call", name: "It calls", state: isUsed ? "done" : "next" },
+  { key: "call", name: "The agent calls", state: isUsed ? "done" : "next" },
 ];

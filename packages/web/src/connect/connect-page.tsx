@@ -1,4 +1,4 @@
-/** Connects an agent: what to paste where, a token, and whether it has called. */
+/** The page to connect an agent: the configuration to paste, a token, and the state of the connection. */
 import { useMutation } from "@tanstack/react-query";
 import { KeyRound } from "lucide-react";
 import { useState } from "react";
@@ -18,6 +18,7 @@ import { Tabs } from "../ui/tabs.tsx";
 import { CallState } from "./call-state.tsx";
 import { CLIENTS } from "./snippets.ts";
 
+/** The value of the option for the inbox. The values of the other options are slugs of apps. */
 const INBOX = "";
 
 export default function ConnectPage() {
@@ -25,7 +26,7 @@ export default function ConnectPage() {
   return useIsAdmin() ? <ConnectAnyClient /> : <ConnectBySignIn />;
 }
 
-/** Members create no tokens: their agents sign in by the browser. */
+/** For members, who cannot create tokens: their agents sign in with OAuth. */
 function ConnectBySignIn() {
   const { data: session } = useSession();
   const url = session?.hub.mcp_url ?? `${location.origin}/mcp`;
@@ -34,9 +35,10 @@ function ConnectBySignIn() {
       title="Connect an agent"
       command={`claude mcp add --transport http signalbox ${url}`}
     >
-      Add this address to an agent that supports OAuth. In Claude Code, enter /mcp afterwards. It
-      opens this hub in your browser, where you allow the access. The agent then gets your inbox:
-      tools to list, read, wait for, claim and replay events.
+      Add the address of this hub to an agent that supports OAuth. For Claude Code, run this
+      command, then enter /mcp. The agent opens this hub in your browser, where you allow the
+      access. The agent then gets your inbox: tools to list, read, wait for, claim and replay
+      events.
     </EmptyState>
   );
 }
@@ -53,10 +55,10 @@ function ConnectAnyClient() {
       }),
     onSuccess: () => void queryClient.invalidateQueries({ queryKey: ["tokens"] }),
   });
-  const base = session?.hub.mcp_url ?? `${location.origin}/mcp`;
+  const inboxUrl = session?.hub.mcp_url ?? `${location.origin}/mcp`;
   const server = {
     name: app === INBOX ? "signalbox" : app,
-    url: app === INBOX ? base : `${base}/${app}`,
+    url: app === INBOX ? inboxUrl : `${inboxUrl}/${app}`,
     token: create.data?.token,
   };
   return (
@@ -74,7 +76,7 @@ function ConnectAnyClient() {
               hint={
                 app === INBOX
                   ? "Tools to list, read, wait for, claim, explain and replay events."
-                  : "Each user intent of a published flow of this app is a tool."
+                  : "The tools of the published flows of this app."
               }
             >
               {(control) => (
@@ -97,19 +99,19 @@ function ConnectAnyClient() {
               className="mb-4"
               value={client}
               onChange={setClient}
-              tabs={CLIENTS.map(({ id, name, where, signIn, snippet }) => ({
+              tabs={CLIENTS.map(({ id, name, usage, signIn, snippet }) => ({
                 value: id,
                 label: name,
                 content: (
                   <div className="flex flex-col gap-2">
-                    <p className="type-meta text-ink-2">{where}</p>
+                    <p className="type-meta text-ink-2">{usage}</p>
                     <CommandLine label={`Copy the configuration of ${name}`}>
                       {snippet(server)}
                     </CommandLine>
                     {!create.data && (
                       <p className="type-meta text-ink-2">
                         {signIn ??
-                          "This needs a token: create one below, or use one that you have."}
+                          "This client needs a token: create one below, or use one that you have."}
                       </p>
                     )}
                   </div>
@@ -134,7 +136,7 @@ function ConnectAnyClient() {
             {create.error && <ErrorState compact error={create.error} />}
           </section>
           <p className="type-meta text-ink-3">
-            A command-line agent for each event, with retries:{" "}
+            To run a command for each event, with retries:{" "}
             <code>npx signalbox exec -- COMMAND</code>.
           </p>
         </div>

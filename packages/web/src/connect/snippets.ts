@@ -1,17 +1,17 @@
-/** What to paste into each client to connect it to an MCP server of the hub. */
+/** The text to paste into each client, to connect it to an MCP server of the hub. */
 interface Server {
   name: string;
   url: string;
-  /** Undefined: the client signs in with OAuth. */
+  /** If it is undefined, the client signs in with OAuth. */
   token: string | undefined;
 }
 
 export interface Client {
   id: string;
   name: string;
-  /** Where the snippet belongs. */
-  where: string;
-  /** How the client signs in if the snippet has no token. Undefined: it cannot. */
+  /** Where to paste the snippet, or what it does. */
+  usage: string;
+  /** How the client signs in if the snippet has no token. Undefined if the client cannot sign in. */
   signIn?: string;
   snippet: (server: Server) => string;
 }
@@ -21,7 +21,7 @@ const PLACEHOLDER = "YOUR_TOKEN";
 const bearer = (token: string) => `Bearer ${token}`;
 const headers = (token: string | undefined) =>
   token === undefined ? {} : { headers: { Authorization: bearer(token) } };
-/** For a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 const isLocal = (url: string) => /^http:\/\/(127\.0\.0\.1|localhost)[:/]/.test(url);
 
@@ -29,7 +29,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: "claude-code",
     name: "Claude Code",
-    where: "Run it in the folder of your project.",
+    usage: "Run it in the folder of your project.",
     signIn: "Then enter /mcp in Claude Code and sign in.",
     snippet: ({ name, url, token }) =>
       `claude mcp add --transport http ${name} ${url}${token === undefined ? "" : ` --header ${quote(`Authorization: ${bearer(token)}`)}`}`,
@@ -37,7 +37,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: "claude-desktop",
     name: "Claude Desktop",
-    where:
+    usage:
       "Settings → Developer → Edit config: claude_desktop_config.json. It starts a proxy with npx.",
     signIn: "The proxy opens your browser when Claude Desktop starts.",
     snippet: ({ name, url, token }) =>
@@ -49,7 +49,7 @@ export const CLIENTS: readonly Client[] = [
               "-y",
               "mcp-remote",
               url,
-              // biome-ignore lint/suspicious/noTemplateCurlyInString: the client replaces it
+              // biome-ignore lint/suspicious/noTemplateCurlyInString: mcp-remote replaces it
               ...(token === undefined ? [] : ["--header", "Authorization:${AUTH_HEADER}"]),
               ...(url.startsWith("https:") || isLocal(url) ? [] : ["--allow-http"]),
             ],
@@ -61,14 +61,14 @@ export const CLIENTS: readonly Client[] = [
   {
     id: "cursor",
     name: "Cursor",
-    where: "~/.cursor/mcp.json, or .cursor/mcp.json in the project.",
+    usage: "~/.cursor/mcp.json, or .cursor/mcp.json in the project.",
     signIn: "Cursor asks you to sign in when it connects.",
     snippet: ({ name, url, token }) => json({ mcpServers: { [name]: { url, ...headers(token) } } }),
   },
   {
     id: "vscode",
     name: "VS Code",
-    where: ".vscode/mcp.json in the project.",
+    usage: ".vscode/mcp.json in the project.",
     signIn: "VS Code asks you to sign in when it starts the server.",
     snippet: ({ name, url, token }) =>
       json({ servers: { [name]: { type: "http", url, ...headers(token) } } }),
@@ -76,7 +76,7 @@ export const CLIENTS: readonly Client[] = [
   {
     id: "http",
     name: "Plain HTTP",
-    where: "Lists the tools. Any HTTP client can call them.",
+    usage: "Lists the tools. Any HTTP client can call them.",
     snippet: ({ url, token = PLACEHOLDER }) =>
       [
         `curl -sS ${url} \\`,

@@ -1,4 +1,4 @@
-/** The warning sign of a flow, on its card and in the head of its canvas. */
+/** The warning of a flow, on its card and in the header of its editor. */
 import { AlertTriangle } from "lucide-react";
 import { cx } from "../ui/cx.ts";
 import { Tooltip } from "../ui/tooltip.tsx";

@@ -1,4 +1,4 @@
-/** Deletes a flow after it was named; the file to import it again is offered first. */
+/** Asks before it deletes a flow, and offers to download the flow first. */
 import { useMutation } from "@tanstack/react-query";
 import { Download, Trash2 } from "lucide-react";
 import { api, path } from "../api/client.ts";
@@ -28,8 +28,8 @@ export function DeleteFlowDialog({ flow, onClose }: { flow: FlowItem; onClose: (
       title={`Delete “${flow.name}”?`}
       description={
         tools > 0
-          ? `Agents can no longer call its ${plural(tools, "tool")}, and its triggers start no more runs. Past runs are kept.`
-          : "Its triggers start no more runs. Past runs are kept."
+          ? `Agents can no longer call its ${plural(tools, "tool")}, and its triggers no longer start runs. Past runs are kept.`
+          : "Its triggers no longer start runs. Past runs are kept."
       }
       actions={
         <>

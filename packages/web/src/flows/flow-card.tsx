@@ -1,4 +1,4 @@
-/** A flow in the list: what starts it, how it fared, and what needs attention. */
+/** A flow in the list: its triggers, its last run, and its problems. */
 import {
   CalendarClock,
   Copy,
@@ -21,22 +21,22 @@ import { SignalHead } from "../ui/signal-head.tsx";
 import { toastError, toasts } from "../ui/toast.tsx";
 import { AttentionMark } from "./attention-mark.tsx";
 import { DeleteFlowDialog } from "./delete-flow-dialog.tsx";
-import { attentionOf, draftStateOf, lookOfFlow } from "./flow-list.ts";
+import { attentionOf, draftStateOf, lastRunSignal } from "./flow-list.ts";
 
-const MAX_PLATES = 4;
+const MAX_CHIPS = 4;
 
 export function FlowCard({
   flow,
   nameOf,
 }: {
   flow: FlowItem;
-  /** The name of a source of events. */
+  /** Returns the display name of a source of events. */
   nameOf: (source: string) => string;
 }) {
   const [isDeleting, setDeleting] = useState(false);
   const attention = attentionOf(flow);
   const draft = draftStateOf(flow);
-  const { aspect, label } = lookOfFlow(flow);
+  const { aspect, label } = lastRunSignal(flow);
   const tools = flow.exposedTools;
   return (
     <li className="tile relative flex min-w-0 flex-col gap-3 p-4 shadow-tile hover:border-field">
@@ -55,13 +55,13 @@ export function FlowCard({
         <FlowMenu flow={flow} onDelete={() => setDeleting(true)} />
       </div>
       <div className="flex min-h-5 flex-wrap gap-[6px]">
-        {tools.slice(0, MAX_PLATES).map(({ nodeId, name, description }) => (
+        {tools.slice(0, MAX_CHIPS).map(({ nodeId, name, description }) => (
           <Chip key={nodeId} icon={Wrench} title={description} className="max-w-full">
             {name}
           </Chip>
         ))}
-        {tools.length > MAX_PLATES && <Chip>+{tools.length - MAX_PLATES}</Chip>}
-        {flow.listensTo.slice(0, MAX_PLATES).map(({ nodeId, source, type }) => (
+        {tools.length > MAX_CHIPS && <Chip>+{tools.length - MAX_CHIPS}</Chip>}
+        {flow.listensTo.slice(0, MAX_CHIPS).map(({ nodeId, source, type }) => (
           <Chip key={nodeId} icon={Radio} title="an event trigger" className="max-w-full">
             {[nameOf(source), type].filter(Boolean).join(" · ") || "any event"}
           </Chip>
@@ -97,7 +97,7 @@ function FlowMenu({ flow, onDelete }: { flow: FlowItem; onDelete: () => void }) 
       const copy = await api.post<Flow>(path`/api/apps/${flow.app}/flows`, {
         name: `${flow.name} (copy)`,
         description,
-        // The hub assigns another tool name: it must be unique in the app.
+        // Without a tool name, the hub assigns one that is unique in the app.
         nodes: nodes.map(({ parameters: { toolName: _, ...parameters }, ...node }) => ({
           ...node,
           parameters,
@@ -133,7 +133,7 @@ function FlowMenu({ flow, onDelete }: { flow: FlowItem; onDelete: () => void }) 
   );
 }
 
-/** The flow in the format that import reads. */
+/** Downloads the flow as a JSON file that can be imported again. */
 export async function downloadFlow(flow: Pick<FlowItem, "id" | "name">): Promise<void> {
   try {
     const exported = await api.get<unknown>(path`/api/flows/${flow.id}/export`);

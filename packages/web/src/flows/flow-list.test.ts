@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest";
 import type { FlowItem } from "../api/types.ts";
 import {
   attentionOf,
-  byApp,
   draftStateOf,
-  lookOfFlow,
+  groupByApp,
+  lastRunSignal,
   NO_TRIGGERS,
   selectFlows,
 } from "./flow-list.ts";
 
-const flow = (more: Partial<FlowItem>) =>
+const flow = (overrides: Partial<FlowItem>) =>
   ({
     id: "f",
     app: "desk",
@@ -22,11 +22,11 @@ const flow = (more: Partial<FlowItem>) =>
     warnings: [],
     errors: [],
     last_run: null,
-    ...more,
+    ...overrides,
   }) as unknown as FlowItem;
 
-describe("attention", () => {
-  it("has the exact words for a flow without triggers", () => {
+describe("attentionOf", () => {
+  it("returns the exact label and tooltip for a flow without triggers", () => {
     expect(
       attentionOf(flow({ hasTriggers: false, warnings: [{ code: "no_triggers", message: "x" }] })),
     ).toEqual({
@@ -36,7 +36,7 @@ describe("attention", () => {
     expect(NO_TRIGGERS).toMatch(/via MCP\.$/);
   });
 
-  it("names inactive triggers, then errors, then warnings", () => {
+  it("returns inactive triggers first, then errors, then warnings", () => {
     const warnings = [{ code: "no_active_triggers", message: "No active triggers" }];
     expect(attentionOf(flow({ warnings }))?.label).toBe("No active triggers");
     expect(attentionOf(flow({ errors: [{ code: "cycle", message: "A cycle." }] }))?.label).toBe(
@@ -49,17 +49,17 @@ describe("attention", () => {
   });
 });
 
-it("says how the draft relates to what runs", () => {
+it("describes how the draft differs from the published version, and the last run", () => {
   expect(draftStateOf(flow({ version: null, draft: "unpublished" })).text).toBe("never published");
   expect(draftStateOf(flow({ version: 7, draft: "changed" }))).toEqual({
     text: "draft differs from v7",
     tone: "amber",
   });
   expect(draftStateOf(flow({ version: 7 })).text).toBe("published v7");
-  expect(lookOfFlow(flow({})).aspect).toBe("none");
+  expect(lastRunSignal(flow({})).aspect).toBe("none");
 });
 
-it("selects by name, tool and state", () => {
+it("selects flows by name, tool name and state", () => {
   const flows = [
     flow({ id: "a", exposedTools: [{ nodeId: "n", name: "weekly_digest", description: "" }] }),
     flow({ id: "b", name: "Digest", version: null, draft: "unpublished" }),
@@ -73,14 +73,14 @@ it("selects by name, tool and state", () => {
   expect(idsOf("attention", "")).toEqual(["c"]);
 });
 
-it("groups by app, in the order of names", () => {
+it("groups flows by app, and sorts apps and flows by name", () => {
   const flows = [
     flow({ id: "1", app: "z", name: "B" }),
     flow({ id: "2", app: "a", name: "X" }),
     flow({ id: "3", app: "z", name: "A" }),
   ];
   expect(
-    byApp(flows, [{ slug: "z", name: "Alpha" }]).map(({ app, flows }) => [
+    groupByApp(flows, [{ slug: "z", name: "Alpha" }]).map(({ app, flows }) => [
       app.name,
       flows.map(({ id }) => id),
     ]),

@@ -1,11 +1,11 @@
-/** Which flows the list shows, and what a card says about a flow. */
+/** Selects and groups the flows of the list, and describes their state for the cards. */
 import type { App, FlowItem } from "../api/types.ts";
 import { lookOfRun } from "../runs/run-words.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 
 export type FlowView = "all" | "published" | "drafts" | "attention";
 
-/** The tooltip of a flow without triggers, as the rules word it. */
+/** The tooltip of a flow without triggers: the same message as in validate.ts of the rules. */
 export const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via MCP.";
 
 export interface Attention {
@@ -13,7 +13,7 @@ export interface Attention {
   tooltip: string;
 }
 
-/** Why a flow needs attention; undefined if it does not. */
+/** Returns why a flow needs attention; undefined if it does not. */
 export function attentionOf({
   hasTriggers,
   warnings,
@@ -39,7 +39,7 @@ export function attentionOf({
 
 export type DraftState = { text: string; tone?: "amber" };
 
-/** How the draft relates to what runs. */
+/** Compares the draft with the published version. */
 export function draftStateOf({ version, draft }: Pick<FlowItem, "version" | "draft">): DraftState {
   if (version === null) return { text: "never published" };
   return draft === "changed"
@@ -47,15 +47,15 @@ export function draftStateOf({ version, draft }: Pick<FlowItem, "version" | "dra
     : { text: `published v${version}` };
 }
 
-const holds = (flow: FlowItem, text: string) =>
-  [flow.name, flow.description, ...flow.exposedTools.map(({ name }) => name)].some((each) =>
-    each.toLowerCase().includes(text),
+const containsText = (flow: FlowItem, text: string) =>
+  [flow.name, flow.description, ...flow.exposedTools.map(({ name }) => name)].some((searched) =>
+    searched.toLowerCase().includes(text),
   );
 
 export function selectFlows(flows: readonly FlowItem[], view: FlowView, text: string): FlowItem[] {
-  const wanted = text.trim().toLowerCase();
+  const query = text.trim().toLowerCase();
   return flows.filter((flow) => {
-    if (wanted !== "" && !holds(flow, wanted)) return false;
+    if (query !== "" && !containsText(flow, query)) return false;
     if (view === "published") return flow.version !== null;
     if (view === "drafts") return flow.draft !== "published";
     if (view === "attention")
@@ -64,8 +64,8 @@ export function selectFlows(flows: readonly FlowItem[], view: FlowView, text: st
   });
 }
 
-/** Apps in the order of their names; an app that was not loaded is named by its slug. */
-export function byApp(
+/** Sorts apps and flows by name. The name of an app that is not loaded is its slug. */
+export function groupByApp(
   flows: readonly FlowItem[],
   apps: readonly Pick<App, "slug" | "name">[],
 ): { app: Pick<App, "slug" | "name">; flows: FlowItem[] }[] {
@@ -78,7 +78,8 @@ export function byApp(
     .toSorted((a, b) => a.app.name.localeCompare(b.app.name));
 }
 
-export function lookOfFlow({ last_run }: Pick<FlowItem, "last_run">): {
+/** Returns what the signal head of a flow shows. */
+export function lastRunSignal({ last_run }: Pick<FlowItem, "last_run">): {
   aspect: Aspect;
   label: string;
 } {

@@ -1,4 +1,4 @@
-/** All flows, by app. */
+/** The page with all flows, grouped by app. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Plus, Search } from "lucide-react";
 import { useMemo, useState } from "react";
@@ -15,7 +15,7 @@ import { plural } from "../ui/format.ts";
 import { Segments } from "../ui/segments.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { FlowCard } from "./flow-card.tsx";
-import { byApp, type FlowView, selectFlows } from "./flow-list.ts";
+import { type FlowView, groupByApp, selectFlows } from "./flow-list.ts";
 import { NewFlowDialog } from "./new-flow-dialog.tsx";
 import { useApps } from "./use-apps.ts";
 
@@ -30,7 +30,7 @@ export default function FlowsPage() {
   usePageTitle("Flows");
   const [text, setText] = useState("");
   const [view, setView] = useState<FlowView>("all");
-  const [isMaking, setMaking] = useState(false);
+  const [isCreating, setCreating] = useState(false);
   const apps = useApps();
   const { senders } = useSenders();
   const flows = useInfiniteQuery({
@@ -41,9 +41,9 @@ export default function FlowsPage() {
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   });
   const all = useMemo(() => flows.data?.pages.flatMap(({ items }) => items) ?? [], [flows.data]);
-  const groups = byApp(selectFlows(all, view, text), apps.data?.items ?? []);
+  const groups = groupByApp(selectFlows(all, view, text), apps.data?.items ?? []);
   const newFlow = (
-    <Button look="primary" icon={Plus} onClick={() => setMaking(true)}>
+    <Button look="primary" icon={Plus} onClick={() => setCreating(true)}>
       New flow
     </Button>
   );
@@ -121,7 +121,7 @@ export default function FlowsPage() {
           </Button>
         )}
       </div>
-      {isMaking && <NewFlowDialog onClose={() => setMaking(false)} />}
+      {isCreating && <NewFlowDialog onClose={() => setCreating(false)} />}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-/** Names a new flow and chooses its app; the canvas opens with it. */
+/** Creates a flow: asks for its name and app, then opens it in the editor. */
 import { useMutation } from "@tanstack/react-query";
 import { Workflow } from "lucide-react";
 import { type ReactNode, useState } from "react";
@@ -17,12 +17,13 @@ export interface NewFlow {
   nodes?: { type: string; name: string; parameters: Record<string, unknown> }[];
 }
 
+/** The value of the option that creates an app. */
 const NEW_APP = "";
 
 export function NewFlowDialog({
   start = { name: "" },
   title = "New flow",
-  description = "A flow belongs to an app. Each app is one MCP server, and its flows' intents are its tools.",
+  description = "A flow belongs to an app. Each app is one MCP server, which offers the tools of its flows.",
   onClose,
 }: {
   start?: NewFlow;
@@ -33,16 +34,16 @@ export function NewFlowDialog({
   const [, navigate] = useLocation();
   const { data: apps, error: appsError } = useApps();
   const [name, setName] = useState(start.name);
-  const [chosen, setChosen] = useState<string>();
+  const [chosenApp, setChosenApp] = useState<string>();
   const [appName, setAppName] = useState("Desk");
-  const app = chosen ?? apps?.items[0]?.slug ?? NEW_APP;
+  const app = chosenApp ?? apps?.items[0]?.slug ?? NEW_APP;
   const create = useMutation({
     mutationFn: async () => {
       let slug = app;
       if (app === NEW_APP) {
         slug = (await api.post<App>("/api/apps", { name: appName.trim() })).slug;
         // If the flow is rejected, the next attempt uses this app.
-        setChosen(slug);
+        setChosenApp(slug);
         await queryClient.invalidateQueries({ queryKey: ["apps"] });
       }
       return api.post<Flow>(path`/api/apps/${slug}/flows`, {
@@ -86,7 +87,7 @@ export function NewFlowDialog({
             <SelectInput
               {...control}
               value={app}
-              onChange={(event) => setChosen(event.target.value)}
+              onChange={(event) => setChosenApp(event.target.value)}
             >
               {apps?.items.map(({ slug, name }) => (
                 <option key={slug} value={slug}>
