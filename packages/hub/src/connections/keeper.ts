@@ -39,7 +39,7 @@ interface RunningVisit {
   ended: Promise<void>;
 }
 
-/** The maximum of connections per transaction, because it also reads their offers: some MiB each. */
+/** One transaction leases at most this many connections, because it also reads their large offers. */
 const LEASE_BATCH = 8;
 
 export function createKeeper(options: KeeperOptions): Keeper {
@@ -69,8 +69,8 @@ export function createKeeper(options: KeeperOptions): Keeper {
   /**
    * Called if this process has leased a connection again while its previous visit still runs. The lease
    * has expired during that visit, for example because the machine was suspended. The previous visit
-   * can change rows until it ends, so the leased rows are not used: the connection becomes due again,
-   * and the next lease reads them again.
+   * can change rows until it ends, so the rows of the new lease may be outdated. They are not used: the
+   * connection becomes due again, and the next lease reads current rows.
    */
   const endPrevious = async (
     { connection: { id, revision } }: LeasedConnection,

@@ -14,7 +14,7 @@ export interface PassRequest {
   connection: Connection;
   offers: Offers;
   subscriptions: readonly TriggerSubscription[];
-  /** Whether to configure subscriptions that are not due again, because the server may have lost them. */
+  /** Whether to configure all subscriptions, even those that are not due: the server may have lost them. */
   shouldReconfigure: boolean;
 }
 

@@ -104,7 +104,7 @@ export async function reconcile(
   await save(dueNow(unfinished, context.now()));
   let isEnabling = false;
   for (const call of plan.calls) {
-    // Calls that disable come first.
+    // Calls that disable come first. Before the first call that enables, its types are recorded.
     if (call.enabled && !isEnabling) await save(typesToEnable(offers, plan.affected));
     isEnabling = call.enabled;
     const token = call.owner === undefined ? undefined : await tokens.stage(call.owner);
