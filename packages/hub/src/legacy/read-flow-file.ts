@@ -45,8 +45,8 @@ interface OwnedFlow {
   notes: string[];
 }
 
-/** What the object around the flows contains. */
-interface Enclosing {
+/** The fields of the object that contains the flows. */
+interface EnclosingFields {
   app?: Json | undefined;
   apps?: AppRows;
   notes?: string[];
@@ -55,7 +55,7 @@ interface Enclosing {
 function collectFlows(
   content: Json,
   appOverride: Json | undefined,
-  enclosing: Enclosing = {},
+  enclosing: EnclosingFields = {},
 ): OwnedFlow[] {
   if (Array.isArray(content))
     return content.flatMap((item) => collectFlows(item, appOverride, enclosing));
@@ -84,7 +84,7 @@ function collectFlows(
  * Finds the row of a flow's app. `appId` is the id or the slug of the row; the other fields are
  * slugs.
  */
-function findRow(fields: JsonObject, { app, apps }: Enclosing): AppRow | undefined {
+function findRow(fields: JsonObject, { app, apps }: EnclosingFields): AppRow | undefined {
   const slug = fields.app ?? fields.appSlug ?? fields.appId ?? app;
   if (slug === undefined) return undefined;
   const byId = slug === fields.appId ? apps?.byId.get(String(slug)) : undefined;

@@ -94,27 +94,27 @@ async function findCallable(
 ) {
   const error = (code: string, message: string, details: Json = null) =>
     new Permanent(message, { code, details });
-  const found =
+  const result =
     triggerName === undefined
       ? await findOnlyTool(store, tenant, flow)
       : await findTrigger(store, tenant, flow, triggerName);
-  switch (found.outcome) {
+  switch (result.outcome) {
     case "no_flow":
       throw error("no_such_flow", `There is no flow ${flow}.`);
     case "not_published":
-      throw error("not_published", `The flow ${found.flow} is not published. Publish it first.`);
+      throw error("not_published", `The flow ${result.flow} is not published. Publish it first.`);
     case "no_trigger":
       throw error(
         "no_such_trigger",
-        `The published version of the flow ${found.flow} has no ${triggerName === undefined ? "active tool" : `trigger ${triggerName}`}.`,
+        `The published version of the flow ${result.flow} has no ${triggerName === undefined ? "active tool" : `trigger ${triggerName}`}.`,
       );
     case "several_tools":
       throw error(
         "no_such_trigger",
-        `The flow ${found.flow} has several active tools: set trigger to one of ${found.tools.join(", ")}.`,
+        `The flow ${result.flow} has several active tools: set trigger to one of ${result.tools.join(", ")}.`,
       );
   }
-  const { trigger, node } = found;
+  const { trigger, node } = result;
   if (!trigger.active) throw error("inactive_trigger", `The trigger ${node.name} is switched off.`);
   const checked = await checkInput(trigger, input, validate, now);
   if (checked.ok) return { trigger, input: checked.input };

@@ -37,13 +37,13 @@ export function createToolServices({
 
   return {
     async listTools({ tenant }, id, { signal }) {
-      const found = await lists.find(tenant, id);
-      if (!found) throw noConnection(id);
+      const toolList = await lists.find(tenant, id);
+      if (!toolList) throw noConnection(id);
       const load = () =>
         connections
-          .loadOffers(found.connection, { signal, timeoutMs: LIST_TIMEOUT_MS })
+          .loadOffers(toolList.connection, { signal, timeoutMs: LIST_TIMEOUT_MS })
           .then(toolsOf, rethrowError);
-      return [...(found.tools ?? (await load())).values()];
+      return [...(toolList.tools ?? (await load())).values()];
     },
 
     async callTool({ tenant }, call, caller) {

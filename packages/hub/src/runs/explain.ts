@@ -155,12 +155,12 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
       const event = await getEvent(tenant, id);
       const nameOf = createNameOf(tenant);
       const explained: ExplainedTrigger[] = [];
-      const seen = new Set<string>();
+      const explainedKeys = new Set<string>();
       for (const { flow_id, node_id, matched, reasons, run_id } of await store.listVerdicts(
         tenant,
         id,
       )) {
-        seen.add(`${flow_id} ${node_id}`);
+        explainedKeys.add(`${flow_id} ${node_id}`);
         const run = run_id === null ? undefined : await store.previewRun(tenant, run_id);
         explained.push({
           trigger: await nameOf(flow_id, node_id),
@@ -175,7 +175,7 @@ export function createExplainer({ store, largeReads, ...options }: ExplainOption
         });
       }
       const others = (await store.listEventTriggers(tenant, MAX_EXPLAINED)).filter(
-        ({ flow_id, node_id }) => !seen.has(`${flow_id} ${node_id}`),
+        ({ flow_id, node_id }) => !explainedKeys.has(`${flow_id} ${node_id}`),
       );
       const verdicts = await withPayload(event, (withBody) =>
         compareTriggers({ tenant, event: withBody }, others, options),

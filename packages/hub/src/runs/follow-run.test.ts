@@ -133,7 +133,7 @@ test("reads nothing after notices of other runs", async () => {
   expect(reads.length).toBe(1);
 });
 
-test("yields steps that are stepsRecorded within 50 ms as one change", async () => {
+test("yields steps that are recorded within 50 ms as one change", async () => {
   const { timers, state, received, notify, settle } = open();
   await settle();
   for (const nth of [3, 4, 5]) {

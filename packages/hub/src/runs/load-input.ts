@@ -21,12 +21,12 @@ export async function loadInput(
   { tenant, event_id, input, gathered }: Run,
 ): Promise<MixedObject | LargeJson> {
   if (event_id === undefined) return input;
-  const found = await findEvent(store, tenant, event_id);
-  if (!found)
+  const storedEvent = await findEvent(store, tenant, event_id);
+  if (!storedEvent)
     throw new Permanent("The event that started the run has been removed by retention.", {
       code: "no_input",
     });
-  const { event: firstEvent, payload } = found;
+  const { event: firstEvent, payload } = storedEvent;
   const data = await loadPayload(evaluate, { tenant, source: firstEvent.source, payload });
   const trigger = eventInput(firstEvent, data);
   if (gathered.length === 0) return trigger;

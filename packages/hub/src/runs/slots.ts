@@ -67,8 +67,8 @@ export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
     },
     hasCalls: (caller) => calls.has(caller),
     async acquireSlot(run) {
-      // After the call, the run's slot counts as taken again. `countFree` is negative if another run
-      // has it.
+      // After the call, the run's slot counts as taken again. If another run has it, `countFree` is
+      // negative.
       if (!claimed.has(run) || (!waiting.has(run) && countFree() >= 0)) return;
       const slot = waiting.get(run) ?? Promise.withResolvers<void>();
       waiting.set(run, slot);

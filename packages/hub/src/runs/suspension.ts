@@ -8,10 +8,7 @@ import type { Timers } from "../lib/timers.ts";
 export interface Suspension {
   /** Runs a task, which counts as working until it settles. */
   work<Result>(task: () => Promise<Result>): Promise<Result>;
-  /**
-   * Called within `work`. While the caller waits for the task, it does not changeWorking as
-   * working.
-   */
+  /** Called within `work`. While the caller waits for the task, it does not count as working. */
   waitFor<Result>(task: () => Promise<Result>): Promise<Result>;
   /** Waits until `due` or until the signal is aborted. */
   waitUntil(due: number, signal: AbortSignal): Promise<void>;

@@ -90,7 +90,7 @@ const advance = (ms: number) => {
   for (const { timers, isDead } of replicas) if (!isDead) timers.advance(ms);
 };
 
-/** The ticks that have fired, in minutes after the first first. */
+/** The ticks that have fired, in minutes after the first tick. */
 const firedTicks = async (): Promise<number[]> => {
   const { rows } = await admin.query("SELECT input FROM runs ORDER BY id");
   return rows

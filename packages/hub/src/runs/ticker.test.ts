@@ -100,7 +100,7 @@ test("fires a schedule that is published after its start, even if it is due befo
   expect(await runs()).toHaveLength(3);
 });
 
-test("fires a schedule that another replica published within 30 s if the notice was lost", async () => {
+test("fires a schedule of another replica at most 30 s late if its notice was lost", async () => {
   const { store, start, settle, advance, runs } = open();
   start({ subscribe: () => () => {} });
   await settle();
