@@ -31,7 +31,8 @@ export function createConnectionFetch(options: ConnectionFetchOptions): WebFetch
   return async (url, init = {}) => {
     const headers = new Headers(init.headers);
     const exchange = exchanges.take(headers);
-    const isNotificationStream = init.method === "GET" && !headers.has("last-event-id");
+    const isGet = init.method === "GET";
+    const isNotificationStream = isGet && !headers.has("last-event-id");
     // For the SDK, 405 means that the server has no such stream.
     if (isNotificationStream && !usesNotifications()) return new Response(null, { status: 405 });
 
@@ -57,7 +58,8 @@ export function createConnectionFetch(options: ConnectionFetchOptions): WebFetch
       response = await send(await tokens.getToken());
     }
     if (exchange) exchange.isStream = isEventStream(response);
-    const defaultLimit = isNotificationStream ? MAX_ANSWER_BYTES : MAX_OTHER_BYTES;
+    // A stream of GET contains notifications or, if it resumes a broken stream, the answer of a call.
+    const defaultLimit = isGet ? MAX_ANSWER_BYTES : MAX_OTHER_BYTES;
     return limitResponse(keepMethod(response), exchange, defaultLimit);
   };
 }
