@@ -104,7 +104,7 @@ it("builds, connects, moves, finds, copies, deletes, runs, publishes and rolls b
 
   // A run of the draft, and its steps.
   await press("r");
-  await tabTo(page, dialog("Run the draft").getByRole("combobox", { name: "From" }));
+  await tabTo(page, dialog("Run the draft").getByRole("combobox", { name: "Trigger" }));
   await page.keyboard.type("Greet");
   await tabTo(page, dialog("Run the draft").getByRole("textbox", { name: "Input" }));
   await retype(page, '{ "who": "Ada" }');

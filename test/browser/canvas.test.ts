@@ -90,7 +90,7 @@ describe("the desk", () => {
       .getByRole("button", { name: "Add a node after false" })
       .click();
     const library = page.getByRole("dialog", { name: "Add a node after Is it a bug?" });
-    await library.getByPlaceholder("Search the library").fill("jsonata");
+    await library.getByPlaceholder("Search the node types").fill("jsonata");
     await expect.poll(() => library.getByRole("option").count()).toBe(1);
     await library.getByRole("option", { name: /^Transform/ }).click();
     await tile(page, "Transform").waitFor();
@@ -282,7 +282,7 @@ describe("the desk", () => {
     await page.keyboard.press("n");
     const after = page.getByRole("dialog", { name: "Add a node after Fetch" });
     await after.getByText("A trigger cannot follow a node").waitFor();
-    await after.getByPlaceholder("Search the library").fill("mcp server");
+    await after.getByPlaceholder("Search the node types").fill("mcp server");
     await after.getByText("Nothing matches “mcp server”.").waitFor();
   });
 
@@ -379,7 +379,7 @@ describe("the desk", () => {
   it("teaches how an empty flow begins", async () => {
     const id = await newFlow("Empty");
     const page = await open(id);
-    await page.getByRole("heading", { name: "Nothing is on the desk yet" }).waitFor();
+    await page.getByRole("heading", { name: "This flow has no nodes yet" }).waitFor();
     const warning = page.getByRole("button", { name: /^No triggers/ });
     await warning.focus();
     expect(await warning.locator("svg.lucide-triangle-alert").count()).toBe(1);
@@ -623,7 +623,7 @@ describe("runs of the draft", () => {
     await page.keyboard.press("r");
     await input.waitFor();
     await input.fill("{}");
-    const past = dialog.getByRole("combobox", { name: "As in a past run" });
+    const past = dialog.getByRole("combobox", { name: "Input of a past run" });
     await past.selectOption({ index: 1 });
     await expect.poll(async () => JSON.parse(await input.inputValue())).toEqual({ who: "Ada" });
   });
@@ -642,7 +642,7 @@ describe("runs of the draft", () => {
     );
     const page = await open(id);
     const dialog = page.getByRole("dialog", { name: "Run the draft" });
-    const from = dialog.getByRole("combobox", { name: "From" });
+    const from = dialog.getByRole("combobox", { name: "Trigger" });
     const event = dialog.getByRole("combobox", { name: "Event" });
     const input = dialog.getByRole("textbox", { name: "Input" });
     const runFrom = async (name: string, choose?: () => Promise<unknown>) => {

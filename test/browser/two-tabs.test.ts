@@ -149,7 +149,7 @@ it("brings unsaved edits back when the flow is opened again", async () => {
   });
   await release();
   await page.goto(`${ui.url()}/flows/${id}`);
-  await page.getByText("Your unsaved edits are back").waitFor();
+  await page.getByText("Your unsaved edits were restored").waitFor();
   await expect.poll(async () => (await stored(id)).name).toBe("Not lost");
   expect(await urlOf(id)).toBe("https://example.com/meanwhile");
   await page.getByRole("button", { name: "Undo" }).click();
@@ -172,7 +172,7 @@ it("does not bring back edits that were saved after the page was left", async ()
   await page.goto(`${ui.url()}/flows/${id}`);
   await tile(page, "Fetch").waitFor();
   expect(await nameIn(page)).toBe("Renamed since");
-  expect(await page.getByText("Your unsaved edits are back").count()).toBe(0);
+  expect(await page.getByText("Your unsaved edits were restored").count()).toBe(0);
 });
 
 it("publishes in one tab while the other edits", async () => {

@@ -145,7 +145,7 @@ const focused = (locator: Locator): Promise<void> =>
 /** Adds a node with the library, after the one that is selected. */
 export async function addNode(page: Page, title: string): Promise<void> {
   await page.keyboard.press("n");
-  const search = page.getByPlaceholder("Search the library");
+  const search = page.getByPlaceholder("Search the node types");
   await focused(search);
   await page.keyboard.type(title);
   await page.getByRole("option", { name: title }).first().waitFor();

@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from "vitest";
-import { type AutosaveOptions, createAutosave, type Saved } from "./autosave.ts";
+import { type AutosaveOptions, createAutosave, type SavedGraph } from "./autosave.ts";
 import type { Graph } from "./graph.ts";
 import { sampleGraph } from "./test-graph.ts";
 
 function setUp(save: AutosaveOptions["save"]) {
   const tasks = new Set<() => void>();
-  const loaded: Saved = { graph: sampleGraph(), revision: 3 };
+  const loaded: SavedGraph = { graph: sampleGraph(), revision: 3 };
   const onSaved = vi.fn();
   const autosave = createAutosave({
     loaded,
@@ -16,90 +16,90 @@ function setUp(save: AutosaveOptions["save"]) {
     },
     onSaved,
     onState: () => {},
-    judge: (error) => error as "conflict" | "rejected" | "failed",
+    classifyError: (error) => error as "conflict" | "rejected" | "failed",
   });
-  /** Lets the time pass until nothing is planned or under way. */
-  const settle = async () => {
+  /** Runs the scheduled tasks, and waits for their requests. */
+  const runScheduled = async () => {
     for (const task of tasks) {
       tasks.delete(task);
       task();
     }
     await new Promise((resolve) => setImmediate(resolve));
   };
-  const named = (name: string): Graph => ({ ...loaded.graph, name });
-  return { autosave, loaded, onSaved, settle, named, planned: () => tasks.size };
+  const withName = (name: string): Graph => ({ ...loaded.graph, name });
+  return { autosave, loaded, onSaved, runScheduled, withName, scheduledCount: () => tasks.size };
 }
 
 const accept = () =>
   vi.fn<AutosaveOptions["save"]>(async (graph, revision) => ({ graph, revision: revision + 1 }));
 
-test("nothing is saved before an edit", async () => {
+test("does not save before an edit", async () => {
   const save = accept();
-  const { autosave, settle, planned } = setUp(save);
+  const { autosave, runScheduled, scheduledCount } = setUp(save);
   await autosave.flush();
-  await settle();
-  expect(planned()).toBe(0);
+  await runScheduled();
+  expect(scheduledCount()).toBe(0);
   expect(save).not.toHaveBeenCalled();
 });
 
-test("several edits are one request, with the revision that was read", async () => {
+test("saves several edits with one request, and sends the revision of the loaded flow", async () => {
   const save = accept();
-  const { autosave, settle, named } = setUp(save);
-  autosave.edited(named("a"));
-  autosave.edited(named("b"));
-  await settle();
+  const { autosave, runScheduled, withName } = setUp(save);
+  autosave.handleEdit(withName("a"));
+  autosave.handleEdit(withName("b"));
+  await runScheduled();
   expect(save.mock.calls).toEqual([[expect.objectContaining({ name: "b" }), 3]]);
   expect(autosave.state()).toEqual({ is: "saved" });
   expect(autosave.revision()).toBe(4);
 });
 
-test("an edit during a request is saved after it, on top of its revision", async () => {
-  let answer = (_: Saved) => {};
+test("saves an edit during a request after the response, and sends the new revision", async () => {
+  let respond = (_: SavedGraph) => {};
   const save = vi
     .fn<AutosaveOptions["save"]>()
-    .mockImplementationOnce(() => new Promise((resolve) => (answer = resolve)))
+    .mockImplementationOnce(() => new Promise((resolve) => (respond = resolve)))
     .mockImplementation(async (graph, revision) => ({ graph, revision: revision + 1 }));
-  const { autosave, settle, named } = setUp(save);
-  autosave.edited(named("a"));
-  await settle();
-  autosave.edited(named("b"));
-  await settle();
+  const { autosave, runScheduled, withName } = setUp(save);
+  autosave.handleEdit(withName("a"));
+  await runScheduled();
+  autosave.handleEdit(withName("b"));
+  await runScheduled();
   expect(save).toHaveBeenCalledTimes(1);
-  answer({ graph: named("a"), revision: 4 });
-  await settle();
-  await settle();
+  respond({ graph: withName("a"), revision: 4 });
+  await runScheduled();
+  await runScheduled();
   expect(save.mock.calls[1]).toEqual([expect.objectContaining({ name: "b" }), 4]);
   expect(autosave.isDirty()).toBe(false);
 });
 
-test("what the hub has assigned is not an edit", async () => {
+test("does not treat values that the hub has assigned as an edit", async () => {
   const save = accept();
-  const { autosave, settle, named } = setUp(save);
-  autosave.edited(named("a"));
-  await settle();
-  autosave.absorbed(named("as the hub has it"));
+  const { autosave, runScheduled, withName } = setUp(save);
+  autosave.handleEdit(withName("a"));
+  await runScheduled();
+  autosave.absorb(withName("as the hub has it"));
   expect(autosave.isDirty()).toBe(false);
 });
 
-describe("an empty graph over a full one", () => {
+describe("an empty graph after a graph with nodes", () => {
   const empty = (graph: Graph): Graph => ({ ...graph, nodes: [], edges: [] });
-  test("is not saved unless it is confirmed", async () => {
+  test("is saved only after a confirmation", async () => {
     const save = accept();
-    const { autosave, loaded, settle } = setUp(save);
-    autosave.edited(empty(loaded.graph));
-    await settle();
+    const { autosave, loaded, runScheduled } = setUp(save);
+    autosave.handleEdit(empty(loaded.graph));
+    await runScheduled();
     await autosave.flush();
     expect(autosave.state()).toEqual({ is: "emptied" });
     expect(save).not.toHaveBeenCalled();
     await autosave.confirmEmpty();
     expect(save).toHaveBeenCalledTimes(1);
   });
-  test("is not saved if it is undone", async () => {
+  test("is not saved after an undo", async () => {
     const save = accept();
-    const { autosave, loaded, settle } = setUp(save);
-    autosave.edited(empty(loaded.graph));
-    await settle();
-    autosave.edited(loaded.graph);
+    const { autosave, loaded, runScheduled } = setUp(save);
+    autosave.handleEdit(empty(loaded.graph));
+    await runScheduled();
+    autosave.handleEdit(loaded.graph);
     expect(autosave.state()).toEqual({ is: "saved" });
     expect(save).not.toHaveBeenCalled();
   });
@@ -111,56 +111,56 @@ describe("a conflict", () => {
       .fn<AutosaveOptions["save"]>()
       .mockRejectedValueOnce("conflict")
       .mockImplementation(async (graph, revision) => ({ graph, revision: revision + 1 }));
-    const all = setUp(save);
-    all.autosave.edited(all.named("mine"));
-    await all.settle();
-    return { ...all, save };
+    const context = setUp(save);
+    context.autosave.handleEdit(context.withName("mine"));
+    await context.runScheduled();
+    return { ...context, save };
   };
-  test("stops saving until it is decided", async () => {
-    const { autosave, save, settle, named } = await conflict();
+  test("stops saving until it is resolved", async () => {
+    const { autosave, save, runScheduled, withName } = await conflict();
     expect(autosave.state()).toEqual({ is: "conflict" });
-    autosave.edited(named("mine, later"));
-    await settle();
+    autosave.handleEdit(withName("mine, later"));
+    await runScheduled();
     await autosave.flush();
     expect(save).toHaveBeenCalledTimes(1);
   });
-  test("with mine: it is saved over the revision that the hub has now", async () => {
-    const { autosave, save, settle, named } = await conflict();
-    autosave.resolve({ graph: named("theirs"), revision: 9 }, named("mine"));
-    await settle();
+  test("saves my graph, with the current revision of the hub, if it was chosen", async () => {
+    const { autosave, save, runScheduled, withName } = await conflict();
+    autosave.resolve({ graph: withName("theirs"), revision: 9 }, withName("mine"));
+    await runScheduled();
     expect(save.mock.lastCall).toEqual([expect.objectContaining({ name: "mine" }), 9]);
   });
-  test("with theirs: nothing is saved", async () => {
-    const { autosave, save, settle, named } = await conflict();
-    const theirs = named("theirs");
+  test("saves nothing if the graph of the hub was chosen", async () => {
+    const { autosave, save, runScheduled, withName } = await conflict();
+    const theirs = withName("theirs");
     autosave.resolve({ graph: theirs, revision: 9 }, theirs);
-    autosave.edited(theirs);
-    await settle();
+    autosave.handleEdit(theirs);
+    await runScheduled();
     expect(autosave.state()).toEqual({ is: "saved" });
     expect(save).toHaveBeenCalledTimes(1);
   });
 });
 
-test("an outage is tried again by itself, and nothing is lost", async () => {
+test("saves again after an outage", async () => {
   const save = vi
     .fn<AutosaveOptions["save"]>()
     .mockRejectedValueOnce("failed")
     .mockImplementation(async (graph, revision) => ({ graph, revision: revision + 1 }));
-  const { autosave, settle, named } = setUp(save);
-  autosave.edited(named("a"));
-  await settle();
+  const { autosave, runScheduled, withName } = setUp(save);
+  autosave.handleEdit(withName("a"));
+  await runScheduled();
   expect(autosave.state().is).toBe("failed");
-  await settle();
+  await runScheduled();
   expect(autosave.state()).toEqual({ is: "saved" });
   expect(save).toHaveBeenCalledTimes(2);
 });
 
-test("a rejected graph waits for the next edit", async () => {
+test("does not save a rejected graph again before the next edit", async () => {
   const save = vi.fn<AutosaveOptions["save"]>().mockRejectedValue("rejected");
-  const { autosave, settle, named, planned } = setUp(save);
-  autosave.edited(named("a"));
-  await settle();
+  const { autosave, runScheduled, withName, scheduledCount } = setUp(save);
+  autosave.handleEdit(withName("a"));
+  await runScheduled();
   expect(autosave.state().is).toBe("rejected");
-  expect(planned()).toBe(0);
+  expect(scheduledCount()).toBe(0);
   expect(autosave.isDirty()).toBe(true);
 });

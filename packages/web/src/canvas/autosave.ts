@@ -1,17 +1,20 @@
 /**
- * Saves the draft after each edit, one request at a time. It begins only after a flow was loaded,
- * replaces a flow by an empty one only if that is confirmed, and never overwrites the edit of
- * another: that is a conflict, which a person decides.
+ * Saves the draft after edits, with one request at a time. An empty graph replaces one with nodes only
+ * after a confirmation. If another client has saved the flow meanwhile, the hub rejects the request;
+ * then nothing is saved until the caller has resolved the conflict.
  */
 import type { Graph } from "./graph.ts";
 
-export interface Saved {
+/** A graph that the hub has stored. */
+export interface SavedGraph {
   graph: Graph;
   revision: number;
 }
 
-export interface Unsaved {
+export interface UnsavedEdits {
+  /** The saved graph on which the edits are based. */
   base: Graph;
+  /** The graph with the edits. */
   graph: Graph;
 }
 
@@ -19,100 +22,102 @@ export type SaveState =
   | { is: "saved" }
   | { is: "pending" }
   | { is: "saving" }
-  /** Tried again by itself, and with the next edit. */
+  /** An outage: saved again after a delay, or after the next edit. */
   | { is: "failed"; error: unknown }
-  /** Tried again with the next edit. */
+  /** The hub does not accept the graph: saved again only after the next edit. */
   | { is: "rejected"; error: unknown }
+  /** The graph has no nodes any more, and waits for a confirmation. */
   | { is: "emptied" }
   | { is: "conflict" };
 
 export interface AutosaveOptions {
-  loaded: Saved;
-  save: (graph: Graph, revision: number) => Promise<Saved>;
+  loaded: SavedGraph;
+  save: (graph: Graph, revision: number) => Promise<SavedGraph>;
   schedule: (task: () => void, ms: number) => () => void;
-  onSaved: (sent: Graph, saved: Saved) => void;
+  onSaved: (sent: Graph, saved: SavedGraph) => void;
   onState: (state: SaveState) => void;
-  /** How an error of `save` is to be taken. */
-  judge: (error: unknown) => "conflict" | "rejected" | "failed";
+  /** Returns the state that follows from an error of `save`. */
+  classifyError: (error: unknown) => "conflict" | "rejected" | "failed";
 }
 
-const SETTLE_MS = 600;
+/** Edits are saved together if they follow each other within this time. */
+const DEBOUNCE_MS = 600;
 const RETRY_MS = 3_000;
 
 export function createAutosave(options: AutosaveOptions) {
-  const { save, schedule, onSaved, onState, judge } = options;
+  const { save, schedule, onSaved, onState, classifyError } = options;
   let saved = options.loaded;
   let latest = saved.graph;
   let state: SaveState = { is: "saved" };
-  let mayBeEmpty = false;
-  let cancel: (() => void) | undefined;
-  let current: Promise<void> | undefined;
+  let isEmptyConfirmed = false;
+  let cancelScheduled: (() => void) | undefined;
+  let request: Promise<void> | undefined;
 
-  const enter = (next: SaveState) => {
+  const setState = (next: SaveState) => {
     state = next;
     onState(next);
   };
-  const plan = (ms: number) => {
-    cancel?.();
-    cancel = schedule(() => void send(), ms);
+  const scheduleSend = (ms: number) => {
+    cancelScheduled?.();
+    cancelScheduled = schedule(() => void send(), ms);
   };
   const isDirty = () => latest !== saved.graph;
 
   async function send(): Promise<void> {
-    cancel?.();
-    cancel = undefined;
-    if (current) return current;
+    cancelScheduled?.();
+    cancelScheduled = undefined;
+    if (request) return request;
     if (!isDirty() || state.is === "conflict") return;
-    if (latest.nodes.length === 0 && saved.graph.nodes.length > 0 && !mayBeEmpty)
-      return enter({ is: "emptied" });
+    if (latest.nodes.length === 0 && saved.graph.nodes.length > 0 && !isEmptyConfirmed)
+      return setState({ is: "emptied" });
     const sent = latest;
-    enter({ is: "saving" });
-    current = save(sent, saved.revision).then(
+    setState({ is: "saving" });
+    request = save(sent, saved.revision).then(
       (result) => {
-        current = undefined;
-        mayBeEmpty = false;
+        request = undefined;
+        isEmptyConfirmed = false;
         saved = { graph: sent, revision: result.revision };
-        enter({ is: isDirty() ? "pending" : "saved" });
+        setState({ is: isDirty() ? "pending" : "saved" });
         onSaved(sent, result);
-        if (isDirty()) plan(SETTLE_MS);
+        if (isDirty()) scheduleSend(DEBOUNCE_MS);
       },
       (error: unknown) => {
-        current = undefined;
-        const kind = judge(error);
-        enter(kind === "conflict" ? { is: "conflict" } : { is: kind, error });
-        if (kind === "failed") plan(RETRY_MS);
+        request = undefined;
+        const kind = classifyError(error);
+        setState(kind === "conflict" ? { is: "conflict" } : { is: kind, error });
+        if (kind === "failed") scheduleSend(RETRY_MS);
       },
     );
-    return current;
+    return request;
   }
 
   return {
     state: () => state,
     revision: () => saved.revision,
     isDirty,
-    /** What the hub has, as far as is known. */
+    /** The saved graph on which unsaved edits are based. */
     base: () => saved.graph,
-    /** The draft with its unsaved edits, and what they started from; undefined if there are none. */
-    unsaved: (): Unsaved | undefined =>
+    /** Undefined if there are no unsaved edits. */
+    getUnsaved: (): UnsavedEdits | undefined =>
       isDirty() ? { base: saved.graph, graph: latest } : undefined,
-    /** The draft as it is now. */
-    edited(graph: Graph): void {
+    /** Saves `graph`, the draft after an edit, with a delay. */
+    handleEdit(graph: Graph): void {
       latest = graph;
       if (state.is === "conflict") return;
       if (!isDirty()) {
-        cancel?.();
-        if (!current && state.is !== "saved") enter({ is: "saved" });
+        cancelScheduled?.();
+        if (!request && state.is !== "saved") setState({ is: "saved" });
         return;
       }
-      if (!current) enter({ is: "pending" });
-      plan(SETTLE_MS);
+      if (!request) setState({ is: "pending" });
+      scheduleSend(DEBOUNCE_MS);
     },
-    /** What the hub has assigned is not an edit. */
-    absorbed(graph: Graph): void {
+    /** Replaces the draft by `graph`, whose difference is not an edit: values that the hub has assigned, or a layout. */
+    absorb(graph: Graph): void {
       if (!isDirty()) saved = { ...saved, graph };
       latest = graph;
     },
-    /** Saves at once. */
+    /** Saves without a delay. */
     async flush(): Promise<void> {
       while (isDirty() && state.is !== "conflict") {
         await send();
@@ -120,15 +125,15 @@ export function createAutosave(options: AutosaveOptions) {
       }
     },
     confirmEmpty(): Promise<void> {
-      mayBeEmpty = true;
+      isEmptyConfirmed = true;
       return send();
     },
-    /** Continues from what the hub has now; `graph` is what the canvas shows from here on. */
-    resolve(now: Saved, graph: Graph): void {
-      saved = now;
+    /** Continues with the graph that the hub has stored now, `current`; `graph` is the draft. */
+    resolve(current: SavedGraph, graph: Graph): void {
+      saved = current;
       latest = graph;
-      enter({ is: isDirty() ? "pending" : "saved" });
-      if (isDirty()) plan(0);
+      setState({ is: isDirty() ? "pending" : "saved" });
+      if (isDirty()) scheduleSend(0);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The bars above the lower edge of the desk: zoom and layout, and what can be done next. */
+/** The toolbars at the bottom of the canvas, and the hint on an empty canvas. */
 import { useReactFlow, useStore } from "@xyflow/react";
 import {
   Cable,
@@ -17,6 +17,7 @@ import { Kbd } from "../ui/kbd.tsx";
 import { iconOf } from "./node-icon.tsx";
 import { registry } from "./node-kinds.ts";
 
+/** Options of `fitView` that show the whole flow. */
 export const WHOLE_FLOW = { padding: 0.15, maxZoom: 1 } as const;
 
 export function ZoomBar({ onTidy }: { onTidy: () => void }) {
@@ -51,9 +52,9 @@ export function EditBar({
   onEdit: (() => void) | undefined;
   onAdd: () => void;
   onFind: () => void;
-  /** Undefined unless one node is selected. */
+  /** Set only if exactly one node is selected. */
   onConnect: (() => void) | undefined;
-  /** Undefined if nothing is selected. */
+  /** Set only if a node is selected. */
   onCopy: (() => void) | undefined;
   onPaste: () => void;
 }) {
@@ -86,28 +87,28 @@ export function EditBar({
   );
 }
 
-/** Only where there is space for it. */
+/** The key of a button. It is hidden if the bar is narrow. */
 const Key = ({ children }: { children: string }) => (
   <span className="@max-[820px]:hidden">
     <Kbd>{children}</Kbd>
   </span>
 );
 
-/** Shown if the flow has no nodes: explains how to begin. */
+/** Shown if the flow has no nodes. */
 export function EmptyCanvas({ onAdd }: { onAdd: (type: string) => void }) {
   const triggers = [...registry.values()].filter(({ kind }) => kind === "trigger");
   return (
     <div className="pointer-events-none absolute inset-0 grid place-items-center">
       <div className="pointer-events-auto w-full">
         <EmptyState
-          title="Nothing is on the desk yet"
+          title="This flow has no nodes yet"
           actions={triggers.map(({ type, title }) => (
             <Button key={type} icon={iconOf(type)} onClick={() => onAdd(type)}>
               {title}
             </Button>
           ))}
         >
-          A flow starts with a trigger. Choose one, then add what follows with the + at its port.
+          A flow starts with a trigger. Choose one, then add the next node with the + at its port.
         </EmptyState>
       </div>
     </div>

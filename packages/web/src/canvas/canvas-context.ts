@@ -1,25 +1,25 @@
-/** What tiles and tracks show beyond the graph itself. */
+/** The state that tiles (nodes) and tracks (edges) show in addition to the graph. */
 import { createContext, useContext } from "react";
 import type { Diff } from "./diff.ts";
 import type { Port } from "./graph.ts";
 import { NO_ROUTE, type Route } from "./route.ts";
 import type { NodeState } from "./run-states.ts";
 
-export interface Problem {
+export interface NodeProblem {
   message: string;
   isError: boolean;
 }
 
 export interface CanvasState {
   route: Route;
-  problems: ReadonlyMap<string, readonly Problem[]>;
+  problems: ReadonlyMap<string, readonly NodeProblem[]>;
   states: ReadonlyMap<string, NodeState>;
   diff: Diff | undefined;
   /** Node ids whose output is pinned. */
   pinned: ReadonlySet<string>;
-  /** Opens the library for what follows an output. Undefined on a page that only shows. */
+  /** Opens the list of node types, to add a node after this output. Undefined on a read-only canvas. */
   onAdd: ((from: Port) => void) | undefined;
-  /** The name of a source of events; the source itself if it is not given. */
+  /** Returns the display name of a source of events. Without it, the source itself is shown. */
   nameOf?: (source: string) => string;
 }
 

@@ -9,7 +9,7 @@ import { Editor } from "./editor.tsx";
 export default function CanvasPage() {
   const { flow: id = "" } = useParams<{ flow: string }>();
   const { data, error, isPending, refetch } = useQuery({
-    // Not under "flows": a change elsewhere must not replace what is being edited.
+    // The key does not start with "flows": a change by another client must not replace the edited draft.
     queryKey: ["canvas", id],
     queryFn: ({ signal }) => api.get<Flow>(path`/api/flows/${id}`, undefined, signal),
     gcTime: 0,

@@ -1,4 +1,4 @@
-/** Nodes and the edges among them, as text for the clipboard, so that they can go to other flows too. */
+/** Serializes nodes and the edges between them for the clipboard, to paste them into the same or another flow. */
 import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import type { Graph } from "./graph.ts";
@@ -17,7 +17,7 @@ export function copyNodes(graph: Graph, ids: ReadonlySet<string>): string | unde
   return JSON.stringify({ signalbox: "nodes", nodes, edges }, null, 2);
 }
 
-/** Undefined if the text is something else. */
+/** Returns undefined if the text does not contain copied nodes. */
 export function readClip(text: string): Clip | undefined {
   if (!text.includes('"signalbox"')) return undefined;
   try {

@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { changesOf, diffOf, isRemovedEdge, withRemoved } from "./diff.ts";
 import { edge, node, sampleGraph } from "./test-graph.ts";
 
-test("a draft as published has no changes, wherever its nodes stand", () => {
+test("ignores the positions of nodes", () => {
   const draft = sampleGraph();
   const moved = draft.nodes.map((each) => ({ ...each, position: { x: 9, y: 9 } }));
   expect(diffOf({ ...draft, nodes: moved }, sampleGraph()).count).toBe(0);
 });
 
-test("added, changed and removed nodes and new edges are told apart", () => {
+test("finds added, changed and removed nodes, and added and removed edges", () => {
   const published = sampleGraph();
   const nodes = published.nodes
     .filter(({ id }) => id !== "shape")
@@ -26,13 +26,13 @@ test("added, changed and removed nodes and new edges are told apart", () => {
     extra: "added",
     shape: "removed",
   });
-  expect(diff.removed.map(({ id }) => id)).toEqual(["shape"]);
-  expect([...diff.edges]).toEqual(["is_bug-false-extra"]);
-  // Three nodes, a new edge, and an edge that is gone.
+  expect(diff.removedNodes.map(({ id }) => id)).toEqual(["shape"]);
+  expect([...diff.addedEdges]).toEqual(["is_bug-false-extra"]);
+  // Three nodes, an added edge, and a removed edge.
   expect(diff.count).toBe(5);
 });
 
-test("the changed parameters are named, whatever the order of their names", () => {
+test("returns the names of changed parameters, and ignores the order of keys", () => {
   const before = node("a", "HttpRequest", { url: "x", method: "GET", headers: { a: "1", b: "2" } });
   const now = node("a", "HttpRequest", { headers: { b: "2", a: "1" }, method: "POST", query: {} });
   const diff = diffOf({ nodes: [now], edges: [] }, { nodes: [before], edges: [] });
@@ -41,7 +41,7 @@ test("the changed parameters are named, whatever the order of their names", () =
   expect(diffOf({ nodes: [same], edges: [] }, { nodes: [before], edges: [] }).count).toBe(0);
 });
 
-test("removed nodes and edges are drawn where they were", () => {
+test("adds removed nodes and edges to the graph", () => {
   const published = sampleGraph();
   const draft = {
     ...published,
@@ -50,15 +50,15 @@ test("removed nodes and edges are drawn where they were", () => {
   };
   const shown = withRemoved(draft, diffOf(draft, published));
   expect(shown.nodes.map(({ id }) => id)).toContain("shape");
-  const ghosts = shown.edges.filter(({ id }) => isRemovedEdge(id));
-  expect(ghosts.map(({ source, target }) => [source, target])).toEqual([
+  const removedEdges = shown.edges.filter(({ id }) => isRemovedEdge(id));
+  expect(removedEdges.map(({ source, target }) => [source, target])).toEqual([
     ["opened", "shape"],
     ["is_bug", "answer"],
   ]);
   expect(withRemoved(published, diffOf(published, published))).toBe(published);
 });
 
-test("the list of changes names nodes with their parameters, and both ends of edges", () => {
+test("lists nodes with their changed parameters, and edges with the names of both nodes", () => {
   const published = sampleGraph();
   const draft = {
     nodes: published.nodes.map((each) =>
@@ -67,9 +67,9 @@ test("the list of changes names nodes with their parameters, and both ends of ed
     edges: [...published.edges.slice(1), edge("is_bug", "shape", "false")],
   };
   expect(
-    changesOf(draft, diffOf(draft, published)).map(({ change, what, fields }) => [
+    changesOf(draft, diffOf(draft, published)).map(({ change, label, fields }) => [
       change,
-      what,
+      label,
       ...fields,
     ]),
   ).toEqual([

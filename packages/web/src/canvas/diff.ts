@@ -1,22 +1,21 @@
-/** How the draft differs from the published version. Positions do not count: they change no run. */
+/** Compares the draft with the published version. Positions are ignored: they do not affect runs. */
 import { isEqual } from "./equal.ts";
-import { ends, type FlowEdge, type FlowNode, type Graph } from "./graph.ts";
+import { edgeKey, type FlowEdge, type FlowNode, type Graph } from "./graph.ts";
 
 type Change = "added" | "changed" | "removed";
-type Compared = Pick<Graph, "nodes" | "edges">;
+type NodesAndEdges = Pick<Graph, "nodes" | "edges">;
 
 export interface Diff {
   nodes: ReadonlyMap<string, Change>;
-  /** The changed parameters of each changed node, and `name` or `type`. */
+  /** The names of the changed parameters of each node; also `name` and `type`. */
   fields: ReadonlyMap<string, readonly string[]>;
-  removed: readonly FlowNode[];
-  /** The ids of new edges. */
-  edges: ReadonlySet<string>;
+  removedNodes: readonly FlowNode[];
+  addedEdges: ReadonlySet<string>;
   removedEdges: readonly FlowEdge[];
   count: number;
 }
 
-function fieldsOf(now: FlowNode, before: FlowNode): string[] {
+function changedFields(now: FlowNode, before: FlowNode): string[] {
   if (now === before) return [];
   const names = new Set([...Object.keys(before.parameters), ...Object.keys(now.parameters)]);
   return [
@@ -25,75 +24,80 @@ function fieldsOf(now: FlowNode, before: FlowNode): string[] {
   ];
 }
 
-export function diffOf(draft: Compared, published: Compared): Diff {
-  const before = new Map(published.nodes.map((node) => [node.id, node]));
-  const now = new Set(draft.nodes.map(({ id }) => id));
+export function diffOf(draft: NodesAndEdges, published: NodesAndEdges): Diff {
+  const publishedNodes = new Map(published.nodes.map((node) => [node.id, node]));
+  const draftIds = new Set(draft.nodes.map(({ id }) => id));
   const nodes = new Map<string, Change>();
   const fields = new Map<string, readonly string[]>();
   for (const node of draft.nodes) {
-    const old = before.get(node.id);
-    const changed = old ? fieldsOf(node, old) : [];
-    if (!old) nodes.set(node.id, "added");
+    const before = publishedNodes.get(node.id);
+    const changed = before ? changedFields(node, before) : [];
+    if (!before) nodes.set(node.id, "added");
     else if (changed.length > 0) nodes.set(node.id, "changed");
     if (changed.length > 0) fields.set(node.id, changed);
   }
-  const removed = published.nodes.filter(({ id }) => !now.has(id));
-  for (const { id } of removed) nodes.set(id, "removed");
-  const oldEnds = new Set(published.edges.map(ends));
-  const newEnds = new Set(draft.edges.map(ends));
-  const edges = draft.edges.filter((edge) => !oldEnds.has(ends(edge)));
-  const removedEdges = published.edges.filter((edge) => !newEnds.has(ends(edge)));
+  const removedNodes = published.nodes.filter(({ id }) => !draftIds.has(id));
+  for (const { id } of removedNodes) nodes.set(id, "removed");
+  const publishedKeys = new Set(published.edges.map(edgeKey));
+  const draftKeys = new Set(draft.edges.map(edgeKey));
+  const addedEdges = draft.edges.filter((edge) => !publishedKeys.has(edgeKey(edge)));
+  const removedEdges = published.edges.filter((edge) => !draftKeys.has(edgeKey(edge)));
   return {
     nodes,
     fields,
-    removed,
-    edges: new Set(edges.map(({ id }) => id)),
+    removedNodes,
+    addedEdges: new Set(addedEdges.map(({ id }) => id)),
     removedEdges,
-    count: nodes.size + edges.length + removedEdges.length,
+    count: nodes.size + addedEdges.length + removedEdges.length,
   };
 }
 
 export interface ListedChange {
   key: string;
   change: Change;
-  what: string;
+  /** The name of the node, or the names of both nodes of an edge. */
+  label: string;
   fields: readonly string[];
 }
 
-/** The changes as a list: nodes, then edges. */
-export function changesOf(graph: Compared, diff: Diff): ListedChange[] {
-  const names = new Map([...diff.removed, ...graph.nodes].map(({ id, name }) => [id, name]));
-  const track = ({ source, target }: FlowEdge) =>
+/** Lists the changes: first nodes, then edges. */
+export function changesOf(graph: NodesAndEdges, diff: Diff): ListedChange[] {
+  const names = new Map([...diff.removedNodes, ...graph.nodes].map(({ id, name }) => [id, name]));
+  const labelOf = ({ source, target }: FlowEdge) =>
     `${names.get(source) ?? source} → ${names.get(target) ?? target}`;
-  const ofEdge = (edge: FlowEdge, change: Change): ListedChange => ({
+  const edgeChange = (edge: FlowEdge, change: Change): ListedChange => ({
     key: `${change} ${edge.id}`,
     change,
-    what: track(edge),
+    label: labelOf(edge),
     fields: [],
   });
   return [
     ...[...diff.nodes].map(([id, change]) => ({
       key: id,
       change,
-      what: names.get(id) ?? id,
+      label: names.get(id) ?? id,
       fields: diff.fields.get(id) ?? [],
     })),
-    ...graph.edges.filter(({ id }) => diff.edges.has(id)).map((edge) => ofEdge(edge, "added")),
-    ...diff.removedEdges.map((edge) => ofEdge(edge, "removed")),
+    ...graph.edges
+      .filter(({ id }) => diff.addedEdges.has(id))
+      .map((edge) => edgeChange(edge, "added")),
+    ...diff.removedEdges.map((edge) => edgeChange(edge, "removed")),
   ];
 }
 
-/** Draws what was removed where it stood. Ids of removed edges differ from those of the draft. */
-export function withRemoved(graph: Graph, { removed, removedEdges }: Diff): Graph {
-  if (removed.length + removedEdges.length === 0) return graph;
-  const ghosts = removedEdges.map((edge) => ({ ...edge, id: ghostOf(edge) }));
+/**
+ * Adds the removed nodes and edges to the graph, so that the canvas can show them. Removed edges get
+ * other ids: the draft may use theirs for another edge.
+ */
+export function withRemoved(graph: Graph, { removedNodes, removedEdges }: Diff): Graph {
+  if (removedNodes.length + removedEdges.length === 0) return graph;
+  const edges = removedEdges.map((edge) => ({ ...edge, id: `${REMOVED_PREFIX}${edge.id}` }));
   return {
     ...graph,
-    nodes: [...graph.nodes, ...removed],
-    edges: [...graph.edges, ...ghosts],
+    nodes: [...graph.nodes, ...removedNodes],
+    edges: [...graph.edges, ...edges],
   };
 }
 
-const GHOST = "removed:";
-const ghostOf = ({ id }: Pick<FlowEdge, "id">) => `${GHOST}${id}`;
-export const isRemovedEdge = (id: string) => id.startsWith(GHOST);
+const REMOVED_PREFIX = "removed:";
+export const isRemovedEdge = (id: string) => id.startsWith(REMOVED_PREFIX);

@@ -37,7 +37,7 @@ describe("undo and redo", () => {
     ["describe", { do: "describe", name: "Other", description: "" }],
     ["replace", { do: "replace", graph: { ...sampleGraph(), nodes: [] } }],
   ];
-  test.each(actions)("%s can be undone and redone", (_, action) => {
+  test.each(actions)("undoes and redoes: %s", (_, action) => {
     const before = start();
     const after = edit(before, action);
     expect(after.graph).not.toEqual(before.graph);
@@ -46,7 +46,7 @@ describe("undo and redo", () => {
     expect(edit(undone, { do: "redo" }).graph).toBe(after.graph);
   });
 
-  test("an edit after an undo drops what could be redone", () => {
+  test("discards the redo history when an edit follows an undo", () => {
     const state = run(
       { do: "describe", name: "A", description: "" },
       { do: "undo" },
@@ -56,7 +56,7 @@ describe("undo and redo", () => {
     expect(state.graph.name).toBe("B");
   });
 
-  test("typing in one node is one step back, a pause begins another", () => {
+  test("merges edits of one node into one undo step until there is a pause", () => {
     const type = (url: string, at: number): EditAction => ({
       do: "parameters",
       node: "fetch",
@@ -67,28 +67,30 @@ describe("undo and redo", () => {
     expect(run(type("a", 0), type("ab", 3_000)).past).toHaveLength(2);
   });
 
-  test("an edit that changes nothing is no step", () => {
+  test("adds no undo step for an edit that changes nothing", () => {
     expect(run({ do: "move", to: { ask: { x: 0, y: 0 } }, at: 0 }).past).toEqual([]);
-    expect(run({ do: "remove", nodes: ["nobody"], edges: [] }).past).toEqual([]);
+    expect(run({ do: "remove", nodes: ["unknown"], edges: [] }).past).toEqual([]);
   });
 });
 
-describe("edges", () => {
+describe("canConnect", () => {
   const graph = sampleGraph();
   const can = (from: string, to: string, port = "out") =>
     canConnect(graph, { node: from, port }, { node: to, port: "in" });
-  test("a node can follow another", () => expect(can("fetch", "answer")).toBe(true));
-  test("not twice", () => expect(can("ask", "fetch")).toBe(false));
-  test("not into a trigger", () => expect(can("fetch", "ask")).toBe(false));
-  test("not into itself", () => expect(can("fetch", "fetch")).toBe(false));
-  test("not in a circle", () => expect(can("is_bug", "fetch", "true")).toBe(false));
-  test("a deleted node takes its edges with it", () =>
-    expect(
-      run({ do: "remove", nodes: ["fetch"], edges: [] }).graph.edges.map(({ id }) => id),
-    ).toEqual(["opened-out-shape", "is_bug-true-answer"]));
+  test("allows an edge between two nodes", () => expect(can("fetch", "answer")).toBe(true));
+  test("rejects an edge that exists already", () => expect(can("ask", "fetch")).toBe(false));
+  test("rejects an edge to a trigger", () => expect(can("fetch", "ask")).toBe(false));
+  test("rejects an edge from a node to itself", () => expect(can("fetch", "fetch")).toBe(false));
+  test("rejects an edge that closes a cycle", () =>
+    expect(can("is_bug", "fetch", "true")).toBe(false));
 });
 
-test("a node that is added after another is connected to it, with a name and slug of its own", () => {
+test("removes the edges of a deleted node", () =>
+  expect(
+    run({ do: "remove", nodes: ["fetch"], edges: [] }).graph.edges.map(({ id }) => id),
+  ).toEqual(["opened-out-shape", "is_bug-true-answer"]));
+
+test("connects a new node to the node before it, and gives it a name and a slug", () => {
   const { graph } = run({
     do: "add",
     id: "n",
@@ -107,7 +109,7 @@ test("a node that is added after another is connected to it, with a name and slu
   });
 });
 
-test("a tool that is added has a description, since the hub saves none without", () =>
+test("gives a new tool a description, since the hub rejects a tool without one", () =>
   expect(
     run({
       do: "add",
@@ -122,7 +124,7 @@ test.each([
   ["MCP tool", "Greet a person"],
   ["ask", "Greet a person"],
   ["Asks for a name.", "Asks for a name."],
-])("the description %j of a tool that is renamed becomes %j", (before, after) =>
+])("changes the description %j of a renamed tool to %j", (before, after) =>
   expect(
     run(
       { do: "parameters", node: "ask", parameters: { toolDescription: before }, at: 0 },
@@ -131,18 +133,18 @@ test.each([
   ).toEqual({ toolDescription: after }),
 );
 
-test("the first layout is no edit", () => {
+test("does not treat the first layout as an edit", () => {
   const state = run({ do: "place", to: { ask: { x: 40, y: 52 } } });
   expect(state.graph.nodes[0]?.position).toEqual({ x: 40, y: 52 });
   expect(state.absorbed).toBe(state.graph);
   expect(state.past).toEqual([]);
 });
 
-describe("copies", () => {
+describe("copied nodes", () => {
   const text = copyNodes(sampleGraph(), new Set(["ask", "fetch", "is_bug"])) ?? "";
   const { graph } = run(paste(text));
   const copies = graph.nodes.slice(6);
-  test("have ids, slugs and edges of their own", () => {
+  test("get new ids, slugs and edges", () => {
     expect(copies.map(({ id, slug }) => [id, slug])).toEqual([
       ["new-1", "ask_2"],
       ["new-2", "fetch_2"],
@@ -153,19 +155,19 @@ describe("copies", () => {
       ["new-2", "new-3"],
     ]);
   });
-  test("refer to each other, not to what they were copied from", () =>
+  test("refer to each other, not to the originals", () =>
     expect(JSON.stringify(copies[2]?.parameters)).toContain("{{ fetch_2.body }}"));
-  test("leave their tool name to the hub", () =>
+  test("have no tool name, so that the hub assigns one", () =>
     expect(copies[0]?.parameters).not.toHaveProperty("toolName"));
-  test("of an empty selection are nothing", () =>
+  test("are undefined for an empty selection", () =>
     expect(copyNodes(sampleGraph(), new Set())).toBeUndefined());
   test.each(["", "hello", '{"signalbox":"nodes","nodes":[{}],"edges":[]}', '{"signalbox"'])(
-    "%j is not a copy",
-    (other) => expect(readClip(other)).toBeUndefined(),
+    "are not found in the text %j",
+    (text) => expect(readClip(text)).toBeUndefined(),
   );
 });
 
-test("a new name updates the references in templates and JSONata", () => {
+test("updates the references in templates and JSONata when a node is renamed", () => {
   const { graph } = run({ do: "rename", node: "fetch", name: "Get it" });
   const [, , fetch, condition, answer, shape] = graph.nodes;
   expect(fetch).toMatchObject({ name: "Get it", slug: "get_it" });
@@ -174,7 +176,7 @@ test("a new name updates the references in templates and JSONata", () => {
   expect(shape?.parameters.expression).toBe("nodes.get_it.status");
 });
 
-describe("what the hub has assigned", () => {
+describe("values that the hub has assigned", () => {
   const sent = sampleGraph();
   const saved = {
     ...sent,
@@ -182,13 +184,13 @@ describe("what the hub has assigned", () => {
       each.id === "ask" ? { ...each, parameters: { ...each.parameters, toolName: "ask_2" } } : each,
     ),
   };
-  test("is taken over, and is no step back", () => {
+  test("are applied without an undo step", () => {
     const state = edit(openGraph(sent), { do: "absorb", sent, saved });
     expect(state.graph.nodes[0]?.parameters.toolName).toBe("ask_2");
     expect(state.absorbed).toBe(state.graph);
     expect(state.past).toEqual([]);
   });
-  test("does not overwrite an edit made meanwhile", () => {
+  test("do not overwrite an edit that was made meanwhile", () => {
     const edited = edit(openGraph(sent), {
       do: "parameters",
       node: "ask",
@@ -198,7 +200,7 @@ describe("what the hub has assigned", () => {
     const state = edit(edited, { do: "absorb", sent, saved });
     expect(state.graph.nodes[0]?.parameters).toEqual({ toolDescription: "Newer." });
   });
-  test("does not make an edit of another node count as saved", () => {
+  test("do not mark an edit of another node as saved", () => {
     const edited = edit(openGraph(sent), {
       do: "parameters",
       node: "fetch",
@@ -211,7 +213,7 @@ describe("what the hub has assigned", () => {
   });
 });
 
-describe("another edit that was saved meanwhile", () => {
+describe("rebase", () => {
   const base = sampleGraph();
   const theirs = { ...base, name: "Theirs" };
   const type = (url: string): EditAction => ({
@@ -223,7 +225,7 @@ describe("another edit that was saved meanwhile", () => {
   const urlOf = ({ nodes }: { nodes: readonly { id: string; parameters: JsonObject }[] }) =>
     nodes.find(({ id }) => id === "fetch")?.parameters.url;
 
-  test("is below own edits, and an undo takes back only the own one", () => {
+  test("applies own edits to the saved graph, and Undo reverts only the own edit", () => {
     const edited = edit(openGraph(base), type("mine"));
     const state = edit(edited, { do: "rebase", base, theirs });
     expect([state.graph.name, urlOf(state.graph)]).toEqual(["Theirs", "mine"]);
@@ -233,13 +235,13 @@ describe("another edit that was saved meanwhile", () => {
     expect([redone.graph.name, urlOf(redone.graph)]).toEqual(["Theirs", "mine"]);
   });
 
-  test("is shown itself if there are no own edits, so that nothing is to be saved", () =>
+  test("returns the saved graph itself if there are no own edits", () =>
     expect(edit(openGraph(base), { do: "rebase", base, theirs }).graph).toBe(theirs));
 
   test.each([
     ["mine", "Mine", "Theirs"],
     ["theirs", "Theirs", "Mine"],
-  ] as const)("with %s chosen, the other choice is one step back", (prefer, now, before) => {
+  ] as const)("applies the choice %j, and Undo shows the other choice", (prefer, now, before) => {
     const edited = edit(openGraph(base), { do: "describe", name: "Mine", description: "" });
     const state = edit(edited, { do: "rebase", base, theirs, prefer });
     expect(state.graph.name).toBe(now);

@@ -1,4 +1,4 @@
-/** Edits of a flow with undo and redo. Pure: ids and times come with the actions. */
+/** Applies edits to a flow, with undo and redo. A pure reducer: the actions contain new ids and times. */
 import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
 import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
 import { slugFor } from "@signalbox/rules/flows/slug.ts";
@@ -14,9 +14,9 @@ export interface EditState {
   graph: Graph;
   past: readonly Graph[];
   future: readonly Graph[];
-  /** What the last edit was; an edit with the same key soon after is part of it. */
+  /** The last edit. An edit with the same key within MERGE_MS belongs to the same undo step. */
   last?: { key: string; at: number } | undefined;
-  /** The graph, if it has no edit that the hub does not have: only what the hub has assigned is new. */
+  /** Equal to `graph` if it needs no save: it has no new edits, only values of the hub or a first layout. */
   absorbed?: Graph | undefined;
 }
 
@@ -37,20 +37,21 @@ export type EditAction =
   | { do: "rename"; node: string; name: string }
   | { do: "describe"; name: string; description: string }
   | { do: "replace"; graph: Graph }
-  /** Positions of a flow that has none: shown, and saved with the first edit. */
+  /** Sets the positions of nodes that have none. They are not an edit, and are saved with the next one. */
   | { do: "place"; to: Readonly<Record<string, Point>> }
   | { do: "absorb"; sent: Graph; saved: Graph }
   /**
-   * Another edit of `base` was saved: own edits, also those that can be undone, go on top of it.
-   * With `prefer`, a person has decided about colliding values; the other decision is one step back.
+   * Another client has saved `theirs`, an edit of `base`. It is merged into the graph and into all
+   * graphs of the undo history. If both edits have changed the same value, `prefer` is the choice of
+   * the user, and Undo shows the result of the other choice.
    */
   | { do: "rebase"; base: Graph; theirs: Graph; prefer?: Side }
   | { do: "undo" }
   | { do: "redo" };
 
-/** Edits of the same thing within this time are one step back. */
+/** Edits with the same key within this time are one undo step. */
 const MERGE_MS = 1_000;
-const MAX_STEPS = 200;
+const MAX_UNDO_STEPS = 200;
 
 export const openGraph = (graph: Graph): EditState => ({ graph, past: [], future: [] });
 
@@ -76,33 +77,35 @@ export function edit(state: EditState, action: EditAction): EditState {
     case "absorb":
       return absorb(state, action.sent, action.saved);
     default: {
-      const graph = change(state.graph, action);
-      return graph === state.graph ? state : record(state, graph, keyOf(action));
+      const graph = applyEdit(state.graph, action);
+      return graph === state.graph ? state : record(state, graph, mergeKeyOf(action));
     }
   }
 }
 
-type Change = Exclude<EditAction, { do: "undo" | "redo" | "absorb" | "place" | "rebase" }>;
+/** Actions that change the graph and become an undo step. */
+type Edit = Exclude<EditAction, { do: "undo" | "redo" | "absorb" | "place" | "rebase" }>;
 
-const keyOf = (action: Change): EditState["last"] => {
+const mergeKeyOf = (action: Edit): EditState["last"] => {
   if (action.do === "move")
     return { key: `move ${Object.keys(action.to).sort().join(" ")}`, at: action.at };
   if (action.do === "parameters") return { key: `parameters ${action.node}`, at: action.at };
   return undefined;
 };
 
+/** Adds the former graph to the undo history, unless the edit continues the last one. */
 function record(state: EditState, graph: Graph, last: EditState["last"]): EditState {
   const isPartOfLast =
     last !== undefined && last.key === state.last?.key && last.at - state.last.at < MERGE_MS;
   return {
     graph,
-    past: isPartOfLast ? state.past : [...state.past, state.graph].slice(-MAX_STEPS),
+    past: isPartOfLast ? state.past : [...state.past, state.graph].slice(-MAX_UNDO_STEPS),
     future: [],
     last,
   };
 }
 
-function change(graph: Graph, action: Change): Graph {
+function applyEdit(graph: Graph, action: Edit): Graph {
   switch (action.do) {
     case "move":
       return move(graph, action.to);
@@ -133,43 +136,44 @@ function change(graph: Graph, action: Change): Graph {
   }
 }
 
+/** Returns the same graph if `map` changes no node. */
 function withNodes(graph: Graph, map: (node: FlowNode) => FlowNode): Graph {
   const nodes = graph.nodes.map(map);
-  return nodes.every((node, at) => node === graph.nodes[at]) ? graph : { ...graph, nodes };
+  return nodes.every((node, index) => node === graph.nodes[index]) ? graph : { ...graph, nodes };
 }
 
-const move = (graph: Graph, places: Readonly<Record<string, Point>>): Graph =>
+const move = (graph: Graph, positions: Readonly<Record<string, Point>>): Graph =>
   withNodes(graph, (node) => {
-    const to = places[node.id];
+    const to = positions[node.id];
     return to && (to.x !== node.position.x || to.y !== node.position.y)
       ? { ...node, position: to }
       : node;
   });
 
-function add(graph: Graph, action: Extract<Change, { do: "add" }>): Graph {
+function add(graph: Graph, action: Extract<Edit, { do: "add" }>): Graph {
   const { id, edgeId, type, position, from } = action;
   const definition = registry.get(type);
   if (!definition) return graph;
-  const taken = new Set(graph.nodes.map(({ slug }) => slug));
+  const takenSlugs = new Set(graph.nodes.map(({ slug }) => slug));
   const name = freeName(definition.title, new Set(graph.nodes.map((node) => node.name)));
-  // The hub saves no tool without a description.
+  // The hub rejects a tool without a description.
   const parameters: JsonObject = definition.isTool ? { toolDescription: name } : {};
-  const node = { id, type, name, slug: slugFor(name, taken), position, parameters };
-  const grown = { ...graph, nodes: [...graph.nodes, node] };
+  const node = { id, type, name, slug: slugFor(name, takenSlugs), position, parameters };
+  const withNode = { ...graph, nodes: [...graph.nodes, node] };
   const port = definition.inPorts[0];
   return from && port
-    ? connect(grown, { do: "connect", id: edgeId, from, to: { node: id, port } })
-    : grown;
+    ? connect(withNode, { do: "connect", id: edgeId, from, to: { node: id, port } })
+    : withNode;
 }
 
 function freeName(base: string, taken: ReadonlySet<string>): string {
-  for (let nth = 1; ; nth += 1) {
-    const name = nth === 1 ? base : `${base} ${nth}`;
+  for (let suffix = 1; ; suffix += 1) {
+    const name = suffix === 1 ? base : `${base} ${suffix}`;
     if (!taken.has(name)) return name;
   }
 }
 
-function connect(graph: Graph, { id, from, to }: Extract<Change, { do: "connect" }>): Graph {
+function connect(graph: Graph, { id, from, to }: Extract<Edit, { do: "connect" }>): Graph {
   if (!canConnect(graph, from, to)) return graph;
   const edge = {
     id,
@@ -181,7 +185,7 @@ function connect(graph: Graph, { id, from, to }: Extract<Change, { do: "connect"
   return { ...graph, edges: [...graph.edges, edge] };
 }
 
-/** Not twice, not into a trigger, and not in a circle. */
+/** Returns false if the edge exists already, ends at a trigger, or closes a cycle. */
 export function canConnect(graph: Pick<Graph, "nodes" | "edges">, from: Port, to: Port): boolean {
   const target = graph.nodes.find(({ id }) => id === to.node);
   if (!target || !inPortsOf(target).includes(to.port) || from.node === to.node) return false;
@@ -195,32 +199,33 @@ export function canConnect(graph: Pick<Graph, "nodes" | "edges">, from: Port, to
   return !exists && !reaches(graph.edges, to.node, from.node);
 }
 
-function reaches(edges: readonly FlowEdge[], start: string, wanted: string): boolean {
+function reaches(edges: readonly FlowEdge[], start: string, end: string): boolean {
   const seen = new Set([start]);
+  // The loop also visits the ids that it adds.
   for (const id of seen)
     for (const { source, target } of edges) if (source === id) seen.add(target);
-  return seen.has(wanted);
+  return seen.has(end);
 }
 
 function remove(graph: Graph, nodes: ReadonlySet<string>, edges: ReadonlySet<string>): Graph {
-  const kept = graph.nodes.filter(({ id }) => !nodes.has(id));
+  const keptNodes = graph.nodes.filter(({ id }) => !nodes.has(id));
   const keptEdges = graph.edges.filter(
     ({ id, source, target }) => !edges.has(id) && !nodes.has(source) && !nodes.has(target),
   );
-  return kept.length === graph.nodes.length && keptEdges.length === graph.edges.length
+  return keptNodes.length === graph.nodes.length && keptEdges.length === graph.edges.length
     ? graph
-    : { ...graph, nodes: kept, edges: keptEdges };
+    : { ...graph, nodes: keptNodes, edges: keptEdges };
 }
 
-/** Copies get ids, first of nodes and then of edges, and slugs and tool names of their own. References among them lead to the copies. */
-function paste(
-  graph: Graph,
-  { clip, ids: fresh, offset }: Extract<Change, { do: "paste" }>,
-): Graph {
-  const ids = new Map(clip.nodes.map(({ id }, nth) => [id, fresh[nth] ?? id]));
+/**
+ * Copies get new ids and slugs; the hub assigns new tool names. References between the copied nodes are
+ * updated. `ids` has the new ids of the nodes, then those of the edges.
+ */
+function paste(graph: Graph, { clip, ids: newIds, offset }: Extract<Edit, { do: "paste" }>): Graph {
+  const idOfCopy = new Map(clip.nodes.map(({ id }, index) => [id, newIds[index] ?? id]));
   const copies = clip.nodes.map((node) => ({
     ...node,
-    id: ids.get(node.id) ?? node.id,
+    id: idOfCopy.get(node.id) ?? node.id,
     position: { x: node.position.x + offset.x, y: node.position.y + offset.y },
     parameters: withoutToolName(node),
   }));
@@ -228,11 +233,11 @@ function paste(
     (all, { id }) => withFreeSlug(all, id, graph.nodes),
     copies,
   );
-  const edges = clip.edges.flatMap((edge, nth) => {
-    const source = ids.get(edge.source);
-    const target = ids.get(edge.target);
+  const edges = clip.edges.flatMap((edge, index) => {
+    const source = idOfCopy.get(edge.source);
+    const target = idOfCopy.get(edge.target);
     return source && target
-      ? [{ ...edge, id: fresh[clip.nodes.length + nth] ?? edge.id, source, target }]
+      ? [{ ...edge, id: newIds[clip.nodes.length + index] ?? edge.id, source, target }]
       : [];
   });
   return {
@@ -244,15 +249,15 @@ function paste(
 
 const withoutToolName = (node: FlowNode): JsonObject => {
   if (!definitionOf(node)?.isTool) return node.parameters;
-  const { toolName: _, ...rest } = node.parameters;
-  return rest;
+  const { toolName: _, ...parameters } = node.parameters;
+  return parameters;
 };
 
 /**
- * The hub assigns the tool name again: it knows the names of the other flows of the app. A description
- * that was not written by a person follows the name.
+ * Removes the tool name, so that the hub assigns a new one: only the hub knows the tool names of the
+ * other flows of the app. A generated description changes with the name.
  */
-function rename(graph: Graph, action: Extract<Change, { do: "rename" }>): Graph {
+function rename(graph: Graph, action: Extract<Edit, { do: "rename" }>): Graph {
   const name = action.name.trim();
   const node = graph.nodes.find(({ id }) => id === action.node);
   if (!node || name === "" || name === node.name) return graph;
@@ -260,23 +265,26 @@ function rename(graph: Graph, action: Extract<Change, { do: "rename" }>): Graph 
   if (!renamed) return graph;
   const definition = definitionOf(node);
   const { toolDescription } = node.parameters;
-  const follows = toolDescription === node.name || toolDescription === definition?.title;
-  const described = definition?.isTool && follows ? { toolDescription: name } : {};
-  return withNodes(renamed.flow, (one) =>
-    one.id === node.id ? { ...one, parameters: { ...withoutToolName(one), ...described } } : one,
+  const isGenerated = toolDescription === node.name || toolDescription === definition?.title;
+  const description = definition?.isTool && isGenerated ? { toolDescription: name } : {};
+  return withNodes(renamed.flow, (each) =>
+    each.id === node.id
+      ? { ...each, parameters: { ...withoutToolName(each), ...description } }
+      : each,
   );
 }
 
-/** Takes over what the hub has assigned, such as tool names, where nothing was edited since. */
+/** Applies values that the hub has assigned, such as tool names, to nodes without edits since `sent`. */
 function absorb(state: EditState, sent: Graph, saved: Graph): EditState {
   const sentNodes = new Map(sent.nodes.map((node) => [node.id, node]));
   const savedNodes = new Map(saved.nodes.map((node) => [node.id, node]));
   const graph = withNodes(state.graph, (node) => {
-    const other = savedNodes.get(node.id);
-    return node === sentNodes.get(node.id) && other && !isEqual(other, node) ? other : node;
+    const savedNode = savedNodes.get(node.id);
+    const isUnedited = node === sentNodes.get(node.id);
+    return isUnedited && savedNode && !isEqual(savedNode, node) ? savedNode : node;
   });
   if (graph === state.graph) return state;
-  // An edit that was made meanwhile is still to be saved.
+  // An edit since `sent` must still be saved.
   return { ...state, graph, absorbed: state.graph === sent ? graph : undefined };
 }
 
@@ -284,13 +292,13 @@ function rebase(
   state: EditState,
   { base, theirs, prefer = "mine" }: Extract<EditAction, { do: "rebase" }>,
 ): EditState {
-  const onTop = (graph: Graph, side: Side = "mine") => mergeGraphs(base, graph, theirs, side);
-  const { graph, collisions } = onTop(state.graph, prefer);
-  const past = state.past.map((each) => onTop(each).graph);
-  const other = onTop(state.graph, prefer === "mine" ? "theirs" : "mine").graph;
+  const merge = (graph: Graph, side: Side = "mine") => mergeGraphs(base, graph, theirs, side);
+  const { graph, collisions } = merge(state.graph, prefer);
+  const past = state.past.map((former) => merge(former).graph);
+  const otherChoice = merge(state.graph, prefer === "mine" ? "theirs" : "mine").graph;
   return {
     graph,
-    past: collisions.length > 0 ? [...past, other] : past,
-    future: state.future.map((each) => onTop(each).graph),
+    past: collisions.length > 0 ? [...past, otherChoice] : past,
+    future: state.future.map((undone) => merge(undone).graph),
   };
 }

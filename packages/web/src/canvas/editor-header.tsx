@@ -1,4 +1,4 @@
-/** The head of the canvas: what the flow exposes, whether it is saved, and what can be done with it. */
+/** The header of the editor: the name of the flow, its triggers, the state of saving, and actions. */
 import { History, Play, Radio, Redo2, Text, Undo2 } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
@@ -41,7 +41,7 @@ export function EditorHeader({
 }) {
   const { data: apps } = useApps();
   const attention = attentionOf(flow);
-  const next = (flow.version ?? 0) + 1;
+  const nextVersion = (flow.version ?? 0) + 1;
   return (
     <header className="flex h-[60px] flex-none items-center gap-[14px] border-line border-b bg-page pr-4 pl-5">
       <h1 className="flex min-w-0 items-center gap-2 type-h2">
@@ -63,10 +63,10 @@ export function EditorHeader({
       {attention && <AttentionMark attention={attention} />}
       <Plates graph={graph} nameOf={nameOf} />
       <div className="ml-auto flex flex-none items-center gap-2 type-meta text-ink-2">
-        <span role="status">{inWords(saving, savedAt)}</span>
+        <span role="status">{describeSaving(saving, savedAt)}</span>
         {diff && diff.count > 0 && flow.version !== null && (
           <button type="button" onClick={onDiff} aria-pressed={isDiffShown}>
-            <Chip tone="amber" words title="Show what differs from the published version">
+            <Chip tone="amber" words title="Show the differences from the published version">
               {diff.count === 1 ? "1 change" : `${diff.count} changes`} since v{flow.version}
             </Chip>
           </button>
@@ -93,13 +93,13 @@ export function EditorHeader({
         Run
       </Button>
       <Button look="primary" onClick={onPublish}>
-        Publish v{next}
+        Publish v{nextVersion}
       </Button>
     </header>
   );
 }
 
-/** The name, which is a field as soon as it has the focus. */
+/** An input that looks like a heading. */
 function FlowName({ name, onRename }: { name: string; onRename: (name: string) => void }) {
   const [text, setText] = useState(name);
   return (
@@ -122,7 +122,7 @@ function Plates({ graph, nameOf }: { graph: Graph; nameOf: (source: string) => s
     const plate = plateOf(node, nameOf);
     return plate && node.parameters.isActive !== false ? [{ id: node.id, ...plate }] : [];
   });
-  const more = plates.slice(MAX_PLATES);
+  const hidden = plates.slice(MAX_PLATES);
   return (
     <div className="flex min-w-0 gap-[6px] overflow-hidden">
       {plates.slice(0, MAX_PLATES).map(({ id, kind, text }) => (
@@ -130,14 +130,14 @@ function Plates({ graph, nameOf }: { graph: Graph; nameOf: (source: string) => s
           {text}
         </Chip>
       ))}
-      {more.length > 0 && (
-        <Chip title={more.map(({ text }) => text).join(", ")}>+{more.length}</Chip>
+      {hidden.length > 0 && (
+        <Chip title={hidden.map(({ text }) => text).join(", ")}>+{hidden.length}</Chip>
       )}
     </div>
   );
 }
 
-function inWords(saving: SaveState, savedAt: number | undefined): string {
+function describeSaving(saving: SaveState, savedAt: number | undefined): string {
   switch (saving.is) {
     case "saved":
       return savedAt === undefined ? "" : `Saved ${ago(new Date(savedAt).toISOString())}`;

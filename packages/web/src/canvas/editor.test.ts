@@ -1,4 +1,4 @@
-/** The page of a flow as HTML, and the run below it. */
+/** Renders the editor and the run dock to HTML. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
 import { createElement, type ReactNode } from "react";
@@ -32,7 +32,7 @@ function render(child: ReactNode): string {
   const client = new QueryClient();
   const { nodes, edges } = sampleGraph();
   client.setQueryData(["flow-version", "flow", 7], { nodes: nodes.slice(1), edges });
-  // Wouter wants its children as a property.
+  // The types of wouter require `children` as a property.
   const routed = createElement(Router, {
     ssrPath: "/flows/flow",
     // biome-ignore lint/correctness/noChildrenProp: see above
@@ -41,7 +41,7 @@ function render(child: ReactNode): string {
   return renderToStaticMarkup(createElement(QueryClientProvider, { client }, routed));
 }
 
-test("the header shows the name, the plates, the changes and the next version", () => {
+test("shows the name, the triggers, the changes and the next version in the header", () => {
   const html = render(createElement(Editor, { loaded: flow }));
   expect(html).toContain('value="Triage"');
   expect(html).toContain("github · issues");
@@ -50,14 +50,14 @@ test("the header shows the name, the plates, the changes and the next version", 
   expect(html).toContain("Add a node");
 });
 
-test("a flow without triggers has the warning of the contract", () => {
+test("shows the warning of a flow without triggers", () => {
   const html = render(createElement(Editor, { loaded: { ...flow, hasTriggers: false } }));
   expect(html).toContain(
     'aria-label="No triggers: This flow has no trigger nodes and cannot be executed via MCP."',
   );
 });
 
-test("a failed run of the draft shows its steps and its error in the server's words", () => {
+test("shows the steps and the error message of a failed run of the draft", () => {
   const step = {
     nth: 1,
     node_id: "fetch",

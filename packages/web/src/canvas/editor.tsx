@@ -1,4 +1,4 @@
-/** The page of one flow: its desk, its node panel, and the runs of its draft. */
+/** The editor of a flow: its canvas, its panels, and the runs of its draft. */
 import { ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { Flow } from "../api/types.ts";
@@ -21,7 +21,7 @@ import { DescriptionDialog } from "./description-dialog.tsx";
 import { withRemoved } from "./diff.ts";
 import { EditorHeader } from "./editor-header.tsx";
 import { FlowCanvas, type Selection } from "./flow-canvas.tsx";
-import { focusPanel, focusTile, hiddenWidth, isOnCanvas, leaveField, tileOf } from "./focus.ts";
+import { focusPanel, focusTile, hiddenWidth, isOnCanvas, leaveField, nodeIdAt } from "./focus.ts";
 import type { FlowNode, Graph, Port } from "./graph.ts";
 import { definitionOf, outPortsOf } from "./node-kinds.ts";
 import { newPosition, pasteOffset, unstack } from "./node-positions.ts";
@@ -39,25 +39,25 @@ import { useDiff } from "./use-published.ts";
 import { useDraftRun } from "./use-run.ts";
 import { VersionsDialog } from "./versions-dialog.tsx";
 
-const NOTHING: Selection = { nodes: new Set(), edges: new Set() };
+const NO_SELECTION: Selection = { nodes: new Set(), edges: new Set() };
 const newId = () => crypto.randomUUID();
 
 export function Editor({ loaded }: { loaded: Flow }) {
   return (
     <ReactFlowProvider>
-      <EditorOf loaded={loaded} />
+      <EditorContent loaded={loaded} />
     </ReactFlowProvider>
   );
 }
 
-function EditorOf({ loaded }: { loaded: Flow }) {
+function EditorContent({ loaded }: { loaded: Flow }) {
   const draft = useDraft(loaded);
   const { graph, flow, dispatch } = draft;
   usePageTitle(graph.name);
-  const [selection, setSelection] = useState(NOTHING);
+  const [selection, setSelection] = useState(NO_SELECTION);
   const [hovered, setHovered] = useState<string>();
   const [picker, setPicker] = useState<PickerKind>();
-  const [layer, setLayer] = useState<"description" | "publish" | "versions" | "run">();
+  const [dialog, setDialog] = useState<"description" | "publish" | "versions" | "run">();
   const [renaming, setRenaming] = useState<{ node: FlowNode; name: string }>();
   const [isDiffShown, setDiffShown] = useState(false);
   const [isPanelOpen, setPanelOpen] = useState(true);
@@ -68,38 +68,41 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const nameOf = useCallback((source: string) => nameOfSender(source, senders), [senders]);
   const view = useReactFlow();
 
+  // `fitView` needs the rendered nodes, so it is called after a short delay.
   const showAll = useCallback(
     () => void setTimeout(() => void view.fitView(WHOLE_FLOW), 50),
     [view],
   );
-  const tidy = (how: "move" | "place" = "move") =>
+  const tidy = (action: "move" | "place" = "move") =>
     requestLayout(graph).then((to) => {
-      dispatch(how === "place" ? { do: how, to } : { do: how, to, at: Date.now() });
+      dispatch(action === "place" ? { do: action, to } : { do: action, to, at: Date.now() });
       showAll();
     }, toastError);
-  // Nodes that arrive without a position, also later from an agent.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: follows the nodes only
+  // Places nodes without a position, also those that an agent adds later.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: depends only on the nodes
   useEffect(() => {
     if (needsLayout(graph)) void tidy("place");
     else dispatch({ do: "place", to: unstack(graph.nodes) });
   }, [graph.nodes]);
 
-  const selected = useMemo(
+  const selectedNodes = useMemo(
     () => graph.nodes.filter(({ id }) => selection.nodes.has(id)),
     [graph.nodes, selection.nodes],
   );
-  const [only] = selected.length === 1 ? selected : [];
+  /** Undefined unless exactly one node is selected. */
+  const [selectedNode] = selectedNodes.length === 1 ? selectedNodes : [];
 
-  const opened = isPanelOpen ? only?.id : undefined;
+  // Moves the view if the panel covers the selected node.
+  const panelNode = isPanelOpen ? selectedNode?.id : undefined;
   useEffect(() => {
-    if (opened === undefined) return;
+    if (panelNode === undefined) return;
     const frame = requestAnimationFrame(() => {
-      const hidden = hiddenWidth(opened);
+      const hidden = hiddenWidth(panelNode);
       const { x, y, zoom } = view.getViewport();
       if (hidden > 0) void view.setViewport({ x: x - hidden, y, zoom });
     });
     return () => cancelAnimationFrame(frame);
-  }, [opened, view]);
+  }, [panelNode, view]);
 
   const add = (type: string, from?: Port) => {
     const id = newId();
@@ -112,7 +115,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     setSelection({ nodes: new Set([id]), edges: new Set() });
     focusTile(id);
   };
-  /** Agents know it. While the published version loads, this is assumed. */
+  /** Until the published version is loaded, every node counts as published. */
   const isPublished = (node: FlowNode) => diff?.nodes.get(node.id) !== "added";
   const rename = (node: FlowNode, name: string) =>
     isPublished(node) && renamesTool(node, name)
@@ -121,13 +124,13 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   const remove = () => {
     const { nodes, edges } = selection;
     dispatch({ do: "remove", nodes: [...nodes], edges: [...edges] });
-    setSelection(NOTHING);
+    setSelection(NO_SELECTION);
     const neighbour = neighbourOf(graph, nodes);
     if (neighbour) focusTile(neighbour);
     if (nodes.size > 1)
       toasts.add({
         title: `Deleted ${plural(nodes.size, "node")}`,
-        detail: "Undo brings them back.",
+        detail: "Undo restores them.",
       });
   };
   const removeFromCanvas = ({ target }: KeyboardEvent) => {
@@ -148,7 +151,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   };
   const copyToClipboard = () =>
     copyText(copyNodes(graph, selection.nodes) ?? "").then(
-      () => toasts.add({ title: `Copied ${plural(selected.length, "node")}` }),
+      () => toasts.add({ title: `Copied ${plural(selectedNodes.length, "node")}` }),
       toastError,
     );
   const pasteFromClipboard = () =>
@@ -161,17 +164,20 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     setPanelOpen(true);
     focusPanel();
   };
-  const defaultPort = only && outPortsOf(only)[0];
+  const defaultPort = selectedNode && outPortsOf(selectedNode)[0];
 
   useKeys({
-    n: () => openAdd(only && defaultPort ? { node: only.id, port: defaultPort } : undefined),
-    c: () => only && setPicker({ kind: "connect", node: only.id }),
+    n: () =>
+      openAdd(
+        selectedNode && defaultPort ? { node: selectedNode.id, port: defaultPort } : undefined,
+      ),
+    c: () => selectedNode && setPicker({ kind: "connect", node: selectedNode.id }),
     delete: removeFromCanvas,
     backspace: removeFromCanvas,
-    escape: () => setSelection(NOTHING),
+    escape: () => setSelection(NO_SELECTION),
     e: editNode,
-    r: () => setLayer("run"),
-    p: () => setLayer("publish"),
+    r: () => setDialog("run"),
+    p: () => setDialog("publish"),
     t: () => void tidy(),
     "0": () => void view.fitView(WHOLE_FLOW),
     "+": () => void view.zoomIn(),
@@ -190,19 +196,22 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   });
 
   const hoveredNode = graph.nodes.find(({ id }) => id === hovered);
-  const lit =
+  const hoveredTrigger =
     hoveredNode && definitionOf(hoveredNode)?.kind === "trigger" ? hoveredNode.id : undefined;
-  const route = useMemo(() => (lit ? routeFrom(graph, lit) : NO_ROUTE), [graph, lit]);
+  const route = useMemo(
+    () => (hoveredTrigger ? routeFrom(graph, hoveredTrigger) : NO_ROUTE),
+    [graph, hoveredTrigger],
+  );
   const problems = useProblems(flow);
   const { run } = draftRun;
   const states = useMemo(() => nodeStatesOf(run?.steps ?? [], run && !isEnded(run)), [run]);
   const shownDiff = isDiffShown ? diff : undefined;
-  /** What was deleted stays visible while the draft is compared. */
-  const shown = useMemo(
+  /** Includes removed nodes and edges while the draft is compared with the published version. */
+  const shownGraph = useMemo(
     () => (shownDiff ? withRemoved(graph, shownDiff) : graph),
     [graph, shownDiff],
   );
-  const removed = useMemo(() => new Set(diff?.removed.map(({ id }) => id)), [diff]);
+  const removed = useMemo(() => new Set(diff?.removedNodes.map(({ id }) => id)), [diff]);
   const canvasState = useMemo(
     () => ({
       route,
@@ -216,7 +225,7 @@ function EditorOf({ loaded }: { loaded: Flow }) {
     [route, problems, states, shownDiff, draftRun.pins, openAdd, nameOf],
   );
 
-  const show = (id: string) => {
+  const showNode = (id: string) => {
     setSelection({ nodes: new Set([id]), edges: new Set() });
     void view.fitView({ nodes: [{ id }], maxZoom: 1, duration: 0 });
     focusTile(id);
@@ -230,73 +239,75 @@ function EditorOf({ loaded }: { loaded: Flow }) {
         diff={diff}
         isDiffShown={isDiffShown}
         onDiff={() => setDiffShown(!isDiffShown)}
-        onRun={() => setLayer("run")}
-        onPublish={() => setLayer("publish")}
-        onDescription={() => setLayer("description")}
-        onVersions={() => setLayer("versions")}
+        onRun={() => setDialog("run")}
+        onPublish={() => setDialog("publish")}
+        onDescription={() => setDialog("description")}
+        onVersions={() => setDialog("versions")}
         onTriggers={() => {
-          setTriggersOpen(only !== undefined || !isTriggersOpen);
-          setSelection(NOTHING);
+          setTriggersOpen(selectedNode !== undefined || !isTriggersOpen);
+          setSelection(NO_SELECTION);
         }}
       />
       <SaveBanner draft={draft} />
       <div className="flex min-h-0 flex-1">
         <CanvasContext value={canvasState}>
           <section
-            aria-label="Desk"
+            aria-label="Canvas"
             className="desk min-h-0 min-w-0 flex-1"
-            onFocus={({ target }) => setHovered(tileOf(target))}
+            onFocus={({ target }) => setHovered(nodeIdAt(target))}
             onBlur={() => setHovered(undefined)}
           >
             <FlowCanvas
-              graph={shown}
+              graph={shownGraph}
               removed={removed}
               selection={selection}
               onSelect={setSelection}
               onEdit={dispatch}
               onHover={setHovered}
               onOpen={openPanel}
-              onDrawn={showAll}
+              onRendered={showAll}
               newId={newId}
             />
             {graph.nodes.length === 0 && <EmptyCanvas onAdd={(type) => add(type)} />}
             <div className="desk-bars @container">
               <ZoomBar onTidy={() => void tidy()} />
               <EditBar
-                onEdit={only && !isPanelOpen ? editNode : undefined}
+                onEdit={selectedNode && !isPanelOpen ? editNode : undefined}
                 onAdd={() => openAdd()}
                 onFind={() => setPicker({ kind: "find" })}
-                onConnect={only && (() => setPicker({ kind: "connect", node: only.id }))}
-                onCopy={selected.length > 0 ? () => void copyToClipboard() : undefined}
+                onConnect={
+                  selectedNode && (() => setPicker({ kind: "connect", node: selectedNode.id }))
+                }
+                onCopy={selectedNodes.length > 0 ? () => void copyToClipboard() : undefined}
                 onPaste={() => void pasteFromClipboard()}
               />
             </div>
           </section>
         </CanvasContext>
-        {only && isPanelOpen && (
+        {selectedNode && isPanelOpen && (
           <NodePanel
-            key={only.id}
+            key={selectedNode.id}
             flow={flow}
             graph={graph}
-            node={only}
-            isPublished={isPublished(only)}
+            node={selectedNode}
+            isPublished={isPublished(selectedNode)}
             draftRun={draftRun}
             onParameters={(parameters) =>
-              dispatch({ do: "parameters", node: only.id, parameters, at: Date.now() })
+              dispatch({ do: "parameters", node: selectedNode.id, parameters, at: Date.now() })
             }
-            onRename={(name) => rename(only, name)}
+            onRename={(name) => rename(selectedNode, name)}
             onDelete={remove}
             onLeave={() => {
               leaveField();
-              focusTile(only.id);
+              focusTile(selectedNode.id);
             }}
             onClose={() => {
               setPanelOpen(false);
-              focusTile(only.id);
+              focusTile(selectedNode.id);
             }}
           />
         )}
-        {!only && isTriggersOpen && (
+        {!selectedNode && isTriggersOpen && (
           <TriggersPanel
             flow={flow}
             graph={graph}
@@ -308,34 +319,36 @@ function EditorOf({ loaded }: { loaded: Flow }) {
           />
         )}
       </div>
-      <RunDock draftRun={draftRun} graph={graph} chosen={only?.id} onChoose={show} />
-      {layer === "publish" && (
+      <RunDock draftRun={draftRun} graph={graph} chosen={selectedNode?.id} onChoose={showNode} />
+      {dialog === "publish" && (
         <PublishDialog
           draft={draft}
           diff={diff}
-          onClose={() => setLayer(undefined)}
+          onClose={() => setDialog(undefined)}
           onShow={(id) => {
-            setLayer(undefined);
-            show(id);
+            setDialog(undefined);
+            showNode(id);
           }}
         />
       )}
-      {layer === "description" && (
+      {dialog === "description" && (
         <DescriptionDialog
           description={graph.description}
           onChange={(description) => dispatch({ do: "describe", name: graph.name, description })}
-          onClose={() => setLayer(undefined)}
+          onClose={() => setDialog(undefined)}
         />
       )}
-      {layer === "versions" && <VersionsDialog draft={draft} onClose={() => setLayer(undefined)} />}
-      {layer === "run" && (
+      {dialog === "versions" && (
+        <VersionsDialog draft={draft} onClose={() => setDialog(undefined)} />
+      )}
+      {dialog === "run" && (
         <RunDialog
           flow={flow.id}
           graph={graph}
-          last={draftRun.request}
-          preferred={only?.id}
+          lastRequest={draftRun.request}
+          preferredTrigger={selectedNode?.id}
           onRun={(request) => void draftRun.start(request)}
-          onClose={() => setLayer(undefined)}
+          onClose={() => setDialog(undefined)}
         />
       )}
       {renaming && (
@@ -353,10 +366,10 @@ function EditorOf({ loaded }: { loaded: Flow }) {
           graph={graph}
           onClose={() => {
             setPicker(undefined);
-            if (only) focusTile(only.id);
+            if (selectedNode) focusTile(selectedNode.id);
           }}
           onAdd={add}
-          onShow={show}
+          onShow={showNode}
           onConnect={(from, to) => dispatch({ do: "connect", id: newId(), from, to })}
         />
       )}
@@ -364,9 +377,11 @@ function EditorOf({ loaded }: { loaded: Flow }) {
   );
 }
 
-/** Where the keyboard goes on after nodes were deleted. */
-function neighbourOf(graph: Graph, gone: ReadonlySet<string>): string | undefined {
-  if (gone.size === 0) return undefined;
-  const before = graph.edges.find(({ source, target }) => gone.has(target) && !gone.has(source));
-  return before?.source ?? graph.nodes.find(({ id }) => !gone.has(id))?.id;
+/** Returns the node that gets the focus after the nodes in `deleted` were deleted. */
+function neighbourOf(graph: Graph, deleted: ReadonlySet<string>): string | undefined {
+  if (deleted.size === 0) return undefined;
+  const edge = graph.edges.find(
+    ({ source, target }) => deleted.has(target) && !deleted.has(source),
+  );
+  return edge?.source ?? graph.nodes.find(({ id }) => !deleted.has(id))?.id;
 }

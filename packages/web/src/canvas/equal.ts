@@ -1,4 +1,4 @@
-/** Deep equality of JSON values. The order of names in an object does not count. */
+/** Deep equality of JSON values. The order of keys in an object is ignored. */
 export function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

@@ -1,4 +1,4 @@
-/** The canvas itself: xyflow over the graph. Edits leave it as actions. */
+/** Renders the graph with xyflow: nodes as tiles, edges as tracks. Reports edits as actions. */
 import {
   applyNodeChanges,
   Background,
@@ -27,10 +27,10 @@ export interface Selection {
   edges: ReadonlySet<string>;
 }
 
-const NOTHING: ReadonlySet<string> = new Set();
+const NO_NODES: ReadonlySet<string> = new Set();
 const NO_DATA: Record<string, never> = {};
 
-const REMOVED = {
+const REMOVED_TILE = {
   selectable: false,
   draggable: false,
   connectable: false,
@@ -39,30 +39,33 @@ const REMOVED = {
 } as const;
 const isRemovedTile = ({ selectable }: TileNode): boolean => selectable === false;
 
+/** Returns the former tile if nothing has changed, so that it is not rendered again. */
 function toTile(
   node: FlowNode,
   former: TileNode | undefined,
   selected: boolean,
   isRemoved: boolean,
 ): TileNode {
-  const before = former && isRemovedTile(former) === isRemoved ? former : undefined;
-  if (before && before.data.node === node && (before.selected ?? false) === selected) return before;
+  const reusable = former && isRemovedTile(former) === isRemoved ? former : undefined;
+  if (reusable && reusable.data.node === node && (reusable.selected ?? false) === selected)
+    return reusable;
   return {
-    ...before,
+    ...reusable,
     id: node.id,
     type: "tile",
     position: node.position,
     data: { node },
     selected,
     ariaLabel: `${node.name}, ${definitionOf(node)?.title ?? node.type}`,
-    ...(isRemoved && REMOVED),
+    ...(isRemoved && REMOVED_TILE),
   };
 }
 
-/** A large flow is drawn over several frames, so that the page responds meanwhile. */
+/** A large flow is rendered over several frames, so that the page stays responsive. */
 const TILES_PER_FRAME = 8;
 
-function useShare(total: number): number {
+/** Returns how many of the nodes are rendered in this frame. */
+function useRenderedCount(total: number): number {
   const [count, setCount] = useState(TILES_PER_FRAME);
   useEffect(() => {
     if (count >= total) return;
@@ -72,49 +75,51 @@ function useShare(total: number): number {
   return Math.min(count, total);
 }
 
-/** A drag changes tiles only; the graph gets the result, so that a drag is one edit. */
+/** While a node is dragged, only its tile moves. The graph changes at the end, so that a drag is one edit. */
 function useTiles(
   graph: Graph,
   selected: ReadonlySet<string>,
   removed: ReadonlySet<string>,
-  share: number,
-  onDrawn: (() => void) | undefined,
+  renderedCount: number,
+  onRendered: (() => void) | undefined,
 ) {
   const [tiles, setTiles] = useState<TileNode[]>([]);
   useEffect(() => {
     setTiles((before) => {
-      const old = new Map(before.map((tile) => [tile.id, tile]));
+      const tilesById = new Map(before.map((tile) => [tile.id, tile]));
       return graph.nodes
-        .slice(0, share)
-        .map((node) => toTile(node, old.get(node.id), selected.has(node.id), removed.has(node.id)));
+        .slice(0, renderedCount)
+        .map((node) =>
+          toTile(node, tilesById.get(node.id), selected.has(node.id), removed.has(node.id)),
+        );
     });
-  }, [graph.nodes, selected, removed, share]);
-  const isDrawn = share === graph.nodes.length;
-  const wasDrawn = useRef(false);
+  }, [graph.nodes, selected, removed, renderedCount]);
+  const isRendered = renderedCount === graph.nodes.length;
+  const wasRendered = useRef(false);
   useEffect(() => {
-    if (!isDrawn || wasDrawn.current) return;
-    wasDrawn.current = true;
-    onDrawn?.();
-  }, [isDrawn, onDrawn]);
+    if (!isRendered || wasRendered.current) return;
+    wasRendered.current = true;
+    onRendered?.();
+  }, [isRendered, onRendered]);
   return [tiles, setTiles] as const;
 }
 
-const GHOST = { selectable: false, focusable: false };
+const REMOVED_TRACK = { selectable: false, focusable: false };
 
-/** An edge that has not changed stays the same object, so that it is not drawn again. */
+/** An unchanged edge keeps its track object, so that it is not rendered again. */
 function useTracks(
   { nodes, edges }: Graph,
   selected: ReadonlySet<string>,
-  share: number,
+  renderedCount: number,
 ): TrackEdge[] {
-  const drawn = useRef<ReadonlyMap<string, { edge: FlowEdge; track: TrackEdge }>>(new Map());
+  const previous = useRef<ReadonlyMap<string, { edge: FlowEdge; track: TrackEdge }>>(new Map());
   return useMemo(() => {
-    const names = new Map(nodes.slice(0, share).map(({ id, name }) => [id, name]));
-    const joined = edges.filter(({ source, target }) => names.has(source) && names.has(target));
-    const next = joined.map((edge) => {
+    const names = new Map(nodes.slice(0, renderedCount).map(({ id, name }) => [id, name]));
+    const rendered = edges.filter(({ source, target }) => names.has(source) && names.has(target));
+    const next = rendered.map((edge) => {
       const ariaLabel = labelOf(edge, names);
       const isSelected = selected.has(edge.id);
-      const before = drawn.current.get(edge.id);
+      const before = previous.current.get(edge.id);
       if (
         before?.edge === edge &&
         before.track.ariaLabel === ariaLabel &&
@@ -127,16 +132,16 @@ function useTracks(
         data: NO_DATA,
         selected: isSelected,
         ariaLabel,
-        ...(isRemovedEdge(edge.id) && GHOST),
+        ...(isRemovedEdge(edge.id) && REMOVED_TRACK),
       };
       return { edge, track };
     });
-    drawn.current = new Map(next.map((each) => [each.edge.id, each]));
+    previous.current = new Map(next.map((entry) => [entry.edge.id, entry]));
     return next.map(({ track }) => track);
-  }, [nodes, edges, selected, share]);
+  }, [nodes, edges, selected, renderedCount]);
 }
 
-/** `Is it a bug? (true) to Add the label` */
+/** Returns a label for screen readers, such as `Is it a bug? (true) to Add the label`. */
 function labelOf({ source, sourceHandle, target }: FlowEdge, names: ReadonlyMap<string, string>) {
   const port = sourceHandle === "out" ? "" : ` (${sourceHandle})`;
   return `${names.get(source) ?? source}${port} to ${names.get(target) ?? target}`;
@@ -149,33 +154,33 @@ const toPort = (node: string | null, port: string | null | undefined, fallback: 
 
 export const FlowCanvas = memo(function FlowCanvas({
   graph,
-  removed = NOTHING,
+  removed = NO_NODES,
   selection,
   onSelect,
   onEdit,
   onHover,
   onOpen,
-  onDrawn,
+  onRendered,
   newId,
   children,
 }: {
   graph: Graph;
-  /** Nodes that the draft no longer has: shown for comparison only. */
+  /** Ids of nodes that the draft no longer has, and that are shown only for comparison. */
   removed?: ReadonlySet<string>;
   selection: Selection;
   onSelect: (change: (before: Selection) => Selection) => void;
-  /** Undefined: the page only shows the flow. */
+  /** Undefined if the canvas is read-only. */
   onEdit?: ((action: EditAction) => void) | undefined;
   onHover: (node: string | undefined) => void;
   onOpen: (node: string) => void;
-  /** All tiles are there for the first time: the view can be fitted. */
-  onDrawn?: (() => void) | undefined;
+  /** Called once, when all tiles are rendered: the view can be fitted then. */
+  onRendered?: (() => void) | undefined;
   newId: () => string;
   children?: ReactNode;
 }) {
-  const share = useShare(graph.nodes.length);
-  const [tiles, setTiles] = useTiles(graph, selection.nodes, removed, share, onDrawn);
-  const edges = useTracks(graph, selection.edges, share);
+  const renderedCount = useRenderedCount(graph.nodes.length);
+  const [tiles, setTiles] = useTiles(graph, selection.nodes, removed, renderedCount, onRendered);
+  const edges = useTracks(graph, selection.edges, renderedCount);
   const select = useCallback(
     (kind: keyof Selection, changes: readonly { id: string; selected: boolean }[]) => {
       if (changes.length === 0) return;
@@ -199,21 +204,25 @@ export const FlowCanvas = memo(function FlowCanvas({
         "nodes",
         changes.filter((change) => change.type === "select"),
       );
-      const to: Record<string, Point> = {};
+      const positions: Record<string, Point> = {};
       for (const change of changes)
         if (change.type === "position" && change.position && !change.dragging)
-          to[change.id] = { x: Math.round(change.position.x), y: Math.round(change.position.y) };
-      if (Object.keys(to).length > 0) onEdit?.({ do: "move", to, at: Date.now() });
+          positions[change.id] = {
+            x: Math.round(change.position.x),
+            y: Math.round(change.position.y),
+          };
+      if (Object.keys(positions).length > 0)
+        onEdit?.({ do: "move", to: positions, at: Date.now() });
     },
     [onEdit, select, setTiles],
   );
-  // The canvas draws every tile again if one of these functions is another one.
-  const latest = useRef(graph);
-  latest.current = graph;
+  // The callbacks below keep their identity: xyflow renders every tile again if one of them changes.
+  const latestGraph = useRef(graph);
+  latestGraph.current = graph;
   const isValid = useCallback(
     ({ source, sourceHandle, target, targetHandle }: Connection | TrackEdge) =>
       canConnect(
-        latest.current,
+        latestGraph.current,
         toPort(source, sourceHandle, "out"),
         toPort(target, targetHandle, "in"),
       ),
@@ -239,7 +248,7 @@ export const FlowCanvas = memo(function FlowCanvas({
   );
   const onEnter = useCallback((_: unknown, { id }: TileNode) => onHover(id), [onHover]);
   const onLeave = useCallback(() => onHover(undefined), [onHover]);
-  const onDouble = useCallback((_: unknown, { id }: TileNode) => onOpen(id), [onOpen]);
+  const onDoubleClick = useCallback((_: unknown, { id }: TileNode) => onOpen(id), [onOpen]);
   return (
     <ReactFlow<TileNode, TrackEdge>
       nodes={tiles}
@@ -252,7 +261,7 @@ export const FlowCanvas = memo(function FlowCanvas({
       isValidConnection={isValid}
       onNodeMouseEnter={onEnter}
       onNodeMouseLeave={onLeave}
-      onNodeDoubleClick={onDouble}
+      onNodeDoubleClick={onDoubleClick}
       nodesDraggable={onEdit !== undefined}
       nodesConnectable={onEdit !== undefined}
       deleteKeyCode={null}

@@ -1,49 +1,55 @@
-/** Where the tiles are on the page, and how the keyboard gets to them. */
+/** Finds the elements of the editor, and moves the keyboard focus to them. */
 
-/** A dialog that closes returns the focus first. */
+/** A dialog that is being closed returns the focus to its opener first. */
 const DELAY_MS = 50;
+/** About two seconds. */
 const MAX_FRAMES = 120;
 
-/** Only the newest wish counts. */
-let wish = 0;
+/** The number of the newest request. Older requests are dropped. */
+let newestRequest = 0;
 
-function focusNow(selector: string, own: number, frames: number): void {
-  if (own !== wish || frames === 0) return;
+/** Tries to focus the element in every frame, until it has the focus. */
+function tryFocus(selector: string, request: number, frames: number): void {
+  if (request !== newestRequest || frames === 0) return;
   const element = document.querySelector<HTMLElement>(selector);
-  // An open dialog keeps the focus; a tile is hidden until it is measured.
+  // An open dialog must keep the focus. A new tile cannot be focused until xyflow has measured it.
   if (!document.querySelector("[role=dialog]")) element?.focus();
   if (!element || document.activeElement !== element)
-    requestAnimationFrame(() => focusNow(selector, own, frames - 1));
+    requestAnimationFrame(() => tryFocus(selector, request, frames - 1));
 }
 
-function focusSoon(selector: string): void {
-  wish += 1;
-  const own = wish;
-  setTimeout(() => focusNow(selector, own, MAX_FRAMES), DELAY_MS);
+function scheduleFocus(selector: string): void {
+  newestRequest += 1;
+  const request = newestRequest;
+  setTimeout(() => tryFocus(selector, request, MAX_FRAMES), DELAY_MS);
 }
 
-/** Keys that follow are no longer typed into the field, even before the focus has moved. */
+/** Removes the focus from a field immediately, so that the next keys are not typed into it. */
 export const leaveField = () => {
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
 };
 
-export const focusPanel = () => focusSoon("#main aside input");
+export const focusPanel = () => scheduleFocus("#main aside input");
 const selectorOf = (id: string) => `.react-flow__node[data-id="${CSS.escape(id)}"]`;
-export const focusTile = (id: string) => focusSoon(selectorOf(id));
+export const focusTile = (id: string) => scheduleFocus(selectorOf(id));
 
 const MARGIN_PX = 24;
 
-/** How much of a tile the panel covers, at the right edge of the desk. 0 while it is dragged. */
+/**
+ * Returns how far a tile extends beyond the right edge of the canvas, where the panel begins. Not
+ * positive if the whole tile is visible or it is being dragged.
+ */
 export function hiddenWidth(id: string): number {
-  const desk = document.querySelector(".desk")?.getBoundingClientRect();
+  const canvas = document.querySelector(".desk")?.getBoundingClientRect();
   const tile = document.querySelector(selectorOf(id));
-  if (!desk || !tile || tile.classList.contains("dragging")) return 0;
-  return tile.getBoundingClientRect().right + MARGIN_PX - desk.right;
+  if (!canvas || !tile || tile.classList.contains("dragging")) return 0;
+  return tile.getBoundingClientRect().right + MARGIN_PX - canvas.right;
 }
 
-/** In the panel or in the run below, a key means what has the focus there. */
+/** Whether a key event belongs to the canvas, not to the panel or the run below it. */
 export const isOnCanvas = (target: EventTarget | null): boolean =>
   target === document.body || (target instanceof Element && target.closest(".desk") !== null);
 
-export const tileOf = (target: Element): string | undefined =>
+/** Returns the id of the node whose tile contains the element. */
+export const nodeIdAt = (target: Element): string | undefined =>
   target.closest<HTMLElement>(".react-flow__node")?.dataset.id;

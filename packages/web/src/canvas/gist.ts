@@ -1,4 +1,4 @@
-/** What a node does, in one short line of code. */
+/** Summarizes the parameters of a node in one short line. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowNode } from "./graph.ts";
 
@@ -15,7 +15,7 @@ const list = (value: Json | undefined): JsonObject[] =>
 const keysOf = (value: Json | undefined): string =>
   isObject(value) ? `{ ${Object.keys(value).join(", ")} }` : text(value);
 
-/** `issue.number gt 10` */
+/** Formats a condition, such as `issue.number gt 10`. */
 export const conditionText = (path: string, value: Json | undefined): string =>
   isObject(value) && "op" in value
     ? `${path} ${text(value.op)} ${text(value.value)}`
@@ -43,11 +43,11 @@ const GISTS: Readonly<Record<string, (parameters: JsonObject) => string>> = {
     list(conditions)
       .map(({ left, op, right }) => `${text(left)} ${text(op)} ${text(right)}`)
       .join(", "),
-  Return: ({ value, text: words }) => keysOf(value ?? words),
+  Return: ({ value, text: fallback }) => keysOf(value ?? fallback),
 };
 
-/** The fields that say most, for types without a line of their own. */
-const TELLING = [
+/** For other types: the first of these parameters that the node has. */
+const MAIN_PARAMETERS = [
   "expression",
   "code",
   "instructions",
@@ -59,9 +59,9 @@ const TELLING = [
 ];
 
 export function gistOf({ type, parameters }: Pick<FlowNode, "type" | "parameters">): string {
-  const own = GISTS[type];
-  const found = own
-    ? own(parameters)
-    : text(TELLING.map((field) => parameters[field]).find((value) => value !== undefined));
-  return found.replace(/\s+/g, " ").slice(0, 120);
+  const summarize = GISTS[type];
+  const summary = summarize
+    ? summarize(parameters)
+    : text(MAIN_PARAMETERS.map((field) => parameters[field]).find((value) => value !== undefined));
+  return summary.replace(/\s+/g, " ").slice(0, 120);
 }

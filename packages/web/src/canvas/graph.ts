@@ -9,12 +9,15 @@ export interface Point {
   y: number;
 }
 
-/** An output of a node, from which an edge starts. */
+/** An output or an input of a node. */
 export interface Port {
+  /** The id of the node. */
   node: string;
+  /** The name of the port, such as `out`. */
   port: string;
 }
 
+/** Removes the properties of a flow that are not part of the graph. */
 export const toGraph = ({ name, description, nodes, edges }: Graph): Graph => ({
   name,
   description,
@@ -22,6 +25,6 @@ export const toGraph = ({ name, description, nodes, edges }: Graph): Graph => ({
   edges,
 });
 
-/** The same for two edges that join the same ports. */
-export const ends = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
+/** Returns the same key for two edges between the same ports. */
+export const edgeKey = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
   JSON.stringify([source, sourceHandle, target, targetHandle]);

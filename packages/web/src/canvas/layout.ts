@@ -1,4 +1,4 @@
-/** Positions from left to right, by dagre. */
+/** Computes the positions of nodes, from left to right, with dagre. */
 import dagre from "@dagrejs/dagre";
 import type { Point } from "./graph.ts";
 
@@ -14,9 +14,9 @@ export function layOut({ nodes, edges }: LayoutInput): Record<string, Point> {
   graph.setGraph({ rankdir: "LR", nodesep: 44, ranksep: 70, marginx: 40, marginy: 52 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { id, height } of nodes) graph.setNode(id, { width: TILE.width, height });
-  for (const [at, { source, target }] of edges.entries())
+  for (const [index, { source, target }] of edges.entries())
     if (graph.hasNode(source) && graph.hasNode(target))
-      graph.setEdge(source, target, {}, String(at));
+      graph.setEdge(source, target, {}, String(index));
   dagre.layout(graph);
   return Object.fromEntries(
     nodes.map(({ id, height }) => {

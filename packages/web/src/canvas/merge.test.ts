@@ -4,23 +4,31 @@ import { mergeGraphs, reuseUnchanged } from "./merge.ts";
 import { edge, node, sampleGraph } from "./test-graph.ts";
 
 const base = sampleGraph();
-const change = (graph: Graph, id: string, by: (node: FlowNode) => Partial<FlowNode>): Graph => ({
+const changeNode = (
+  graph: Graph,
+  id: string,
+  change: (node: FlowNode) => Partial<FlowNode>,
+): Graph => ({
   ...graph,
-  nodes: graph.nodes.map((each) => (each.id === id ? { ...each, ...by(each) } : each)),
+  nodes: graph.nodes.map((each) => (each.id === id ? { ...each, ...change(each) } : each)),
 });
-const put = (graph: Graph, id: string, parameters: FlowNode["parameters"]): Graph =>
-  change(graph, id, (each) => ({ parameters: { ...each.parameters, ...parameters } }));
-const drop = (graph: Graph, id: string): Graph => ({
+const setParameters = (graph: Graph, id: string, parameters: FlowNode["parameters"]): Graph =>
+  changeNode(graph, id, (each) => ({ parameters: { ...each.parameters, ...parameters } }));
+const removeNode = (graph: Graph, id: string): Graph => ({
   ...graph,
   nodes: graph.nodes.filter((each) => each.id !== id),
   edges: graph.edges.filter(({ source, target }) => source !== id && target !== id),
 });
 const find = (graph: Graph, id: string) => graph.nodes.find((each) => each.id === id);
 
-describe("edits of different things", () => {
-  test("are both kept: two nodes, and two parameters of one node", () => {
-    const mine = put(put(base, "fetch", { url: "https://mine" }), "answer", { value: 1 });
-    const theirs = put(put(base, "fetch", { method: "POST" }), "shape", { expression: "1" });
+describe("edits of different values", () => {
+  test("are both kept for two nodes, and for two parameters of one node", () => {
+    const mine = setParameters(setParameters(base, "fetch", { url: "https://mine" }), "answer", {
+      value: 1,
+    });
+    const theirs = setParameters(setParameters(base, "fetch", { method: "POST" }), "shape", {
+      expression: "1",
+    });
     const { graph, collisions } = mergeGraphs(base, mine, theirs, "mine");
     expect(collisions).toEqual([]);
     expect(find(graph, "fetch")?.parameters).toEqual({ url: "https://mine", method: "POST" });
@@ -28,10 +36,10 @@ describe("edits of different things", () => {
     expect(find(graph, "shape")?.parameters).toEqual({ expression: "1" });
   });
 
-  test("are both kept: nodes and edges that were added and removed", () => {
+  test("are both kept for added and removed nodes and edges", () => {
     const mine = { ...base, nodes: [...base.nodes, node("mine", "Return")] };
     mine.edges = [...base.edges, edge("fetch", "mine")];
-    const theirs = { ...drop(base, "shape"), name: "Theirs" };
+    const theirs = { ...removeNode(base, "shape"), name: "Theirs" };
     theirs.nodes = [...theirs.nodes, node("theirs", "Return")];
     const { graph, collisions } = mergeGraphs(base, mine, theirs, "mine");
     expect(collisions).toEqual([]);
@@ -47,53 +55,59 @@ describe("edits of different things", () => {
     ]);
   });
 
-  test("an edge of mine to a node that they have deleted goes with the node", () => {
+  test("drop my new edge to a node that they have deleted", () => {
     const mine = { ...base, edges: [...base.edges, edge("fetch", "shape")] };
-    const { graph } = mergeGraphs(base, mine, drop(base, "shape"), "mine");
+    const { graph } = mergeGraphs(base, mine, removeNode(base, "shape"), "mine");
     expect(graph.edges.some(({ target }) => target === "shape")).toBe(false);
   });
 
-  test("a removed parameter stays removed", () => {
-    const theirs = change(base, "fetch", () => ({ parameters: {} }));
-    const mine = put(base, "fetch", { method: "POST" });
+  test("keep a parameter removed", () => {
+    const theirs = changeNode(base, "fetch", () => ({ parameters: {} }));
+    const mine = setParameters(base, "fetch", { method: "POST" });
     expect(find(mergeGraphs(base, mine, theirs, "mine").graph, "fetch")?.parameters).toEqual({
       method: "POST",
     });
   });
 
-  test("a node that I only moved can be deleted by the other edit", () => {
-    const mine = change(base, "shape", () => ({ position: { x: 7, y: 7 } }));
-    const { graph, collisions } = mergeGraphs(base, mine, drop(base, "shape"), "mine");
+  test("delete a node that the other edit has only moved", () => {
+    const mine = changeNode(base, "shape", () => ({ position: { x: 7, y: 7 } }));
+    const { graph, collisions } = mergeGraphs(base, mine, removeNode(base, "shape"), "mine");
     expect(collisions).toEqual([]);
     expect(find(graph, "shape")).toBeUndefined();
   });
 });
 
 describe("edits of the same value", () => {
-  const mine = { ...put(base, "fetch", { url: "mine" }), name: "Mine" };
-  const theirs = { ...put(base, "fetch", { url: "theirs" }), name: "Theirs" };
-  test("are named, and the chosen side wins", () => {
-    const kept = mergeGraphs(base, mine, theirs, "mine");
-    expect(kept.collisions).toEqual(["the name of the flow", "url of “fetch”"]);
-    expect([kept.graph.name, find(kept.graph, "fetch")?.parameters.url]).toEqual(["Mine", "mine"]);
-    const taken = mergeGraphs(base, mine, theirs, "theirs").graph;
-    expect([taken.name, find(taken, "fetch")?.parameters.url]).toEqual(["Theirs", "theirs"]);
+  const mine = { ...setParameters(base, "fetch", { url: "mine" }), name: "Mine" };
+  const theirs = { ...setParameters(base, "fetch", { url: "theirs" }), name: "Theirs" };
+  test("are reported as collisions, and the preferred side is used", () => {
+    const withMine = mergeGraphs(base, mine, theirs, "mine");
+    expect(withMine.collisions).toEqual(["the name of the flow", "url of “fetch”"]);
+    expect([withMine.graph.name, find(withMine.graph, "fetch")?.parameters.url]).toEqual([
+      "Mine",
+      "mine",
+    ]);
+    const withTheirs = mergeGraphs(base, mine, theirs, "theirs").graph;
+    expect([withTheirs.name, find(withTheirs, "fetch")?.parameters.url]).toEqual([
+      "Theirs",
+      "theirs",
+    ]);
   });
 
-  test("to the same result are no collision", () =>
+  test("are not a collision if both have the same result", () =>
     expect(mergeGraphs(base, mine, structuredClone(mine), "mine").collisions).toEqual([]));
 
-  test("a node that one deleted and the other changed is asked about", () => {
-    const deleted = drop(base, "answer");
-    const changed = put(base, "answer", { value: "new" });
-    const kept = mergeGraphs(base, deleted, changed, "mine");
-    expect(kept.collisions).toEqual(["“answer”, which one edit has deleted"]);
-    expect(find(kept.graph, "answer")).toBeUndefined();
+  test("collide if one deletes a node and the other changes it", () => {
+    const deleted = removeNode(base, "answer");
+    const changed = setParameters(base, "answer", { value: "new" });
+    const withMine = mergeGraphs(base, deleted, changed, "mine");
+    expect(withMine.collisions).toEqual(["“answer”, which one edit has deleted"]);
+    expect(find(withMine.graph, "answer")).toBeUndefined();
     expect(find(mergeGraphs(base, deleted, changed, "theirs").graph, "answer")).toBeDefined();
   });
 });
 
-test("two added nodes with one slug get two, and the references follow mine", () => {
+test("gives my node another slug if both edits use the same slug, and updates my references", () => {
   const add = (id: string): Graph => ({
     ...base,
     nodes: [
@@ -109,26 +123,26 @@ test("two added nodes with one slug get two, and the references follow mine", ()
   expect(find(graph, "theirs-end")?.parameters.value).toBe("{{ call.body }}");
 });
 
-test("without an edit of mine the result is theirs itself, and the other way round", () => {
+test("returns the graph of the only side that has edits", () => {
   const other = { ...base, name: "Other" };
   expect(mergeGraphs(base, base, other, "mine").graph).toBe(other);
   expect(mergeGraphs(base, other, structuredClone(base), "mine").graph).toBe(other);
 });
 
-describe("what the hub returns", () => {
-  const returned = structuredClone(put(base, "fetch", { method: "POST" }));
+describe("reuseUnchanged", () => {
+  const returned = structuredClone(setParameters(base, "fetch", { method: "POST" }));
   const reused = reuseUnchanged(base, returned);
 
-  test("has the objects that are known already, except for what has changed", () => {
+  test("reuses the previous objects, except for the changed node", () => {
     expect(reused).toEqual(returned);
-    expect(reused.nodes.filter((each, at) => each !== base.nodes[at])).toEqual([
+    expect(reused.nodes.filter((each, index) => each !== base.nodes[index])).toEqual([
       find(returned, "fetch"),
     ]);
-    expect(reused.edges.every((each, at) => each === base.edges[at])).toBe(true);
+    expect(reused.edges.every((each, index) => each === base.edges[index])).toBe(true);
   });
 
-  test("keeps them when it is joined with another edit", () => {
-    const mine = put(base, "answer", { value: 1 });
+  test("keeps the identity of nodes in a merge with another edit", () => {
+    const mine = setParameters(base, "answer", { value: 1 });
     const { graph } = mergeGraphs(base, mine, reused, "mine");
     expect(find(graph, "shape")).toBe(find(base, "shape"));
     expect(find(graph, "answer")).toBe(find(mine, "answer"));

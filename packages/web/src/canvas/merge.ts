@@ -1,38 +1,41 @@
 /**
- * Joins two edits of one flow that started from the same graph. Edits of different things are both
- * kept. Where both have changed the same value, `prefer` decides, and the value is reported.
+ * A three-way merge of two edits of the same graph. Edits of different values are both kept. If both
+ * edits have changed the same value, `prefer` decides, and the value is reported as a collision.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { isEqual } from "./equal.ts";
 import { withFreeSlug } from "./free-slug.ts";
-import { ends, type FlowEdge, type FlowNode, type Graph } from "./graph.ts";
+import { edgeKey, type FlowEdge, type FlowNode, type Graph } from "./graph.ts";
 
 export type Side = "mine" | "theirs";
 
-export interface Merged {
+export interface MergeResult {
   graph: Graph;
-  /** The values that both have changed, such as `url of “Fetch”`. */
+  /** The values that both edits have changed, such as `url of “Fetch”`. */
   collisions: string[];
 }
 
-/** The graph with the known objects where nothing has changed: they are not compared or drawn again. */
-export function reuseUnchanged(known: Graph, graph: Graph): Graph {
+/**
+ * Returns a graph equal to `graph` that reuses the nodes and edges of `previous` where they are equal.
+ * Objects with the same identity are not compared or rendered again.
+ */
+export function reuseUnchanged(previous: Graph, graph: Graph): Graph {
   return {
     ...graph,
-    nodes: reuseById(known.nodes, graph.nodes),
-    edges: reuseById(known.edges, graph.edges),
+    nodes: reuseById(previous.nodes, graph.nodes),
+    edges: reuseById(previous.edges, graph.edges),
   };
 }
 
-function reuseById<Item extends { id: string }>(known: readonly Item[], items: Item[]): Item[] {
-  const before = new Map(known.map((item) => [item.id, item]));
+function reuseById<Item extends { id: string }>(previous: readonly Item[], items: Item[]): Item[] {
+  const previousById = new Map(previous.map((item) => [item.id, item]));
   return items.map((item) => {
-    const same = before.get(item.id);
-    return same && isEqual(same, item) ? same : item;
+    const before = previousById.get(item.id);
+    return before && isEqual(before, item) ? before : item;
   });
 }
 
-export function mergeGraphs(base: Graph, mine: Graph, theirs: Graph, prefer: Side): Merged {
+export function mergeGraphs(base: Graph, mine: Graph, theirs: Graph, prefer: Side): MergeResult {
   if (mine === base || isEqual(mine, base)) return { graph: theirs, collisions: [] };
   if (theirs === base || isEqual(theirs, base)) return { graph: mine, collisions: [] };
   const own = withFreeSlugs(base, mine, theirs);
@@ -46,9 +49,9 @@ export function mergeGraphs(base: Graph, mine: Graph, theirs: Graph, prefer: Sid
     theirs.description,
   );
   const nodes = mergeNodes(base, own, theirs, choose);
-  const kept = new Set(nodes.map(({ id }) => id));
+  const nodeIds = new Set(nodes.map(({ id }) => id));
   const edges = mergeEdges(base.edges, own.edges, theirs.edges).filter(
-    ({ source, target }) => kept.has(source) && kept.has(target),
+    ({ source, target }) => nodeIds.has(source) && nodeIds.has(target),
   );
   return { graph: { name, description, nodes, edges }, collisions };
 }
@@ -64,82 +67,96 @@ const createChoice =
     return prefer === "mine" ? mine : theirs;
   };
 
-/** Both may have given a node the same slug: then mine gets another one, with its references. */
+/** If both edits use the same slug for different nodes, the node of `mine` gets another slug, and its references are updated. */
 function withFreeSlugs(base: Graph, mine: Graph, theirs: Graph): Graph {
-  const before = new Map(base.nodes.map(({ id, slug }) => [id, slug]));
+  const baseSlugs = new Map(base.nodes.map(({ id, slug }) => [id, slug]));
   let { nodes } = mine;
   for (const { id, slug } of mine.nodes)
-    if (before.get(id) !== slug) nodes = withFreeSlug(nodes, id, theirs.nodes);
+    if (baseSlugs.get(id) !== slug) nodes = withFreeSlug(nodes, id, theirs.nodes);
   return nodes === mine.nodes ? mine : { ...mine, nodes };
 }
 
 const byId = (nodes: readonly FlowNode[]) => new Map(nodes.map((node) => [node.id, node]));
 
-/** In the order of theirs, and what only mine has after it. */
+/** Returns the nodes in the order of `theirs`, followed by those that only `mine` has. */
 function mergeNodes(base: Graph, mine: Graph, theirs: Graph, choose: Choose): FlowNode[] {
-  const [before, own, others] = [byId(base.nodes), byId(mine.nodes), byId(theirs.nodes)];
-  const ids = new Set([...others.keys(), ...own.keys()]);
+  const baseNodes = byId(base.nodes);
+  const myNodes = byId(mine.nodes);
+  const theirNodes = byId(theirs.nodes);
+  const ids = new Set([...theirNodes.keys(), ...myNodes.keys()]);
   return [...ids].flatMap((id) => {
-    const [was, here, there] = [before.get(id), own.get(id), others.get(id)];
-    if (here && there === was) return [here];
-    if (there && here === was) return [there];
-    if (here && there) return [mergeNode(was ?? here, here, there, choose)];
-    const left = here ?? there;
-    if (!left || !was) return left ? [left] : [];
-    return isUntouched(left, was) ||
-      !choose(`“${left.name}”, which one edit has deleted`, was, here, there)
+    const [was, my, their] = [baseNodes.get(id), myNodes.get(id), theirNodes.get(id)];
+    if (my && their === was) return [my];
+    if (their && my === was) return [their];
+    if (my && their) return [mergeNode(was ?? my, my, their, choose)];
+    // At most one of the edits still has the node.
+    const remaining = my ?? their;
+    if (!remaining || !was) return remaining ? [remaining] : [];
+    return isOnlyMoved(remaining, was) ||
+      !choose(`“${remaining.name}”, which one edit has deleted`, was, my, their)
       ? []
-      : [left];
+      : [remaining];
   });
 }
 
-/** A node that was only moved can be deleted by the other edit. */
-const isUntouched = (node: FlowNode, was: FlowNode): boolean =>
+/** Moving a node does not prevent the other edit from deleting it. */
+const isOnlyMoved = (node: FlowNode, was: FlowNode): boolean =>
   isEqual({ ...node, position: was.position }, was);
 
-function mergeNode(was: FlowNode, here: FlowNode, there: FlowNode, choose: Choose): FlowNode {
-  const of = `of “${here.name}”`;
-  const named = choose(
-    `the name ${of}`,
-    { name: was.name, slug: was.slug },
-    { name: here.name, slug: here.slug },
-    { name: there.name, slug: there.slug },
+function mergeNode(base: FlowNode, mine: FlowNode, theirs: FlowNode, choose: Choose): FlowNode {
+  const ofNode = `of “${mine.name}”`;
+  // A slug is derived from the name, so both are chosen together.
+  const nameAndSlug = choose(
+    `the name ${ofNode}`,
+    { name: base.name, slug: base.slug },
+    { name: mine.name, slug: mine.slug },
+    { name: theirs.name, slug: theirs.slug },
   );
   return {
-    id: here.id,
-    type: choose(`the type ${of}`, was.type, here.type, there.type),
-    ...named,
-    // The position changes no run, so it is no reason to ask.
-    position: isEqual(here.position, was.position) ? there.position : here.position,
-    parameters: mergeParameters(was.parameters, here.parameters, there.parameters, of, choose),
+    id: mine.id,
+    type: choose(`the type ${ofNode}`, base.type, mine.type, theirs.type),
+    ...nameAndSlug,
+    // The position does not affect runs, so different positions are not a collision.
+    position: isEqual(mine.position, base.position) ? theirs.position : mine.position,
+    parameters: mergeParameters(
+      base.parameters,
+      mine.parameters,
+      theirs.parameters,
+      ofNode,
+      choose,
+    ),
   };
 }
 
 function mergeParameters(
-  was: JsonObject,
-  here: JsonObject,
-  there: JsonObject,
-  of: string,
+  base: JsonObject,
+  mine: JsonObject,
+  theirs: JsonObject,
+  ofNode: string,
   choose: Choose,
 ): JsonObject {
-  const names = new Set([...Object.keys(there), ...Object.keys(here)]);
+  const names = new Set([...Object.keys(theirs), ...Object.keys(mine)]);
   const merged: JsonObject = {};
   for (const name of names) {
-    const value = choose(`${name} ${of}`, was[name], here[name], there[name]);
+    const value = choose(`${name} ${ofNode}`, base[name], mine[name], theirs[name]);
     if (value !== undefined) merged[name] = value;
   }
   return merged;
 }
 
-/** An edge that one of them has deleted is gone; added ones are kept. */
+/** Keeps added edges, and drops those that one of the edits has deleted. */
 function mergeEdges(
   base: readonly FlowEdge[],
   mine: readonly FlowEdge[],
   theirs: readonly FlowEdge[],
 ): FlowEdge[] {
-  const [before, own, others] = [base, mine, theirs].map((edges) => new Set(edges.map(ends)));
-  const isKept = (edge: FlowEdge) =>
-    !before?.has(ends(edge)) || (own?.has(ends(edge)) && others?.has(ends(edge)));
-  const added = mine.filter((edge) => !others?.has(ends(edge)));
+  const [inBase, inMine, inTheirs] = [base, mine, theirs].map(
+    (edges) => new Set(edges.map(edgeKey)),
+  );
+  const isKept = (edge: FlowEdge) => {
+    const key = edgeKey(edge);
+    return !inBase?.has(key) || (inMine?.has(key) && inTheirs?.has(key));
+  };
+  const added = mine.filter((edge) => !inTheirs?.has(edgeKey(edge)));
   return [...theirs, ...added].filter(isKept);
 }

@@ -21,7 +21,7 @@ import {
 import { cx } from "../ui/cx.ts";
 import { registry } from "./node-kinds.ts";
 
-/** By the name that the definition of a type has. */
+/** The icons by name. The definition of a node type contains the name of its icon. */
 const ICONS: Readonly<Record<string, LucideIcon>> = {
   Bot,
   Braces,

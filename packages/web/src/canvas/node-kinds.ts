@@ -1,4 +1,4 @@
-/** How each type of node looks and where its tracks begin, read from the rules that the hub uses too. */
+/** The definitions and ports of node types, from the rules package that the hub uses too. */
 import {
   ERROR_PORT,
   type NodeDefinition,
@@ -17,7 +17,7 @@ export { ERROR_PORT };
 export const definitionOf = ({ type }: Pick<FlowNode, "type">): NodeDefinition | undefined =>
   registry.get(type);
 
-/** A config that is not valid yet keeps the ports of the sample, so that no edge loses its end. */
+/** If the parameters are not valid yet, these are the ports of the sample config, so that edges keep their ports. */
 export function outPortsOf({ type, parameters }: Pick<FlowNode, "type" | "parameters">): string[] {
   const definition = registry.get(type);
   if (!definition) return ["out", ERROR_PORT];

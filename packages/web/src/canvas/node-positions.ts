@@ -1,34 +1,35 @@
-/** Where new tiles stand. */
+/** Positions for new nodes. */
 import type { FlowNode, Graph, Point, Port } from "./graph.ts";
 
-/** From one tile to the next. */
+/** The distance between neighbouring nodes. */
 const STEP: Point = { x: 278, y: 118 };
 const PASTE_STEP = 40;
 
-type Placed = Pick<FlowNode, "id" | "position">;
+type PositionedNode = Pick<FlowNode, "id" | "position">;
 
 const key = ({ x, y }: Point): string => `${x} ${y}`;
 
-/** The wanted spot, or the next one below it that is free. */
-function freeSpot(nodes: readonly Placed[], wanted: Point): Point {
-  const spot = { ...wanted };
+/** Returns the wanted position, or the next free one below it. */
+function freePosition(nodes: readonly PositionedNode[], wanted: Point): Point {
+  const position = { ...wanted };
   const isTaken = () =>
     nodes.some(
-      ({ position }) =>
-        Math.abs(position.x - spot.x) < STEP.x - 40 && Math.abs(position.y - spot.y) < STEP.y - 20,
+      (node) =>
+        Math.abs(node.position.x - position.x) < STEP.x - 40 &&
+        Math.abs(node.position.y - position.y) < STEP.y - 20,
     );
-  while (isTaken()) spot.y += STEP.y;
-  return spot;
+  while (isTaken()) position.y += STEP.y;
+  return position;
 }
 
-/** To the right of the node that it follows, or near `fallback`. */
+/** Returns a free position to the right of the node of `from`; without `from`, at or below `fallback`. */
 export function newPosition(
   { nodes }: Pick<Graph, "nodes">,
   from: Port | undefined,
   fallback: Point,
 ): Point {
   const source = nodes.find(({ id }) => id === from?.node);
-  return freeSpot(
+  return freePosition(
     nodes,
     source
       ? { x: source.position.x + STEP.x, y: source.position.y }
@@ -47,7 +48,7 @@ export interface Area {
  */
 export function pasteOffset(
   { nodes }: Pick<Graph, "nodes">,
-  copied: readonly Placed[],
+  copied: readonly PositionedNode[],
   visible: Area,
 ): Point {
   const xs = copied.map(({ position }) => position.x);
@@ -71,7 +72,8 @@ export function pasteOffset(
   return offset;
 }
 
-function stackedOf(nodes: readonly Placed[]): Placed[] {
+/** Returns the nodes that have the same position as a node before them. */
+function stackedNodes(nodes: readonly PositionedNode[]): PositionedNode[] {
   const taken = new Set<string>();
   return nodes.filter(({ position }) => {
     const isStacked = taken.has(key(position));
@@ -80,18 +82,18 @@ function stackedOf(nodes: readonly Placed[]): Placed[] {
   });
 }
 
-/** The hub puts nodes without a position on one spot. If most are there, the flow has no layout. */
-export const needsLayout = ({ nodes }: { nodes: readonly Placed[] }): boolean =>
-  nodes.length > 1 && stackedOf(nodes).length >= nodes.length / 2;
+/** The hub gives all nodes without a position the same one. If most nodes have it, the flow has no layout. */
+export const needsLayout = ({ nodes }: { nodes: readonly PositionedNode[] }): boolean =>
+  nodes.length > 1 && stackedNodes(nodes).length >= nodes.length / 2;
 
-/** New spots for the few nodes that another one covers. */
-export function unstack(nodes: readonly Placed[]): Record<string, Point> {
-  const to: Record<string, Point> = {};
+/** Returns new positions for the nodes that have the same position as another node. */
+export function unstack(nodes: readonly PositionedNode[]): Record<string, Point> {
+  const positions: Record<string, Point> = {};
   const placed = [...nodes];
-  for (const stacked of stackedOf(nodes)) {
-    const position = freeSpot(placed, stacked.position);
-    to[stacked.id] = position;
+  for (const stacked of stackedNodes(nodes)) {
+    const position = freePosition(placed, stacked.position);
+    positions[stacked.id] = position;
     placed.push({ id: stacked.id, position });
   }
-  return to;
+  return positions;
 }

@@ -1,4 +1,4 @@
-/** Takes the input of a past run from the same trigger. */
+/** Lets the user choose a past run of a trigger, to use its input. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useMutation } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
@@ -8,9 +8,9 @@ import { Field, SelectInput } from "../ui/field.tsx";
 import { ago } from "../ui/format.ts";
 import { toastError } from "../ui/toast.tsx";
 
-export interface Picked {
+export interface PastRunInput {
   input: JsonObject;
-  /** The event that was the input. */
+  /** The id of the event that started the run; null if none did. */
   event: string | null;
 }
 
@@ -21,32 +21,32 @@ export function PastInput({
 }: {
   flow: string;
   trigger: string;
-  onPick: (picked: Picked) => void;
+  onPick: (input: PastRunInput) => void;
 }) {
   const runs = usePastRuns(flow);
-  const past = runs.data?.items.filter(({ trigger_node }) => trigger_node === trigger) ?? [];
+  const pastRuns = runs.data?.items.filter(({ trigger_node }) => trigger_node === trigger) ?? [];
   const load = useMutation({
-    mutationFn: async ({ id, event_id }: RunItem): Promise<Picked> => ({
+    mutationFn: async ({ id, event_id }: RunItem): Promise<PastRunInput> => ({
       input: await api.get<JsonObject>(path`/api/runs/${id}/input`),
       event: event_id,
     }),
     onSuccess: onPick,
     onError: toastError,
   });
-  if (past.length === 0) return null;
+  if (pastRuns.length === 0) return null;
   return (
-    <Field label="As in a past run">
+    <Field label="Input of a past run">
       {(control) => (
         <SelectInput
           {...control}
           value={load.variables?.id ?? ""}
           onChange={({ target }) => {
-            const run = past.find(({ id }) => id === target.value);
+            const run = pastRuns.find(({ id }) => id === target.value);
             if (run) load.mutate(run);
           }}
         >
           <option value="">Choose a run to use its input</option>
-          {past.map(({ id, created_at, status }) => (
+          {pastRuns.map(({ id, created_at, status }) => (
             <option key={id} value={id}>
               {ago(created_at)}, {status}
             </option>

@@ -1,50 +1,56 @@
-/** A list to search and choose from by keyboard: nodes of the library, of the flow, or to connect to. */
+/** A dialog with a list that can be searched, such as the node types or the nodes of the flow. */
 import { Command } from "cmdk";
 import { type ReactNode, useState } from "react";
 import { Dialog } from "../ui/dialog.tsx";
 import { rank } from "./rank.ts";
 
-export interface Pick {
+export interface PickEntry {
   key: string;
   label: string;
   icon: ReactNode;
   note?: string | undefined;
   group?: string | undefined;
-  /** More text that the search finds. */
+  /** Additional texts that the search includes. */
   keywords?: readonly string[];
   onPick: () => void;
 }
 
-const find = (picks: readonly Pick[], search: string): Pick[] =>
-  rank(picks, search, ({ label, note = "", keywords = [] }) => [label, note, ...keywords]);
+const findEntries = (entries: readonly PickEntry[], search: string): PickEntry[] =>
+  rank(entries, search, ({ label, note = "", keywords = [] }) => [label, note, ...keywords]);
 
 export function PickDialog({
   title,
   placeholder,
   hint,
-  picks,
+  entries,
   empty,
   onClose,
 }: {
   title: string;
   placeholder: string;
   hint?: string | undefined;
-  picks: readonly Pick[];
-  /** Shown if there is nothing to choose from, whatever is searched. */
+  entries: readonly PickEntry[];
+  /** Shown if there are no entries, regardless of the search. */
   empty?: string;
   onClose: () => void;
 }) {
   const [search, setSearch] = useState("");
-  const [chosen, setChosen] = useState(picks[0]?.key ?? "");
-  const isSearched = search.trim() !== "";
-  const found = find(picks, search);
-  // What was found is in the order of how well it fits, across the groups.
-  const groups = isSearched
-    ? new Map([["", found]])
-    : Map.groupBy(found, ({ group = "" }) => group);
+  const [activeKey, setActiveKey] = useState(entries[0]?.key ?? "");
+  const isSearching = search.trim() !== "";
+  const matches = findEntries(entries, search);
+  // The results of a search are sorted by relevance, so they have no groups.
+  const groups = isSearching
+    ? new Map([["", matches]])
+    : Map.groupBy(matches, ({ group = "" }) => group);
   return (
     <Dialog open onClose={onClose} title={title} description={hint} className="w-[480px]">
-      <Command label={title} loop shouldFilter={false} value={chosen} onValueChange={setChosen}>
+      <Command
+        label={title}
+        loop
+        shouldFilter={false}
+        value={activeKey}
+        onValueChange={setActiveKey}
+      >
         <Command.Input
           className="input mb-2"
           placeholder={placeholder}
@@ -52,13 +58,13 @@ export function PickDialog({
           value={search}
           onValueChange={(text) => {
             setSearch(text);
-            setChosen(find(picks, text)[0]?.key ?? "");
+            setActiveKey(findEntries(entries, text)[0]?.key ?? "");
           }}
         />
         <Command.List className="max-h-[46vh] overflow-y-auto">
-          {found.length === 0 && (
+          {matches.length === 0 && (
             <p className="wrap-anywhere px-2 py-6 text-center text-ink-3">
-              {picks.length === 0 ? empty : `Nothing matches “${search.trim()}”.`}
+              {entries.length === 0 ? empty : `Nothing matches “${search.trim()}”.`}
             </p>
           )}
           {[...groups].map(([group, items]) => (

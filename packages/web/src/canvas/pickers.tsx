@@ -1,11 +1,11 @@
-/** The lists of the canvas: what to add, which node to find, and where to connect to. */
+/** The dialogs of the canvas with a list: add a node, find a node, connect a node to another. */
 
 import { canConnect } from "./edit-model.ts";
 import { gistOf } from "./gist.ts";
 import type { Graph, Port } from "./graph.ts";
 import { NodeIcon } from "./node-icon.tsx";
 import { definitionOf, inPortsOf, outPortsOf, registry } from "./node-kinds.ts";
-import { type Pick, PickDialog } from "./pick-dialog.tsx";
+import { PickDialog, type PickEntry } from "./pick-dialog.tsx";
 
 export type PickerKind =
   | { kind: "add"; from?: Port | undefined }
@@ -37,10 +37,10 @@ export function Pickers({
 }) {
   if (picker.kind === "add") {
     const { from } = picker;
-    const picks = [...registry.values()]
+    const entries = [...registry.values()]
       .filter(({ kind }) => !from || kind !== "trigger")
       .map(
-        ({ type, title, description, kind }): Pick => ({
+        ({ type, title, description, kind }): PickEntry => ({
           key: type,
           label: title,
           note: description,
@@ -50,13 +50,13 @@ export function Pickers({
           onPick: () => onAdd(type, from),
         }),
       );
-    const after = from && graph.nodes.find(({ id }) => id === from.node)?.name;
+    const previousNode = from && graph.nodes.find(({ id }) => id === from.node)?.name;
     return (
       <PickDialog
-        title={after ? `Add a node after ${after}` : "Add a node"}
-        placeholder="Search the library"
-        hint={from && "A trigger cannot follow a node. Deselect the node to add one."}
-        picks={picks}
+        title={previousNode ? `Add a node after ${previousNode}` : "Add a node"}
+        placeholder="Search the node types"
+        hint={from && "A trigger cannot follow a node. Deselect the node to add a trigger."}
+        entries={entries}
         onClose={onClose}
       />
     );
@@ -66,7 +66,7 @@ export function Pickers({
       <PickDialog
         title="Find a node"
         placeholder="Names and parameters"
-        picks={graph.nodes.map((node) => ({
+        entries={graph.nodes.map((node) => ({
           key: node.id,
           label: node.name,
           note: gistOf(node) || definitionOf(node)?.title,
@@ -82,26 +82,31 @@ export function Pickers({
     <PickDialog
       title={`Connect ${graph.nodes.find(({ id }) => id === picker.node)?.name ?? ""} to`}
       placeholder="Search the nodes"
-      picks={connections(graph, picker.node, onConnect)}
-      empty="No node can follow this one."
+      entries={possibleEdges(graph, picker.node, onConnect)}
+      empty="This node cannot be connected to any other node."
       onClose={onClose}
     />
   );
 }
 
-function connections(graph: Graph, id: string, onConnect: (from: Port, to: Port) => void): Pick[] {
+/** Returns one entry for each new edge that can start at the node. */
+function possibleEdges(
+  graph: Graph,
+  id: string,
+  onConnect: (from: Port, to: Port) => void,
+): PickEntry[] {
   const source = graph.nodes.find((node) => node.id === id);
   if (!source) return [];
   return outPortsOf(source).flatMap((port, _, ports) =>
     graph.nodes.flatMap((target) =>
-      inPortsOf(target).flatMap((into, __, inputs): Pick[] => {
+      inPortsOf(target).flatMap((input, __, inputs): PickEntry[] => {
         const from = { node: id, port };
-        const to = { node: target.id, port: into };
+        const to = { node: target.id, port: input };
         if (!canConnect(graph, from, to)) return [];
         return [
           {
-            key: `${port} ${target.id} ${into}`,
-            label: inputs.length > 1 ? `${target.name} (${into})` : target.name,
+            key: `${port} ${target.id} ${input}`,
+            label: inputs.length > 1 ? `${target.name} (${input})` : target.name,
             note: definitionOf(target)?.title,
             icon: <NodeIcon type={target.type} />,
             ...(ports.length > 1 && { group: `From ${port}` }),

@@ -1,4 +1,4 @@
-/** Outputs that are pinned for runs of the draft, and which of them a run may use. */
+/** Pinned outputs: a run of the draft uses them instead of executing the nodes. */
 import { ancestorsOf, graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Graph } from "./graph.ts";
@@ -10,33 +10,37 @@ export interface Pin {
 }
 export type Pins = Readonly<Record<string, Pin>>;
 
-type Parts = Pick<Graph, "nodes" | "edges">;
+type NodesAndEdges = Pick<Graph, "nodes" | "edges">;
 
-const keep = (pins: Pins, isUsed: (id: string) => boolean): Pins =>
+const filterPins = (pins: Pins, isUsed: (id: string) => boolean): Pins =>
   Object.fromEntries(Object.entries(pins).filter(([id]) => isUsed(id)));
 
-/** The pins of the nodes that a run from the trigger reaches. */
-export function pinsOfRun(graph: Parts, pins: Pins, trigger: string): Pins {
+/** Returns the pins of the nodes that a run from the trigger reaches. */
+export function pinsOfRun(graph: NodesAndEdges, pins: Pins, trigger: string): Pins {
   const reached = reachableFrom(graphOf(graph), trigger);
-  return keep(pins, (id) => id !== trigger && reached.has(id));
+  return filterPins(pins, (id) => id !== trigger && reached.has(id));
 }
 
-/** The pins of the nodes between the trigger and the node that is tested. */
-export function pinsOfTest(graph: Parts, pins: Pins, trigger: string, node: string): Pins {
-  const before = ancestorsOf(graphOf(graph), node);
-  return keep(pinsOfRun(graph, pins, trigger), (id) => id !== node && before.has(id));
+/** Returns the pins of the nodes between the trigger and the tested node. */
+export function pinsOfTest(graph: NodesAndEdges, pins: Pins, trigger: string, node: string): Pins {
+  const ancestors = ancestorsOf(graphOf(graph), node);
+  return filterPins(pinsOfRun(graph, pins, trigger), (id) => id !== node && ancestors.has(id));
 }
 
-/** A trigger that reaches the node: the preferred one, if it does. */
-export function triggerOf(graph: Parts, node: string, preferred?: string): string | undefined {
-  const before = ancestorsOf(graphOf(graph), node);
+/** Returns a trigger from which a run reaches the node: `preferred`, if possible. */
+export function triggerOf(
+  graph: NodesAndEdges,
+  node: string,
+  preferred?: string,
+): string | undefined {
+  const ancestors = ancestorsOf(graphOf(graph), node);
   const triggers = graph.nodes.filter(
-    (each) => before.has(each.id) && definitionOf(each)?.kind === "trigger",
+    (each) => ancestors.has(each.id) && definitionOf(each)?.kind === "trigger",
   );
   return (triggers.find(({ id }) => id === preferred) ?? triggers[0])?.id;
 }
 
-/** They belong to the browser, not to the flow. */
+/** Pins are stored in the browser, not in the flow. */
 const keyOf = (flow: string) => `signalbox.pins.${flow}`;
 
 export function readPins(flow: string): Pins {
@@ -47,7 +51,7 @@ export function readPins(flow: string): Pins {
   }
 }
 
-/** False if the browser has no space left for them. */
+/** Returns false if the browser cannot store the pins, for example because its storage is full. */
 export function savePins(flow: string, pins: Pins): boolean {
   try {
     localStorage.setItem(keyOf(flow), JSON.stringify(pins));
@@ -64,7 +68,7 @@ export function restorePins(flow: string, pins: Pins): void {
   dispatchEvent(new StorageEvent("storage", { key: keyOf(flow) }));
 }
 
-/** Calls the listener when another tab has changed the pins, or they were restored. */
+/** Calls the listener when another tab has changed the pins, or `restorePins` was called. */
 export function watchPins(flow: string, listener: (pins: Pins) => void): () => void {
   const onStorage = ({ key }: StorageEvent) => key === keyOf(flow) && listener(readPins(flow));
   addEventListener("storage", onStorage);

@@ -1,4 +1,4 @@
-/** The plate below a trigger: the name of its tool, or what starts it. */
+/** The plate below a trigger: the name of its tool, the source and type of its events, or its schedule. */
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { toolName } from "@signalbox/rules/flows/tool-name.ts";
 import { CalendarClock, Radio, Wrench } from "lucide-react";
@@ -11,11 +11,11 @@ export interface PlateText {
   text: string;
 }
 
-const trimmed = (value: unknown): string => textOf(value).trim();
+const toTrimmed = (value: unknown): string => textOf(value).trim();
 
 export const PLATE_ICONS = { tool: Wrench, event: Radio, schedule: CalendarClock } as const;
 
-/** `nameOf` gives the name of a source, which is an id if it is an endpoint or a connection. */
+/** `nameOf` returns the display name of a source: endpoints and connections are identified by ids. */
 export function plateOf(
   node: FlowNode,
   nameOf: (source: string) => string = (source) => source,
@@ -24,7 +24,7 @@ export function plateOf(
   if (definition?.kind !== "trigger") return undefined;
   if (definition.isTool) return { kind: "tool", text: toolNameOf(node) ?? toolName(node.name) };
   const { source, type, cron } = node.parameters;
-  if (trimmed(cron)) return { kind: "schedule", text: trimmed(cron) };
-  const text = [nameOf(trimmed(source)), trimmed(type)].filter(Boolean).join(" · ");
+  if (toTrimmed(cron)) return { kind: "schedule", text: toTrimmed(cron) };
+  const text = [nameOf(toTrimmed(source)), toTrimmed(type)].filter(Boolean).join(" · ");
   return text ? { kind: "event", text } : undefined;
 }

@@ -1,26 +1,26 @@
 /** The errors and warnings of a flow, by node. */
 import { useMemo, useRef } from "react";
 import type { Flow } from "../api/types.ts";
-import type { Problem } from "./canvas-context.ts";
+import type { NodeProblem } from "./canvas-context.ts";
 import { isEqual } from "./equal.ts";
 
 type Findings = Pick<Flow, "errors" | "warnings">;
 
-/** Every save returns them: if they are the same as before, no tile is drawn again. */
-export function useProblems({ errors, warnings }: Findings): ReadonlyMap<string, Problem[]> {
-  const known = useRef<Findings>({ errors, warnings });
-  if (!isEqual(known.current, { errors, warnings })) known.current = { errors, warnings };
-  const { current } = known;
+/** Every save returns errors and warnings. If they are equal to the last ones, the result is the same object, so that no tile is rendered again. */
+export function useProblems({ errors, warnings }: Findings): ReadonlyMap<string, NodeProblem[]> {
+  const latest = useRef<Findings>({ errors, warnings });
+  if (!isEqual(latest.current, { errors, warnings })) latest.current = { errors, warnings };
+  const { current } = latest;
   return useMemo(() => problemsOf(current), [current]);
 }
 
-function problemsOf({ errors, warnings }: Findings): Map<string, Problem[]> {
-  const found = [
+function problemsOf({ errors, warnings }: Findings): Map<string, NodeProblem[]> {
+  const findings = [
     ...errors.map((each) => ({ ...each, isError: true })),
     ...warnings.map((each) => ({ ...each, isError: false })),
   ];
-  const problems = new Map<string, Problem[]>();
-  for (const { nodeId, message, isError } of found)
+  const problems = new Map<string, NodeProblem[]>();
+  for (const { nodeId, message, isError } of findings)
     if (nodeId) problems.set(nodeId, [...(problems.get(nodeId) ?? []), { message, isError }]);
   return problems;
 }

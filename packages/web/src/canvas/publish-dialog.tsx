@@ -1,4 +1,4 @@
-/** Publishing: what changes, what is wrong, and a note for the list of versions. */
+/** Publishes the draft: shows the changes, errors and warnings, and asks for a note. */
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
 import type { Flow } from "../api/types.ts";
@@ -49,7 +49,7 @@ export function PublishDialog({
       open
       onClose={onClose}
       title={`Publish v${(flow.version ?? 0) + 1}`}
-      description="Runs that are under way stay on their version."
+      description="Runs that have started continue with their version."
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -74,7 +74,7 @@ export function PublishDialog({
           </section>
         )}
         <Findings title="Must be fixed first" tone="text-red" list={errors} onShow={onShow} />
-        <Findings title="Worth a look" tone="text-amber" list={warnings} onShow={onShow} />
+        <Findings title="Warnings" tone="text-amber" list={warnings} onShow={onShow} />
         <Field label="Note" hint="Shown in the list of versions.">
           {(control) => (
             <TextArea
@@ -95,11 +95,11 @@ function Changes({ diff, graph }: { diff: Diff; graph: Graph }) {
   if (changes.length === 0) return <p className="text-ink-2">Nothing has changed.</p>;
   return (
     <ul className="max-h-[24vh] overflow-y-auto">
-      {changes.map(({ key, change, what, fields }) => (
+      {changes.map(({ key, change, label, fields }) => (
         <li key={key} className="flex gap-2">
           <span className="w-16 flex-none text-ink-3">{change}</span>
           <span className="wrap-anywhere min-w-0">
-            {what} {fields.length > 0 && <code className="text-ink-3">{fields.join(", ")}</code>}
+            {label} {fields.length > 0 && <code className="text-ink-3">{fields.join(", ")}</code>}
           </span>
         </li>
       ))}
@@ -123,8 +123,8 @@ function Findings({
     <section aria-label={title}>
       <h3 className="mb-1 type-label text-ink-2">{title}</h3>
       <ul className={tone}>
-        {list.map(({ nodeId, path: at, message }) => (
-          <li key={`${nodeId} ${at} ${message}`} className="wrap-anywhere">
+        {list.map(({ nodeId, path: field, message }) => (
+          <li key={`${nodeId} ${field} ${message}`} className="wrap-anywhere">
             {nodeId ? (
               <button type="button" className="text-left underline" onClick={() => onShow(nodeId)}>
                 {message}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rank, scoreOf } from "./rank.ts";
 
-test("a name that begins with it comes first, then one that contains it, then other texts", () => {
+test("scores the start of the name highest, then other text in the name, then other texts", () => {
   const texts = ["Fetch the issue", "HTTP request", '{"url":"https://api.example.com"}'];
   expect(scoreOf("fetch", texts)).toBe(1);
   expect(scoreOf("Issue", texts)).toBe(0.8);
@@ -9,7 +9,7 @@ test("a name that begins with it comes first, then one that contains it, then ot
   expect(scoreOf("fhtc", texts)).toBe(0);
 });
 
-test("the best fit is first, whatever the order of the list", () => {
+test("returns the best match first, and all entries for an empty search", () => {
   const texts: string[][] = [["HTTP request", "Returns its response."], ["Merge"], ["Return", ""]];
   expect(rank(texts, "return", (each) => each).map(([name]) => name)).toEqual([
     "Return",

@@ -1,13 +1,13 @@
-/** How well an entry of a list fits what is searched: its name first, then its other texts; 0: not at all. */
+/** Returns how well an entry matches the search, from 0 (no match) to 1. Matches in its name score higher. */
 export function scoreOf(search: string, [name = "", ...others]: readonly string[]): number {
-  const wanted = search.trim().toLowerCase();
+  const query = search.trim().toLowerCase();
   const title = name.toLowerCase();
-  if (title.startsWith(wanted)) return 1;
-  if (title.includes(wanted)) return 0.8;
-  return others.some((text) => text.toLowerCase().includes(wanted)) ? 0.4 : 0;
+  if (title.startsWith(query)) return 1;
+  if (title.includes(query)) return 0.8;
+  return others.some((text) => text.toLowerCase().includes(query)) ? 0.4 : 0;
 }
 
-/** The entries that fit, the best first; all in their order if nothing is searched. */
+/** Returns the matching entries, the best match first. An empty search returns all entries in their order. */
 export const rank = <Entry>(
   entries: readonly Entry[],
   search: string,

@@ -1,8 +1,9 @@
-/** Lays out in a worker, since large graphs take a while. */
+/** Computes the layout in a web worker, since it takes long for a large graph. */
 import type { Graph, Point } from "./graph.ts";
 import type { LayoutInput } from "./layout.ts";
 import { outPortsOf } from "./node-kinds.ts";
 
+/** Approximate heights in pixels; see canvas.css. */
 const TILE_HEIGHT = 74;
 const PORT_HEIGHT = 22;
 const PLATE_HEIGHT = 36;
@@ -31,7 +32,7 @@ export function requestLayout(
     };
     worker.onerror = (event) => {
       worker.terminate();
-      reject(new Error(event.message || "The layout failed."));
+      reject(new Error(event.message || "The layout could not be computed."));
     };
     worker.postMessage(input);
   });

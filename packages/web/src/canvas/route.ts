@@ -1,4 +1,4 @@
-/** The route that a run from a node can take. */
+/** The nodes and edges that a run from a node can reach. */
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { Graph } from "./graph.ts";
 

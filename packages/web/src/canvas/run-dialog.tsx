@@ -1,4 +1,4 @@
-/** Starts a run of the draft: from which trigger, and with what. */
+/** Starts a run of the draft: asks for the trigger and its input. */
 import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import { useQuery } from "@tanstack/react-query";
 import { Play } from "lucide-react";
@@ -22,49 +22,50 @@ const isTrigger = (node: FlowNode) => definitionOf(node)?.kind === "trigger";
 export function RunDialog({
   flow,
   graph,
-  last,
-  preferred,
+  lastRequest,
+  preferredTrigger,
   onRun,
   onClose,
 }: {
   flow: string;
   graph: Graph;
-  last: RunRequest | undefined;
-  preferred: string | undefined;
+  lastRequest: RunRequest | undefined;
+  /** The id of the trigger that is chosen at first. */
+  preferredTrigger: string | undefined;
   onRun: (request: RunRequest) => void;
   onClose: () => void;
 }) {
   const triggers = graph.nodes.filter(isTrigger);
-  const first =
-    triggers.find(({ id }) => id === preferred) ??
-    triggers.find(({ id }) => id === last?.trigger) ??
+  const firstTrigger =
+    triggers.find(({ id }) => id === preferredTrigger) ??
+    triggers.find(({ id }) => id === lastRequest?.trigger) ??
     triggers[0];
-  const [id, setId] = useState(first?.id ?? "");
+  const [id, setId] = useState(firstTrigger?.id ?? "");
   const trigger = triggers.find((node) => node.id === id);
-  /** What the last run of this trigger had. */
-  const lastOf = (node: FlowNode | undefined) =>
-    node && last?.trigger === node.id ? last : undefined;
+  /** Returns the last request if it used this trigger. */
+  const lastRequestOf = (node: FlowNode | undefined) =>
+    node && lastRequest?.trigger === node.id ? lastRequest : undefined;
   const inputOf = (node: FlowNode | undefined) =>
-    JSON.stringify(lastOf(node)?.input ?? (node ? sampleInput(node) : {}), null, 2);
-  const [text, setText] = useState(() => inputOf(first));
-  const [event, setEvent] = useState(lastOf(first)?.event ?? "");
+    JSON.stringify(lastRequestOf(node)?.input ?? (node ? sampleInput(node) : {}), null, 2);
+  const [text, setText] = useState(() => inputOf(firstTrigger));
+  const [event, setEvent] = useState(lastRequestOf(firstTrigger)?.event ?? "");
   const selection = trigger && definitionOf(trigger)?.listensTo(splitParameters(trigger).config);
-  const listens = selection !== undefined;
+  const isEventTrigger = selection !== undefined;
   const [source, type] = [selection?.source, selection?.type];
   const events = useQuery({
     queryKey: ["events", "canvas", source, type],
     queryFn: () => api.get<Page<EventItem>>("/api/events", { limit: 30, source, type }),
-    enabled: listens,
+    enabled: isEventTrigger,
   });
-  const given = readObject(text);
-  const input = "value" in given ? given.value : undefined;
-  const usesEvent = listens && event !== "";
+  const parsed = readObject(text);
+  const input = "value" in parsed ? parsed.value : undefined;
+  const usesEvent = isEventTrigger && event !== "";
   return (
     <Dialog
       open
       onClose={onClose}
       title="Run the draft"
-      description="What is published stays as it is. Steps that call other systems really call them, unless their output is pinned."
+      description="The published version does not change. The steps really call other systems, unless their output is pinned."
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -83,10 +84,10 @@ export function RunDialog({
       }
     >
       {triggers.length === 0 ? (
-        <p className="text-amber">Add a trigger first: a run starts there.</p>
+        <p className="text-amber">Add a trigger first: a run starts at a trigger.</p>
       ) : (
         <div className="flex flex-col gap-4">
-          <Field label="From">
+          <Field label="Trigger">
             {(control) => (
               <SelectInput
                 {...control}
@@ -95,7 +96,7 @@ export function RunDialog({
                   const next = triggers.find((node) => node.id === target.value);
                   setId(target.value);
                   setText(inputOf(next));
-                  setEvent(lastOf(next)?.event ?? "");
+                  setEvent(lastRequestOf(next)?.event ?? "");
                 }}
               >
                 {triggers.map((node) => (
@@ -115,14 +116,14 @@ export function RunDialog({
               setText(JSON.stringify(input, null, 2));
             }}
           />
-          {listens && (
+          {isEventTrigger && (
             <Field
               label="Event"
               error={events.error ? toProblem(events.error).detail : undefined}
               hint={
                 events.data?.items.length === 0
                   ? "No event of this source and type has arrived yet."
-                  : "One of the newest events of this source and type, or an input of your own."
+                  : "Choose one of the newest events of this source and type, or enter an input below."
               }
             >
               {(control) => (
@@ -131,7 +132,7 @@ export function RunDialog({
                   value={event}
                   onChange={({ target }) => setEvent(target.value)}
                 >
-                  <option value="">An input of my own</option>
+                  <option value="">None: enter an input</option>
                   {event !== "" && !events.data?.items.some((item) => item.id === event) && (
                     <option value={event}>The event of the past run</option>
                   )}
@@ -147,8 +148,8 @@ export function RunDialog({
           {!usesEvent && (
             <Field
               label="Input"
-              error={"error" in given ? given.error : undefined}
-              hint="A JSON object: {{ trigger }} in the flow."
+              error={"error" in parsed ? parsed.error : undefined}
+              hint="A JSON object. The flow refers to it as {{ trigger }}."
             >
               {(control) => (
                 <TextArea

@@ -1,4 +1,4 @@
-/** A run of the draft below the desk: its steps over time, and what the chosen step did. */
+/** Shows a run of the draft below the canvas: its steps over time, and the details of the chosen step. */
 import { FlaskConical, Pin, PinOff, RotateCw, Square, X } from "lucide-react";
 import { useState } from "react";
 import type { RunWithSteps } from "../api/types.ts";
@@ -25,18 +25,19 @@ export function RunDock({
 }: {
   draftRun: DraftRun;
   graph: Graph;
+  /** The id of the chosen node. */
   chosen: string | undefined;
   onChoose: (node: string) => void;
 }) {
   const { run, request } = draftRun;
-  /** Of the steps of the chosen node; by default the newest. */
+  /** The number of the chosen step. The newest step is shown if it is not a step of the chosen node. */
   const [nth, setNth] = useState(0);
   if (!run) return null;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
   const { aspect, label } = lookOfRun(run.status);
   const node = chosen === undefined ? undefined : nodes.get(chosen);
-  const ofNode = run.steps.filter(({ node_id }) => node_id === chosen);
-  const step = ofNode.find((one) => one.nth === nth) ?? newestOf(ofNode, chosen ?? "");
+  const stepsOfNode = run.steps.filter(({ node_id }) => node_id === chosen);
+  const step = stepsOfNode.find((each) => each.nth === nth) ?? newestOf(stepsOfNode, chosen ?? "");
   return (
     <section
       aria-label="Run of the draft"
@@ -82,7 +83,7 @@ export function RunDock({
           chosen={step?.nth}
           onChoose={(nth) => {
             setNth(nth);
-            const next = run.steps.find((one) => one.nth === nth);
+            const next = run.steps.find((each) => each.nth === nth);
             if (next) onChoose(next.node_id);
           }}
         />
@@ -99,7 +100,7 @@ export function RunDock({
           />
         ) : (
           <p className="text-ink-3">
-            {node ? "This step has not run." : "Choose a step to see its input, output and log."}
+            {node ? "This node has not run." : "Choose a step to see its input, output and log."}
           </p>
         )}
       </div>
@@ -139,7 +140,7 @@ function ChosenStep({
           <IconButton
             size="small"
             icon={isPinned ? PinOff : Pin}
-            label={isPinned ? "Unpin its output" : "Pin this output for the next runs"}
+            label={isPinned ? "Unpin the output" : "Pin this output for the next runs"}
             disabled={!isPinned && (step.status !== "done" || isTrigger)}
             onClick={() => (isPinned ? draftRun.unpin(node.id) : void pin())}
           />

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { edgeStateOf, type Step, statesOf } from "./run-states.ts";
 
-const step = (nth: number, node_id: string, rest: Partial<Step> = {}): Step => ({
+const step = (nth: number, node_id: string, overrides: Partial<Step> = {}): Step => ({
   nth,
   node_id,
   item: "",
@@ -14,10 +14,10 @@ const step = (nth: number, node_id: string, rest: Partial<Step> = {}): Step => (
   log: [],
   started_at: "2026-01-01T00:00:00.000Z",
   finished_at: "2026-01-01T00:00:00.212Z",
-  ...rest,
+  ...overrides,
 });
 
-test("the last step of a node is its state; parts of a step do not count", () => {
+test("derives the state of a node from its last step, and ignores parts of steps", () => {
   const states = statesOf([
     step(1, "call", { status: "retried", port: null }),
     step(2, "call", { status: "running", attempt: 2, port: null, finished_at: null }),
@@ -28,23 +28,23 @@ test("the last step of a node is its state; parts of a step do not count", () =>
   expect(states.get("agent")).toMatchObject({ aspect: "green", note: "212 ms" });
 });
 
-test("an edge is lit as far as the run went, and dim where it did not go", () => {
+test("returns `done`, `run` or `skip` for the edges that the run has reached", () => {
   const states = statesOf([
     step(1, "start"),
     step(2, "check", { port: "true" }),
     step(3, "yes", { status: "running", port: null, finished_at: null }),
     step(4, "no", { status: "skipped", port: null }),
   ]);
-  const state = (source: string, sourceHandle: string, target: string) =>
+  const stateOf = (source: string, sourceHandle: string, target: string) =>
     edgeStateOf(states, { source, sourceHandle, target });
-  expect(state("start", "out", "check")).toBe("done");
-  expect(state("check", "true", "yes")).toBe("run");
-  expect(state("check", "false", "no")).toBe("skip");
-  expect(state("yes", "out", "end")).toBeUndefined();
-  expect(state("other", "out", "end")).toBeUndefined();
+  expect(stateOf("start", "out", "check")).toBe("done");
+  expect(stateOf("check", "true", "yes")).toBe("run");
+  expect(stateOf("check", "false", "no")).toBe("skip");
+  expect(stateOf("yes", "out", "end")).toBeUndefined();
+  expect(stateOf("other", "out", "end")).toBeUndefined();
 });
 
-test("the track into a loop is lit while its items are executed, and afterwards", () => {
+test("returns the state of the edge into a loop while its items are executed, and afterwards", () => {
   const enter = { source: "each", sourceHandle: "item", target: "body" };
   const body = step(2, "body", { item: "each:0", port: null, status: "running" });
   const each = step(1, "each", { status: "running", port: null });

@@ -1,4 +1,4 @@
-/** How a run went on each node. */
+/** The state of each node and edge in a run. */
 import { ITEM_PORT } from "@signalbox/rules/flows/node-type.ts";
 import type { RunWithSteps } from "../api/types.ts";
 import { duration } from "../ui/format.ts";
@@ -9,23 +9,23 @@ export type Step = RunWithSteps["steps"][number];
 export interface NodeState {
   aspect: Aspect;
   label: string;
-  /** Such as the duration, or the number of the attempt. */
+  /** The duration, the number of the attempt, or `skipped`. */
   note: string;
-  /** The port on which the run went on. */
+  /** The output port with which the step has ended; null if it has none. */
   port: string | null;
   status: Step["status"];
 }
 
-const LOOKS: Record<Step["status"], { aspect: Aspect; label: string }> = {
+const SIGNALS: Record<Step["status"], { aspect: Aspect; label: string }> = {
   running: { aspect: "lunar", label: "under way" },
   waiting: { aspect: "amber", label: "waiting" },
   done: { aspect: "green", label: "done" },
   failed: { aspect: "red", label: "failed" },
   skipped: { aspect: "none", label: "skipped" },
-  retried: { aspect: "amber", label: "failed, to be tried again" },
+  retried: { aspect: "amber", label: "failed, will be retried" },
 };
 
-export const signalOfStep = (status: Step["status"]) => LOOKS[status];
+export const signalOfStep = (status: Step["status"]) => SIGNALS[status];
 
 export const durationOf = ({ started_at, finished_at }: Step): number | undefined =>
   finished_at === null ? undefined : Date.parse(finished_at) - Date.parse(started_at);
@@ -37,13 +37,13 @@ function noteOf(step: Step): string {
   return ms === undefined ? "" : duration(ms);
 }
 
-/** The last step of a node says how it went; parts of a step are not steps of their own here. */
+/** The last step of a node determines its state. Parts of a step are ignored: their `item` contains `#`. */
 export function statesOf(steps: readonly Step[]): Map<string, NodeState> {
   const states = new Map<string, NodeState>();
   for (const step of steps.toSorted((a, b) => a.nth - b.nth)) {
     if (step.item.includes("#")) continue;
     states.set(step.node_id, {
-      ...LOOKS[step.status],
+      ...SIGNALS[step.status],
       note: noteOf(step),
       port: step.port,
       status: step.status,
@@ -54,7 +54,10 @@ export function statesOf(steps: readonly Step[]): Map<string, NodeState> {
 
 export type EdgeState = "done" | "run" | "skip" | undefined;
 
-/** How a run used an edge. */
+/**
+ * `done` if the run has passed the edge, `run` if it executes the target now, `skip` if it has taken
+ * another branch; undefined if it has not reached the edge yet.
+ */
 export function edgeStateOf(
   states: ReadonlyMap<string, NodeState>,
   { source, sourceHandle, target }: { source: string; sourceHandle: string; target: string },
@@ -63,7 +66,7 @@ export function edgeStateOf(
   const to = states.get(target);
   if (!from) return undefined;
   if (from.status === "skipped" || to?.status === "skipped") return "skip";
-  // A loop goes on at another port in the end.
+  // A loop executes the items at one port, but ends with another port.
   const isLoop = sourceHandle === ITEM_PORT && to !== undefined;
   if (from.port !== null && from.port !== sourceHandle && !isLoop) return "skip";
   if (from.status !== "done" && from.port === null && !isLoop) return undefined;

@@ -1,4 +1,4 @@
-/** An input to begin with for a run from a trigger. */
+/** Suggests an input for a run from a trigger. */
 import { readParameters } from "@signalbox/rules/flows/parameters.ts";
 import { splitParameters } from "@signalbox/rules/flows/split-parameters.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
@@ -6,9 +6,9 @@ import { matchingData } from "../triggers/matching-data.ts";
 import type { FlowNode } from "./graph.ts";
 import { definitionOf } from "./node-kinds.ts";
 
-const EMPTY: JsonObject = { number: 0, integer: 0, boolean: false, array: [], object: {} };
+const EMPTY_VALUES: JsonObject = { number: 0, integer: 0, boolean: false, array: [], object: {} };
 
-/** Every parameter of a tool, or an event that the trigger matches. The hub completes a tick. */
+/** Returns all parameters of a tool, or an event that the trigger matches. A schedule needs no input: the hub adds the tick. */
 export function sampleInput(node: Pick<FlowNode, "type" | "parameters">): JsonObject {
   const definition = definitionOf(node);
   const { config } = splitParameters(node);
@@ -27,7 +27,7 @@ function sampleArguments(parameters: unknown): JsonObject {
     return Object.fromEntries(
       readParameters(parameters ?? []).map(({ name, type, enum: values, default: fallback }) => [
         name,
-        fallback ?? values?.[0] ?? EMPTY[type] ?? "",
+        fallback ?? values?.[0] ?? EMPTY_VALUES[type] ?? "",
       ]),
     );
   } catch {

@@ -1,4 +1,4 @@
-/** What must be decided before the draft can be saved. */
+/** Shows why the draft is not saved, and asks the user how to continue. */
 import type { ReactNode } from "react";
 import { toProblem } from "../api/problem.ts";
 import { Button } from "../ui/button.tsx";
@@ -38,11 +38,11 @@ function ConflictBanner({
   onChoose: Draft["adopt"];
 }) {
   const named = collisions.slice(0, MAX_NAMED).join(", ");
-  const more = collisions.length - MAX_NAMED;
+  const unnamedCount = collisions.length - MAX_NAMED;
   return (
     <Banner
       title="This flow was changed elsewhere while you edited it."
-      detail={`Both edits changed ${named}${more > 0 ? ` and ${more} more` : ""}. All other edits are kept, and Undo shows the other choice.`}
+      detail={`Both edits changed ${named}${unnamedCount > 0 ? ` and ${unnamedCount} more` : ""}. All other edits are kept, and Undo shows the other choice.`}
     >
       <Button size="small" onClick={() => onChoose(theirs, "theirs")}>
         Take the other edit

@@ -1,9 +1,9 @@
-/** Runs and publications use the draft of the hub, so it is saved before. */
+/** Saves the draft before it is run or published: the hub uses the draft that it has stored. */
 import { toProblem } from "../api/problem.ts";
 import { toasts } from "../ui/toast.tsx";
 import type { Autosave, SaveState } from "./autosave.ts";
 
-/** Returns false, and shows why, if the draft cannot be saved. */
+/** If the draft cannot be saved, shows the reason and returns false. */
 export async function saveFirst(
   autosave: Pick<Autosave, "flush" | "isDirty" | "state">,
 ): Promise<boolean> {

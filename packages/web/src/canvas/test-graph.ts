@@ -1,4 +1,4 @@
-/** A small flow for tests: two triggers, a condition, two branches. */
+/** Nodes and edges for tests, and a small flow with two triggers and a condition. */
 import type { FlowNode, Graph } from "./graph.ts";
 
 export const node = (

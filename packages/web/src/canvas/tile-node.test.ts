@@ -1,4 +1,4 @@
-/** Tiles as HTML. */
+/** Renders tiles to HTML. */
 import { type NodeProps, ReactFlowProvider } from "@xyflow/react";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
@@ -33,29 +33,29 @@ const tileOf = (shown: FlowNode, overrides: Partial<CanvasState> = {}) => {
   );
 };
 
-test("a trigger shows its plate, and a + at its output", () => {
+test("shows the plate of a trigger, and a + at its output", () => {
   const html = tileOf(node("ask", "UserIntent", { toolName: "ask_me" }));
   expect(html).toContain("ask_me");
   expect(html).toContain('aria-label="Add a node after out"');
   expect(html).not.toContain("input in");
 });
 
-test("a condition names its ports, and can go on after an error", () => {
+test("shows the names of the ports of a condition, and a + at its error port", () => {
   const html = tileOf(node("check", "Condition"));
   for (const port of ["true", "false", "error"]) expect(html).toContain(`title="output ${port}"`);
   expect(html).toContain('aria-label="Add what happens on error"');
 });
 
-test("a problem stands on the node, without its name", () => {
+test("shows a problem without the name of the node", () => {
   const problems = new Map([["x", [{ message: "x: expression: Expected )", isError: true }]]]);
   const html = tileOf(node("x", "Transform"), { problems });
   expect(html).toContain(">expression: Expected )<");
 });
 
-test("a node of an unknown type is shown all the same", () =>
+test("shows a node of an unknown type", () =>
   expect(tileOf(node("x", "Interface"))).toContain("Interface"));
 
-test("the state of a run lights the signal head", () => {
+test("shows the state of a run as a signal head", () => {
   const state = {
     aspect: "red",
     label: "failed",

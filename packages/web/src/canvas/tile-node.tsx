@@ -1,4 +1,4 @@
-/** A node on the desk: an enamel tile with its signal head, its ports and, below a trigger, its plate. */
+/** A node on the canvas: a tile with its signal head, its ports and, below a trigger, its plate. */
 import { Handle, type Node, type NodeProps, Position, useUpdateNodeInternals } from "@xyflow/react";
 import { Pin, Plus, TriangleAlert } from "lucide-react";
 import { memo, useEffect, useRef } from "react";
@@ -6,7 +6,7 @@ import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";
 import { Plate } from "../ui/plate.tsx";
 import { SignalHead } from "../ui/signal-head.tsx";
-import { type CanvasState, type Problem, useCanvasContext } from "./canvas-context.ts";
+import { type CanvasState, type NodeProblem, useCanvasContext } from "./canvas-context.ts";
 import { gistOf } from "./gist.ts";
 import type { FlowNode } from "./graph.ts";
 import { NodeIcon } from "./node-icon.tsx";
@@ -20,7 +20,7 @@ const HEAD_Y = 37;
 const FIRST_PORT_Y = 89;
 const PORT_STEP = 22;
 
-/** Only this part is drawn again when the tile is selected or a route lights: both can concern all tiles. */
+/** A selection or a route can change all tiles. Then only this element is rendered again, not `TileBody`. */
 export const Tile = memo(function Tile({ id, data: { node }, selected }: NodeProps<TileNode>) {
   const { route, problems, states, diff, pinned, onAdd, nameOf } = useCanvasContext();
   const state = states.get(id);
@@ -51,7 +51,7 @@ export const Tile = memo(function Tile({ id, data: { node }, selected }: NodePro
 const TileBody = memo(function TileBody({
   node,
   state,
-  problems: found = [],
+  problems = [],
   change,
   isPinned,
   onAdd,
@@ -59,7 +59,7 @@ const TileBody = memo(function TileBody({
 }: {
   node: FlowNode;
   state: NodeState | undefined;
-  problems: readonly Problem[] | undefined;
+  problems: readonly NodeProblem[] | undefined;
   change: string | undefined;
   isPinned: boolean;
   onAdd: CanvasState["onAdd"];
@@ -68,11 +68,12 @@ const TileBody = memo(function TileBody({
   const definition = definitionOf(node);
   const inputs = inPortsOf(node);
   const outputs = outPortsOf(node);
-  const named = outputs.filter((port) => port !== ERROR_PORT);
-  useMovedPorts(node.id, outputs.join(" "));
+  const mainOutputs = outputs.filter((port) => port !== ERROR_PORT);
+  useUpdatedPorts(node.id, outputs.join(" "));
   const plate = plateOf(node, nameOf);
   const isOff = node.parameters.isActive === false;
-  const topOf = (at: number) => (named.length > 1 ? FIRST_PORT_Y + at * PORT_STEP : HEAD_Y);
+  const topOf = (index: number) =>
+    mainOutputs.length > 1 ? FIRST_PORT_Y + index * PORT_STEP : HEAD_Y;
   return (
     <>
       {change && (
@@ -98,42 +99,42 @@ const TileBody = memo(function TileBody({
         {state?.note && <span className="note">{state.note}</span>}
         {!state && isOff && <span className="note">off</span>}
       </div>
-      {named.length > 1 && (
+      {mainOutputs.length > 1 && (
         <div className="ports">
-          {named.map((port) => (
+          {mainOutputs.map((port) => (
             <span key={port} className={cx("truncate", state?.port === port && "taken")}>
               {port}
             </span>
           ))}
         </div>
       )}
-      {found.length > 0 && (
+      {problems.length > 0 && (
         <div className="problem" role="note">
           <TriangleAlert className="icon" aria-hidden />
-          <span className="line-clamp-3" title={found.map(({ message }) => message).join("\n")}>
-            {shorten(found[0]?.message ?? "", node.name)}
-            {found.length > 1 && ` (+${found.length - 1})`}
+          <span className="line-clamp-3" title={problems.map(({ message }) => message).join("\n")}>
+            {withoutName(problems[0]?.message ?? "", node.name)}
+            {problems.length > 1 && ` (+${problems.length - 1})`}
           </span>
         </div>
       )}
-      {inputs.map((port, at) => (
+      {inputs.map((port, index) => (
         <Handle
           key={port}
           id={port}
           type="target"
           position={Position.Left}
-          style={{ top: HEAD_Y + at * PORT_STEP }}
+          style={{ top: HEAD_Y + index * PORT_STEP }}
           title={`input ${port}`}
           aria-hidden
         />
       ))}
-      {named.map((port, at) => (
+      {mainOutputs.map((port, index) => (
         <Handle
           key={port}
           id={port}
           type="source"
           position={Position.Right}
-          style={{ top: topOf(at) }}
+          style={{ top: topOf(index) }}
           title={`output ${port}`}
           aria-hidden
         />
@@ -143,7 +144,7 @@ const TileBody = memo(function TileBody({
           id={ERROR_PORT}
           type="source"
           position={Position.Bottom}
-          style={ERROR_SPOT}
+          style={ERROR_PORT_STYLE}
           title="output error"
           aria-hidden
         />
@@ -158,8 +159,8 @@ const TileBody = memo(function TileBody({
               className={cx("port-plus nodrag", isError && "named")}
               style={
                 isError
-                  ? ERROR_PLUS_SPOT
-                  : { left: "calc(100% + 10px)", top: topOf(named.indexOf(port)) - 11 }
+                  ? ERROR_PLUS_STYLE
+                  : { left: "calc(100% + 10px)", top: topOf(mainOutputs.indexOf(port)) - 11 }
               }
               aria-label={isError ? "Add what happens on error" : `Add a node after ${port}`}
               onClick={(event) => {
@@ -184,19 +185,19 @@ const TileBody = memo(function TileBody({
   );
 });
 
-const ERROR_SPOT = { left: 30 };
-const ERROR_PLUS_SPOT = { left: 42, top: "calc(100% + 5px)" };
+const ERROR_PORT_STYLE = { left: 30 };
+const ERROR_PLUS_STYLE = { left: 42, top: "calc(100% + 5px)" };
 
-/** Ports that follow from parameters: xyflow must look again where they are. */
-function useMovedPorts(id: string, ports: string): void {
+/** If a change of the parameters has changed the ports, xyflow must measure their positions again. */
+function useUpdatedPorts(id: string, ports: string): void {
   const update = useUpdateNodeInternals();
-  const known = useRef(ports);
+  const measuredPorts = useRef(ports);
   useEffect(() => {
-    if (known.current !== ports) update(id);
-    known.current = ports;
+    if (measuredPorts.current !== ports) update(id);
+    measuredPorts.current = ports;
   }, [id, ports, update]);
 }
 
-/** The tile shows the name already. */
-const shorten = (message: string, name: string): string =>
+/** Removes the name of the node from a message: the tile already shows it. */
+const withoutName = (message: string, name: string): string =>
   message.startsWith(`${name}: `) ? message.slice(name.length + 2) : message;

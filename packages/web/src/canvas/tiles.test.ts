@@ -6,15 +6,15 @@ import { node } from "./test-graph.ts";
 
 describe("the plate below a trigger", () => {
   const plate = (type: string, parameters = {}) => plateOf(node("Get Weather", type, parameters));
-  test("is the assigned tool name", () =>
+  test("shows the tool name that the hub has assigned", () =>
     expect(plate("UserIntent", { toolName: "get_weather_2" })?.text).toBe("get_weather_2"));
-  test("is the derived one until the hub has assigned it", () =>
+  test("shows a tool name derived from the name of the node until the hub has assigned one", () =>
     expect(plate("UserIntent")).toEqual({ kind: "tool", text: "get_weather" }));
-  test("is the source and type of an event", () =>
+  test("shows the source and the type of events", () =>
     expect(plate("Event", { source: "github", type: "issues" })?.text).toBe("github · issues"));
-  test("is the times of a schedule", () =>
+  test("shows the cron expression of a schedule", () =>
     expect(plate("Schedule", { cron: "0 9 * * 1" })?.text).toBe("0 9 * * 1"));
-  test("other nodes have none", () => expect(plate("Return")).toBeUndefined());
+  test("does not exist for other nodes", () => expect(plate("Return")).toBeUndefined());
 });
 
 describe("the gist of a node", () => {
@@ -35,8 +35,10 @@ describe("the gist of a node", () => {
     ["Condition", { conditions: [{ left: "{{ a }}", op: "eq", right: 1 }] }, "{{ a }} eq 1"],
     ["Return", { value: { labelled: 1, url: 2 } }, "{ labelled, url }"],
     ["Transform", { expression: "$sum(\n items)" }, "$sum( items)"],
-  ])("%s", (type, parameters, text) => expect(gist(type, parameters)).toBe(text));
-  test("of values of the wrong type does not fail", () => {
+  ])("summarizes the parameters of %s", (type, parameters, text) =>
+    expect(gist(type, parameters)).toBe(text),
+  );
+  test("is a string even if parameters have the wrong type", () => {
     for (const type of ["UserIntent", "Event", "Condition", "Return", "HttpRequest"])
       expect(gist(type, { parameters: 3, params: [], conditions: "x", url: {} })).toBeTypeOf(
         "string",
@@ -45,12 +47,12 @@ describe("the gist of a node", () => {
 });
 
 describe("ports", () => {
-  test("are those of the type, with error last", () =>
+  test("are those of the node type, with `error` last", () =>
     expect(outPortsOf(node("x", "Condition"))).toEqual(["true", "false", "error"]));
-  test("triggers have no input and no error", () => {
+  test("do not include an input or `error` for triggers", () => {
     expect(inPortsOf(node("x", "Event"))).toEqual([]);
     expect(outPortsOf(node("x", "Event"))).toEqual(["out"]);
   });
-  test("an unknown type can still be connected", () =>
-    expect(outPortsOf(node("x", "Nobody"))).toEqual(["out", "error"]));
+  test("are `out` and `error` for an unknown type", () =>
+    expect(outPortsOf(node("x", "Unknown"))).toEqual(["out", "error"]));
 });

@@ -1,4 +1,4 @@
-/** An edge: a stretch of track with lamp slots, which light as a run passes. */
+/** An edge of the canvas: a track with lamp slots, which show where a run has passed. */
 import { BaseEdge, type Edge, type EdgeProps, getSmoothStepPath } from "@xyflow/react";
 import { memo } from "react";
 import { cx } from "../ui/cx.ts";
@@ -28,7 +28,7 @@ export const TrackLine = memo(function TrackLine(props: EdgeProps<TrackEdge>) {
       className={cx(
         "edge-track",
         route.edges.has(id) ? "route" : state,
-        diff?.edges.has(id) && "new",
+        diff?.addedEdges.has(id) && "new",
         isRemovedEdge(id) && "gone",
       )}
     >
@@ -37,15 +37,15 @@ export const TrackLine = memo(function TrackLine(props: EdgeProps<TrackEdge>) {
   );
 });
 
-/** Drawn again only if an end has moved, not when the track lights. */
+/** Rendered again only if a node has moved, not if the state of the edge changes. */
 const Rails = memo(function Rails({ id, path }: { id: string; path: string }) {
   return (
     <>
       <path className="rail" d={path} />
       <path className="slots" d={path} />
-      <BaseEdge id={id} path={path} style={UNSEEN} interactionWidth={22} />
+      <BaseEdge id={id} path={path} style={INVISIBLE} interactionWidth={22} />
     </>
   );
 });
 
-const UNSEEN = { stroke: "transparent" };
+const INVISIBLE = { stroke: "transparent" };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { sampleGraph } from "./test-graph.ts";
-import { forgetUnsaved, keepUnsaved, readUnsaved, restoreUnsaved } from "./unsaved.ts";
+import { deleteUnsaved, readUnsaved, restoreUnsaved, storeUnsaved } from "./unsaved.ts";
 
 function createStorage() {
   const values = new Map<string, string>();
@@ -14,18 +14,18 @@ function createStorage() {
 const base = sampleGraph();
 const mine = { ...base, name: "Mine" };
 
-test("edits are kept by flow, and forgotten once they are saved", () => {
+test("stores edits by flow, and deletes them", () => {
   const storage = createStorage();
-  keepUnsaved(storage, "a", { base, graph: mine }, 7);
+  storeUnsaved(storage, "a", { base, graph: mine }, 7);
   expect(readUnsaved(storage, "a")).toEqual({ base, graph: mine, at: 7 });
   expect(readUnsaved(storage, "b")).toBeUndefined();
-  forgetUnsaved(storage, "a");
+  deleteUnsaved(storage, "a");
   expect(readUnsaved(storage, "a")).toBeUndefined();
 });
 
-test("an empty graph is not kept, and what is no graph is not read", () => {
+test("does not store an empty graph, and does not read a value that is not a graph", () => {
   const storage = createStorage();
-  keepUnsaved(storage, "a", { base, graph: { ...base, nodes: [], edges: [] } }, 7);
+  storeUnsaved(storage, "a", { base, graph: { ...base, nodes: [], edges: [] } }, 7);
   expect(readUnsaved(storage, "a")).toBeUndefined();
   for (const text of ["{", "{}", '{"base":1,"graph":2,"at":3}']) {
     storage.setItem("signalbox.unsaved.a", text);
@@ -33,7 +33,7 @@ test("an empty graph is not kept, and what is no graph is not read", () => {
   }
 });
 
-test("a browser without storage, or with a full one, does no harm", () => {
+test("does not fail in a browser without storage, or with a full storage", () => {
   const full = {
     ...createStorage(),
     setItem: () => {
@@ -41,15 +41,15 @@ test("a browser without storage, or with a full one, does no harm", () => {
     },
   };
   for (const storage of [undefined, full]) {
-    keepUnsaved(storage, "a", { base, graph: mine }, 7);
+    storeUnsaved(storage, "a", { base, graph: mine }, 7);
     expect(readUnsaved(storage, "a")).toBeUndefined();
-    forgetUnsaved(storage, "a");
+    deleteUnsaved(storage, "a");
   }
 });
 
-test("kept edits go on top of what was saved meanwhile", () => {
+test("merges stored edits into a flow that was saved meanwhile", () => {
   const loaded = { ...base, description: "Theirs" };
-  const kept = { base, graph: mine, at: 7 };
-  expect(restoreUnsaved(loaded, kept)).toMatchObject({ name: "Mine", description: "Theirs" });
-  expect(restoreUnsaved({ ...mine }, kept)).toBeUndefined();
+  const stored = { base, graph: mine, at: 7 };
+  expect(restoreUnsaved(loaded, stored)).toMatchObject({ name: "Mine", description: "Theirs" });
+  expect(restoreUnsaved({ ...mine }, stored)).toBeUndefined();
 });

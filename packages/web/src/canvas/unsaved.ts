@@ -1,22 +1,26 @@
 /**
- * Edits that could not be saved are kept in the browser, so that a closed tab, an ended session or a
- * hub that is gone loses nothing. They are restored when the flow is opened again.
+ * Stores edits in the browser that could not be saved, so that they are not lost if the tab is closed,
+ * the session ends or the hub does not respond. They are restored when the flow is opened again.
  */
 import { flowDraftSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
-import type { Unsaved } from "./autosave.ts";
+import type { UnsavedEdits } from "./autosave.ts";
 import { isEqual } from "./equal.ts";
 import type { Graph } from "./graph.ts";
 import { mergeGraphs } from "./merge.ts";
 
-const keptSchema = z.object({ base: flowDraftSchema, graph: flowDraftSchema, at: z.number() });
-export type Kept = z.output<typeof keptSchema>;
+const storedEditsSchema = z.object({
+  base: flowDraftSchema,
+  graph: flowDraftSchema,
+  at: z.number(),
+});
+export type StoredEdits = z.output<typeof storedEditsSchema>;
 
 const keyOf = (flow: string) => `signalbox.unsaved.${flow}`;
 
 export type UnsavedStorage = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-/** Undefined where the browser forbids it. */
+/** Returns undefined if the browser does not allow access to its storage. */
 export function browserStorage(): UnsavedStorage | undefined {
   try {
     return globalThis.localStorage;
@@ -25,34 +29,37 @@ export function browserStorage(): UnsavedStorage | undefined {
   }
 }
 
-export function keepUnsaved(
+export function storeUnsaved(
   storage: UnsavedStorage | undefined,
   flow: string,
-  unsaved: Unsaved | undefined,
+  unsaved: UnsavedEdits | undefined,
   at: number,
 ): void {
-  // An empty graph is never saved without a confirmation.
+  // An empty graph needs a confirmation, so it must not be restored without one.
   if (!unsaved || unsaved.graph.nodes.length === 0) return;
   try {
     storage?.setItem(keyOf(flow), JSON.stringify({ ...unsaved, at }));
   } catch {
-    // The storage is full: the page still asks before it closes.
+    // The storage is full. The browser still asks before the page is closed.
   }
 }
 
-export const forgetUnsaved = (storage: UnsavedStorage | undefined, flow: string): void =>
+export const deleteUnsaved = (storage: UnsavedStorage | undefined, flow: string): void =>
   storage?.removeItem(keyOf(flow));
 
-export function readUnsaved(storage: UnsavedStorage | undefined, flow: string): Kept | undefined {
+export function readUnsaved(
+  storage: UnsavedStorage | undefined,
+  flow: string,
+): StoredEdits | undefined {
   try {
-    return keptSchema.safeParse(JSON.parse(storage?.getItem(keyOf(flow)) ?? "null")).data;
+    return storedEditsSchema.safeParse(JSON.parse(storage?.getItem(keyOf(flow)) ?? "null")).data;
   } catch {
     return undefined;
   }
 }
 
-/** The flow with the kept edits on top; undefined if it has all of them already. */
-export function restoreUnsaved(loaded: Graph, { base, graph }: Kept): Graph | undefined {
+/** Merges the stored edits into the loaded flow. Returns undefined if the flow already contains them. */
+export function restoreUnsaved(loaded: Graph, { base, graph }: StoredEdits): Graph | undefined {
   const merged = mergeGraphs(base, graph, loaded, "mine").graph;
   return isEqual(merged, loaded) ? undefined : merged;
 }

@@ -1,4 +1,4 @@
-/** The keys of the canvas that need Ctrl or ⌘, and the clipboard. Single keys: see the editor. */
+/** Shortcuts of the canvas with Ctrl or ⌘, and its clipboard events. editor.tsx defines the single keys. */
 import { useEffect, useRef } from "react";
 
 export interface CanvasKeys {
@@ -6,13 +6,14 @@ export interface CanvasKeys {
   onRedo: () => void;
   onSelectAll: () => void;
   onFind: () => void;
-  /** The text for the clipboard; undefined if nothing is selected. */
+  /** Returns the text for the clipboard; undefined if no node is selected. */
   onCopy: () => string | undefined;
   onCut: () => void;
-  /** Whether the text was nodes. */
+  /** Returns whether the text contained nodes. */
   onPaste: (text: string) => boolean;
 }
 
+/** Whether the event belongs to a text field, or a dialog is open. */
 const isElsewhere = (target: EventTarget | null): boolean =>
   (target instanceof Element &&
     target.closest("input, textarea, select, [contenteditable], .cm-editor") !== null) ||
@@ -28,15 +29,15 @@ export function useCanvasKeys(keys: CanvasKeys): void {
       if (!(event.ctrlKey || event.metaKey) || event.altKey || isElsewhere(event.target)) return;
       const { onUndo, onRedo, onSelectAll, onFind } = latest.current;
       const key = event.key.toLowerCase();
-      const act =
+      const handler =
         key === "z"
           ? event.shiftKey
             ? onRedo
             : onUndo
           : { y: onRedo, a: onSelectAll, f: onFind }[key];
-      if (!act) return;
+      if (!handler) return;
       event.preventDefault();
-      act();
+      handler();
     };
     const onCopy = (event: ClipboardEvent) => {
       if (isElsewhere(event.target) || document.getSelection()?.toString()) return;

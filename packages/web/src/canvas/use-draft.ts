@@ -1,4 +1,4 @@
-/** The draft that is being edited, and how it gets to the hub. */
+/** The draft in the editor: edits it, saves it to the hub, and merges edits of other clients. */
 import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 import { api, path } from "../api/client.ts";
 import { ApiError, toProblem } from "../api/problem.ts";
@@ -12,13 +12,13 @@ import { toGraph } from "./graph.ts";
 import { mergeGraphs, reuseUnchanged, type Side } from "./merge.ts";
 import {
   browserStorage,
-  forgetUnsaved,
-  keepUnsaved,
+  deleteUnsaved,
   readUnsaved,
   restoreUnsaved,
+  storeUnsaved,
 } from "./unsaved.ts";
 
-const judge = (error: unknown) => {
+const classifyError = (error: unknown) => {
   const { status, code } = toProblem(error);
   if (code === "changed") return "conflict";
   return error instanceof ApiError && status < 500 && status !== 429 && status !== 401
@@ -26,13 +26,15 @@ const judge = (error: unknown) => {
     : "failed";
 };
 
-const READ_AGAIN_MS = 3_000;
+const READ_RETRY_MS = 3_000;
 
 const readFlow = (id: string) => api.get<Flow>(path`/api/flows/${id}`);
 
-/** Another edit has changed the same values as one that is not saved yet. */
+/** Another client has saved a change of values that the unsaved edits change too. */
 export interface Conflict {
+  /** The flow that the other client has saved. */
   theirs: Flow;
+  /** The names of the values. */
   collisions: readonly string[];
 }
 
@@ -59,44 +61,44 @@ export function useDraft(loaded: Flow) {
         setSavedAt(Date.now());
         dispatch({ do: "absorb", sent, saved: saved.graph });
       },
-      // Also called after the page was left, until the draft is saved.
+      // Also called after the user has left the page, until the draft is saved.
       onState: (next) => {
         setSaving(next);
-        if (next.is === "saved") forgetUnsaved(browserStorage(), id);
+        if (next.is === "saved") deleteUnsaved(browserStorage(), id);
         else if (next.is !== "pending" && next.is !== "saving")
-          keepUnsaved(browserStorage(), id, created.unsaved(), Date.now());
+          storeUnsaved(browserStorage(), id, created.getUnsaved(), Date.now());
       },
-      judge,
+      classifyError,
     });
     return created;
   });
 
   const { graph, absorbed } = state;
   useEffect(() => {
-    if (absorbed === graph) autosave.absorbed(graph);
-    else autosave.edited(graph);
+    if (absorbed === graph) autosave.absorb(graph);
+    else autosave.handleEdit(graph);
   }, [autosave, graph, absorbed]);
 
-  // Once, before the first edit: what a former visit could not save.
+  // Once, before the first edit: restores the edits that an earlier visit could not save.
   const restoredId = useRef("");
   useEffect(() => {
     if (restoredId.current === id) return; // the flow was loaded again
     restoredId.current = id;
-    const kept = readUnsaved(browserStorage(), id);
-    if (!kept) return;
-    const restored = restoreUnsaved(toGraph(loaded), kept);
+    const stored = readUnsaved(browserStorage(), id);
+    if (!stored) return;
+    const restored = restoreUnsaved(toGraph(loaded), stored);
     if (!restored) {
-      forgetUnsaved(browserStorage(), id);
+      deleteUnsaved(browserStorage(), id);
       return;
     }
     dispatch({ do: "replace", graph: restored });
     toasts.add({
-      title: "Your unsaved edits are back",
-      detail: `They were made ${ago(new Date(kept.at).toISOString())}. Undo shows the flow without them.`,
+      title: "Your unsaved edits were restored",
+      detail: `They were made ${ago(new Date(stored.at).toISOString())}. Undo shows the flow without them.`,
     });
   }, [id, loaded]);
-  const keep = useCallback(
-    () => keepUnsaved(browserStorage(), id, autosave.unsaved(), Date.now()),
+  const storeEdits = useCallback(
+    () => storeUnsaved(browserStorage(), id, autosave.getUnsaved(), Date.now()),
     [autosave, id],
   );
 
@@ -105,31 +107,31 @@ export function useDraft(loaded: Flow) {
     const onHidden = () => document.visibilityState === "hidden" && flush();
     const onLeave = (event: BeforeUnloadEvent) => {
       if (!autosave.isDirty()) return;
-      keep();
+      storeEdits();
       flush();
       event.preventDefault();
     };
     document.addEventListener("visibilitychange", onHidden);
     window.addEventListener("beforeunload", onLeave);
-    window.addEventListener("pagehide", keep);
+    window.addEventListener("pagehide", storeEdits);
     return () => {
       document.removeEventListener("visibilitychange", onHidden);
       window.removeEventListener("beforeunload", onLeave);
-      window.removeEventListener("pagehide", keep);
-      keep();
+      window.removeEventListener("pagehide", storeEdits);
+      storeEdits();
       flush();
     };
-  }, [autosave, keep]);
+  }, [autosave, storeEdits]);
 
-  const latest = useRef(graph);
-  latest.current = graph;
+  const latestGraph = useRef(graph);
+  latestGraph.current = graph;
 
-  /** Puts own edits on top of what the hub has now. */
+  /** Merges the unsaved edits into `theirs`, the flow that the hub has stored now. */
   const adopt = useCallback(
     (theirs: Flow, prefer?: Side) => {
       const base = autosave.base();
       const next = reuseUnchanged(base, toGraph(theirs));
-      const merged = mergeGraphs(base, latest.current, next, prefer ?? "mine").graph;
+      const merged = mergeGraphs(base, latestGraph.current, next, prefer ?? "mine").graph;
       setFlow(theirs);
       setConflict(undefined);
       autosave.resolve({ graph: next, revision: theirs.revision }, merged);
@@ -138,8 +140,8 @@ export function useDraft(loaded: Flow) {
     [autosave],
   );
 
-  /** Shows what the hub has; what was here before is one step back. */
-  const showTheirs = useCallback(
+  /** Replaces the draft by `theirs`. Undo restores the former draft. */
+  const replaceDraft = useCallback(
     (theirs: Flow) => {
       const next = reuseUnchanged(autosave.base(), toGraph(theirs));
       setFlow(theirs);
@@ -149,30 +151,36 @@ export function useDraft(loaded: Flow) {
     [autosave],
   );
 
-  // The hub has refused to overwrite another edit: joined with it, unless the same values differ.
-  const isRefused = saving.is === "conflict";
+  // The hub has rejected the save, because another client has saved the flow. The edits are merged,
+  // unless both have changed the same values: then the user decides.
+  const hasConflict = saving.is === "conflict";
   const [attempt, setAttempt] = useState(1);
   useEffect(() => {
-    if (!isRefused) return;
+    if (!hasConflict) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     readFlow(id).then(
       (theirs) => {
-        const next = toGraph(theirs);
-        const { collisions } = mergeGraphs(autosave.base(), latest.current, next, "mine");
+        const { collisions } = mergeGraphs(
+          autosave.base(),
+          latestGraph.current,
+          toGraph(theirs),
+          "mine",
+        );
         if (collisions.length > 0) setConflict({ theirs, collisions });
         else adopt(theirs);
       },
       (error: unknown) => {
         if (attempt === 1) toastError(error);
-        timer = setTimeout(() => setAttempt(attempt + 1), READ_AGAIN_MS);
+        timer = setTimeout(() => setAttempt(attempt + 1), READ_RETRY_MS);
       },
     );
     return () => clearTimeout(timer);
-  }, [isRefused, attempt, autosave, id, adopt]);
+  }, [hasConflict, attempt, autosave, id, adopt]);
 
-  // Another tab or an agent has saved. With unsaved edits here, the next save finds out.
+  // Loads the flow after another tab or an agent has saved it. If there are unsaved edits, the next save
+  // detects the conflict instead.
   const reading = useRef<"no" | "yes" | "again">("no");
-  const check = (): void => {
+  const loadNewer = (): void => {
     if (autosave.isDirty()) return;
     if (reading.current !== "no") {
       reading.current = "again";
@@ -186,7 +194,7 @@ export function useDraft(loaded: Flow) {
       .finally(() => {
         const isStale = reading.current === "again";
         reading.current = "no";
-        if (isStale) check();
+        if (isStale) loadNewer();
       });
   };
   useLive(`flows:${id}`, ({ kind, data }) => {
@@ -197,7 +205,7 @@ export function useDraft(loaded: Flow) {
       (kind === "change" && message.topic === "flows" && message.ids === undefined);
     const isNewer =
       kind === "draft" && message.flow === id && (message.revision ?? 0) > autosave.revision();
-    if (isGap || isNewer) check();
+    if (isGap || isNewer) loadNewer();
   });
 
   return {
@@ -209,7 +217,7 @@ export function useDraft(loaded: Flow) {
     conflict,
     autosave,
     dispatch: dispatch as (action: EditAction) => void,
-    showTheirs,
+    replaceDraft,
     adopt,
   };
 }

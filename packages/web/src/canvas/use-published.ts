@@ -1,4 +1,4 @@
-/** The graphs of versions, which never change, and what the draft changes in the published one. */
+/** Loads the graph of a version, and compares the draft with the published version. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, path } from "../api/client.ts";
@@ -6,7 +6,7 @@ import type { Flow } from "../api/types.ts";
 import { type Diff, diffOf } from "./diff.ts";
 import type { Graph } from "./graph.ts";
 
-const NOTHING = { nodes: [], edges: [] };
+const EMPTY_GRAPH = { nodes: [], edges: [] };
 
 export const useVersion = ({ id, version }: Pick<Flow, "id" | "version">, enabled = true) =>
   useQuery({
@@ -14,12 +14,13 @@ export const useVersion = ({ id, version }: Pick<Flow, "id" | "version">, enable
     queryFn: () =>
       api.get<Pick<Graph, "nodes" | "edges">>(path`/api/flows/${id}/versions/${String(version)}`),
     enabled: enabled && version !== null,
+    // A version never changes.
     staleTime: Number.POSITIVE_INFINITY,
   });
 
 export function useDiff(flow: Pick<Flow, "id" | "version">, graph: Graph): Diff | undefined {
   const { version } = flow;
   const { data } = useVersion(flow);
-  const published = version === null ? NOTHING : data;
+  const published = version === null ? EMPTY_GRAPH : data;
   return useMemo(() => published && diffOf(graph, published), [graph, published]);
 }

@@ -1,4 +1,4 @@
-/** A run of the draft that is followed live, and the data that is pinned for such runs. */
+/** Starts runs of the draft, follows them live, and stores the pinned outputs for them. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { useCallback, useEffect, useState } from "react";
 import { api, path } from "../api/client.ts";
@@ -20,7 +20,7 @@ import {
 } from "./pins.ts";
 import { saveFirst } from "./save-first.ts";
 
-/** A run whose outputs feed the test of a single step. */
+/** A run whose outputs the test of a single step uses. */
 export type PastRun = Pick<RunWithSteps, "id" | "trigger_node">;
 
 export interface RunRequest {
@@ -29,20 +29,20 @@ export interface RunRequest {
   event?: string;
 }
 
-/** The data of a past run with which the editor was opened, as the state of the history entry. */
+/** The state of the history entry if the editor was opened with the data of a past run. */
 export interface EditorState {
   base: PastRun;
   request: RunRequest;
 }
 
-const openedWith = (): Partial<EditorState> =>
+const readEditorState = (): Partial<EditorState> =>
   (globalThis.history?.state as Partial<EditorState> | null) ?? {};
 
 export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
   const [run, setRun] = useState<RunWithSteps>();
-  const [request, setRequest] = useState(() => openedWith().request);
-  /** The last run that executed more than one step: its outputs feed tests of single steps. */
-  const [base, setBase] = useState(() => openedWith().base);
+  const [request, setRequest] = useState(() => readEditorState().request);
+  /** The last run that was not a test of a single step. Tests of single steps use its outputs. */
+  const [base, setBase] = useState(() => readEditorState().base);
   const [isStarting, setStarting] = useState(false);
   const [pins, setPins] = useState(() => readPins(flow));
   useEffect(() => watchPins(flow, setPins), [flow]);
@@ -58,14 +58,14 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
     );
   });
 
-  const begin = useCallback(
-    async (work: () => Promise<RunWithSteps>, onStarted?: (run: PastRun) => void) => {
+  const startRun = useCallback(
+    async (sendRequest: () => Promise<RunWithSteps>, onStarted?: (run: PastRun) => void) => {
       setStarting(true);
       try {
         if (!(await saveFirst(autosave))) return;
-        const started = await work();
+        const started = await sendRequest();
         onStarted?.(started);
-        // A run that has ended already is not followed.
+        // The page follows only runs that have not ended, so the steps of this run must be loaded.
         const isMissingSteps = started.steps === undefined && isEnded(started);
         const run = isMissingSteps
           ? await api.get<RunWithSteps>(path`/api/runs/${started.id}`)
@@ -94,23 +94,26 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
     request,
     isStarting,
     pins,
-    start: (wanted: RunRequest) => {
-      setRequest(wanted);
-      return begin(
+    start: (newRequest: RunRequest) => {
+      setRequest(newRequest);
+      return startRun(
         () =>
           api.post<RunWithSteps>(
             path`/api/flows/${flow}/runs`,
-            { ...wanted, pins: pinsOfRun(graph, pins, wanted.trigger) },
+            { ...newRequest, pins: pinsOfRun(graph, pins, newRequest.trigger) },
             { query: { draft: true } },
           ),
         setBase,
       );
     },
-    /** With the outputs of a run, where nothing is pinned; `last` is the flow's last run. */
+    /**
+     * Tests one node. Nodes before it are not executed: their outputs are pinned, or those of `base` or
+     * else of `last`, the last run of the flow.
+     */
     test: (node: string, last?: PastRun) => {
       const past = base ?? last;
       const trigger = triggerOf(graph, node, past?.trigger_node);
-      return begin(() =>
+      return startRun(() =>
         api.post<RunWithSteps>(path`/api/flows/${flow}/nodes/${node}/test`, {
           pins: trigger ? pinsOfTest(graph, pins, trigger, node) : {},
           ...(trigger && { trigger }),
@@ -122,8 +125,8 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
     close: () => setRun(undefined),
     pin: (node: string, pin: Pin) => changePins({ ...pins, [node]: pin }),
     unpin: (node: string) => {
-      const { [node]: _, ...rest } = pins;
-      changePins(rest);
+      const { [node]: _, ...otherPins } = pins;
+      changePins(otherPins);
     },
   };
 }

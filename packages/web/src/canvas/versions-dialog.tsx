@@ -1,4 +1,4 @@
-/** The published versions: roll back to one, or take its graph as the draft. */
+/** Lists the published versions, to roll back to one, or to use its graph as the draft. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, path } from "../api/client.ts";
@@ -14,22 +14,22 @@ import type { Graph } from "./graph.ts";
 import type { Draft } from "./use-draft.ts";
 
 export function VersionsDialog({
-  draft: { flow, graph, autosave, showTheirs, dispatch },
+  draft: { flow, graph, autosave, replaceDraft, dispatch },
   onClose,
 }: {
   draft: Draft;
   onClose: () => void;
 }) {
-  const [busy, setBusy] = useState<number>();
+  const [busyVersion, setBusyVersion] = useState<number>();
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ["flows", flow.id, "versions"],
     queryFn: () => api.get<{ items: FlowVersion[] }>(path`/api/flows/${flow.id}/versions`),
   });
-  const act = (version: number, work: () => Promise<unknown>) => {
-    setBusy(version);
-    work()
+  const runAction = (version: number, action: () => Promise<unknown>) => {
+    setBusyVersion(version);
+    action()
       .then(onClose, toastError)
-      .finally(() => setBusy(undefined));
+      .finally(() => setBusyVersion(undefined));
   };
   const rollBack = async (version: number) => {
     await autosave.flush();
@@ -38,26 +38,26 @@ export function VersionsDialog({
       { version },
       { ifMatch: autosave.revision() },
     );
-    showTheirs(published);
+    replaceDraft(published);
     toasts.add({ aspect: "green", title: `Published v${version} again, as v${published.version}` });
   };
-  const edit = async (version: number) => {
-    const old = await api.get<Pick<Graph, "nodes" | "edges">>(
+  const copyToDraft = async (version: number) => {
+    const versionGraph = await api.get<Pick<Graph, "nodes" | "edges">>(
       path`/api/flows/${flow.id}/versions/${String(version)}`,
     );
-    dispatch({ do: "replace", graph: { ...graph, ...old } });
+    dispatch({ do: "replace", graph: { ...graph, ...versionGraph } });
   };
   return (
     <Dialog
       open
       onClose={onClose}
       title="Versions"
-      description="Your draft before a roll back is one Undo away."
+      description="After a rollback, Undo restores your draft."
     >
       {isPending && <SkeletonRows />}
       {error && <ErrorState error={error} onRetry={() => void refetch()} />}
       {data?.items.length === 0 && (
-        <p className="py-4 text-ink-2">This flow was not published yet.</p>
+        <p className="py-4 text-ink-2">This flow has not been published yet.</p>
       )}
       <ul className="divide-y divide-line">
         {data?.items.map(({ version, note, created_by, created_at }) => (
@@ -73,13 +73,13 @@ export function VersionsDialog({
               <Chip words>published</Chip>
             ) : (
               <>
-                <Button size="small" onClick={() => act(version, () => edit(version))}>
+                <Button size="small" onClick={() => runAction(version, () => copyToDraft(version))}>
                   Edit from here
                 </Button>
                 <Button
                   size="small"
-                  busy={busy === version}
-                  onClick={() => act(version, () => rollBack(version))}
+                  busy={busyVersion === version}
+                  onClick={() => runAction(version, () => rollBack(version))}
                 >
                   Roll back
                 </Button>
