@@ -35,7 +35,7 @@ it("names clients that sign in first, and says when one has called", async () =>
   );
   await page.getByText("Then enter /mcp in Claude Code and sign in.").waitFor();
   await page.getByRole("tab", { name: "Plain HTTP" }).click();
-  await page.getByText("This needs a token: create one below").waitFor();
+  await page.getByText("This client needs a token: create one below").waitFor();
   const [cookie] = await page.context().cookies();
   const browser = createOAuthBrowser(ui.url(), `${cookie?.name}=${cookie?.value}`);
   await connectClient(ui.url(), browser, "Claude Code");
