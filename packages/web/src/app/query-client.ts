@@ -12,7 +12,7 @@ export const queryClient: QueryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 10_000,
-      // Only an outage can end; the hub would reject a rejected request again.
+      // Retries only during an outage. If the hub rejects a request, it would reject it again.
       retry: (count, error) => count < 2 && isOutage(error),
     },
   },

@@ -15,7 +15,7 @@ export interface CanvasState {
   problems: ReadonlyMap<string, readonly NodeProblem[]>;
   states: ReadonlyMap<string, NodeState>;
   diff: Diff | undefined;
-  /** Node ids whose output is pinned. */
+  /** The ids of the nodes whose output is pinned. */
   pinned: ReadonlySet<string>;
   /** Opens the list of node types, to add a node after this output. Undefined on a read-only canvas. */
   onAdd: ((from: Port) => void) | undefined;

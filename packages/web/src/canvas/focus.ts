@@ -36,8 +36,8 @@ export const focusTile = (id: string) => scheduleFocus(selectorOf(id));
 const MARGIN_PX = 24;
 
 /**
- * Returns how far a tile extends beyond the right edge of the canvas, where the panel begins. Not
- * positive if the whole tile is visible or it is being dragged.
+ * Returns how far a tile extends beyond the right edge of the canvas, where the panel begins. The
+ * result is 0 or negative if the whole tile is visible, and 0 while the tile is dragged.
  */
 export function hiddenWidth(id: string): number {
   const canvas = document.querySelector(".desk")?.getBoundingClientRect();

@@ -17,7 +17,7 @@ export { ERROR_PORT };
 export const definitionOf = ({ type }: Pick<FlowNode, "type">): NodeDefinition | undefined =>
   registry.get(type);
 
-/** If the parameters are not valid yet, these are the ports of the sample config, so that edges keep their ports. */
+/** If the parameters are not valid yet, returns the ports of the sample config, so that edges keep their ports. */
 export function outPortsOf({ type, parameters }: Pick<FlowNode, "type" | "parameters">): string[] {
   const definition = registry.get(type);
   if (!definition) return ["out", ERROR_PORT];

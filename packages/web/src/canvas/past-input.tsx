@@ -10,7 +10,7 @@ import { toastError } from "../ui/toast.tsx";
 
 export interface PastRunInput {
   input: JsonObject;
-  /** The id of the event that started the run; null if none did. */
+  /** The id of the event that started the run; null if it was not started by an event. */
   event: string | null;
 }
 

@@ -30,7 +30,7 @@ export function RunDialog({
   flow: string;
   graph: Graph;
   lastRequest: RunRequest | undefined;
-  /** The id of the trigger that is chosen at first. */
+  /** The id of the node that is chosen initially, if it is a trigger. */
   preferredTrigger: string | undefined;
   onRun: (request: RunRequest) => void;
   onClose: () => void;

@@ -30,7 +30,7 @@ export function RunDock({
   onChoose: (node: string) => void;
 }) {
   const { run, request } = draftRun;
-  /** The number of the chosen step. The newest step is shown if it is not a step of the chosen node. */
+  /** The number of the chosen step. If the chosen node has no such step, its newest step is shown. */
   const [nth, setNth] = useState(0);
   if (!run) return null;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));

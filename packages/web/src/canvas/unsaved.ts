@@ -1,6 +1,6 @@
 /**
- * Stores edits in the browser that could not be saved, so that they are not lost if the tab is closed,
- * the session ends or the hub does not respond. They are restored when the flow is opened again.
+ * Edits that could not be saved are stored in the browser, so that they are not lost if the tab is
+ * closed, the session ends or the hub does not respond. They are restored when the flow is opened again.
  */
 import { flowDraftSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";

@@ -107,8 +107,8 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
       );
     },
     /**
-     * Tests one node. Nodes before it are not executed: their outputs are pinned, or those of `base` or
-     * else of `last`, the last run of the flow.
+     * Executes one node. The nodes before it are not executed: their outputs are the pinned ones or, if
+     * nothing is pinned, those of `base`. Without `base`, `last` is used, the last run of the flow.
      */
     test: (node: string, last?: PastRun) => {
       const past = base ?? last;
