@@ -69,7 +69,7 @@ export const api = {
   /** Returns the bytes in `range`, and the size of the whole value. */
   bytes: async (target: string, range: readonly [number, number], signal?: AbortSignal) => {
     const response = await send("GET", target, { range, ...(signal && { signal }) });
-    const bytes = new Uint8Array(await response.arrayBuffer());
+    const bytes = new Uint8Array(await response.arrayBuffer().catch(throwUnreachable));
     const [, size] = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
     return { bytes, size: size === undefined ? bytes.length : Number(size) };
   },
