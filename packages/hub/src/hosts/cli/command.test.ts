@@ -23,6 +23,14 @@ it("returns arguments and flags", () => {
   });
 });
 
+it("accepts the flags of boolean settings without a value", () => {
+  const serve: Command = { ...command, settings: ["allowUnsigned", "acceptLostKey"] };
+  expect(parse(serve, ["--accept-lost-key", "--allow-unsigned"]).flags).toEqual({
+    "accept-lost-key": true,
+    "allow-unsigned": true,
+  });
+});
+
 const runner: Command = {
   ...command,
   takesCommand: true,

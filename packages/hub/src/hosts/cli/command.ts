@@ -49,6 +49,10 @@ export interface Parsed {
 
 export const allSettings = Object.keys(definitions) as SettingName[];
 
+/** The flags of these settings take no value. */
+export const isBooleanSetting = (name: string): boolean =>
+  name === "allowUnsigned" || name === "acceptLostKey";
+
 type Option = Pick<Command["options"][string], "type" | "short" | "multiple">;
 
 export function parse(command: Command, argv: string[]): Parsed {
@@ -59,7 +63,7 @@ export function parse(command: Command, argv: string[]): Parsed {
     ...Object.fromEntries(
       Object.entries(definitions).flatMap(([name, setting]): [string, Option][] =>
         "flag" in setting && names.includes(name)
-          ? [[setting.flag, { type: name === "allowUnsigned" ? "boolean" : "string" }]]
+          ? [[setting.flag, { type: isBooleanSetting(name) ? "boolean" : "string" }]]
           : [],
       ),
     ),

@@ -3,7 +3,7 @@ import { secretVariable } from "../../ingest/secret-variable.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { definitions, type SettingName } from "../settings.ts";
 import { version } from "../version.ts";
-import { type Command, table } from "./command.ts";
+import { type Command, isBooleanSetting, table } from "./command.ts";
 import { bold } from "./style.ts";
 import { wrap } from "./text-layout.ts";
 
@@ -76,7 +76,7 @@ function rowsOf(rows: readonly Row[]): string[] {
 function flagRow(name: SettingName): Row[] {
   const setting = definitions[name];
   if (!("flag" in setting)) return [];
-  const value = name === "allowUnsigned" ? "" : " VALUE";
+  const value = isBooleanSetting(name) ? "" : " VALUE";
   const origin = `[${setting.env}, ${name}]`;
   return [[`--${setting.flag}${value}`, `${setting.help}${defaultOf(name)} ${origin}`]];
 }
