@@ -566,8 +566,8 @@ describe("the command line", () => {
   });
 
   it.each([
-    [[], /Missing the command to run: npx signalbox exec \[options\] -- COMMAND/],
-    [["--"], /Missing the command to run/],
+    [[], /Missing command to run: `npx signalbox exec \[options\] -- COMMAND/],
+    [["--"], /Missing command to run/],
     [["--once", "claude", "-p", "x"], /Write -- before the command to run: -- claude …/],
     [["echo", "--", "echo"], /Unexpected argument "echo"/],
     [["--shell", "--", "echo", "x"], /With --shell, the command must be one argument/],

@@ -6,7 +6,7 @@ import { assertNoMoreArguments, type Command, text, UsageError } from "./command
 import { type ConnectedHub, createExecHub } from "./exec/exec-hub.ts";
 import { readExecOptions } from "./exec/exec-options.ts";
 import { createExecReport } from "./exec/exec-report.ts";
-import { isExecutable } from "./exec/find-executable.ts";
+import { isExecutable } from "./exec/is-executable.ts";
 import { runExec } from "./exec/run-exec.ts";
 import { createHubClient, type HubLocation, locateHub } from "./hub-client.ts";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createCandidates } from "./candidates.ts";
 
-/** Candidates of a list that a test can change. */
+/** Creates candidates from a list, `state.listed`, that the test can change. */
 function setup({ once = false, reloadMs = 60_000 } = {}) {
   const stop = new AbortController();
   const state = { listed: ["1", "2"], reads: 0 };
@@ -16,14 +16,14 @@ function setup({ once = false, reloadMs = 60_000 } = {}) {
   });
   const ids = candidates.ids();
   const take = async (count: number) => {
-    const taken: (string | undefined)[] = [];
-    for (let at = 0; at < count; at += 1) taken.push((await ids.next()).value as string);
-    return taken;
+    const nextIds: (string | undefined)[] = [];
+    for (let at = 0; at < count; at += 1) nextIds.push((await ids.next()).value as string);
+    return nextIds;
   };
   return { ...candidates, ids, take, state, stop: () => stop.abort() };
 }
 
-it("returns the list, then what was added", async () => {
+it("yields the ids of the list, then the ids that were added", async () => {
   const { take, add, state, stop, ids } = setup();
   expect(await take(2)).toEqual(["1", "2"]);
   const next = take(2);
@@ -36,24 +36,24 @@ it("returns the list, then what was added", async () => {
   expect(state.reads).toBe(1);
 });
 
-it("keeps what is added while the list is read", async () => {
+it("yields ids that were added while the list is read", async () => {
   const { take, add } = setup();
   expect(await take(1)).toEqual(["1"]);
   add("3");
   expect(await take(2)).toEqual(["2", "3"]);
 });
 
-it("reads the list again on request, and after a while", async () => {
+it("reads the list again on `reload`, and after `reloadMs`", async () => {
   const { take, add, reload, state } = setup({ reloadMs: 20 });
   await take(2);
   state.listed = ["5"];
-  add("lost in the list");
+  add("discarded by the reload");
   reload();
   expect(await take(2)).toEqual(["5", "5"]);
   expect(state.reads).toBe(3);
 });
 
-it("reads the list again if too many events are added", async () => {
+it("reads the list again if more than 1000 events are added", async () => {
   const { take, add, state } = setup();
   await take(2);
   for (let at = 0; at <= 1_000; at += 1) add(`${at}`);
@@ -67,10 +67,10 @@ it("ends after the list with `once`", async () => {
   expect(await ids.next()).toMatchObject({ done: true });
 });
 
-it("can be consumed by several callers, each of which gets other ids", async () => {
+it("yields each id to only one of several consumers", async () => {
   const { ids, add } = setup();
-  const taken = Promise.all([ids.next(), ids.next(), ids.next(), ids.next()]);
+  const results = Promise.all([ids.next(), ids.next(), ids.next(), ids.next()]);
   add("3");
   add("4");
-  expect((await taken).map(({ value }) => value).sort()).toEqual(["1", "2", "3", "4"]);
+  expect((await results).map(({ value }) => value).sort()).toEqual(["1", "2", "3", "4"]);
 });

@@ -1,13 +1,17 @@
 /**
- * The ids of events to work on: first all claimable events, oldest first, then new events as they
- * arrive. The list is read again from time to time, because claims of crashed workers expire silently.
+ * Yields the ids of events to work on: first all claimable events, oldest first, then new events as they
+ * arrive. The list of claimable events is read again from time to time, because the hub does not notify
+ * workers when the claim of a crashed worker expires.
  */
 export interface Candidates {
-  /** Ends when `signal` is aborted; with `once`, after the list. Consumers can share it. */
+  /**
+   * Ends when `signal` is aborted; with `once`, after the list. Several consumers can share the
+   * generator.
+   */
   ids(): AsyncGenerator<string>;
-  /** A new event, or one that can be claimed again. */
+  /** Adds a new event, or one that can be claimed again. */
   add(id: string): void;
-  /** Reads the list again: events may have been missed. */
+  /** Reads the list again, because events may have been missed. */
   reload(): void;
 }
 
@@ -18,24 +22,24 @@ export interface CandidatesOptions {
   reloadMs: number;
 }
 
-/** More new events than this are read from the list instead. */
+/** Limits the memory for added events. If more are added, the list is read again instead. */
 const MAX_ADDED = 1_000;
 
 export function createCandidates(options: CandidatesOptions): Candidates {
   const { list, once, signal, reloadMs } = options;
   let added: string[] = [];
   let mustReload = false;
-  let wake = Promise.withResolvers<void>();
+  let change = Promise.withResolvers<void>();
   const notify = () => {
-    wake.resolve();
-    wake = Promise.withResolvers();
+    change.resolve();
+    change = Promise.withResolvers();
   };
   signal.addEventListener("abort", notify);
 
   return {
     async *ids() {
       while (!signal.aborted) {
-        // The list contains what was added before.
+        // The list contains all events that were added before.
         added = [];
         mustReload = false;
         let readingMs = 0;
@@ -49,7 +53,7 @@ export function createCandidates(options: CandidatesOptions): Candidates {
           if (signal.aborted) return;
         }
         if (once) return;
-        // A list that takes long is read less often, so that it does not load the hub.
+        // Reading the list takes at most about 5 % of the time, to limit the load of the hub.
         const delay = Math.max(reloadMs, 20 * readingMs);
         const timer = setTimeout(() => {
           mustReload = true;
@@ -58,7 +62,7 @@ export function createCandidates(options: CandidatesOptions): Candidates {
         try {
           while (!mustReload && !signal.aborted) {
             const id = added.shift();
-            if (id === undefined) await wake.promise;
+            if (id === undefined) await change.promise;
             else yield id;
           }
         } finally {

@@ -38,12 +38,12 @@ it.each([
   expect(matches(text)).toBe(expected);
 });
 
-it("requires all conditions", () => {
+it("matches only if all conditions are true", () => {
   expect(matches("action=opened", "number=7")).toBe(true);
   expect(matches("action=opened", "number=8")).toBe(false);
   expect(matches()).toBe(true);
 });
 
-it.each(["action", "", "=opened", "a..b=c", "[=x"])("rejects %o", (text) => {
+it.each(["action", "", "=opened", "a..b=c", "[=x"])("does not parse %o as a condition", (text) => {
   expect(parseCondition(text)).toBeUndefined();
 });

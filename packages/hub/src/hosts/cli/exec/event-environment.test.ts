@@ -15,7 +15,7 @@ const event = {
   url: "https://github.com/octo/town/issues/7",
 };
 
-it("contains the summary, the attempt and the hub", () => {
+it("sets variables for the summary of the event, the attempt and the URL of the hub", () => {
   expect(eventEnvironment(event, "http://127.0.0.1:4747", { PATH: "/bin" })).toEqual({
     PATH: "/bin",
     SIGNALBOX_EVENT_ID: "an-id",
@@ -33,7 +33,7 @@ it("contains the summary, the attempt and the hub", () => {
   });
 });
 
-it("contains the result of a workflow", () => {
+it("sets variables for the conclusion, branch and commit of a workflow run", () => {
   const result = { conclusion: "failure", head_branch: "main", head_sha: "abc" };
   expect(eventEnvironment({ ...event, ...result }, "http://hub", {})).toMatchObject({
     SIGNALBOX_EVENT_CONCLUSION: "failure",
@@ -42,7 +42,7 @@ it("contains the result of a workflow", () => {
   });
 });
 
-it("unsets the variables of missing fields, and inherits no secret of the hub", () => {
+it("unsets the variables of missing fields, and does not inherit secrets of Signalbox", () => {
   const inherited = {
     SIGNALBOX_EVENT_REPO: "another event's",
     SIGNALBOX_TOKEN: "sbx_secret",
@@ -57,14 +57,14 @@ it("unsets the variables of missing fields, and inherits no secret of the hub", 
   expect(Object.values(env).join()).not.toContain("secret");
 });
 
-it("contains no characters that a variable cannot have, and no endless values", () => {
+it("replaces control characters in values, and truncates values to 4096 characters", () => {
   const title = `a\0b\n${"x".repeat(200_000)}`;
   const env = eventEnvironment({ ...event, title }, "http://hub", {});
   expect(env.SIGNALBOX_EVENT_TITLE).toMatch(/^a b x+…$/);
   expect(env.SIGNALBOX_EVENT_TITLE).toHaveLength(4_096);
 });
 
-it("is identified by a short label", () => {
+it("labels an event with its type, action, repository and number", () => {
   expect(labelOf(event)).toBe("issues opened octo/town#7");
   expect(labelOf({ ...event, action: null, repo: null, number: null })).toBe("issues");
   expect(labelOf({ ...event, repo: "\u001b[31mred" })).toBe("issues opened red#7");

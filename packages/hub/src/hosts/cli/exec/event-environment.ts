@@ -11,18 +11,24 @@ export interface ClaimedEvent
 
 type Environment = Record<string, string | undefined>;
 
-/** Longer values could exceed the limit of the operating system; stdin has them in full. */
+/**
+ * Longer values are truncated, because they could exceed the limit of the operating system. stdin has the
+ * whole values.
+ */
 const MAX_LENGTH = 4_096;
 
-/** The hub's secrets. Events contain text of strangers, so their commands must not inherit these. */
-const SECRET = /^SIGNALBOX_(TOKEN|KEY|.*_SECRET)$/;
+/**
+ * Matches the variables of Signalbox that contain secrets. Events contain untrusted text, so the commands
+ * must not inherit these variables.
+ */
+const SECRET_NAME = /^SIGNALBOX_(TOKEN|KEY|.*_SECRET)$/;
 
 export function eventEnvironment(
   event: ClaimedEvent,
   hubUrl: string,
   inherited: Environment,
 ): Environment {
-  const kept = Object.entries(inherited).filter(([name]) => !SECRET.test(name));
+  const withoutSecrets = Object.entries(inherited).filter(([name]) => !SECRET_NAME.test(name));
   const fields = {
     ID: event.id,
     TYPE: event.type,
@@ -38,13 +44,13 @@ export function eventEnvironment(
     HEAD_BRANCH: event.head_branch ?? null,
     HEAD_SHA: event.head_sha ?? null,
   };
-  const set = Object.entries(fields).map(([name, value]) => [
+  const eventVariables = Object.entries(fields).map(([name, value]) => [
     `SIGNALBOX_EVENT_${name}`,
     value === null ? undefined : truncate(plainText(String(value)), MAX_LENGTH),
   ]);
   return {
-    ...Object.fromEntries(kept),
-    ...Object.fromEntries(set),
+    ...Object.fromEntries(withoutSecrets),
+    ...Object.fromEntries(eventVariables),
     SIGNALBOX_ATTEMPT: String(event.attempts),
     SIGNALBOX_URL: hubUrl,
   };

@@ -1,6 +1,7 @@
 /**
- * The hub as `signalbox exec` uses it. A request that fails temporarily, as during a restart of the hub,
- * is repeated. Each operation is safe to repeat: a second claim by the same worker is a renewal.
+ * The requests that `signalbox exec` sends to the hub. A request that fails temporarily, such as during a
+ * restart of the hub, is retried. Each request can be repeated safely: a second claim by the same worker
+ * is a renewal.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Json } from "@signalbox/rules/json.ts";
@@ -12,49 +13,46 @@ import type { ClaimedEvent } from "./event-environment.ts";
 /** The fields of a listed event that are used here. */
 type ListedEvent = Pick<ClaimedEvent, "id" | "type" | "action" | "repo" | "number" | "title">;
 
-export interface Persistence {
-  /** Ends the repetitions, and the request unless `isAtomic`. */
+export interface RetryPolicy {
+  /** Ends the retries. Also aborts the current request, unless `finishesRequest` is true. */
   signal: AbortSignal;
-  /** A request that was sent is not aborted: its effect would be unknown. */
-  isAtomic?: boolean;
-  /** How long a request is repeated; evaluated after each failure. */
-  patienceMs: () => number;
+  /** True if a request must not be aborted after it was sent, because its effect would be unknown. */
+  finishesRequest?: boolean;
+  /** How long a failed request is retried. Called after each failure. */
+  retryForMs: () => number;
 }
 
 export interface ExecHub {
   /** The claimable events, oldest first. */
-  list(persistence: Persistence): AsyncGenerator<ListedEvent>;
+  list(policy: RetryPolicy): AsyncGenerator<ListedEvent>;
   /** Undefined if the hub does not have the event. */
-  read(
-    id: string,
-    persistence: Persistence,
-  ): Promise<{ payload: Json; processed: boolean } | undefined>;
+  read(id: string, policy: RetryPolicy): Promise<{ payload: Json; processed: boolean } | undefined>;
   /** Undefined if the event cannot be claimed. `json` is the event as the hub sent it. */
   claim(
     id: string,
-    persistence: Persistence,
+    policy: RetryPolicy,
   ): Promise<{ event: ClaimedEvent; json: string } | undefined>;
-  renew(id: string, persistence: Persistence): Promise<void>;
+  renew(id: string, policy: RetryPolicy): Promise<void>;
   release(
     id: string,
     options: { delayS: number; countAttempt: boolean },
-    persistence: Persistence,
+    policy: RetryPolicy,
   ): Promise<void>;
   markProcessed(
     id: string,
     note: string,
     options: { onlyIfClaimed: boolean },
-    persistence: Persistence,
+    policy: RetryPolicy,
   ): Promise<void>;
   /** Throws if the token is not allowed to claim events. */
-  checkAccess(persistence: Persistence): Promise<void>;
-  /** Follows the live stream until it is aborted; `onEvent` gets the ids of new events. */
+  checkAccess(policy: RetryPolicy): Promise<void>;
+  /** Follows the live stream until `signal` is aborted. `onEvent` gets the ids of new events. */
   follow(stream: { onOpen(): void; onEvent(id: string): void; signal: AbortSignal }): Promise<void>;
 }
 
 export interface ConnectedHub {
   client: HubClient;
-  /** Whether the token is from the file of a running hub, which each start of the hub replaces. */
+  /** Whether the token is from the file of a running hub. Each start of the hub replaces the file. */
   isTokenFromFile: boolean;
 }
 
@@ -69,10 +67,10 @@ export interface ExecHubOptions {
   random?: () => number;
 }
 
-/** The id of no event. */
+/** A valid id that no event has. `checkAccess` uses it to test the token without changing an event. */
 const NO_EVENT = "00000000-0000-7000-8000-000000000000";
-const PAGE = 100;
-const REQUEST_MS = 120_000;
+const PAGE_SIZE = 100;
+const REQUEST_TIMEOUT_MS = 120_000;
 const BACKOFF = { firstMs: 250, maxMs: 15_000 };
 
 export function createExecHub(options: ExecHubOptions): ExecHub {
@@ -89,64 +87,64 @@ export function createExecHub(options: ExecHubOptions): ExecHub {
   const wait = (failures: number, signal: AbortSignal) =>
     sleep(backoffMs(failures, { ...BACKOFF, random }), undefined, { signal }).catch(() => {});
 
-  async function persist<Result>(
+  async function requestWithRetries<Result>(
     request: (client: HubClient, signal: AbortSignal) => Promise<Result>,
-    { signal, isAtomic = false, patienceMs }: Persistence,
+    { signal, finishesRequest = false, retryForMs }: RetryPolicy,
   ): Promise<Result> {
     const started = performance.now();
     for (let failures = 1; ; failures += 1) {
       const { client, isTokenFromFile } = connect();
       try {
-        const timeout = AbortSignal.timeout(REQUEST_MS);
+        const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
         const result = await request(
           client,
-          isAtomic ? timeout : AbortSignal.any([signal, timeout]),
+          finishesRequest ? timeout : AbortSignal.any([signal, timeout]),
         );
         reportUp();
         return result;
       } catch (error) {
-        const mayRepeat = isTemporary(error, isTokenFromFile);
-        if (mayRepeat || !isAtomic) signal.throwIfAborted();
-        if (!mayRepeat || performance.now() - started >= patienceMs()) throw error;
-        const isAnswer = error instanceof HubRequestFailed;
-        reportDown(isAnswer ? error.message : `The connection broke (${causeOf(error)}).`);
+        const mayRetry = isTemporary(error, isTokenFromFile);
+        if (mayRetry || !finishesRequest) signal.throwIfAborted();
+        if (!mayRetry || performance.now() - started >= retryForMs()) throw error;
+        const isHubError = error instanceof HubRequestFailed;
+        reportDown(isHubError ? error.message : `The connection was lost (${causeOf(error)}).`);
       }
       await wait(failures, signal);
       signal.throwIfAborted();
     }
   }
 
-  const post = (id: string, action: string, body: object, persistence: Persistence, query = {}) =>
-    persist(
+  const post = (id: string, action: string, body: object, policy: RetryPolicy, query = {}) =>
+    requestWithRetries(
       async (client, signal) =>
         (await client.open("POST", `/api/events/${id}/${action}`, { body, query, signal })).text(),
-      persistence,
+      policy,
     );
 
   return {
-    async *list(persistence) {
+    async *list(policy) {
       let cursor: string | undefined;
       do {
-        const query = { ...selection, claimable: 1, order: "oldest", limit: PAGE, cursor };
-        const page = await persist(
+        const query = { ...selection, claimable: 1, order: "oldest", limit: PAGE_SIZE, cursor };
+        const page = await requestWithRetries(
           (client, signal) =>
             client.request<{ items: ListedEvent[]; next_cursor: string | null }>(
               "GET",
               "/api/events",
               { query, signal },
             ),
-          persistence,
+          policy,
         );
         yield* page.items;
         cursor = page.next_cursor ?? undefined;
       } while (cursor !== undefined);
     },
 
-    async read(id, persistence) {
+    async read(id, policy) {
       try {
-        return await persist(
+        return await requestWithRetries(
           (client, signal) => client.request("GET", `/api/events/${id}`, { signal }),
-          persistence,
+          policy,
         );
       } catch (error) {
         if (isNotFound(error)) return undefined;
@@ -154,9 +152,9 @@ export function createExecHub(options: ExecHubOptions): ExecHub {
       }
     },
 
-    async claim(id, persistence) {
+    async claim(id, policy) {
       try {
-        const json = await post(id, "claim", { worker, lease_s: leaseS }, persistence);
+        const json = await post(id, "claim", { worker, lease_s: leaseS }, policy);
         return { json, event: JSON.parse(json) as ClaimedEvent };
       } catch (error) {
         if (isTaken(error)) return undefined;
@@ -164,23 +162,23 @@ export function createExecHub(options: ExecHubOptions): ExecHub {
       }
     },
 
-    async renew(id, persistence) {
-      await post(id, "claim", { worker, lease_s: leaseS }, persistence, { payload: 0 });
+    async renew(id, policy) {
+      await post(id, "claim", { worker, lease_s: leaseS }, policy, { payload: 0 });
     },
 
-    async release(id, { delayS, countAttempt }, persistence) {
+    async release(id, { delayS, countAttempt }, policy) {
       const body = { worker, delay_s: delayS, count_attempt: countAttempt };
-      await post(id, "release", body, persistence);
+      await post(id, "release", body, policy);
     },
 
-    async markProcessed(id, note, { onlyIfClaimed }, persistence) {
+    async markProcessed(id, note, { onlyIfClaimed }, policy) {
       const body = { ...(note !== "" && { note }), ...(onlyIfClaimed && { worker }) };
-      await post(id, "processed", body, persistence);
+      await post(id, "processed", body, policy);
     },
 
-    async checkAccess(persistence) {
+    async checkAccess(policy) {
       try {
-        await post(NO_EVENT, "release", { worker }, persistence);
+        await post(NO_EVENT, "release", { worker }, policy);
       } catch (error) {
         if (!isNotFound(error)) throw error;
       }
@@ -203,12 +201,13 @@ export function createExecHub(options: ExecHubOptions): ExecHub {
   };
 }
 
-/** The hub cannot be reached, or cannot respond now, or the response was cut off. */
+/** True if the hub cannot be reached, cannot respond now, or if the response was cut off. */
 function isTemporary(error: unknown, isTokenFromFile: boolean): boolean {
   if (error instanceof HubRequestFailed) {
     const { status = 503 } = error;
     return status >= 500 || [408, 429].includes(status) || (status === 401 && isTokenFromFile);
   }
+  // `fetch` reports a response that was cut off with the message "terminated".
   return (
     error instanceof Error && (error.name === "TimeoutError" || error.message === "terminated")
   );
@@ -217,6 +216,6 @@ function isTemporary(error: unknown, isTokenFromFile: boolean): boolean {
 const isNotFound = (error: unknown): boolean =>
   error instanceof HubRequestFailed && error.code === "not_found";
 
-/** Another worker has the event, it is processed, or it no longer exists. */
+/** True if another worker has claimed the event, or if the event is processed or no longer exists. */
 export const isTaken = (error: unknown): error is HubRequestFailed =>
   isNotFound(error) || (error instanceof HubRequestFailed && error.status === 409);

@@ -1,4 +1,4 @@
-/** The options of `signalbox exec`, validated. */
+/** Reads and validates the options of `signalbox exec`. */
 import { numberOf, type Parsed, text, UsageError } from "../command.ts";
 import { type Condition, parseCondition } from "./conditions.ts";
 
@@ -7,7 +7,7 @@ export interface ExecOptions {
   selection: { type: string | undefined; repo: string | undefined; source: string | undefined };
   conditions: readonly Condition[];
   concurrency: number;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   timeoutS: number;
   maxAttempts: number;
   backoffS: number;
@@ -19,7 +19,7 @@ export interface ExecOptions {
 }
 
 export function readExecOptions({ flags, lists, command }: Parsed): ExecOptions {
-  const whole = (name: string, fallback: number, min: number, max: number) =>
+  const integerOf = (name: string, fallback: number, min: number, max: number) =>
     numberOf(
       flags,
       name,
@@ -34,11 +34,11 @@ export function readExecOptions({ flags, lists, command }: Parsed): ExecOptions 
       source: nonEmpty(flags, "source"),
     },
     conditions: (lists.filter ?? []).map(readCondition),
-    concurrency: whole("concurrency", 1, 1, 100),
-    timeoutS: whole("timeout", 3_600, 0, 604_800),
-    maxAttempts: whole("attempts", 3, 1, 1_000),
-    backoffS: whole("backoff", 30, 0, 3_600),
-    leaseS: whole("lease", 120, 5, 86_400),
+    concurrency: integerOf("concurrency", 1, 1, 100),
+    timeoutS: integerOf("timeout", 3_600, 0, 604_800),
+    maxAttempts: integerOf("attempts", 3, 1, 1_000),
+    backoffS: integerOf("backoff", 30, 0, 3_600),
+    leaseS: integerOf("lease", 120, 5, 86_400),
     once: flags.once === true,
     isDryRun: flags["dry-run"] === true,
     isQuiet: flags.quiet === true,
@@ -49,11 +49,11 @@ export function readExecOptions({ flags, lists, command }: Parsed): ExecOptions 
 function commandLine(command: string[] | undefined, isShell: boolean): string[] {
   if (command === undefined || command.length === 0)
     throw new UsageError(
-      "Missing the command to run: npx signalbox exec [options] -- COMMAND [ARGUMENT…].",
+      "Missing command to run: `npx signalbox exec [options] -- COMMAND [ARGUMENT…]`.",
     );
   if (!isShell) return command;
-  const [script = "", ...more] = command;
-  if (more.length > 0)
+  const [script = "", ...extraArguments] = command;
+  if (extraArguments.length > 0)
     throw new UsageError("With --shell, the command must be one argument: quote the whole script.");
   return ["sh", "-c", script];
 }
@@ -64,11 +64,11 @@ function nonEmpty(flags: Parsed["flags"], name: string): string | undefined {
   return value;
 }
 
-function readCondition(given: string): Condition {
-  const condition = parseCondition(given);
+function readCondition(filter: string): Condition {
+  const condition = parseCondition(filter);
   if (!condition)
     throw new UsageError(
-      `--filter must be PATH=VALUE, such as issue.labels[].name=bug, but is "${given}".`,
+      `--filter must be PATH=VALUE, such as issue.labels[].name=bug, but is "${filter}".`,
     );
   return condition;
 }

@@ -1,4 +1,7 @@
-/** Prints what `signalbox exec` does: results and messages on stderr, the commands' output as it is. */
+/**
+ * Prints the results and messages of `signalbox exec` on stderr, and the output of the commands with a
+ * prefix before each line.
+ */
 import { truncate } from "../../../lib/truncate.ts";
 import { print } from "../command.ts";
 import { dim, green, red, yellow } from "../style.ts";
@@ -22,43 +25,43 @@ export function createExecReport({ maxAttempts, isQuiet, json }: ExecReportOptio
   return {
     info: (message) => printError(dim(message)),
     warn: (message) => printError(`${yellow("!")} ${message}`),
-    started(event) {
+    startEvent(event) {
       const label = labelOf(event);
       const startedAt = performance.now();
       const attempt = event.attempts > 1 ? ` (attempt ${event.attempts} of ${maxAttempts})` : "";
       printError(`${dim("▶")} ${label}${dim(attempt)}`);
-      // With --json, stdout has only the results.
-      const write = { stdout: json ? process.stderr : process.stdout, stderr: process.stderr };
+      // With --json, stdout contains only the results.
+      const targets = { stdout: json ? process.stderr : process.stdout, stderr: process.stderr };
       const prefix = dim(`[${label}] `);
       const lines = {
-        stdout: createPrefixedLines(prefix, (text) => void write.stdout.write(text)),
-        stderr: createPrefixedLines(prefix, (text) => void write.stderr.write(text)),
+        stdout: createPrefixedLines(prefix, (text) => void targets.stdout.write(text)),
+        stderr: createPrefixedLines(prefix, (text) => void targets.stderr.write(text)),
       };
       return {
-        output(stream, chunk) {
+        writeOutput(stream, chunk) {
           if (!isQuiet) lines[stream].push(chunk);
         },
-        ended(result) {
+        endEvent(result) {
           lines.stdout.end();
           lines.stderr.end();
           if (!result) return;
           const seconds = Math.round((performance.now() - startedAt) / 100) / 10;
-          printError(describe(label, result, seconds));
-          if (json) print(JSON.stringify(resultLine(event, result, seconds)));
+          printError(describeResult(label, result, seconds));
+          if (json) print(JSON.stringify(toJsonResult(event, result, seconds)));
         },
       };
     },
   };
 }
 
-/** In characters. The output was printed already, and the hub stores the whole note. */
-const SHOWN_NOTE = 100;
+/** The maximum length of a printed note. The hub stores the whole note. */
+const MAX_PRINTED_NOTE = 100;
 
-function describe(label: string, result: WorkResult, seconds: number): string {
+function describeResult(label: string, result: WorkResult, seconds: number): string {
   const time = dim(`(${seconds} s)`);
   switch (result.kind) {
     case "processed":
-      return `${green("✓")} ${label}${result.note && `: ${truncate(result.note, SHOWN_NOTE)}`} ${time}`;
+      return `${green("✓")} ${label}${result.note && `: ${truncate(result.note, MAX_PRINTED_NOTE)}`} ${time}`;
     case "retry":
       return `${yellow("↻")} ${label}: ${result.reason}; next attempt in ${result.delayS} s ${time}`;
     case "given up":
@@ -66,11 +69,11 @@ function describe(label: string, result: WorkResult, seconds: number): string {
     case "lost":
       return `${yellow("!")} ${label}: the claim was lost: ${result.reason} ${time}`;
     case "interrupted":
-      return `${yellow("!")} ${label}: interrupted, and released ${time}`;
+      return `${yellow("!")} ${label}: interrupted; the claim was released ${time}`;
   }
 }
 
-const resultLine = (event: ClaimedEvent, result: WorkResult, seconds: number) => ({
+const toJsonResult = (event: ClaimedEvent, result: WorkResult, seconds: number) => ({
   event_id: event.id,
   type: event.type,
   repo: event.repo,

@@ -7,7 +7,7 @@ import { createFinishedEvents } from "./finished-events.ts";
 
 const ids = [randomUUID(), randomUUID()].sort() as [string, string];
 
-it("returns the events that were added and not removed, also to another process", () => {
+it("returns the events that were added and not removed, also in another process", () => {
   const folder = join(tempFolder(), "new");
   const events = createFinishedEvents(folder);
   expect(events.read()).toEqual([]);
@@ -25,7 +25,7 @@ it("returns the events that were added and not removed, also to another process"
   expect(readdirSync(folder)).toEqual([`${ids[1]}.json`]);
 });
 
-it("checks that it can write, and leaves no file", () => {
+it("throws from `checkWritable` if the folder is not writable, and leaves no file in it", () => {
   const folder = join(tempFolder(), "new");
   createFinishedEvents(folder).checkWritable();
   expect(readdirSync(folder)).toEqual([]);
@@ -34,7 +34,7 @@ it("checks that it can write, and leaves no file", () => {
   expect(createFinishedEvents(file).checkWritable).toThrow(file);
 });
 
-it("removes damaged and old files, and ignores files of others", () => {
+it("removes damaged and old records, and ignores other files", () => {
   const folder = tempFolder();
   const events = createFinishedEvents(folder);
   const [damaged, old] = ids;

@@ -1,7 +1,7 @@
 /**
- * The journal of finished events: an event whose command succeeded is recorded before the hub marks it
- * as processed, one file each. After a crash or an outage of the hub, the next start marks it, and the
- * command does not run again.
+ * A journal of finished events, with one file for each event. An event whose command succeeded is recorded
+ * before the hub marks it as processed. If the marking fails because of a crash or an outage, the next
+ * start of `signalbox exec` marks the event, and the command does not run again.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -31,9 +31,9 @@ export interface FinishedEvents {
   read(): FinishedEvent[];
 }
 
-/** Events of another hub, or removed by retention, are forgotten after this time. */
-const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
-const FILE = /^([0-9a-f-]{36})\.json$/;
+/** Older records are deleted: their hub may no longer exist, or retention may have deleted the event. */
+const MAX_AGE_MS = 30 * 24 * 60 * 60 * 1_000;
+const FILE_NAME = /^([0-9a-f-]{36})\.json$/;
 
 export function createFinishedEvents(folder: string, now = Date.now): FinishedEvents {
   const pathOf = (id: string) => join(folder, `${id}.json`);
@@ -57,11 +57,12 @@ export function createFinishedEvents(folder: string, now = Date.now): FinishedEv
     remove: (id) => rmSync(pathOf(id), { force: true }),
     read() {
       return listFolder(folder).flatMap((name) => {
-        const id = FILE.exec(name)?.[1];
+        const id = FILE_NAME.exec(name)?.[1];
         if (id === undefined) return [];
         const path = pathOf(id);
         const note = readNote(path);
-        if (note !== undefined && statSync(path).mtimeMs > now() - KEPT_MS) return [{ id, note }];
+        if (note !== undefined && statSync(path).mtimeMs > now() - MAX_AGE_MS)
+          return [{ id, note }];
         rmSync(path, { force: true });
         return [];
       });
@@ -77,7 +78,7 @@ function listFolder(folder: string): string[] {
   }
 }
 
-/** Undefined if the file is damaged, or was removed by another process. */
+/** Returns undefined if the file is damaged, or if another process has removed it. */
 function readNote(path: string): string | undefined {
   try {
     const { note } = JSON.parse(readFileSync(path, "utf8")) as { note?: unknown };

@@ -1,4 +1,3 @@
-/** Renews a claim at a third of its lease until it is stopped or lost. */
 export interface KeepClaimOptions {
   renew(signal: AbortSignal): Promise<void>;
   leaseMs: number;
@@ -6,7 +5,10 @@ export interface KeepClaimOptions {
   onLost(error: unknown): void;
 }
 
-/** Returns a function that stops the renewals. */
+/**
+ * Renews a claim each time a third of its lease has passed, until the claim is lost. Returns a function
+ * that stops the renewals.
+ */
 export function keepClaim({ renew, leaseMs, onLost }: KeepClaimOptions): () => void {
   const stop = new AbortController();
   const { signal } = stop;

@@ -17,16 +17,16 @@ it.each([
   [["a\u0000b\tc\u2028d\n"], "a b c d"],
   [["\r\n"], undefined],
   [[], undefined],
-])("reads %o as %o", (chunks, expected) => {
+])("reads the last line of %o as %o", (chunks, expected) => {
   expect(lastLineOf(...chunks)).toBe(expected);
 });
 
-it("truncates a long line to 1000 characters, without half a surrogate pair", () => {
+it("truncates a long line to 1000 characters, and does not split a surrogate pair", () => {
   const line = lastLineOf("x".repeat(998), `${"😀".repeat(20)}\n`);
   expect(line).toBe(`${"x".repeat(998)}…`);
   expect(lastLineOf("y".repeat(10_000_000))).toHaveLength(1_000);
 });
 
-it("replaces lone surrogates, which no database stores", () => {
+it("replaces lone surrogates, which are not valid Unicode", () => {
   expect(plainText("a\ud800b")).toBe("a\ufffdb");
 });

@@ -1,11 +1,11 @@
-/** The last line of an output that is not empty, as plain text. Its memory is bounded. */
+/** Keeps the last non-empty line of an output, as plain text, in bounded memory. */
 import { stripVTControlCharacters } from "node:util";
 import { truncate } from "../../../lib/truncate.ts";
 
-/** The maximum length of a note in the hub. */
+/** The maximum length of a note that the hub stores. */
 export const NOTE_LENGTH = 1_000;
-/** Enough for a line of that length with escape sequences. */
-const KEPT = 16 * 1024;
+/** Longer lines are cut. A line can be longer than a note because of escape sequences. */
+const MAX_LINE_LENGTH = 16 * 1024;
 
 export interface LastLine {
   push(chunk: string): void;
@@ -20,8 +20,8 @@ export function createLastLine(): LastLine {
     push(chunk) {
       // A carriage return overwrites the line, as in progress bars.
       const lines = (unfinished + chunk).split(/[\r\n]/);
-      unfinished = (lines.pop() ?? "").slice(0, KEPT);
-      last = lines.map((line) => line.slice(0, KEPT)).findLast(isVisible) ?? last;
+      unfinished = (lines.pop() ?? "").slice(0, MAX_LINE_LENGTH);
+      last = lines.map((line) => line.slice(0, MAX_LINE_LENGTH)).findLast(isVisible) ?? last;
     },
     read() {
       const line = isVisible(unfinished) ? unfinished : last;

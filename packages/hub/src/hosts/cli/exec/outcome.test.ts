@@ -1,19 +1,19 @@
 import { expect, it } from "vitest";
-import { giveUpUnseen, outcomeOf } from "./outcome.ts";
+import { giveUpWithoutResult, outcomeOf } from "./outcome.ts";
 
-const ended = { code: 0, signal: null, stdout: "labelled as bug", stderr: "thinking" };
+const success = { code: 0, signal: null, stdout: "labelled as bug", stderr: "thinking" };
 
-it("is processed after exit code 0, with the last line of stdout, or else of stderr", () => {
-  expect(outcomeOf(ended, 1, 3)).toEqual({ kind: "processed", note: "labelled as bug" });
-  expect(outcomeOf({ ...ended, stdout: undefined }, 3, 3)).toEqual({
+it("returns `processed` after exit code 0, with the last line of stdout, or else of stderr", () => {
+  expect(outcomeOf(success, 1, 3)).toEqual({ kind: "processed", note: "labelled as bug" });
+  expect(outcomeOf({ ...success, stdout: undefined }, 3, 3)).toEqual({
     kind: "processed",
     note: "thinking",
   });
   expect(outcomeOf({ code: 0, signal: null }, 1, 1)).toEqual({ kind: "processed", note: "" });
 });
 
-it("is a retry after a failure, while there are attempts left", () => {
-  const failed = { ...ended, code: 3, stderr: "rate limit" };
+it("returns `retry` after a failure while attempts are left, and then `given up`", () => {
+  const failed = { ...success, code: 3, stderr: "rate limit" };
   expect(outcomeOf(failed, 2, 3)).toEqual({ kind: "retry", reason: "exit code 3: rate limit" });
   expect(outcomeOf(failed, 3, 3)).toEqual({
     kind: "given up",
@@ -25,26 +25,26 @@ it("is a retry after a failure, while there are attempts left", () => {
   });
 });
 
-it("names the signal or the time limit", () => {
+it("names the signal or the time limit that ended the command in the reason", () => {
   expect(outcomeOf({ code: null, signal: "SIGSEGV" }, 1, 2)).toEqual({
     kind: "retry",
     reason: "ended by SIGSEGV",
   });
-  // A command that exits with 0 when it is terminated has not finished.
-  expect(outcomeOf({ ...ended, timeoutS: 60 }, 1, 2)).toEqual({
+  // A command that exceeds the time limit has failed, even if it exits with 0 when it is terminated.
+  expect(outcomeOf({ ...success, timeoutS: 60 }, 1, 2)).toEqual({
     kind: "retry",
     reason: "exceeded the time limit of 60 s: thinking",
   });
 });
 
-it("is given up without a run if the earlier attempts left no result", () => {
-  expect(giveUpUnseen(4, 3)).toEqual({
+it("gives up if the earlier attempts reported no result", () => {
+  expect(giveUpWithoutResult(4, 3)).toEqual({
     kind: "given up",
     note: "Gave up after 4 attempts: no attempt reported a result; the limit is 3",
   });
 });
 
-it("fits into the note of an event", () => {
+it("truncates the note to 1000 characters", () => {
   const long = outcomeOf({ code: 1, signal: null, stderr: "x".repeat(1_000) }, 1, 1);
   expect("note" in long && long.note.length).toBe(1_000);
 });

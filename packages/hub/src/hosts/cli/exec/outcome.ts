@@ -1,15 +1,15 @@
-/** What happens to an event after its command has ended. */
+/** Decides whether an event is processed, retried or given up after its command has ended. */
 import { truncate } from "../../../lib/truncate.ts";
 import { NOTE_LENGTH } from "./last-line.ts";
 
-/** How a command has ended. */
-export interface Ended {
+export interface CommandExit {
   code: number | null;
   signal: string | null;
-  /** The time limit that the command exceeded, in seconds. */
+  /** Set if the command exceeded its time limit: the limit in seconds. */
   timeoutS?: number | undefined;
-  /** The last lines of its output. */
+  /** The last non-empty line of stdout. */
   stdout?: string | undefined;
+  /** The last non-empty line of stderr. */
   stderr?: string | undefined;
 }
 
@@ -18,16 +18,19 @@ export type Outcome =
   | { kind: "retry"; reason: string }
   | { kind: "given up"; note: string };
 
-export function outcomeOf(ended: Ended, attempt: number, maxAttempts: number): Outcome {
-  const isSuccess = ended.code === 0 && ended.timeoutS === undefined;
-  if (isSuccess) return { kind: "processed", note: ended.stdout ?? ended.stderr ?? "" };
-  const reason = reasonOf(ended);
+export function outcomeOf(exit: CommandExit, attempt: number, maxAttempts: number): Outcome {
+  const isSuccess = exit.code === 0 && exit.timeoutS === undefined;
+  if (isSuccess) return { kind: "processed", note: exit.stdout ?? exit.stderr ?? "" };
+  const reason = reasonOf(exit);
   return attempt < maxAttempts ? { kind: "retry", reason } : giveUp(attempt, reason);
 }
 
-/** The earlier attempts left no result: their workers were killed, lost the claim, or had other limits. */
-export const giveUpUnseen = (earlier: number, maxAttempts: number): Outcome =>
-  giveUp(earlier, `no attempt reported a result; the limit is ${maxAttempts}`);
+/**
+ * Gives up an event whose earlier attempts reported no result: their workers were killed, lost the claim,
+ * or had a higher limit of attempts.
+ */
+export const giveUpWithoutResult = (attempts: number, maxAttempts: number): Outcome =>
+  giveUp(attempts, `no attempt reported a result; the limit is ${maxAttempts}`);
 
 const giveUp = (attempts: number, reason: string): Outcome => ({
   kind: "given up",
@@ -37,13 +40,13 @@ const giveUp = (attempts: number, reason: string): Outcome => ({
   ),
 });
 
-function reasonOf({ code, signal, timeoutS, stdout, stderr }: Ended): string {
-  const how =
+function reasonOf({ code, signal, timeoutS, stdout, stderr }: CommandExit): string {
+  const cause =
     timeoutS !== undefined
       ? `exceeded the time limit of ${timeoutS} s`
       : signal !== null
         ? `ended by ${signal}`
         : `exit code ${code}`;
   const line = stderr ?? stdout;
-  return truncate(line === undefined ? how : `${how}: ${line}`, NOTE_LENGTH);
+  return truncate(line === undefined ? cause : `${cause}: ${line}`, NOTE_LENGTH);
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createPrefixedLines } from "./prefix-lines.ts";
 
-it("writes whole lines with the prefix, whatever the chunks", () => {
+it("writes whole lines with the prefix, even if a chunk ends inside a line", () => {
   let written = "";
   const lines = createPrefixedLines("[7] ", (text) => {
     written += text;
@@ -14,7 +14,7 @@ it("writes whole lines with the prefix, whatever the chunks", () => {
   expect(written).toBe("[7] one\n[7] two\n[7] \n[7] three\n");
 });
 
-it("does not hold an endless line in memory", () => {
+it("writes a long line in parts, before it ends", () => {
   let written = 0;
   const lines = createPrefixedLines("", (text) => {
     written += text.length;

@@ -1,12 +1,12 @@
-/** Writes each line of an output with a prefix, to distinguish parallel commands. */
+/** Writes each line of an output with a prefix, which distinguishes parallel commands. */
 export interface PrefixedLines {
   push(chunk: string): void;
   /** Writes an unfinished last line. */
   end(): void;
 }
 
-/** A longer line is written in several parts. */
-const MAX_LINE = 64 * 1024;
+/** A longer line is written in several parts, to limit the memory. */
+const MAX_LINE_LENGTH = 64 * 1024;
 
 export function createPrefixedLines(prefix: string, write: (text: string) => void): PrefixedLines {
   let unfinished = "";
@@ -14,7 +14,7 @@ export function createPrefixedLines(prefix: string, write: (text: string) => voi
     push(chunk) {
       const lines = (unfinished + chunk).split("\n");
       unfinished = lines.pop() ?? "";
-      if (unfinished.length > MAX_LINE) {
+      if (unfinished.length > MAX_LINE_LENGTH) {
         lines.push(unfinished);
         unfinished = "";
       }

@@ -3,14 +3,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLastLine } from "./last-line.ts";
-import type { Ended } from "./outcome.ts";
+import type { CommandExit } from "./outcome.ts";
 
 export interface CommandToRun {
   argv: readonly string[];
   env: Record<string, string | undefined>;
   /** Written to stdin, which is then closed. */
   input: string;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   timeoutS: number;
   /** Terminates the command. */
   signal: AbortSignal;
@@ -22,18 +22,21 @@ export interface CommandToRun {
 /** The operating system cannot start the command. */
 export class CommandNotStarted extends Error {}
 
-/** A child that outlives the command can keep its output open; it is ignored after this time. */
+/**
+ * A child that outlives the command can keep the output open. After this time, the rest of the output is
+ * ignored.
+ */
 const DRAIN_MS = 1_000;
-const HAS_GROUPS = process.platform !== "win32";
+const HAS_PROCESS_GROUPS = process.platform !== "win32";
 
-export async function runCommand(command: CommandToRun): Promise<Ended> {
+export async function runCommand(command: CommandToRun): Promise<CommandExit> {
   const { argv, env, input, timeoutS, signal, onOutput, killAfterMs = 10_000 } = command;
   const [file = "", ...args] = argv;
   const lines = { stdout: createLastLine(), stderr: createLastLine() };
   let child: ChildProcess;
   let exited: Promise<unknown[]>;
   try {
-    child = spawn(file, args, { env, stdio: "pipe", detached: HAS_GROUPS });
+    child = spawn(file, args, { env, stdio: "pipe", detached: HAS_PROCESS_GROUPS });
     exited = once(child, "exit");
   } catch (error) {
     throw notStarted(file, error);
@@ -44,7 +47,7 @@ export async function runCommand(command: CommandToRun): Promise<Ended> {
       lines[name].push(chunk);
       onOutput(name, chunk);
     });
-  // A command need not read its input.
+  // If the command does not read its input, writing to its stdin fails.
   child.stdin?.on("error", () => {});
   child.stdin?.end(input);
 
@@ -54,14 +57,11 @@ export async function runCommand(command: CommandToRun): Promise<Ended> {
     sendSignal(child, "SIGTERM");
     killTimer ??= setTimeout(() => sendSignal(child, "SIGKILL"), killAfterMs);
   };
-  const timeout = setTimeout(
-    () => {
-      hasTimedOut = true;
-      terminate();
-    },
-    timeoutS === 0 ? 2 ** 31 - 1 : timeoutS * 1_000,
-  );
-  if (timeoutS === 0) clearTimeout(timeout);
+  const onTimeout = () => {
+    hasTimedOut = true;
+    terminate();
+  };
+  const timeout = timeoutS === 0 ? undefined : setTimeout(onTimeout, timeoutS * 1_000);
   signal.addEventListener("abort", terminate);
   if (signal.aborted) terminate();
   try {
@@ -81,7 +81,7 @@ export async function runCommand(command: CommandToRun): Promise<Ended> {
     clearTimeout(timeout);
     clearTimeout(killTimer);
     signal.removeEventListener("abort", terminate);
-    // Children that ignored SIGTERM.
+    // Kills children that ignored SIGTERM.
     if (killTimer) sendSignal(child, "SIGKILL");
     child.stdout?.destroy();
     child.stderr?.destroy();
@@ -91,9 +91,9 @@ export async function runCommand(command: CommandToRun): Promise<Ended> {
 function sendSignal({ pid }: ChildProcess, name: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
-    process.kill(HAS_GROUPS ? -pid : pid, name);
+    process.kill(HAS_PROCESS_GROUPS ? -pid : pid, name);
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
 }
 

@@ -1,4 +1,4 @@
-/** Runs the command for each event that matches, several in parallel. */
+/** Runs the command for each matching event, with several commands in parallel. */
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { BoundedMap } from "../../../lib/bounded-map.ts";
@@ -8,7 +8,7 @@ import { CommandFailed, print } from "../command.ts";
 import { createCandidates } from "./candidates.ts";
 import { matchesConditions } from "./conditions.ts";
 import { labelOf } from "./event-environment.ts";
-import type { ExecHub, Persistence } from "./exec-hub.ts";
+import type { ExecHub, RetryPolicy } from "./exec-hub.ts";
 import type { ExecOptions } from "./exec-options.ts";
 import type { ExecReport } from "./exec-report.ts";
 import { createFinishedEvents, type FinishedEvents } from "./finished-events.ts";
@@ -20,19 +20,25 @@ import { createWorker, markFinished } from "./work-event.ts";
 export interface Execution {
   options: ExecOptions;
   hub: ExecHub;
-  /** The address of the hub. */
+  /** Returns the address of the hub, which can change when the hub restarts. */
   hubUrl: () => string;
   report: ExecReport;
 }
 
 const FOREVER = Number.POSITIVE_INFINITY;
-/** How long a stopping process repeats requests. Finished events are recorded, and claims expire. */
+/**
+ * How long a process that stops or runs once retries the requests after a command. It can then exit
+ * safely, because finished events are recorded and claims expire.
+ */
 const SETTLE_MS = 30_000;
-/** A shorter lease is meant to recover faster from a crash. */
+/** The list of events is read again after this time, or after the lease if the lease is shorter. */
 const MAX_RELOAD_MS = 30_000;
-/** Clocks and timers are not exact: a retry that is too early would wait for the next reload. */
+/**
+ * Added to the delay of a retry, because clocks and timers are not exact. An event that cannot be claimed
+ * yet would wait for the next reload of the list.
+ */
 const RETRY_MARGIN_MS = 200;
-/** The number of events that are known not to match. */
+/** The maximum number of cached ids of events that do not match the conditions. */
 const MAX_MISMATCHES = 100_000;
 const NOTHING_PENDING = "No pending event to work on.";
 
@@ -40,23 +46,25 @@ const NOTHING_PENDING = "No pending event to work on.";
 export async function runExec(execution: Execution): Promise<number> {
   const { options, hub, hubUrl, report } = execution;
   const { once, isDryRun } = options;
-  let working = 0;
+  let runningCount = 0;
   const stop = createStopSignals(() => {
-    if (working > 0)
-      report.info("Stopping when the running commands have ended. Ctrl+C again terminates them.");
+    if (runningCount > 0)
+      report.info(
+        "Stopping when the running commands have ended. A second Ctrl+C terminates them.",
+      );
   });
-  const isShort = once || isDryRun;
-  const persistence: Persistence = {
+  const isOneShot = once || isDryRun;
+  const policy: RetryPolicy = {
     signal: stop.stopping,
-    patienceMs: () => (isShort ? 0 : FOREVER),
+    retryForMs: () => (isOneShot ? 0 : FOREVER),
   };
-  const matches = createMatcher(execution, persistence);
+  const matches = createMatcher(execution, policy);
   try {
-    if (isDryRun) return await listMatching(execution, matches, persistence);
+    if (isDryRun) return await listMatching(execution, matches, policy);
     const finished = createFinishedEvents(stateFolder());
     checkWritable(finished);
-    await hub.checkAccess(persistence);
-    for (const id of await markFinished(hub, finished, persistence))
+    await hub.checkAccess(policy);
+    for (const id of await markFinished(hub, finished, policy))
       report.info(`Marked event ${id} as processed: an earlier command had finished it.`);
     const work = createWorker({
       ...options,
@@ -67,18 +75,18 @@ export async function runExec(execution: Execution): Promise<number> {
       env: process.env,
       stopping: stop.stopping,
       terminating: stop.terminating,
-      patienceMs: {
-        before: persistence.patienceMs,
-        after: () => (isShort || stop.stopping.aborted ? SETTLE_MS : FOREVER),
+      retryForMs: {
+        before: policy.retryForMs,
+        after: () => (isOneShot || stop.stopping.aborted ? SETTLE_MS : FOREVER),
       },
     });
-    return await workInParallel(execution, stop, persistence, async (id) => {
+    return await workInParallel(execution, stop, policy, async (id) => {
       if (!(await matches(id))) return undefined;
-      working += 1;
+      runningCount += 1;
       try {
         return await work(id);
       } finally {
-        working -= 1;
+        runningCount -= 1;
       }
     });
   } catch (error) {
@@ -92,55 +100,55 @@ export async function runExec(execution: Execution): Promise<number> {
 async function workInParallel(
   { options, hub, hubUrl, report }: Execution,
   stop: StopSignals,
-  persistence: Persistence,
+  policy: RetryPolicy,
   work: (id: string) => ReturnType<ReturnType<typeof createWorker>>,
 ): Promise<number> {
   const { once, concurrency } = options;
   const candidates = createCandidates({
-    list: () => hub.list(persistence),
+    list: () => hub.list(policy),
     once,
     signal: stop.stopping,
     reloadMs: Math.min(options.leaseS * 1_000, MAX_RELOAD_MS),
   });
   const ids = candidates.ids();
   let failures = 0;
-  let results = 0;
-  const workInTurn = async () => {
+  let resultCount = 0;
+  const workSequentially = async () => {
     for (let next = await ids.next(); !next.done; next = await ids.next()) {
       const id = next.value;
       const result = await work(id);
-      if (result) results += 1;
+      if (result) resultCount += 1;
       if (result?.kind !== "retry" && result?.kind !== "given up") continue;
       failures += 1;
       if (result.kind === "retry" && !once)
         setTimeout(candidates.add, result.delayS * 1_000 + RETRY_MARGIN_MS, id).unref();
     }
   };
-  const tasks = Array.from({ length: concurrency }, workInTurn);
+  const tasks = Array.from({ length: concurrency }, workSequentially);
   if (!once) {
     report.info(`Waiting for events of ${hubUrl()}. Ctrl+C stops.`);
     const { stopping: signal } = stop;
     tasks.push(hub.follow({ onOpen: candidates.reload, onEvent: candidates.add, signal }));
   }
-  // An error of one task stops the others, but their commands can end.
-  await Promise.all(tasks.map((task) => task.catch((error) => stop.fail(asFailure(error)))));
+  // If one task fails, the other tasks start no further command, but their running commands can end.
+  await Promise.all(tasks.map((task) => task.catch((error) => stop.fail(toCommandFailed(error)))));
   // Clears the timer of the next reload, which would keep the process alive.
   await ids.return(undefined);
-  stop.throwError();
-  if (once && results === 0 && !stop.stopping.aborted) report.info(NOTHING_PENDING);
+  stop.throwFirstError();
+  if (once && resultCount === 0 && !stop.stopping.aborted) report.info(NOTHING_PENDING);
   return failures;
 }
 
-const asFailure = (error: unknown) =>
+const toCommandFailed = (error: unknown) =>
   error instanceof CommandNotStarted ? new CommandFailed(error.message, { cause: error }) : error;
 
-/** Whether the payload of an event matches the conditions. */
-function createMatcher({ hub, options: { conditions } }: Execution, persistence: Persistence) {
+/** Returns a function that checks whether the payload of an event matches the conditions. */
+function createMatcher({ hub, options: { conditions } }: Execution, policy: RetryPolicy) {
   const mismatches = new BoundedMap<string, true>(MAX_MISMATCHES);
   return async (id: string): Promise<boolean> => {
     if (conditions.length === 0) return true;
     if (mismatches.get(id)) return false;
-    const event = await hub.read(id, persistence);
+    const event = await hub.read(id, policy);
     if (event && matchesConditions(event.payload, conditions)) return true;
     mismatches.set(id, true);
     return false;
@@ -150,20 +158,20 @@ function createMatcher({ hub, options: { conditions } }: Execution, persistence:
 async function listMatching(
   { options: { json }, hub, report }: Execution,
   matches: (id: string) => Promise<boolean>,
-  persistence: Persistence,
+  policy: RetryPolicy,
 ): Promise<number> {
-  let matching = 0;
-  for await (const event of hub.list(persistence)) {
+  let matchCount = 0;
+  for await (const event of hub.list(policy)) {
     if (!(await matches(event.id))) continue;
-    matching += 1;
+    matchCount += 1;
     const title = truncate(plainText(event.title ?? ""), 100);
     print(json ? JSON.stringify(event) : `${event.id}  ${labelOf(event)}  ${title}`.trimEnd());
   }
-  if (matching === 0) report.info(NOTHING_PENDING);
+  if (matchCount === 0) report.info(NOTHING_PENDING);
   return 0;
 }
 
-/** Otherwise a command that has finished could run again after a crash. */
+/** Throws if finished events cannot be recorded: after a crash, their commands would run again. */
 function checkWritable(finished: FinishedEvents): void {
   try {
     finished.checkWritable();

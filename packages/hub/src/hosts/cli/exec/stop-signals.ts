@@ -1,17 +1,19 @@
 /**
- * How `signalbox exec` stops. The first SIGINT, SIGTERM or SIGHUP, or a fatal error, starts no further
- * command; the second signal terminates the running commands; the third ends the process.
+ * Stops `signalbox exec` in three stages. After the first SIGINT, SIGTERM or SIGHUP, or after a fatal error,
+ * no further command starts. The next signal terminates the running commands. The one after that ends the
+ * process.
  */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export interface StopSignals {
   stopping: AbortSignal;
   terminating: AbortSignal;
-  /** Whether the error is the abort of an operation by a stop. */
+  /** Whether the error is an AbortError after a stop. */
   isAbort(error: unknown): boolean;
-  /** Stops because of an error; `throwError` throws the first one. */
+  /** Stops because of an error. */
   fail(error: unknown): void;
-  throwError(): void;
+  /** Throws the first error that was passed to `fail`, if there is one. */
+  throwFirstError(): void;
   dispose(): void;
 }
 
@@ -36,7 +38,7 @@ export function createStopSignals(onStop: () => void): StopSignals {
       if (!isAbort(error)) errors.push(error);
       stopping.abort();
     },
-    throwError() {
+    throwFirstError() {
       if (errors.length > 0) throw errors[0];
     },
     dispose() {

@@ -9,22 +9,32 @@ const ID = "01a1dd86-35b7-702e-a4fc-71c93a9658a0";
 const taken = new HubRequestFailed("is claimed by another", 409);
 const down = new HubRequestFailed("No response.");
 
-/** A worker with a hub that records its requests, and a journal in memory. */
-function setup(given: Partial<WorkerOptions> = {}, { attempts = 1, ...failing }: Failing = {}) {
+/** Creates a worker with a hub that records its requests, and with a journal in memory. */
+function setup(
+  options: Partial<WorkerOptions> = {},
+  { attempts = 1, ...errors }: FakeHubOptions = {},
+) {
   const journal = new Map<string, string>();
   const calls: unknown[][] = [];
   const request =
-    (name: Exclude<keyof Failing, "attempts">) =>
+    (name: Exclude<keyof FakeHubOptions, "attempts">) =>
     async (...args: unknown[]) => {
       calls.push([name, ...args.slice(1, -1)]);
-      if (failing[name]) throw failing[name];
+      if (errors[name]) throw errors[name];
     };
   const event = { id: ID, type: "issues", source: "github", received_at: "", attempts };
-  const empty = { action: null, repo: null, sender: null, number: null, title: null, url: null };
-  const claimed = { event: { ...event, ...empty }, json: "{}" };
+  const emptyFields = {
+    action: null,
+    repo: null,
+    sender: null,
+    number: null,
+    title: null,
+    url: null,
+  };
+  const claimed = { event: { ...event, ...emptyFields }, json: "{}" };
   const markProcessed = request("markProcessed");
   const hub = {
-    claim: async () => (failing.claim ? undefined : claimed),
+    claim: async () => (errors.claim ? undefined : claimed),
     renew: request("renew"),
     release: request("release"),
     async markProcessed(...args) {
@@ -48,9 +58,9 @@ function setup(given: Partial<WorkerOptions> = {}, { attempts = 1, ...failing }:
     finished,
     report: {
       warn: () => {},
-      started: () => ({
-        output: (_, chunk) => void output.push(chunk),
-        ended: (result) => void results.push(result),
+      startEvent: () => ({
+        writeOutput: (_, chunk) => void output.push(chunk),
+        endEvent: (result) => void results.push(result),
       }),
     },
     argv: ["echo", "done"],
@@ -61,14 +71,14 @@ function setup(given: Partial<WorkerOptions> = {}, { attempts = 1, ...failing }:
     backoffS: 10,
     stopping: stop.signal,
     terminating: terminate.signal,
-    patienceMs: { before: () => 0, after: () => 0 },
+    retryForMs: { before: () => 0, after: () => 0 },
     random: () => 1,
-    ...given,
+    ...options,
   });
   return { work, hub, finished, journal, calls, results, stop, terminate, output };
 }
 
-interface Failing {
+interface FakeHubOptions {
   attempts?: number;
   claim?: Error;
   renew?: Error;
@@ -94,13 +104,13 @@ it("keeps the record if the hub cannot be reached, so that the next start marks 
   expect(results).toEqual([undefined]);
   const next = setup();
   next.finished.add({ id: ID, note: "done" });
-  const persistence = { signal: new AbortController().signal, patienceMs: () => 0 };
-  expect(await markFinished(next.hub, next.finished, persistence)).toEqual([ID]);
+  const policy = { signal: new AbortController().signal, retryForMs: () => 0 };
+  expect(await markFinished(next.hub, next.finished, policy)).toEqual([ID]);
   expect(next.calls.at(-1)).toEqual(["markProcessed", "done", { onlyIfClaimed: false }]);
   expect(next.journal.size).toBe(0);
 });
 
-it("does not work twice on an event at the same time", async () => {
+it("works on an event only once at a time", async () => {
   const { work, calls } = setup();
   expect(await Promise.all([work(ID), work(ID)])).toEqual([
     { kind: "processed", note: "done" },
@@ -126,15 +136,18 @@ it.each([
     { kind: "retry", reason: "exit code 1", delayS: 20 },
     ["release", { delayS: 20, countAttempt: true }],
   ],
-])("releases after failed attempt %i with a growing delay", async (attempts, result, call) => {
-  const { work, calls } = setup({ argv: ["false"] }, { attempts });
-  expect(await work(ID)).toEqual(result);
-  expect(calls).toEqual([call]);
-  // A repeated release of which the first response was lost.
-  expect(await setup({ argv: ["false"] }, { attempts, release: taken }).work(ID)).toEqual(result);
-});
+])(
+  "releases the event after failed attempt %i, with a delay that doubles",
+  async (attempts, result, call) => {
+    const { work, calls } = setup({ argv: ["false"] }, { attempts });
+    expect(await work(ID)).toEqual(result);
+    expect(calls).toEqual([call]);
+    // If the response to the first release is lost, the hub rejects the repeated release as taken.
+    expect(await setup({ argv: ["false"] }, { attempts, release: taken }).work(ID)).toEqual(result);
+  },
+);
 
-it("gives up after the last attempt, if it still holds the claim", async () => {
+it("gives up after the last attempt, unless the claim was lost", async () => {
   const { work, calls } = setup({ argv: ["false"] }, { attempts: 3 });
   const note = "Gave up after 3 attempts: exit code 1";
   expect(await work(ID)).toEqual({ kind: "given up", note });
@@ -143,13 +156,13 @@ it("gives up after the last attempt, if it still holds the claim", async () => {
   expect(await lost.work(ID)).toMatchObject({ kind: "lost" });
 });
 
-it("does not run a command whose earlier attempts have used up the limit", async () => {
+it("does not run the command if the earlier attempts have reached the limit", async () => {
   const { work, output } = setup({}, { attempts: 4 });
   expect(await work(ID)).toMatchObject({ kind: "given up" });
   expect(output).toEqual([]);
 });
 
-it("terminates the command and reports nothing if the claim is lost", async () => {
+it("terminates the command if the claim is lost, and sends no further request for the event", async () => {
   const { work, calls } = setup({ argv: ["sleep", "1000"], leaseS: 0.03 }, { renew: taken });
   expect(await work(ID)).toEqual({ kind: "lost", reason: "is claimed by another" });
   expect(calls).toEqual([["renew"]]);

@@ -1,22 +1,22 @@
 /**
  * Works on one event: claims it, runs the command while renewing the claim, and then marks the event as
- * processed, or releases it. A finished event is recorded before it is marked.
+ * processed, or releases it. A finished event is recorded on disk before it is marked.
  */
 import { backoffMs } from "../../../lib/backoff.ts";
 import { CommandFailed } from "../command.ts";
 import { type ClaimedEvent, eventEnvironment } from "./event-environment.ts";
-import { type ExecHub, isTaken, type Persistence } from "./exec-hub.ts";
+import { type ExecHub, isTaken, type RetryPolicy } from "./exec-hub.ts";
 import type { FinishedEvents } from "./finished-events.ts";
 import { keepClaim } from "./keep-claim.ts";
-import { giveUpUnseen, type Outcome, outcomeOf } from "./outcome.ts";
+import { giveUpWithoutResult, type Outcome, outcomeOf } from "./outcome.ts";
 import { CommandNotStarted, runCommand } from "./run-command.ts";
 
-/** What a worker reports about an event. */
+/** Receives the progress of a worker. */
 export interface Report {
-  started(event: ClaimedEvent): {
-    output(stream: "stdout" | "stderr", chunk: string): void;
-    /** Undefined if an error ended the work. */
-    ended(result: WorkResult | undefined): void;
+  startEvent(event: ClaimedEvent): {
+    writeOutput(stream: "stdout" | "stderr", chunk: string): void;
+    /** `result` is undefined if an error ended the work. */
+    endEvent(result: WorkResult | undefined): void;
   };
   warn(message: string): void;
 }
@@ -24,7 +24,7 @@ export interface Report {
 export type WorkResult =
   | Exclude<Outcome, { kind: "retry" }>
   | { kind: "retry"; reason: string; delayS: number }
-  /** The claim was lost, so another worker has the event, or it is processed. */
+  /** The claim was lost: another worker has claimed the event, or it is processed. */
   | { kind: "lost"; reason: string }
   /** The command was stopped together with this process. */
   | { kind: "interrupted" };
@@ -40,56 +40,56 @@ export interface WorkerOptions {
   timeoutS: number;
   maxAttempts: number;
   backoffS: number;
-  /** No further command is started. */
+  /** After this signal, no further command is started. */
   stopping: AbortSignal;
-  /** Running commands are terminated. */
+  /** This signal terminates the running commands. */
   terminating: AbortSignal;
-  /** How long requests are repeated: those before the command, and those after it. */
-  patienceMs: { before: () => number; after: () => number };
+  /** How long failed requests are retried, `before` and `after` the command. */
+  retryForMs: { before: () => number; after: () => number };
   random?: () => number;
 }
 
 const MAX_BACKOFF_MS = 60 * 60 * 1_000;
 
-const NEVER = new AbortController().signal;
+const NEVER_ABORTED = new AbortController().signal;
 
-/** Returns a function that works on the event with this id; undefined if it cannot be claimed. */
+/** Returns a function that works on an event. Its result is undefined if the event cannot be claimed. */
 export function createWorker(options: WorkerOptions) {
   const { hub, hubUrl, finished, report, argv, env, leaseS, timeoutS, maxAttempts } = options;
-  const { backoffS, stopping, terminating, patienceMs, random = Math.random } = options;
-  const claiming: Persistence = {
+  const { backoffS, stopping, terminating, retryForMs, random = Math.random } = options;
+  const claimPolicy: RetryPolicy = {
     signal: stopping,
-    isAtomic: true,
-    patienceMs: patienceMs.before,
+    finishesRequest: true,
+    retryForMs: retryForMs.before,
   };
-  const settling: Persistence = { signal: NEVER, patienceMs: patienceMs.after };
-  const active = new Set<string>();
+  const settlePolicy: RetryPolicy = { signal: NEVER_ABORTED, retryForMs: retryForMs.after };
+  const activeIds = new Set<string>();
   const release = (id: string, countAttempt: boolean, delayS = 0) =>
-    hub.release(id, { delayS, countAttempt }, settling);
+    hub.release(id, { delayS, countAttempt }, settlePolicy);
 
   return async (id: string): Promise<WorkResult | undefined> => {
-    // A second claim of the same process would be a renewal.
-    if (active.has(id)) return undefined;
-    active.add(id);
+    // The hub would accept a second claim of this process as a renewal, and two commands would run.
+    if (activeIds.has(id)) return undefined;
+    activeIds.add(id);
     try {
       return await work(id);
     } finally {
-      active.delete(id);
+      activeIds.delete(id);
     }
   };
 
   async function work(id: string): Promise<WorkResult | undefined> {
-    const claim = await hub.claim(id, claiming);
+    const claim = await hub.claim(id, claimPolicy);
     if (!claim) return undefined;
     const { event } = claim;
     if (stopping.aborted) return await ignoreTaken(release(id, false), { kind: "interrupted" });
-    const { output, ended } = report.started(event);
+    const { writeOutput, endEvent } = report.startEvent(event);
     let result: WorkResult | undefined;
     try {
-      result = await settle(event, await attempt(event, claim.json, output));
+      result = await settle(event, await attempt(event, claim.json, writeOutput));
       return result;
     } finally {
-      ended(result);
+      endEvent(result);
     }
   }
 
@@ -98,16 +98,16 @@ export function createWorker(options: WorkerOptions) {
     json: string,
     onOutput: (stream: "stdout" | "stderr", chunk: string) => void,
   ): Promise<Outcome | Extract<WorkResult, { kind: "lost" | "interrupted" }>> {
-    if (event.attempts > maxAttempts) return giveUpUnseen(event.attempts - 1, maxAttempts);
+    if (event.attempts > maxAttempts) return giveUpWithoutResult(event.attempts - 1, maxAttempts);
     const lost = new AbortController();
     const stopRenewing = keepClaim({
       renew: (signal) =>
-        hub.renew(event.id, { signal, patienceMs: () => Number.POSITIVE_INFINITY }),
+        hub.renew(event.id, { signal, retryForMs: () => Number.POSITIVE_INFINITY }),
       leaseMs: leaseS * 1_000,
       onLost: (error) => lost.abort(error),
     });
     try {
-      const ended = await runCommand({
+      const exit = await runCommand({
         argv,
         env: eventEnvironment(event, hubUrl(), env),
         input: `${json}\n`,
@@ -116,11 +116,9 @@ export function createWorker(options: WorkerOptions) {
         onOutput,
       });
       if (lost.signal.aborted) return { kind: "lost", reason: messageOf(lost.signal.reason) };
-      // A supervisor may have sent its signal to the command too.
-      const isInterrupted = terminating.aborted || (stopping.aborted && ended.signal !== null);
-      return isInterrupted
-        ? { kind: "interrupted" }
-        : outcomeOf(ended, event.attempts, maxAttempts);
+      // A process manager may have sent its signal to the command too. Then the command has not failed.
+      const isInterrupted = terminating.aborted || (stopping.aborted && exit.signal !== null);
+      return isInterrupted ? { kind: "interrupted" } : outcomeOf(exit, event.attempts, maxAttempts);
     } catch (error) {
       if (error instanceof CommandNotStarted)
         await ignoreTaken(release(event.id, false), undefined);
@@ -146,8 +144,8 @@ export function createWorker(options: WorkerOptions) {
         return await ignoreTaken(release(id, true, delayS), { ...outcome, delayS });
       }
       case "given up":
-        return await orLost(
-          hub.markProcessed(id, outcome.note, { onlyIfClaimed: true }, settling),
+        return await resultUnlessTaken(
+          hub.markProcessed(id, outcome.note, { onlyIfClaimed: true }, settlePolicy),
           outcome,
         );
       case "processed":
@@ -161,14 +159,14 @@ export function createWorker(options: WorkerOptions) {
   ): Promise<WorkResult> {
     record(id, outcome.note);
     try {
-      // Also if the claim was lost in the meantime: the work is done.
-      const marking = hub.markProcessed(id, outcome.note, { onlyIfClaimed: false }, settling);
-      const result = await orLost(marking, outcome);
+      // The work is done, so the event is marked even if the claim was lost in the meantime.
+      const marking = hub.markProcessed(id, outcome.note, { onlyIfClaimed: false }, settlePolicy);
+      const result = await resultUnlessTaken(marking, outcome);
       finished.remove(id);
       return result;
     } catch (error) {
       throw new CommandFailed(
-        `The command has finished event ${id}, but the hub could not be notified: ${messageOf(error)} The next start of \`npx signalbox exec\` marks it as processed.`,
+        `The command has finished event ${id}, but the event could not be marked as processed: ${messageOf(error)} The next start of \`npx signalbox exec\` marks it as processed.`,
         { cause: error },
       );
     }
@@ -183,7 +181,8 @@ export function createWorker(options: WorkerOptions) {
   }
 }
 
-async function orLost(request: Promise<void>, result: WorkResult): Promise<WorkResult> {
+/** Returns `result`, or a result of the kind "lost" if the hub reports that the event is taken. */
+async function resultUnlessTaken(request: Promise<void>, result: WorkResult): Promise<WorkResult> {
   try {
     await request;
     return result;
@@ -207,15 +206,15 @@ const messageOf = (error: unknown): string =>
 export async function markFinished(
   hub: ExecHub,
   finished: Pick<FinishedEvents, "read" | "remove">,
-  persistence: Persistence,
+  policy: RetryPolicy,
 ): Promise<string[]> {
   const marked: string[] = [];
   for (const { id, note } of finished.read()) {
-    // An event of another hub: its note must not be sent to this one.
-    const event = await hub.read(id, persistence);
+    // If this hub does not have the event, the note may belong to another hub, and is not sent.
+    const event = await hub.read(id, policy);
     if (!event) continue;
     if (!event.processed) {
-      await hub.markProcessed(id, note, { onlyIfClaimed: false }, persistence);
+      await hub.markProcessed(id, note, { onlyIfClaimed: false }, policy);
       marked.push(id);
     }
     finished.remove(id);

@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../../test/support/temp-folder.ts";
-import { isExecutable } from "./find-executable.ts";
+import { isExecutable } from "./is-executable.ts";
 
-it("finds a path, or a name in PATH", () => {
+it("returns true only for the path of an executable file, or its name in PATH", () => {
   const folder = tempFolder();
   writeFileSync(join(folder, "agent"), "#!/bin/sh\n", { mode: 0o755 });
   writeFileSync(join(folder, "notes"), "", { mode: 0o644 });

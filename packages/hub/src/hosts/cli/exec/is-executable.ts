@@ -1,9 +1,10 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Whether the command exists: a path, or a name in PATH. */
+/** Returns whether the command is an executable file: a path, or a name in PATH. */
 export function isExecutable(command: string, path = process.env.PATH ?? ""): boolean {
-  // There, a name can have many extensions; the start of the command reports an error.
+  // On Windows, a name can stand for files with several extensions. A missing command is reported when
+  // it is started.
   if (process.platform === "win32") return true;
   if (command === "") return false;
   if (command.includes("/")) return isExecutableFile(command);
