@@ -170,7 +170,7 @@ describe("the CLI", () => {
     expect(stdout).toMatch(/rateLimit +7 +file/);
     expect(stdout).toMatch(/secrets.github +\(set\)/);
     expect(stdout).not.toContain("hidden");
-    expect(stdout).toMatch(/settings of this terminal\. A running hub keeps/);
+    expect(stdout).toMatch(/settings of this terminal\. A running hub uses/);
     writeFileSync(join(cwd, "signalbox.config.json"), "{ nonsense");
     const broken = await runCli(["config"], { cwd });
     expect([broken.code, broken.stderr]).toEqual([
@@ -312,7 +312,7 @@ describe("the CLI", () => {
     expect(JSON.parse(given.stdout)).toEqual({ id: expect.any(String), url: expect.any(String) });
     const printed = await add("hidden-and-long");
     expect(printed.stdout).toMatch(/Secret +from the environment/);
-    expect(printed.stdout).not.toMatch(/hidden|shown once/);
+    expect(printed.stdout).not.toMatch(/hidden|shown only once/);
     const short = await add("x");
     expect([short.code, short.stderr]).toEqual([
       expect.any(Number),
@@ -371,13 +371,13 @@ describe("the CLI", () => {
     [["help", "nonsense"], /Unknown command "nonsense"\. `npx signalbox --help`/],
     [["sned", "github"], /Unknown command "sned"\. Did you mean send\?/],
     [["--port", "1", "nonsense"], /Unexpected argument "nonsense"/],
-    [["token", "create", "a", "--tenant", ""], /--tenant must not be empty/],
-    [["token", "create", "a", "--tenant", "a,,b"], /--tenant must not be empty/],
+    [["token", "create", "a", "--tenant", ""], /--tenant must not contain an empty value/],
+    [["token", "create", "a", "--tenant", "a,,b"], /--tenant must not contain an empty value/],
     [
       ["token", "create", "a", "--tenant", "nope"],
       /--tenant "nope" does not exist: this hub has only the tenant local\. .*SIGNALBOX_TENANCY=github/,
     ],
-    [["source", "add", "stripe", "--tenant", " "], /--tenant must not be empty/],
+    [["source", "add", "stripe", "--tenant", " "], /--tenant must not contain an empty value/],
     [["source", "add", "stripe", "--tenant", "a,b"], /--tenant must be one id/],
     [["token", "create", "a", "--days", "0"], /--days must be a number above 0, at most 36500/],
     [["token", "create", "a", "--days", "1e9"], /--days must be/],

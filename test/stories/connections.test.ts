@@ -193,7 +193,7 @@ it("by the CLI: names what is missing or wrong", async () => {
     [["add", "weather", url, "--client-id", "x"], /SIGNALBOX_CONNECTION_CLIENT_SECRET/],
     [["add", "weather", url, "--scope", "x"], /--scope needs --client-id/],
     [["add", "weather", url, "--token-stdin"], /standard input has no token/],
-    [["list", "--", "node"], /Only `add` takes a command/],
+    [["list", "--", "node"], /Only `connection add` takes a command/],
     [["check", "none-aaaaaa"], /unknown ID/],
   ];
   for (const [args, message, extra] of cases) {

@@ -65,7 +65,7 @@ describe("the printed `send` command", () => {
       env: { SIGNALBOX_DATA: first.data },
     });
     expect(added.stdout).toContain(`${first.url}/webhooks/stripe/`);
-    expect(added.stdout).toContain("From its next start on, the hub rejects webhooks");
+    expect(added.stdout).toContain("After its next start, the hub rejects webhooks");
     const shared = async (hub: string) => {
       const { token } = await createTokenByCli({ SIGNALBOX_DATA: first.data });
       const headers = { authorization: `Bearer ${token}` };

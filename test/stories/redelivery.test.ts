@@ -91,7 +91,9 @@ it.each([
     expect(remote.stdout).toMatch(/✓ redelivery +failed webhooks were checked \d+ min ago; 3 open/);
     if (host === "SQLite") {
       const doctor = await runCli(["doctor"], { env: { ...env, SIGNALBOX_DATA: data } });
-      expect(doctor.stdout).toMatch(/✓ github app +GitHub knows id and key: Test/);
+      expect(doctor.stdout).toMatch(
+        /✓ github app +GitHub accepts the id and the key of the App Test/,
+      );
       expect(doctor.stdout).toMatch(
         /✓ redelivery +failed webhooks were checked \d+ min ago; 3 open/,
       );

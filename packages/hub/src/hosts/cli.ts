@@ -1,4 +1,3 @@
-import { closest } from "./cli/closest.ts";
 import {
   type Command,
   CommandFailed,
@@ -8,7 +7,8 @@ import {
   UsageError,
 } from "./cli/command.ts";
 import { commands } from "./cli/commands.ts";
-import { help, overview } from "./cli/help.ts";
+import { findClosest } from "./cli/find-closest.ts";
+import { formatHelp, formatOverview } from "./cli/help.ts";
 import { withProgram } from "./cli/program.ts";
 import { serve } from "./cli/serve.ts";
 import { red } from "./cli/style.ts";
@@ -18,7 +18,7 @@ import { version } from "./version.ts";
 function findCommand(name: string): Command {
   const command = commands.find((command) => command.name === name);
   if (command) return command;
-  const similar = closest(
+  const similar = findClosest(
     name,
     commands.map((command) => command.name),
   );
@@ -31,13 +31,15 @@ function findCommand(name: string): Command {
 async function main([first, ...rest]: string[]): Promise<void> {
   if (first === "--help" || first === "-h" || first === "help")
     return print(
-      withProgram(rest[0] === undefined ? overview(commands) : help(findCommand(rest[0]))),
+      withProgram(
+        rest[0] === undefined ? formatOverview(commands) : formatHelp(findCommand(rest[0])),
+      ),
     );
   if (first === "--version" || first === "-v") return print(version);
   const hasCommandName = first !== undefined && !first.startsWith("-");
   const command = hasCommandName ? findCommand(first) : serve;
   const parsed = parse(command, hasCommandName || first === undefined ? rest : [first, ...rest]);
-  if (parsed.flags.help) return print(withProgram(help(command)));
+  if (parsed.flags.help) return print(withProgram(formatHelp(command)));
   await command.run(parsed);
 }
 

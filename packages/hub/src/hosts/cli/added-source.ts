@@ -1,4 +1,7 @@
-/** What `source add` prints: the endpoint, and what to do with its URL and secret at the sender. */
+/**
+ * Formats the text that `source add` prints: the new endpoint, and what the operator must do with its URL
+ * and its secret at the sender.
+ */
 import type { SourceDefinition } from "../../ingest/source.ts";
 import { table } from "./command.ts";
 import { bold, dim, green } from "./style.ts";
@@ -9,55 +12,60 @@ export interface AddedSource {
   id: string;
   name: string;
   url: string;
-  /** Undefined if the operator gave the secret. */
-  generated: string | undefined;
+  /** The secret that the hub generated; undefined if the operator provided one. */
+  generatedSecret: string | undefined;
   /** The command that sends a sample to the endpoint. */
-  send: string;
+  sendCommand: string;
   /** The command that replaces the secret with the one in the environment. */
-  rotate: string;
-  /** The running hub accepts unsigned webhooks, since it had no secret when it started. */
+  rotateCommand: string;
+  /** Whether the running hub accepts unsigned webhooks, because it had no secret when it started. */
   acceptsUnsigned: boolean;
 }
 
-export function describeAdded(added: AddedSource): string {
-  const { definition, id, name, url, generated, send, rotate, acceptsUnsigned } = added;
+export function describeAddedSource(added: AddedSource): string {
+  const { definition, id, name, url, generatedSecret, acceptsUnsigned } = added;
   const { title, secret } = definition;
-  const isMissing = secret.issuedBy === "sender" && generated !== undefined;
-  const owner = secret.issuedBy === "sender" ? `${title} issues the secret` : "The secret is yours";
+  const isPlaceholder = secret.issuedBy === "sender" && generatedSecret !== undefined;
+  const issuer =
+    secret.issuedBy === "sender" ? `${title} issues the secret` : "The secret is yours";
   return [
     `${green("✓")} ${name}`,
     table([
       ["  URL", bold(url)],
-      ["  Secret", secretText(isMissing, title, generated)],
+      ["  Secret", describeSecret(isPlaceholder, title, generatedSecret)],
       ["  Id", id],
     ]),
     "",
-    ...wrap(`${owner}. ${secret.setup}`, 96).map((line) => `  ${line}`),
-    ...(isMissing
+    ...wrap(`${issuer}. ${secret.setup}`, 96).map((line) => `  ${line}`),
+    ...(isPlaceholder
       ? [
-          `  Then store it here; until then the endpoint rejects ${title}'s webhooks:`,
-          bold(`    SIGNALBOX_SOURCE_SECRET=… ${rotate}`),
+          `  Then store the secret in the hub; until then, it rejects ${title}'s webhooks:`,
+          bold(`    SIGNALBOX_SOURCE_SECRET=… ${added.rotateCommand}`),
         ]
       : []),
     ...(acceptsUnsigned
       ? [
           "",
           ...wrap(
-            "From its next start on, the hub rejects webhooks at addresses without a key, unless their secret is set " +
-              "(such as GITHUB_WEBHOOK_SECRET), or --allow-unsigned.",
+            "After its next start, the hub rejects webhooks to the endpoints without a key. To accept them, set the secret " +
+              "of the source, such as GITHUB_WEBHOOK_SECRET, or start the hub with --allow-unsigned.",
             96,
           ).map((line) => `  ${line}`),
         ]
       : []),
     "",
-    ...(generated ? [dim("  The secret is shown once.")] : []),
-    dim(`  Try it: ${send}`),
+    ...(generatedSecret ? [dim("  The secret is shown only once.")] : []),
+    dim(`  Send a sample: ${added.sendCommand}`),
   ].join("\n");
 }
 
-function secretText(isMissing: boolean, title: string, generated: string | undefined): string {
-  if (generated === undefined) return "from the environment";
-  return isMissing
-    ? `${generated} ${dim(`(generated; replace it with ${title}'s)`)}`
-    : bold(generated);
+function describeSecret(
+  isPlaceholder: boolean,
+  title: string,
+  generatedSecret: string | undefined,
+): string {
+  if (generatedSecret === undefined) return "from the environment";
+  return isPlaceholder
+    ? `${generatedSecret} ${dim(`(generated; replace it with the secret of ${title})`)}`
+    : bold(generatedSecret);
 }

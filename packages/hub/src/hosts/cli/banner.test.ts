@@ -14,7 +14,7 @@ const bannerOf = (env: Record<string, string>, hub: Partial<RunningHub> = {}) =>
 };
 
 describe("the banner", () => {
-  it("shows no address that clients cannot connect to", () => {
+  it("does not show the unspecified address, to which clients cannot connect", () => {
     for (const [HOST, url] of [
       ["0.0.0.0", "http://0.0.0.0:4747"],
       ["::", "http://[::]:4747"],
@@ -35,7 +35,7 @@ describe("the banner", () => {
     expect(text).toMatch(/<token>.*signalbox token create/s);
   });
 
-  it("names the clients that sign in by browser before those with a token", () => {
+  it("shows the configuration with sign-in by browser before the one with a token", () => {
     expect(bannerOf({})).toMatch(
       /claude mcp add --transport http signalbox http:\/\/127\.0\.0\.1:4747\/mcp\n.*Bearer <token>/s,
     );
@@ -54,7 +54,7 @@ describe("the banner", () => {
     );
   });
 
-  it("describes the GitHub App if every account is a tenant, not a repository's webhook", () => {
+  it("describes the GitHub App instead of a repository's webhook if every account is a tenant", () => {
     const env = { SIGNALBOX_TENANCY: "github", SIGNALBOX_PUBLIC_URL: "https://hub.example" };
     const text = bannerOf(env);
     expect(text).not.toContain("Add webhook");
@@ -68,14 +68,14 @@ describe("the banner", () => {
     expect(bannerOf({})).toMatch(/Settings → Webhooks → Add webhook/);
   });
 
-  it("warns that a client of a GitHub App has no effect with one tenant", () => {
+  it("warns that GITHUB_CLIENT_ID has no effect with one tenant", () => {
     const env = { GITHUB_CLIENT_ID: "Iv23liabc", GITHUB_CLIENT_SECRET: "abcdef" };
     expect(bannerOf(env)).toMatch(/GITHUB_CLIENT_ID has no effect.*SIGNALBOX_TENANCY=github/s);
     expect(bannerOf({ ...env, SIGNALBOX_TENANCY: "github" })).not.toContain("no effect");
     expect(bannerOf({})).not.toContain("no effect");
   });
 
-  it("warns that people cannot sign in without a client of a GitHub App", () => {
+  it("warns that people cannot sign in with GitHub without GITHUB_CLIENT_ID", () => {
     const env = { SIGNALBOX_TENANCY: "github" };
     const warning = /cannot sign in with GitHub.*GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET/s;
     expect(bannerOf(env)).toMatch(warning);
@@ -84,7 +84,7 @@ describe("the banner", () => {
     expect(bannerOf({})).not.toMatch(warning);
   });
 
-  it("warns if the public hub has no proxy header", () => {
+  it("warns if a hub with a public URL has no proxy header", () => {
     const env = { SIGNALBOX_PUBLIC_URL: "https://hub.example" };
     expect(bannerOf(env)).toMatch(/SIGNALBOX_PROXY_HEADER.*GITHUB_IP_ALLOWLIST=off/s);
     expect(bannerOf({ ...env, SIGNALBOX_PROXY_HEADER: "x-forwarded-for" })).not.toContain(

@@ -6,12 +6,12 @@ import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, cyan, dim, green, yellow } from "./style.ts";
 
-/** The text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
+/** Formats the text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
 export function banner(hub: RunningHub, settings: Settings, version: string): string {
   const { local, sender } = addressesOf(hub, settings);
   const sameHub = sameHubFlags(settings, ["flag", "environment"]);
   const command = (text: string) => `${program} ${text}${sameHub}`;
-  const owner = settings.tenancy === "github" ? " --tenant ACCOUNT_ID" : "";
+  const tenantFlag = settings.tenancy === "github" ? " --tenant ACCOUNT_ID" : "";
   const label = (text: string) => dim(text.padEnd(10));
   const lines = [
     "",
@@ -19,7 +19,7 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     "",
     `  ${label("Open")}${cyan(local)}`,
     `  ${label("Sign in")}${cyan(`${local}${hub.signInPath}`)}`,
-    `  ${label("")}${dim(`Valid once, for 10 minutes. \`${command("open")}\` prints another one.`)}`,
+    `  ${label("")}${dim(`Valid once, for 10 minutes. \`${command("open")}\` prints a new link.`)}`,
     `  ${label("Webhooks")}${cyan(`${local}/webhooks/github`)}`,
     `  ${label("Storage")}${describeStorage(settings)}`,
     "",
@@ -27,7 +27,7 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
   if (hub.adminToken)
     lines.push(
       `  ${label("Token")}${bold(hub.adminToken)}`,
-      `  ${label("")}${dim(`The admin token is shown only once: keep it. \`${command(`token create NAME${owner}`)}\` creates others.`)}`,
+      `  ${label("")}${dim(`The admin token is shown only once: keep it. \`${command(`token create NAME${tenantFlag}`)}\` creates others.`)}`,
       "",
     );
   if (hub.acceptsUnsigned)
@@ -47,13 +47,13 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     );
   if (lacksProxyHeader(settings))
     lines.push(
-      `  ${yellow("! Behind a tunnel or proxy")} all webhooks come from its address, not from GitHub's addresses:`,
+      `  ${yellow("! Behind a tunnel or proxy,")} the hub rejects GitHub's webhooks, because they come from the address of the proxy:`,
       "    set SIGNALBOX_PROXY_HEADER (such as x-forwarded-for), or GITHUB_IP_ALLOWLIST=off.",
       "",
     );
   lines.push(
     `  ${bold("First event")}   ${dim("in another terminal, in this folder")}`,
-    `    ${command(`send github issues --action opened${owner}`)}`,
+    `    ${command(`send github issues --action opened${tenantFlag}`)}`,
     "",
     ...(settings.tenancy === "github"
       ? describeApp(sender, settings)
@@ -74,7 +74,7 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     `  ${bold("MCP client without a browser")}   ${dim(".mcp.json, or your client's configuration file")}`,
     `    { "mcpServers": { "signalbox": { "type": "http", "url": "${local}/mcp",`,
     '        "headers": { "Authorization": "Bearer <token>" } } } }',
-    dim(`    ${command(`token create NAME${owner}`)} creates the <token>.`),
+    dim(`    ${command(`token create NAME${tenantFlag}`)} creates the <token>.`),
     "",
     dim("  Ctrl+C stops the hub after it has finished the accepted requests."),
     "",
@@ -89,7 +89,10 @@ const describeWebhook = (sender: string, settings: Settings): string[] => [
   `    Secret         ${describeSecret(settings)}`,
 ];
 
-/** Webhooks of repositories name no installation, so they have no tenant. */
+/**
+ * With several tenants, only the webhooks of the GitHub App can be used: webhooks of a repository do not
+ * name an installation, so they have no tenant.
+ */
 function describeApp(sender: string, settings: Settings): string[] {
   const { url, slug } = githubSettings(settings);
   const install = slug
@@ -109,7 +112,10 @@ const describeSecret = ({ secrets }: Settings): string =>
     ? "the value of GITHUB_WEBHOOK_SECRET"
     : "generate one (openssl rand -hex 32) and start the hub with GITHUB_WEBHOOK_SECRET=…";
 
-/** For this machine, and for senders; the latter is unknown if the hub listens on all addresses. */
+/**
+ * Returns the hub's addresses for clients on this machine and for senders on other machines. Without a
+ * public URL, the address for senders is unknown if the hub listens on all addresses.
+ */
 function addressesOf(hub: RunningHub, { publicUrl }: Settings) {
   if (publicUrl) return { local: hub.publicUrl, sender: hub.publicUrl };
   const local = hub.localUrl;
@@ -118,5 +124,5 @@ function addressesOf(hub: RunningHub, { publicUrl }: Settings) {
 
 const describeStorage = (settings: Settings) =>
   settings.databaseUrl.startsWith("sqlite:")
-    ? `SQLite ${dim(settings.databaseUrl === "sqlite:" ? `in ${settings.data}/` : settings.databaseUrl.slice(7))}`
+    ? `SQLite ${dim(settings.databaseUrl === "sqlite:" ? `in ${settings.data}/` : settings.databaseUrl.slice("sqlite:".length))}`
     : "PostgreSQL";

@@ -5,11 +5,12 @@ export const bridge: Command = {
   usage: "[sign-in | sign-out]",
   summary: "connect a hub to Claude Code: its tools over stdio, and events that wake the agent",
   details:
-    "An MCP client starts it and exchanges messages with it on stdin and stdout. Its settings are\n" +
-    "environment variables: SIGNALBOX_URL or WEBHOOK_WORKER_URL (the hub's address; default: the local\n" +
-    "hub), SIGNALBOX_TOKEN (default: you sign in), WEBHOOK_CHANNEL=0 (tools only), WEBHOOK_CHANNEL_SENDERS (globs of senders who\n" +
-    "may wake the agent), SIGNALBOX_BRIDGE_STATE (a folder), SIGNALBOX_BRIDGE_REMIND_MINUTES (10; 0 for\n" +
-    "never). See docs/claude-code.md.",
+    "An MCP client starts the bridge and exchanges messages with it on stdin and stdout. The settings of the bridge\n" +
+    "are environment variables: SIGNALBOX_URL or WEBHOOK_WORKER_URL (the hub's address; default: the local\n" +
+    "hub), SIGNALBOX_TOKEN (default: you sign in), WEBHOOK_CHANNEL (0 disables events, so that only the tools remain),\n" +
+    "WEBHOOK_CHANNEL_SENDERS (globs of the senders who may wake the agent; default: all),\n" +
+    "SIGNALBOX_BRIDGE_STATE (the state folder), SIGNALBOX_BRIDGE_REMIND_MINUTES (the delay of the reminder for\n" +
+    "unprocessed events; default: 10; 0 disables it). See docs/claude-code.md.",
   options: {
     device: {
       type: "boolean",

@@ -10,7 +10,7 @@ const command: Command = {
   run: async () => {},
 };
 
-it("returns arguments and flags", () => {
+it("parses arguments and flags", () => {
   expect(parse(command, ["a", "--color", "red", "--json", "--port=1", "b", "-h"])).toEqual({
     positionals: ["a", "b"],
     flags: { color: "red", json: true, port: "1", help: true },
@@ -37,7 +37,7 @@ const runner: Command = {
   options: { ...command.options, filter: { type: "string", help: "", multiple: true } },
 };
 
-it("returns the values of a flag that is given several times, and the command after --", () => {
+it("parses repeated flags as lists, and the command after --", () => {
   const argv = ["--filter", "a", "--json", "--filter=b", "--", "npx", "--json", "--", "x"];
   expect(parse(runner, argv)).toEqual({
     positionals: [],
@@ -48,7 +48,7 @@ it("returns the values of a flag that is given several times, and the command af
   expect(parse(runner, ["--json"]).command).toBeUndefined();
 });
 
-it("rejects a command without -- before it", () => {
+it("rejects a command that does not follow --", () => {
   expect(() => parse(runner, ["--json", "claude", "-p", "x"])).toThrow(
     "Write -- before the command to run: -- claude …. See `npx signalbox paint --help`.",
   );
@@ -71,6 +71,6 @@ it.each([
     ["--database-url=x"],
     "There is no flag --database-url, because other users can read a command line: set DATABASE_URL in the environment.",
   ],
-])("rejects %j", (argv, message) => {
+])("rejects %j with an explanation", (argv, message) => {
   expect(() => parse(command, argv)).toThrow(`${message} See \`npx signalbox paint --help\`.`);
 });

@@ -1,18 +1,18 @@
 import { parseArgs } from "node:util";
 import { definitions, parseNumber, type SettingName, SettingsError } from "../settings.ts";
-import { closest } from "./closest.ts";
+import { findClosest } from "./find-closest.ts";
 
 /** The command line is invalid. Exit codes: 0 success, 1 failure, 2 invalid command line or setting. */
 export class UsageError extends Error {}
 
-/** The command line is valid, but something that the command needs is missing. */
+/** The command line is valid, but the command failed. The message explains the failure to the user. */
 export class CommandFailed extends Error {}
 
 type Flags = Record<string, string | boolean | undefined>;
 
 export interface Command {
   name: string;
-  /** The arguments, for the first line of the help. */
+  /** The arguments, as the first line of the help shows them. */
   usage: string;
   summary: string;
   details?: string;
@@ -23,17 +23,18 @@ export interface Command {
     {
       type: "string" | "boolean";
       help: string;
+      /** The placeholder of the value in the help. */
       value?: string;
       short?: string;
       /** Can be given several times; see `Parsed.lists`. */
       multiple?: true;
     }
   >;
-  /** Takes the command line of another program after `--`. */
+  /** Takes the command line of another program after `--`, which is required unless "optional". */
   takesCommand?: true | "optional";
   /** The settings that the command reads: it accepts their flags, and its help lists them. */
   settings: readonly (SettingName | "secrets")[];
-  /** Accepts the flags of all other settings too. */
+  /** Also accepts the flags of all other settings. */
   acceptsAllSettings?: true;
   run(args: Parsed): Promise<void>;
 }
@@ -43,7 +44,7 @@ export interface Parsed {
   flags: Flags;
   /** The values of the flags that can be given several times. */
   lists: Record<string, string[]>;
-  /** The arguments after `--`; undefined without it. */
+  /** The arguments after `--`; undefined if there is no `--`. */
   command: string[] | undefined;
 }
 
@@ -56,13 +57,15 @@ export const isBooleanSetting = (name: string): boolean =>
 type Option = Pick<Command["options"][string], "type" | "short" | "multiple">;
 
 export function parse(command: Command, argv: string[]): Parsed {
-  const end = command.takesCommand ? argv.indexOf("--") : -1;
-  const names: readonly string[] = command.acceptsAllSettings ? allSettings : command.settings;
+  const separator = command.takesCommand ? argv.indexOf("--") : -1;
+  const settingNames: readonly string[] = command.acceptsAllSettings
+    ? allSettings
+    : command.settings;
   const options: Record<string, Option> = {
     help: { type: "boolean", short: "h" },
     ...Object.fromEntries(
       Object.entries(definitions).flatMap(([name, setting]): [string, Option][] =>
-        "flag" in setting && names.includes(name)
+        "flag" in setting && settingNames.includes(name)
           ? [[setting.flag, { type: isBooleanSetting(name) ? "boolean" : "string" }]]
           : [],
       ),
@@ -70,7 +73,7 @@ export function parse(command: Command, argv: string[]): Parsed {
     ...command.options,
   };
   const { values, positionals, tokens } = parseArgs({
-    args: end === -1 ? argv : argv.slice(0, end),
+    args: separator === -1 ? argv : argv.slice(0, separator),
     options: Object.fromEntries(
       Object.entries(options).map(([name, { type, short, multiple = false }]) => [
         name,
@@ -82,27 +85,28 @@ export function parse(command: Command, argv: string[]): Parsed {
     tokens: true,
   });
   const problem =
-    command.takesCommand === true && end === -1 && positionals.length > 0
+    command.takesCommand === true && separator === -1 && positionals.length > 0
       ? `Write -- before the command to run: -- ${positionals[0]} ….`
-      : tokens.map((token) => problemOf(token, options)).find((one) => one !== undefined);
+      : tokens.map((token) => problemOf(token, options)).find((text) => text !== undefined);
   if (problem !== undefined)
     throw new UsageError(`${problem} See \`npx signalbox ${command.name} --help\`.`);
-  const given = Object.entries(values);
+  const entries = Object.entries(values);
   const isList = ([, value]: [string, unknown]) => Array.isArray(value);
   return {
     positionals,
-    flags: Object.fromEntries(given.filter((one) => !isList(one))) as Flags,
-    lists: Object.fromEntries(given.filter(isList)) as Record<string, string[]>,
-    command: end === -1 ? undefined : argv.slice(end + 1),
+    flags: Object.fromEntries(entries.filter((entry) => !isList(entry))) as Flags,
+    lists: Object.fromEntries(entries.filter(isList)) as Record<string, string[]>,
+    command: separator === -1 ? undefined : argv.slice(separator + 1),
   };
 }
 
-type Token = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
+type ArgumentToken = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
 
-function problemOf(token: Token, options: Record<string, Option>): string | undefined {
+function problemOf(token: ArgumentToken, options: Record<string, Option>): string | undefined {
   if (token.kind !== "option") return undefined;
   const { name, rawName, value, inlineValue } = token;
-  if (!Object.hasOwn(options, name)) return unknownFlag(name, rawName, Object.keys(options));
+  if (!Object.hasOwn(options, name))
+    return describeUnknownFlag(name, rawName, Object.keys(options));
   const isBoolean = options[name]?.type === "boolean";
   if (isBoolean) return value === undefined ? undefined : `${rawName} takes no value.`;
   if (value === undefined) return `${rawName} needs a value.`;
@@ -112,22 +116,23 @@ function problemOf(token: Token, options: Record<string, Option>): string | unde
     : undefined;
 }
 
-function unknownFlag(name: string, rawName: string, known: readonly string[]): string {
-  const secret = Object.entries(definitions).find(
+function describeUnknownFlag(name: string, rawName: string, knownNames: readonly string[]): string {
+  const secretSetting = Object.entries(definitions).find(
     ([setting, definition]) => !("flag" in definition) && kebabCase(setting) === name,
   );
-  if (secret)
-    return `There is no flag ${rawName}, because other users can read a command line: set ${secret[1].env} in the environment.`;
-  const similar = closest(name, known);
+  if (secretSetting)
+    return `There is no flag ${rawName}, because other users can read a command line: set ${secretSetting[1].env} in the environment.`;
+  const similar = findClosest(name, knownNames);
   return `Unknown flag ${rawName}.${similar === undefined ? "" : ` Did you mean --${similar}?`}`;
 }
 
 const kebabCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-export const text = (value: string | boolean | undefined): string | undefined =>
+/** Returns the value of a string flag; undefined if the flag is not given. */
+export const asString = (value: string | boolean | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** The action that the first argument names. `usage` lists the actions with their arguments. */
+/** Returns the action with this name. `usage` lists the actions with their arguments, for the error. */
 export function actionOf<Action>(
   actions: Record<string, Action>,
   name: string | undefined,
@@ -142,34 +147,36 @@ export function actionOf<Action>(
   );
 }
 
-export function assertNoMoreArguments(rest: readonly string[]): void {
-  if (rest.length > 0) throw new UsageError(`Unexpected argument "${rest.join(" ")}".`);
+export function assertNoMoreArguments(extraArguments: readonly string[]): void {
+  if (extraArguments.length > 0)
+    throw new UsageError(`Unexpected argument "${extraArguments.join(" ")}".`);
 }
 
-/** The number given with a flag; `expected` completes the error "--flag must be …". */
+/** Returns the number in a flag. `expected` completes the error "--flag must be …". */
 export function numberOf(
   flags: Flags,
   name: string,
   isValid: (value: number) => boolean,
   expected: string,
 ): number | undefined {
-  const given = text(flags[name]);
-  if (given === undefined) return undefined;
-  const value = parseNumber(given);
+  const text = asString(flags[name]);
+  if (text === undefined) return undefined;
+  const value = parseNumber(text);
   if (value === undefined || !isValid(value))
-    throw new UsageError(`--${name} must be ${expected}.`);
+    throw new UsageError(`--${name} must be ${expected}, but is "${text}".`);
   return value;
 }
 
-/** The comma-separated values given with a flag. */
+/** Returns the comma-separated values in a flag. */
 export function listOf(flags: Flags, name: string): string[] | undefined {
-  const values = text(flags[name])
+  const values = asString(flags[name])
     ?.split(",")
     .map((value) => value.trim());
-  if (values?.includes("")) throw new UsageError(`--${name} must not be empty.`);
+  if (values?.includes("")) throw new UsageError(`--${name} must not contain an empty value.`);
   return values;
 }
 
+/** True for errors that the user must correct, such as an invalid setting. The exit code is then 2. */
 export const isUserError = (error: unknown): error is Error =>
   error instanceof UsageError ||
   error instanceof SettingsError ||
@@ -177,7 +184,7 @@ export const isUserError = (error: unknown): error is Error =>
     "code" in error &&
     ["database_too_new", "cannot_unseal", "github_app_key"].includes(String(error.code)));
 
-/** Rows with aligned columns. */
+/** Formats rows with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, at) => Math.max(widest[at] ?? 0, cell.length)),

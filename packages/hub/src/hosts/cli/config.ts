@@ -14,11 +14,11 @@ export const config: Command = {
     assertNoMoreArguments(positionals);
     const { origins } = loadSettings(flags);
     if (flags.json) {
-      const shown = origins.map((origin) => [
+      const entries = origins.map((origin) => [
         origin.name,
         { value: formatSetting(origin), from: origin.from, env: origin.env },
       ]);
-      return print(JSON.stringify(Object.fromEntries(shown), null, 2));
+      return print(JSON.stringify(Object.fromEntries(entries), null, 2));
     }
     print(
       table([
@@ -32,7 +32,9 @@ export const config: Command = {
       ]),
     );
     print(
-      dim("\nThe settings of this terminal. A running hub keeps those that it was started with."),
+      dim(
+        "\nThese are the settings of this terminal. A running hub uses those with which it was started.",
+      ),
     );
   },
 };

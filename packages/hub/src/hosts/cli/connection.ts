@@ -2,35 +2,36 @@ import { loadSettings } from "../node/load-settings.ts";
 import { readSecret, type Settings } from "../settings.ts";
 import {
   actionOf,
+  asString,
   assertNoMoreArguments,
   type Command,
   type Parsed,
   print,
   table,
-  text,
   UsageError,
 } from "./command.ts";
+import { fetchAllPages } from "./fetch-all-pages.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green, red, yellow } from "./style.ts";
 import { ownerTenant } from "./tenant-flag.ts";
-import { withHub } from "./with-hub.ts";
+import { type WithHubOptions, withHub } from "./with-hub.ts";
 
 const TOKEN_VARIABLE = "SIGNALBOX_CONNECTION_TOKEN";
-const CLIENT_VARIABLE = "SIGNALBOX_CONNECTION_CLIENT_SECRET";
+const CLIENT_SECRET_VARIABLE = "SIGNALBOX_CONNECTION_CLIENT_SECRET";
 const PATH = "/api/connections";
-const PAGE = 100;
 
 export const connection: Command = {
   name: "connection",
   usage: "add NAME URL | list | check [ID] | remove ID [options] [-- COMMAND…]",
   summary: "connect MCP servers, whose tools flows call and whose triggers start flows",
   details:
-    "`add` checks the server, and stores it also if it does not respond. `check` checks one connection, or all,\n" +
-    "and exits with 1 if one fails. `add NAME -- COMMAND…` adds a program on the hub's machine, which must allow it.\n" +
-    "Secrets are read from the environment, since other users can read a command line:\n" +
-    `${TOKEN_VARIABLE} is a bearer token; ${CLIENT_VARIABLE}, with --client-id, is that of an OAuth client.`,
+    "`add` stores the connection and checks its server. A connection whose server does not respond is stored too.\n" +
+    "`add NAME -- COMMAND…` adds an MCP server that the hub runs as a command on its machine. The hub must allow\n" +
+    "commands: SIGNALBOX_ALLOW_COMMANDS=on. `check` checks one connection or all, and exits with 1 if a check fails.\n" +
+    "Secrets are read from the environment, since other users can read a command line: a bearer token from\n" +
+    `${TOKEN_VARIABLE}, and the secret of the OAuth client in --client-id from ${CLIENT_SECRET_VARIABLE}.`,
   example: "npx signalbox connection add weather https://weather.example/mcp",
   options: {
     "token-stdin": { type: "boolean", help: "read the bearer token from standard input" },
@@ -47,12 +48,12 @@ export const connection: Command = {
     "client-id": {
       type: "string",
       value: "ID",
-      help: "use OAuth client credentials with this client; with --oauth, authorize this client",
+      help: "the OAuth client for client credentials; with --oauth, the client that a person authorizes",
     },
     "token-url": {
       type: "string",
       value: "URL",
-      help: "the OAuth token endpoint (from the server's metadata)",
+      help: "the OAuth token endpoint (default: from the server's metadata)",
     },
     scope: { type: "string", value: "SCOPES", help: "the OAuth scopes, separated by spaces" },
     env: {
@@ -61,21 +62,27 @@ export const connection: Command = {
       multiple: true,
       help: "pass an environment variable to the command; repeatable",
     },
-    tenant: { type: "string", value: "ID", help: "the tenant that owns it (single: local)" },
+    tenant: {
+      type: "string",
+      value: "ID",
+      help: "the tenant that owns it (with one tenant: local)",
+    },
     json: { type: "boolean", help: "print JSON" },
   },
   takesCommand: "optional",
   settings: ["url", "token", "data", "databaseUrl", "key", "tenancy", "allowCommands"],
   async run(args) {
-    const [name, ...rest] = args.positionals;
+    const [name, ...actionArguments] = args.positionals;
     const action = actionOf(
       { add, list, check, remove },
       name,
       "add NAME URL, list, check [ID], or remove ID",
     );
-    assertNoMoreArguments(rest.slice({ add: 2, list: 0, check: 1, remove: 1 }[name ?? ""]));
-    if (action !== add && args.command) throw new UsageError("Only `add` takes a command.");
-    await action({ ...args, positionals: rest }, loadSettings(args.flags));
+    const maxArguments = { add: 2, list: 0, check: 1, remove: 1 }[name ?? ""];
+    assertNoMoreArguments(actionArguments.slice(maxArguments));
+    if (action !== add && args.command)
+      throw new UsageError("Only `connection add` takes a command after --.");
+    await action({ ...args, positionals: actionArguments }, loadSettings(args.flags));
   },
 };
 
@@ -93,13 +100,13 @@ interface ConnectionView {
   trigger_count: number;
 }
 
-const inHub = (
+const withHubOfOwner = (
   { flags }: Parsed,
   settings: Settings,
-  create: boolean,
+  options: Pick<WithHubOptions, "create">,
   work: (hub: HubClient) => Promise<void>,
 ): Promise<void> =>
-  withHub(settings, { create, tenantIn: ownerTenant(flags, "connections") }, work);
+  withHub(settings, { ...options, chooseTenant: ownerTenant(flags, "connections") }, work);
 
 const add: Action = async (args, settings) => {
   const { flags, command } = args;
@@ -113,30 +120,38 @@ const add: Action = async (args, settings) => {
     ...(command === undefined ? { url } : { command: command[0], args: command.slice(1) }),
     ...(await credentialsOf(args)),
   };
-  await inHub(args, settings, true, async (hub) => {
-    const added = await hub.request<ConnectionView>("POST", PATH, { body }).catch(asUsage);
+  await withHubOfOwner(args, settings, { create: true }, async (hub) => {
+    const added = await hub
+      .request<ConnectionView>("POST", PATH, { body })
+      .catch(rethrowAsUsageError);
     if (flags.json) return print(JSON.stringify(added));
-    print(`${mark(added)} ${bold(added.id)}  ${dim(targetOf(added))}`);
-    print(`  ${describe(added)}`);
+    print(`${statusMark(added)} ${bold(added.id)}  ${dim(serverOf(added))}`);
+    print(`  ${describeStatus(added)}`);
     if (added.trigger_count > 0)
-      print(dim(`  Event triggers listen to it with the source ${added.id}.`));
+      print(
+        dim(`  To start a flow with its triggers, use the source ${added.id} in an Event node.`),
+      );
     if (added.status === "needs_authorization")
       print(dim(`  \`${program} open${sameHubFlags(settings)}\` opens the web UI.`));
     if (added.status === "failed")
-      print(dim(`  It is stored, and checked again. Now: ${follow("check", added.id, settings)}`));
+      print(
+        dim(
+          `  It is stored, and the hub checks it again later. To check it now: ${checkCommand(added, settings)}`,
+        ),
+      );
   });
 };
 
 async function credentialsOf({ flags, lists }: Parsed) {
-  const headers = lists.header?.map((given): [string, string] => {
-    const [header = "", variable = ""] = given.split("=", 2);
+  const headers = lists.header?.map((assignment): [string, string] => {
+    const [header = "", variable = ""] = assignment.split("=", 2);
     if (!header || !variable)
       throw new UsageError("--header must be NAME=VARIABLE, such as --header X-Api-Key=API_KEY.");
-    return [header, variableValue(variable, "--header")];
+    return [header, readVariable(variable, "--header")];
   });
   const env = lists.env?.map((variable): [string, string] => [
     variable,
-    variableValue(variable, "--env"),
+    readVariable(variable, "--env"),
   ]);
   const auth = await authOf(flags);
   return {
@@ -146,7 +161,7 @@ async function credentialsOf({ flags, lists }: Parsed) {
   };
 }
 
-function variableValue(variable: string, flag: string): string {
+function readVariable(variable: string, flag: string): string {
   const value = process.env[variable];
   if (!value)
     throw new UsageError(`${flag}: the environment variable ${variable} is not set or empty.`);
@@ -154,21 +169,25 @@ function variableValue(variable: string, flag: string): string {
 }
 
 async function authOf(flags: Parsed["flags"]) {
-  const client = text(flags["client-id"]);
-  const secret = readSecret(process.env, CLIENT_VARIABLE);
-  const token = flags["token-stdin"] ? await readStdin() : readSecret(process.env, TOKEN_VARIABLE);
+  const clientId = asString(flags["client-id"]);
+  const clientSecret = readSecret(process.env, CLIENT_SECRET_VARIABLE);
+  const token = flags["token-stdin"]
+    ? await readTokenFromStdin()
+    : readSecret(process.env, TOKEN_VARIABLE);
   if (flags.oauth) {
     if (token !== undefined || flags["token-url"] !== undefined)
-      throw new UsageError("--oauth cannot be combined with a bearer token or --token-url.");
+      throw new UsageError(
+        `--oauth cannot be combined with a bearer token (${TOKEN_VARIABLE}, --token-stdin) or --token-url.`,
+      );
     return {
       type: "oauth",
       grant: "authorization_code",
-      client_id: client,
-      client_secret: client === undefined ? undefined : secret,
-      scope: text(flags.scope),
+      client_id: clientId,
+      client_secret: clientId === undefined ? undefined : clientSecret,
+      scope: asString(flags.scope),
     };
   }
-  if (client === undefined) {
+  if (clientId === undefined) {
     for (const flag of ["token-url", "scope"])
       if (flags[flag] !== undefined)
         throw new UsageError(
@@ -177,28 +196,32 @@ async function authOf(flags: Parsed["flags"]) {
     return token === undefined ? undefined : { type: "bearer", token };
   }
   if (token !== undefined)
-    throw new UsageError("Give a bearer token or --client-id, but not both.");
-  if (secret === undefined)
-    throw new UsageError(`--client-id needs the secret of the client in ${CLIENT_VARIABLE}.`);
+    throw new UsageError(
+      `--client-id cannot be combined with a bearer token (${TOKEN_VARIABLE}, --token-stdin).`,
+    );
+  if (clientSecret === undefined)
+    throw new UsageError(
+      `--client-id needs the secret of the client in ${CLIENT_SECRET_VARIABLE}.`,
+    );
   return {
     type: "oauth",
-    client_id: client,
-    client_secret: secret,
-    token_url: text(flags["token-url"]),
-    scope: text(flags.scope),
+    client_id: clientId,
+    client_secret: clientSecret,
+    token_url: asString(flags["token-url"]),
+    scope: asString(flags.scope),
   };
 }
 
-async function readStdin(): Promise<string> {
-  let given = "";
-  for await (const chunk of process.stdin) given += String(chunk);
-  if (!given.trim()) throw new UsageError("--token-stdin: standard input has no token.");
-  return given.trim();
+async function readTokenFromStdin(): Promise<string> {
+  let input = "";
+  for await (const chunk of process.stdin) input += String(chunk);
+  if (!input.trim()) throw new UsageError("--token-stdin: standard input has no token.");
+  return input.trim();
 }
 
 const list: Action = (args, settings) =>
-  inHub(args, settings, false, async (hub) => {
-    const items = await listAll(hub);
+  withHubOfOwner(args, settings, { create: false }, async (hub) => {
+    const items = await fetchAllPages<ConnectionView>(hub, PATH);
     if (args.flags.json) return print(JSON.stringify(items));
     if (items.length === 0)
       return print(
@@ -207,67 +230,55 @@ const list: Action = (args, settings) =>
     print(
       table([
         ["ID", "NAME", "STATUS", "TOOLS", "TRIGGERS", "SERVER"],
-        ...items.map((one) => [
-          one.id,
-          one.name,
-          one.status,
-          String(one.tool_count),
-          String(one.trigger_count),
-          targetOf(one),
+        ...items.map((item) => [
+          item.id,
+          item.name,
+          item.status,
+          String(item.tool_count),
+          String(item.trigger_count),
+          serverOf(item),
         ]),
       ]),
     );
-    for (const one of items) if (one.error) print(`${red("✗")} ${one.id}: ${one.error}`);
+    for (const { id, error } of items) if (error) print(`${red("✗")} ${id}: ${error}`);
   });
 
-async function listAll(hub: HubClient): Promise<ConnectionView[]> {
-  const items: ConnectionView[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await hub.request<{ items: ConnectionView[]; next_cursor: string | null }>(
-      "GET",
-      PATH,
-      { query: { limit: PAGE, cursor } },
-    );
-    items.push(...page.items);
-    cursor = page.next_cursor ?? undefined;
-  } while (cursor !== undefined);
-  return items;
-}
-
 const check: Action = (args, settings) =>
-  inHub(args, settings, false, async (hub) => {
-    const [given] = args.positionals;
-    const ids = given === undefined ? (await listAll(hub)).map(({ id }) => id) : [given];
+  withHubOfOwner(args, settings, { create: false }, async (hub) => {
+    const [givenId] = args.positionals;
+    const ids =
+      givenId === undefined
+        ? (await fetchAllPages<ConnectionView>(hub, PATH)).map(({ id }) => id)
+        : [givenId];
     const checked: ConnectionView[] = [];
     for (const id of ids) {
-      const one = await hub
+      const view = await hub
         .request<ConnectionView>("POST", `${pathOf(id)}/check`)
-        .catch(unknownIn(settings));
-      checked.push(one);
-      if (!args.flags.json) print(`${mark(one)} ${bold(one.id)}  ${describe(one)}`);
+        .catch(explainUnknownId(settings));
+      checked.push(view);
+      if (!args.flags.json) print(`${statusMark(view)} ${bold(view.id)}  ${describeStatus(view)}`);
     }
-    if (args.flags.json) print(JSON.stringify(given === undefined ? checked : checked[0]));
+    if (args.flags.json) print(JSON.stringify(givenId === undefined ? checked : checked[0]));
     else if (checked.length === 0) print("No connections.");
     if (checked.some(({ status }) => status !== "ok")) process.exitCode = 1;
   });
 
 const remove: Action = (args, settings) =>
-  inHub(args, settings, false, async (hub) => {
+  withHubOfOwner(args, settings, { create: false }, async (hub) => {
     const [id = ""] = args.positionals;
-    const { items } = await hub
+    const { items: subscriptions } = await hub
       .request<{ items: unknown[] }>("GET", `${pathOf(id)}/subscriptions`)
-      .catch(unknownIn(settings));
-    await hub.request("DELETE", pathOf(id)).catch(unknownIn(settings));
+      .catch(explainUnknownId(settings));
+    await hub.request("DELETE", pathOf(id)).catch(explainUnknownId(settings));
     if (args.flags.json) return print(JSON.stringify({ id, removed: true }));
     print(`${green("✓")} removed; its events are kept`);
-    if (items.length > 0)
+    if (subscriptions.length > 0)
       print(
-        `${yellow("!")} ${count(items.length, "trigger")} of published flows listened to it, and will not fire any more.`,
+        `${yellow("!")} ${pluralize(subscriptions.length, "trigger")} of published flows subscribed to it, and will no longer fire.`,
       );
   });
 
-const mark = ({ status }: ConnectionView): string =>
+const statusMark = ({ status }: ConnectionView): string =>
   ({
     ok: green("✓"),
     failed: red("✗"),
@@ -275,25 +286,25 @@ const mark = ({ status }: ConnectionView): string =>
     needs_authorization: yellow("!"),
   })[status];
 
-const count = (number: number, noun: string): string =>
-  `${number} ${noun}${number === 1 ? "" : "s"}`;
+const pluralize = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-function describe({ status, error, tool_count, trigger_count }: ConnectionView): string {
+function describeStatus({ status, error, tool_count, trigger_count }: ConnectionView): string {
   if (status === "failed" || status === "needs_authorization") return error ?? status;
-  if (status === "unknown") return "not checked yet: the hub checks it when it runs";
-  return `${count(tool_count, "tool")}, ${count(trigger_count, "trigger")}`;
+  if (status === "unknown") return "not checked yet: a running hub checks it";
+  return `${pluralize(tool_count, "tool")}, ${pluralize(trigger_count, "trigger")}`;
 }
 
-const targetOf = ({ url, command, args }: ConnectionView): string =>
+const serverOf = ({ url, command, args }: ConnectionView): string =>
   url ?? [command, ...args].join(" ");
 
-const follow = (action: string, id: string, settings: Settings): string =>
-  `${program} connection ${action} ${id}${sameHubFlags(settings)}`;
+const checkCommand = ({ id }: ConnectionView, settings: Settings): string =>
+  `${program} connection check ${id}${sameHubFlags(settings)}`;
 
-/** An empty id has no path: it would name the list. */
+/** Replaces an empty id with "-", which is no id. Otherwise, the path would be that of the list. */
 const pathOf = (id: string): string => `${PATH}/${encodeURIComponent(id) || "-"}`;
 
-const unknownIn =
+const explainUnknownId =
   (settings: Settings) =>
   (error: unknown): never => {
     if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
@@ -302,8 +313,8 @@ const unknownIn =
     );
   };
 
-/** An invalid field of the request is an invalid command line. */
-function asUsage(error: unknown): never {
+/** The fields of the request come from the command line, so an invalid field is a usage error. */
+function rethrowAsUsageError(error: unknown): never {
   if (error instanceof HubRequestFailed && error.code === "invalid")
     throw new UsageError(error.message);
   throw error;

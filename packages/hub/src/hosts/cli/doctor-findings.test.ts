@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { describeSecrets } from "./doctor-findings.ts";
 
-it("reports the secrets of the running hub, or says that they are those of this terminal", () => {
+it("reports the webhook secrets, and whether they are from a running hub or from this terminal", () => {
   const shared = { signed: ["github"], unsigned: false };
   expect(describeSecrets(shared, 0)).toEqual({
     check: "secrets",
@@ -14,7 +14,7 @@ it("reports the secrets of the running hub, or says that they are those of this 
     says: expect.stringMatching(/^none; unsigned webhooks .* accepted from this machine$/),
   });
   expect(describeSecrets({ ...shared, unsigned: true }, 0).state).toBe("warning");
-  expect(describeSecrets({ signed: [], unsigned: false, isOfTerminal: true }, 0).says).toBe(
+  expect(describeSecrets({ signed: [], unsigned: false, isFromTerminal: true }, 0).says).toBe(
     "none (settings of this terminal; a running hub has its own)",
   );
 });

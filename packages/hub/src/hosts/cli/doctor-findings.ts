@@ -1,7 +1,8 @@
-/** What `doctor` reports about the webhook secrets of a hub. */
+/** The result of one check of `doctor`. `--json` prints it with these fields. */
 export interface Finding {
   check: string;
   state: "ok" | "warning" | "problem";
+  /** The text of the finding. */
   says: string;
   fix?: string;
 }
@@ -9,29 +10,29 @@ export interface Finding {
 export interface SharedSecrets {
   /** The sources whose endpoint without a key has a secret. */
   signed: readonly string[];
-  /** Whether sources without a secret are accepted. */
+  /** Whether webhooks of sources without a secret are accepted. */
   unsigned: boolean;
-  /** From the settings of this terminal: no hub runs that could be asked. */
-  isOfTerminal?: true;
+  /** Set if no hub is running: the values are then from the settings of this terminal. */
+  isFromTerminal?: true;
 }
 
-/** `stored` is the number of secrets of endpoints with a key. */
+/** Reports the webhook secrets of a hub. `keyedCount` is the number of secrets of endpoints with a key. */
 export function describeSecrets(
-  { signed, unsigned, isOfTerminal }: SharedSecrets,
-  stored: number,
+  { signed, unsigned, isFromTerminal }: SharedSecrets,
+  keyedCount: number,
 ): Finding {
-  const set = [
+  const secrets = [
     ...(signed.length > 0 ? [`set for ${signed.join(", ")}`] : []),
-    ...(stored > 0 ? [`${stored} for endpoints with a key`] : []),
+    ...(keyedCount > 0 ? [`${keyedCount} for endpoints with a key`] : []),
   ];
   const says = [
-    set.length > 0 ? set.join(", and ") : "none",
+    secrets.length > 0 ? secrets.join(", and ") : "none",
     ...(unsigned
       ? ["unsigned webhooks of sources without a secret are accepted from this machine"]
       : []),
   ]
     .join("; ")
-    .concat(isOfTerminal ? " (settings of this terminal; a running hub has its own)" : "");
-  if (set.length > 0 && !unsigned) return { check: "secrets", state: "ok", says };
+    .concat(isFromTerminal ? " (settings of this terminal; a running hub has its own)" : "");
+  if (secrets.length > 0 && !unsigned) return { check: "secrets", state: "ok", says };
   return { check: "secrets", state: "warning", says, fix: "set GITHUB_WEBHOOK_SECRET" };
 }

@@ -4,7 +4,7 @@ import { startFakeGithub } from "../../../../../test/support/fake-github.ts";
 import { readSettings } from "../settings.ts";
 import { checkGithubApp, describeRedelivery } from "./doctor-github.ts";
 
-it("asks GitHub whether the credentials are right, and where it sends webhooks", async () => {
+it("reports whether GitHub accepts the credentials, and where the App sends its webhooks", async () => {
   const github = await startFakeGithub();
   onTestFinished(() => github.close());
   const check = (webhookUrl?: string, env: Record<string, string> = {}) =>
@@ -12,7 +12,11 @@ it("asks GitHub whether the credentials are right, and where it sends webhooks",
       readSettings({ flags: {}, env: { ...github.env, ...env }, file: {} }),
       webhookUrl,
     );
-  const ok = { check: "github app", state: "ok", says: "GitHub knows id and key: Test" };
+  const ok = {
+    check: "github app",
+    state: "ok",
+    says: "GitHub accepts the id and the key of the App Test",
+  };
   expect(await check()).toEqual([ok]);
   github.webhook.url = "https://hub.test/webhooks/github";
   expect(await check("https://hub.test/webhooks/github")).toEqual([ok]);
@@ -21,8 +25,8 @@ it("asks GitHub whether the credentials are right, and where it sends webhooks",
     { state: "warning", says: "the App sends its webhooks to https://hub.test/webhooks/github" },
   ]);
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const wrong = privateKey.export({ type: "pkcs1", format: "pem" }) as string;
-  expect(await check(undefined, { GITHUB_APP_PRIVATE_KEY: wrong })).toMatchObject([
+  const otherKey = privateKey.export({ type: "pkcs1", format: "pem" }) as string;
+  expect(await check(undefined, { GITHUB_APP_PRIVATE_KEY: otherKey })).toMatchObject([
     {
       state: "problem",
       says: "GitHub returned 401: A JSON web token could not be decoded",
@@ -34,7 +38,7 @@ it("asks GitHub whether the credentials are right, and where it sends webhooks",
   );
 });
 
-it("reports the last check for failed webhooks, and what was given up", () => {
+it("reports the last check for failed webhooks, and warns if some were given up", () => {
   const sweep = {
     read_until: 0,
     cursor: null,

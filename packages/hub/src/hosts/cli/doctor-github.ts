@@ -1,4 +1,4 @@
-/** What `doctor` reports about the GitHub App: its credentials, its webhook, and failed webhooks. */
+/** Checks the GitHub App for `doctor`: its credentials, its webhook URL, and failed webhooks. */
 import type { z } from "zod";
 import type { redeliveriesView } from "../../api/redelivery-routes.ts";
 import type { RedeliveryStore, RedeliverySweep } from "../../store/redelivery-store.ts";
@@ -11,7 +11,10 @@ import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 const CREDENTIALS_FIX =
   "check GITHUB_APP_ID, GITHUB_APP_PRIVATE_KEY and GITHUB_API_URL; the page of the App shows its id, and generates keys";
 
-/** Empty without the credentials of an App. `webhookUrl`: the hub's endpoint for GitHub, if it is public. */
+/**
+ * Checks the credentials and the webhook URL of the App. Returns no findings if the settings have no
+ * credentials of an App. `webhookUrl` is the hub's endpoint for GitHub; undefined without a public URL.
+ */
 export async function checkGithubApp(
   settings: Settings,
   webhookUrl: string | undefined,
@@ -22,22 +25,22 @@ export async function checkGithubApp(
   const options = { apiUrl, fetch, now: Date.now };
   const app = await createGithubApp(credentials, options).catch((error: Error) => error);
   if (app instanceof Error) return [{ check, state: "problem", says: app.message }];
-  const answer = await app.getApp();
-  if (answer.outcome !== "ok") {
-    const says = answer.outcome === "not_found" ? "GitHub returned 404" : answer.message;
-    const isProblem = answer.outcome === "not_found" || answer.outcome === "failed";
+  const response = await app.getApp();
+  if (response.outcome !== "ok") {
+    const says = response.outcome === "not_found" ? "GitHub returned 404" : response.message;
+    const isProblem = response.outcome === "not_found" || response.outcome === "failed";
     return [{ check, state: isProblem ? "problem" : "warning", says, fix: CREDENTIALS_FIX }];
   }
-  const found: Finding = {
+  const credentialsFinding: Finding = {
     check,
     state: "ok",
-    says: `GitHub knows id and key: ${answer.value.name}`,
+    says: `GitHub accepts the id and the key of the App ${response.value.name}`,
   };
   const hook = await app.getWebhookUrl();
   if (hook.outcome !== "ok" || webhookUrl === undefined || hook.value === webhookUrl)
-    return [found];
+    return [credentialsFinding];
   return [
-    found,
+    credentialsFinding,
     {
       check,
       state: "warning",
@@ -45,12 +48,12 @@ export async function checkGithubApp(
         hook.value === ""
           ? "the App has no webhook URL"
           : `the App sends its webhooks to ${hook.value}`,
-      fix: `set the webhook URL of the App to ${webhookUrl}, unless it has an endpoint with a key or another hub`,
+      fix: `set the webhook URL of the App to ${webhookUrl}, unless the App uses an endpoint with a key, or another hub`,
     },
   ];
 }
 
-/** Undefined if they are wrong, which doctor has reported. */
+/** Returns undefined if the settings are invalid, which `doctor` reports in the check "settings". */
 function tryReadSettings(settings: Settings) {
   try {
     return githubSettings(settings);
@@ -61,7 +64,7 @@ function tryReadSettings(settings: Settings) {
 
 type Counts = Awaited<ReturnType<RedeliveryStore["countRedeliveries"]>>;
 
-/** Undefined before the first check for failed webhooks. */
+/** Returns undefined before the hub has checked for failed webhooks for the first time. */
 export function describeRedelivery(
   sweep: Pick<RedeliverySweep, "completed_at" | "error"> | undefined,
   { open, given_up, delivered }: Counts,
@@ -74,12 +77,12 @@ export function describeRedelivery(
       check,
       state: "problem",
       says: `failed webhooks cannot be checked: ${sweep.error}`,
-      fix: "correct it; the hub tries again",
+      fix: "correct the cause; the hub then retries automatically",
     };
   const minutes = Math.round((now - (sweep.completed_at ?? now)) / 60_000);
   const says = [
     sweep.completed_at === null
-      ? "the first check has not ended"
+      ? "the first check for failed webhooks has not finished"
       : `failed webhooks were checked ${minutes} min ago`,
     `${open} open, ${delivered} redelivered, ${given_up} given up`,
   ].join("; ");
@@ -92,7 +95,10 @@ export function describeRedelivery(
   };
 }
 
-/** The same for a hub on another machine, by its API. Empty if the hub does not respond. */
+/**
+ * Reports the redelivery of a hub on another machine, as its API returns it. Returns no findings if the hub
+ * does not respond, which another check reports.
+ */
 export async function checkRemoteRedelivery(hub: HubClient): Promise<Finding[]> {
   const check = "redelivery";
   try {
@@ -101,17 +107,21 @@ export async function checkRemoteRedelivery(hub: HubClient): Promise<Finding[]> 
     const view = await hub.request<z.infer<typeof redeliveriesView>>("GET", path, { signal });
     const { is_enabled, sweep, counts } = view;
     if (!is_enabled) return [{ check, state: "ok", says: REDELIVERY_OFF }];
-    const at = sweep?.completed_at ?? null;
-    const last = { completed_at: at === null ? null : Date.parse(at), error: sweep?.error ?? null };
-    return [describeRedelivery(last, counts, Date.now())].filter((one) => one !== undefined);
+    const completedAt = sweep?.completed_at ?? null;
+    const lastSweep = {
+      completed_at: completedAt === null ? null : Date.parse(completedAt),
+      error: sweep?.error ?? null,
+    };
+    const finding = describeRedelivery(lastSweep, counts, Date.now());
+    return finding === undefined ? [] : [finding];
   } catch (error) {
-    const isAnswer = error instanceof HubRequestFailed;
-    if (isAnswer && error.status === undefined) return [];
+    const isHubError = error instanceof HubRequestFailed;
+    if (isHubError && error.status === undefined) return [];
     const says = `not checked: ${error instanceof Error ? error.message : error}`;
-    const fix = "set SIGNALBOX_TOKEN to the admin token of the hub, which is for all tenants";
-    return [{ check, state: "warning", says, ...(isAnswer && { fix }) }];
+    const fix = "set SIGNALBOX_TOKEN to an admin token of the hub that is valid for all tenants";
+    return [{ check, state: "warning", says, ...(isHubError && { fix }) }];
   }
 }
 
 const REDELIVERY_OFF =
-  "off: the hub has no GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY, or GITHUB_REDELIVERY is off";
+  "off: GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY of the hub are not set, or GITHUB_REDELIVERY is off";

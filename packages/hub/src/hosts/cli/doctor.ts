@@ -17,7 +17,7 @@ import { withoutPassword } from "../without-password.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import { describeSecrets, type Finding } from "./doctor-findings.ts";
 import { checkGithubApp, checkRemoteRedelivery, describeRedelivery } from "./doctor-github.ts";
-import { connectToHub, findRunningHub, isSame, locateHub } from "./hub-client.ts";
+import { connectToHub, findRunningHub, isSameUrl, locateHub } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { serveFlags } from "./same-hub-flags.ts";
 import { dim, green, red, yellow } from "./style.ts";
@@ -47,13 +47,16 @@ export const doctor: Command = {
         check: "settings",
         state: "problem",
         says: messageOf(error),
-        fix: `correct it; \`${program} config\` shows the current settings`,
+        // `config` cannot show settings that cannot be loaded.
+        fix: settings
+          ? `correct it; \`${program} config\` shows the current settings`
+          : "correct it",
       });
     }
     findings.push(checkNode());
     if (settings)
       try {
-        findings.push(...(await checkHubAndMachine(settings)));
+        findings.push(...(await checkHubOfSettings(settings)));
       } catch (error) {
         if (!(error instanceof SettingsError)) throw error;
         findings.push({ check: "hub", state: "problem", says: error.message });
@@ -85,21 +88,22 @@ function checkNode(): Finding {
       };
 }
 
-/** Only the machine of a hub can check its database and its secrets. */
-async function checkHubAndMachine(settings: Settings): Promise<Finding[]> {
+/** Checks the hub. Its database and its secrets can be checked only on its own machine. */
+async function checkHubOfSettings(settings: Settings): Promise<Finding[]> {
   const { url } = locateHub(settings);
-  // A hub on another machine does not need the file of a local one.
+  // If a URL is set, a damaged hub.json is ignored: `findRunningHub` would throw.
   const running =
     settings.url === undefined || tryReadHubFile(settings.data)
       ? await findRunningHub(settings)
       : undefined;
-  const isOfFolder = running && [running.url, running.public_url].some((one) => isSame(one, url));
-  if (settings.url !== undefined && !isOfFolder)
+  const isLocalHub =
+    running && [running.url, running.public_url].some((address) => isSameUrl(address, url));
+  if (settings.url !== undefined && !isLocalHub)
     return [
       {
         check: "scope",
         state: "ok",
-        says: `database and secrets are those of ${url}: run doctor on its machine to check them`,
+        says: `the database and the secrets of ${url} are not checked: run doctor on its machine to check them`,
       },
       await checkHub(
         "hub",
@@ -117,34 +121,38 @@ async function checkHubAndMachine(settings: Settings): Promise<Finding[]> {
         ? { signed: running.signed_sources, unsigned: running.unsigned }
         : {
             signed: signedSources(settings),
-            unsigned: allowsUnsigned(settings, database.secrets),
-            isOfTerminal: true,
+            unsigned: allowsUnsigned(settings, database.secretCount),
+            isFromTerminal: true,
           },
-      database.secrets,
+      database.secretCount,
     ),
     ...(await checkReachability(settings, url, running)),
   ];
 }
 
-/** Also returns the number of secrets of stored endpoints. */
+/** Limits the cost of counting redeliveries. */
+const MAX_COUNTED = 10_000;
+
+/** Also returns the number of secrets of endpoints with a key, which are in the database. */
 async function checkDatabase(
   settings: Settings,
   isRunning: boolean,
-): Promise<{ findings: Finding[]; secrets: number }> {
+): Promise<{ findings: Finding[]; secretCount: number }> {
   const usesSqlite = isSqlite(settings);
-  const where = usesSqlite ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
-  if (usesSqlite && !existsSync(where)) {
-    const says = `the running hub has another database than ${where}, which the settings of this terminal name`;
-    const fix = "set DATABASE_URL as for the hub to check it";
+  const location = usesSqlite ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
+  if (usesSqlite && !existsSync(location)) {
+    const says = `${location} does not exist: the running hub has another database than the settings of this terminal`;
+    const fix =
+      "to check the database of the hub, set DATABASE_URL to the same value as for the hub";
     return {
       findings: [
-        isRunning ? { check: "database", state: "warning", says, fix } : checkFolder(where),
+        isRunning ? { check: "database", state: "warning", says, fix } : checkNewDatabase(location),
       ],
-      secrets: 0,
+      secretCount: 0,
     };
   }
   const findings: Finding[] = [];
-  let secrets = 0;
+  let secretCount = 0;
   try {
     const store = await openStore(settings);
     try {
@@ -153,17 +161,17 @@ async function checkDatabase(
       findings.push({
         check: "database",
         state: "ok",
-        says: `${where} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
+        says: `${location} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
       });
       const redelivery = describeRedelivery(
         await store.getRedeliverySweep(),
-        await store.countRedeliveries(10_000),
+        await store.countRedeliveries(MAX_COUNTED),
         Date.now(),
       );
       if (redelivery) findings.push(redelivery);
-      for (const source of await store.listSources()) secrets += source.secrets.length;
-      // A running hub has passed this check, with its own settings.
-      if (!isRunning) assertSafe(settings, secrets);
+      for (const source of await store.listSources()) secretCount += source.secrets.length;
+      // A running hub has passed this check at its start, with its own settings.
+      if (!isRunning) assertSafe(settings, secretCount);
     } finally {
       await store.close();
     }
@@ -176,19 +184,19 @@ async function checkDatabase(
     });
   }
   if (usesSqlite) {
-    const { bavail, bsize } = statfsSync(dirname(where));
-    const free = (bavail * bsize) / 1024 ** 3;
+    const { bavail, bsize } = statfsSync(dirname(location));
+    const freeGiB = (bavail * bsize) / 1024 ** 3;
     findings.push({
       check: "disk",
-      state: free < 1 ? "warning" : "ok",
-      says: `${free.toFixed(1)} GiB free`,
+      state: freeGiB < 1 ? "warning" : "ok",
+      says: `${freeGiB.toFixed(1)} GiB free`,
       fix: "free some space, or shorten the retention (SIGNALBOX_KEEP_MB, SIGNALBOX_KEEP_PENDING_DAYS)",
     });
   }
-  return { findings, secrets };
+  return { findings, secretCount };
 }
 
-function checkFolder(file: string): Finding {
+function checkNewDatabase(file: string): Finding {
   let folder = dirname(file);
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
   try {
@@ -224,9 +232,7 @@ async function checkReachability(
       `start it with \`${program} serve${serveFlags(settings)}\`, run this command in its folder, or give its address with --url`,
     ),
   ];
-  const publicUrl = running
-    ? [running.public_url].find((one) => new URL(one).origin !== new URL(running.url).origin)
-    : settings.publicUrl;
+  const publicUrl = running ? publicUrlOf(running) : settings.publicUrl;
   if (publicUrl)
     findings.push(
       await checkHub(
@@ -239,7 +245,7 @@ async function checkReachability(
     findings.push({
       check: "proxy",
       state: "warning",
-      says: "a tunnel or proxy connects from its own address, not from GitHub's addresses",
+      says: "behind a tunnel or proxy, GitHub's webhooks are rejected, because they come from its address",
       fix: "behind a proxy, set SIGNALBOX_PROXY_HEADER, or GITHUB_IP_ALLOWLIST=off",
     });
   findings.push(await checkClock(settings));
@@ -251,6 +257,12 @@ async function checkReachability(
   );
   return findings;
 }
+
+/** Without a public URL, a running hub reports an address of this machine as its `public_url`. */
+const publicUrlOf = (running: { url: string; public_url: string }): string | undefined =>
+  new URL(running.public_url).origin === new URL(running.url).origin
+    ? undefined
+    : running.public_url;
 
 async function checkHub(check: string, url: string, fix: string): Promise<Finding> {
   try {
@@ -284,8 +296,8 @@ async function checkClock(settings: Settings): Promise<Finding> {
       : {
           check: "clock",
           state: "problem",
-          says: `is ${Math.round(skew / 1000)} s off from GitHub's clock`,
-          fix: "turn on time synchronization: signatures with a timestamp would be rejected",
+          says: `is ${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? "ahead of" : "behind"} GitHub's clock`,
+          fix: "turn on time synchronization: a hub with a wrong clock rejects signatures with a timestamp",
         };
   } catch {
     return {

@@ -23,7 +23,7 @@ const long = { ...event, title: "信号 ".repeat(60), repo: "o".repeat(100), typ
 
 const now = () => new Date(2026, 10, 5, 23, 0, 0);
 
-it("shows an event on one line, in columns", () => {
+it("formats an event as one line with columns", () => {
   const rows = createEventRows(undefined, now);
   expect(rows.header()).toMatch(/^SEQ +RECEIVED +DONE +EVENT +FROM +TITLE$/);
   expect(rows.row(event)).toMatch(/^12 +07:08:09 +github\.issues opened +octo\/town +#7 It rains$/);
@@ -39,14 +39,14 @@ it("shows the action only if the type does not contain it", () => {
   expect(createEventRows(undefined).row(invoice)).toMatch(/stripe\.invoice\.paid +octo/);
 });
 
-it.each([60, 80, 100, 200])("fits a terminal of %i columns", (width) => {
+it.each([60, 80, 100, 200])("fits each line into a terminal of %i columns", (width) => {
   const rows = createEventRows(width);
   for (const line of [rows.header(), rows.row(event), rows.row(long)])
     expect(displayWidth(line)).toBeLessThanOrEqual(width);
   expect(rows.row(long)).toContain("…");
 });
 
-it("describes the claim of an event", () => {
+it("describes whether an event is claimed, by whom, and until when", () => {
   const view: EventView = {
     ...event,
     processed: false,
@@ -60,16 +60,18 @@ it("describes the claim of an event", () => {
     note: null,
   };
   const until = "2026-11-16T12:00:00.000Z";
-  const stateOf = (given: Partial<EventView>) => describeEvent({ ...view, ...given });
-  expect(stateOf({})).toMatch(/State +pending\n/);
-  expect(stateOf({})).not.toContain("Attempts");
-  expect(stateOf({ claimed_by: "local/box-1", claimed_until: until, attempts: 2 })).toMatch(
+  const describeWith = (changes: Partial<EventView>) => describeEvent({ ...view, ...changes });
+  expect(describeWith({})).toMatch(/State +pending\n/);
+  expect(describeWith({})).not.toContain("Attempts");
+  expect(describeWith({ claimed_by: "local/box-1", claimed_until: until, attempts: 2 })).toMatch(
     `pending, claimed by local/box-1 until ${until}\nAttempts  2`,
   );
-  expect(stateOf({ claimed_until: until })).toContain(`pending, cannot be claimed before ${until}`);
+  expect(describeWith({ claimed_until: until })).toContain(
+    `pending, cannot be claimed before ${until}`,
+  );
 });
 
-it("prints no characters of the sender that control the terminal", () => {
+it("removes or escapes characters of the sender that control the terminal", () => {
   const hostile = "red\u001b[31m\u0007\nx\u009b31m\u202e";
   const row = createEventRows(80).row({ ...event, title: hostile, repo: hostile });
   const view: EventView = {

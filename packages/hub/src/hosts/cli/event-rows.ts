@@ -1,52 +1,54 @@
-/** Events as lines of a terminal: one line for each event in a list, or one event with its payload. */
+/** Formats events for a terminal: as a list with one line for each event, or one event with its payload. */
 import { type EventView, eventName, type SummaryView } from "../../inbox/event-view.ts";
 import { bold, dim } from "./style.ts";
-import { clip, pad, printable } from "./text-layout.ts";
+import { clip, pad, toPrintable } from "./text-layout.ts";
 
-/** `width`: the columns of the terminal; undefined if the output is not a terminal. */
-export function createEventRows(width: number | undefined, now = () => new Date()) {
-  const limit = width ?? Number.POSITIVE_INFINITY;
-  const fixed = [5, 11, 4] as const;
-  const rest = limit - fixed.reduce((sum, one) => sum + one + GAP.length, 0) - 2 * GAP.length;
-  const event = Math.max(8, Math.min(30, Math.floor(rest * 0.4)));
-  const from = Math.max(6, Math.min(24, Math.floor(rest * 0.28)));
-  const widths = [...fixed, event, from, Math.max(4, rest - event - from)];
+/** `terminalWidth` is in columns, and undefined if the output is not a terminal: then nothing is cut. */
+export function createEventRows(terminalWidth: number | undefined, now = () => new Date()) {
+  const limit = terminalWidth ?? Number.POSITIVE_INFINITY;
+  const fixedWidths = [5, 11, 4] as const;
+  const fixedTotal = fixedWidths.reduce((sum, width) => sum + width + GAP.length, 0);
+  // The columns EVENT, FROM and TITLE share the remaining width.
+  const remaining = limit - fixedTotal - 2 * GAP.length;
+  const eventWidth = Math.max(8, Math.min(30, Math.floor(remaining * 0.4)));
+  const fromWidth = Math.max(6, Math.min(24, Math.floor(remaining * 0.28)));
+  const titleWidth = Math.max(4, remaining - eventWidth - fromWidth);
+  const widths = [...fixedWidths, eventWidth, fromWidth, titleWidth];
   const row = (cells: readonly string[]) =>
     cells
       .map((cell, at) => {
-        const text = width === undefined ? cell : clip(cell, widths[at] as number);
+        const text = terminalWidth === undefined ? cell : clip(cell, widths[at] as number);
         return at === cells.length - 1 ? text : pad(text, widths[at] as number);
       })
       .join(GAP)
       .trimEnd();
   return {
     header: (): string => bold(row(["SEQ", "RECEIVED", "DONE", "EVENT", "FROM", "TITLE"])),
-    row: (one: SummaryView): string => {
+    row: (event: SummaryView): string => {
+      const number = event.number === null ? "" : `#${event.number}`;
       const text = row([
-        String(one.seq),
-        localTime(one.received_at, now()),
-        one.processed ? "✓" : "",
-        printable(eventName(one)),
-        printable(one.repo ?? one.sender ?? ""),
-        printable(
-          [one.number === null ? "" : `#${one.number}`, one.title].filter(Boolean).join(" "),
-        ),
+        String(event.seq),
+        localTime(event.received_at, now()),
+        event.processed ? "✓" : "",
+        toPrintable(eventName(event)),
+        toPrintable(event.repo ?? event.sender ?? ""),
+        toPrintable([number, event.title].filter(Boolean).join(" ")),
       ]);
-      return one.processed ? dim(text) : text;
+      return event.processed ? dim(text) : text;
     },
   };
 }
 
 const GAP = "  ";
 
-/** In the time zone of the terminal: `00:53:10` if it is today, else `11-16 00:53`. */
+/** Formats a time in the time zone of the terminal: `00:53:10` if it is today, else `11-16 00:53`. */
 function localTime(iso: string, now: Date): string {
   const at = new Date(iso);
-  const joined = (separator: string, ...parts: number[]) =>
+  const joinPadded = (separator: string, ...parts: number[]) =>
     parts.map((part) => String(part).padStart(2, "0")).join(separator);
   return at.toDateString() === now.toDateString()
-    ? joined(":", at.getHours(), at.getMinutes(), at.getSeconds())
-    : `${joined("-", at.getMonth() + 1, at.getDate())} ${joined(":", at.getHours(), at.getMinutes())}`;
+    ? joinPadded(":", at.getHours(), at.getMinutes(), at.getSeconds())
+    : `${joinPadded("-", at.getMonth() + 1, at.getDate())} ${joinPadded(":", at.getHours(), at.getMinutes())}`;
 }
 
 export function describeEvent(event: EventView): string {
@@ -61,10 +63,10 @@ export function describeEvent(event: EventView): string {
     ["Runs", event.trigger_status],
     ["Delivery", event.external_id],
   ];
-  const known = lines.flatMap(([label, value]) =>
-    value === null ? [] : [`${dim(label.padEnd(9))} ${printable(value)}`],
+  const fields = lines.flatMap(([label, value]) =>
+    value === null ? [] : [`${dim(label.padEnd(9))} ${toPrintable(value)}`],
   );
-  return [...known, "", escapeControls(JSON.stringify(event.payload, null, 2))].join("\n");
+  return [...fields, "", escapeControls(JSON.stringify(event.payload, null, 2))].join("\n");
 }
 
 function stateOf({ processed, processed_at, claimed_by, claimed_until }: EventView): string {
@@ -75,7 +77,7 @@ function stateOf({ processed, processed_at, claimed_by, claimed_until }: EventVi
     : `pending, claimed by ${claimed_by} until ${claimed_until}`;
 }
 
-/** `JSON.stringify` leaves some characters that control a terminal. */
+/** Escapes the characters that control a terminal and that `JSON.stringify` does not escape. */
 const escapeControls = (json: string): string =>
   json.replace(
     /[\u007f-\u009f\p{Cf}\u2028\u2029]/gu,

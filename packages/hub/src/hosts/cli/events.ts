@@ -2,12 +2,12 @@ import type { EventView, SummaryView } from "../../inbox/event-view.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
 import {
+  asString,
   assertNoMoreArguments,
   type Command,
   CommandFailed,
   numberOf,
   print,
-  text,
   UsageError,
 } from "./command.ts";
 import { createEventRows, describeEvent } from "./event-rows.ts";
@@ -25,25 +25,29 @@ export const events: Command = {
   summary: "list events, show one with its payload, or follow new ones",
   details:
     "ID is the id of an event, or its number (SEQ). `--follow` shows the newest events, then each new one, until Ctrl+C. " +
-    "It survives a restart of the hub: it reconnects, and misses no event. " +
+    "If the hub restarts, the command reconnects and misses no event. " +
     "For a hub on another machine, set SIGNALBOX_URL and SIGNALBOX_TOKEN.",
   options: {
     follow: { type: "boolean", short: "f", help: "show new events as they arrive" },
     limit: {
       type: "string",
       value: "N",
-      help: `how many events to list, 1 to ${MAX_LISTED} (20); with --follow also 0`,
+      help: `the number of events to list, from 1 to ${MAX_LISTED}, or 0 with --follow (20)`,
     },
     after: {
       type: "string",
       value: "SEQ",
-      help: "with --follow: start after this event instead; 0 is the beginning",
+      help: "with --follow: show all events after this one instead of the newest; 0 shows all",
     },
     type: { type: "string", value: "TYPE", help: "only this type, such as issues" },
     repo: { type: "string", value: "REPO", help: "only this repository, such as octo/town" },
     source: { type: "string", value: "SOURCE", help: "only this source, such as github" },
-    pending: { type: "boolean", help: "list pending events only" },
-    tenant: { type: "string", value: "ID", help: "the tenant of the events (single: local)" },
+    pending: { type: "boolean", help: "list only pending events" },
+    tenant: {
+      type: "string",
+      value: "ID",
+      help: "the tenant of the events (with one tenant: local)",
+    },
     json: { type: "boolean", help: "print JSON lines" },
   },
   settings: ["url", "token", "data", "host", "port"],
@@ -67,27 +71,31 @@ export const events: Command = {
       "the SEQ of an event, or 0",
     );
     if (after !== undefined && !isFollowing) throw new UsageError("--after needs --follow.");
-    const filter = { type: text(flags.type), repo: text(flags.repo), source: text(flags.source) };
+    const filter = {
+      type: asString(flags.type),
+      repo: asString(flags.repo),
+      source: asString(flags.source),
+    };
     const settings = loadSettings(flags);
-    const connect = () => connectToHub(settings, { tenant: text(flags.tenant) });
+    const connect = () => connectToHub(settings, { tenant: asString(flags.tenant) });
     if (id !== undefined) {
-      const event = await find(connect(), id);
+      const event = await findEvent(connect(), id);
       return print(json ? JSON.stringify(event) : describeEvent(event));
     }
-    const listing: Listing = {
+    const query: ListQuery = {
       ...filter,
       limit: limit ?? 20,
       pending: flags.pending === true ? 1 : undefined,
     };
     const output = createOutput(json);
-    if (isFollowing) return follow(connect, { filter, listing, after }, output);
-    const items = await list(connect(), listing);
+    if (isFollowing) return follow(connect, { filter, query, after }, output);
+    const items = await list(connect(), query);
     for (const event of items.toReversed()) output.event(event);
-    if (items.length === 0) output.note(noEvents(settings));
+    if (items.length === 0) output.note(noEventsMessage(settings));
   },
 };
 
-const noEvents = (settings: Settings) =>
+const noEventsMessage = (settings: Settings) =>
   `No events. \`${program} send github issues --action opened${sameHubFlags(settings)}\` sends a sample.`;
 
 interface Filter {
@@ -95,64 +103,65 @@ interface Filter {
   repo: string | undefined;
   source: string | undefined;
 }
-interface Listing extends Filter {
+interface ListQuery extends Filter {
   limit: number;
   pending: 1 | undefined;
 }
 
-/** The newest first. */
-async function list(hub: HubClient, { limit, ...query }: Listing): Promise<SummaryView[]> {
-  const found: SummaryView[] = [];
+/** Returns the newest events, newest first. */
+async function list(hub: HubClient, { limit, ...query }: ListQuery): Promise<SummaryView[]> {
+  const events: SummaryView[] = [];
   let cursor: string | undefined;
-  while (found.length < limit) {
+  while (events.length < limit) {
     const page = await hub.request<{ items: SummaryView[]; next_cursor: string | null }>(
       "GET",
       "/api/events",
-      { query: { limit: limit - found.length, cursor, ...query } },
+      { query: { limit: limit - events.length, cursor, ...query } },
     );
-    found.push(...page.items);
+    events.push(...page.items);
     if (page.next_cursor === null) break;
     cursor = page.next_cursor;
   }
-  return found;
+  return events;
 }
 
-async function find(hub: HubClient, given: string): Promise<EventView> {
-  const missing = () => new CommandFailed(`There is no event with the ID or SEQ ${given}.`);
+async function findEvent(hub: HubClient, idOrSeq: string): Promise<EventView> {
+  const notFound = () => new CommandFailed(`There is no event with the ID or SEQ ${idOrSeq}.`);
   const read = (id: string) =>
     hub.request<EventView>("GET", `/api/events/${encodeURIComponent(id)}`).catch((error) => {
-      throw error instanceof HubRequestFailed && isUnknownId(error) ? missing() : error;
+      throw error instanceof HubRequestFailed && isUnknownId(error) ? notFound() : error;
     });
-  if (!/^\d{1,15}$/.test(given)) return read(given);
-  const seq = Number(given);
-  // The cursor of one tenant is a `seq`.
+  if (!/^\d{1,15}$/.test(idOrSeq)) return read(idOrSeq);
+  const seq = Number(idOrSeq);
+  // In a list of one tenant, the cursor is the `seq` of the last event before the page.
   const query = { order: "oldest", cursor: Math.max(0, seq - 1), limit: 1 };
   const page = await hub.request<{ items: SummaryView[] }>("GET", "/api/events", { query });
-  const [found] = page.items;
-  if (found?.seq !== seq) throw missing();
-  return read(found.id);
+  const [event] = page.items;
+  if (event?.seq !== seq) throw notFound();
+  return read(event.id);
 }
 
-/** No event has this id, or it is no UUID. */
+/** True if no event has the id, or if the id is not a UUID. */
 const isUnknownId = ({ code, problem }: HubRequestFailed): boolean =>
   code === "not_found" || (code === "invalid" && problem.errors?.[0]?.path === "event_id");
 
-interface Following {
+interface FollowRequest {
   filter: Filter;
-  listing: Listing;
+  /** The events to list first, unless `after` is set. */
+  query: ListQuery;
   after: number | undefined;
 }
 
 async function follow(
   connect: () => HubClient,
-  { filter, listing, after }: Following,
+  { filter, query, after }: FollowRequest,
   output: Output,
 ): Promise<void> {
   const stopped = new AbortController();
   const stop = () => stopped.abort();
   process.once("SIGINT", stop).once("SIGTERM", stop);
-  let isFirst = true;
-  const listed = new Set<string>();
+  let isFirstMessage = true;
+  const listedIds = new Set<string>();
   for await (const message of followHub({
     connect,
     query: filter,
@@ -162,31 +171,31 @@ async function follow(
     onBack: () => output.note("Connected again."),
   })) {
     if (message.kind === "truncated") output.note(message.detail);
-    // Listed after the stream is open, so that no event falls in between.
-    else if (message.kind === "connected" && isFirst && after === undefined)
-      for (const event of (await list(connect(), listing)).toReversed()) {
-        listed.add(event.id);
+    // The events are listed after the stream is open, so that no event is missed in between.
+    else if (message.kind === "connected" && isFirstMessage && after === undefined)
+      for (const event of (await list(connect(), query)).toReversed()) {
+        listedIds.add(event.id);
         output.event(event);
       }
-    else if (message.kind === "event" && !listed.has(message.event.event_id))
+    else if (message.kind === "event" && !listedIds.has(message.event.event_id))
       output.event(message.event.summary);
-    isFirst = false;
+    isFirstMessage = false;
   }
 }
 
 interface Output {
   event(event: SummaryView): void;
-  /** Not part of the data, so it goes to stderr. */
+  /** Prints a message on stderr, because it is not part of the data. */
   note(text: string): void;
 }
 
 function createOutput(json: boolean): Output {
   const rows = createEventRows(process.stdout.isTTY ? process.stdout.columns : undefined);
-  let hasHeader = json;
+  let needsHeader = !json;
   return {
     event(event) {
-      if (!hasHeader) print(rows.header());
-      hasHeader = true;
+      if (needsHeader) print(rows.header());
+      needsHeader = false;
       print(json ? JSON.stringify(event) : rows.row(event));
     },
     note: (text) => void process.stderr.write(`${dim(text)}\n`),

@@ -5,18 +5,19 @@ import { expect, it, onTestFinished } from "vitest";
 import { followHub, type StreamMessage } from "./follow-hub.ts";
 import { createHubClient } from "./hub-client.ts";
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+type Responder = (request: IncomingMessage, response: ServerResponse) => void;
 
 const frame = (id: string, data: object) => `id: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 const CONNECTED = { status: "connected", log: "abc@0a1b2c3d" };
 const eventOf = (seq: number) => ({ event_id: `e${seq}`, type: "issues", source: "github", seq });
 
-/** The n-th connection gets the n-th answer; later ones get the last. */
-async function startHub(answers: Answer[]) {
+/** Starts a hub that handles each connection with the next responder, and all further ones with the last. */
+async function startHub(responders: Responder[]) {
   const requests: URL[] = [];
   const server = createServer((request, response) => {
     requests.push(new URL(request.url ?? "", "http://hub"));
-    (answers[requests.length - 1] ?? answers.at(-1))?.(request, response);
+    const respond = responders[requests.length - 1] ?? responders.at(-1);
+    respond?.(request, response);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const stop = async () => {
@@ -32,7 +33,7 @@ async function startHub(answers: Answer[]) {
 const open = (response: ServerResponse) =>
   response.writeHead(200, { "content-type": "text/event-stream" });
 const reject =
-  (status: number, code: string): Answer =>
+  (status: number, code: string): Responder =>
   (_, response) =>
     response
       .writeHead(status, { "content-type": "application/problem+json" })
@@ -56,11 +57,12 @@ function follow(url: string, options: Partial<Parameters<typeof followHub>[0]> =
   };
   const ended = run();
   ended.catch(() => {});
-  const seqs = () => messages.flatMap((one) => (one.kind === "event" ? [one.event.seq] : []));
+  const seqs = () =>
+    messages.flatMap((message) => (message.kind === "event" ? [message.event.seq] : []));
   return { messages, notes, seqs, stop: () => stopped.abort(), ended };
 }
 
-it("resumes after the last message in the same database, however the connection ends", async () => {
+it("resumes after the last message of the same database if a connection ends or breaks", async () => {
   const hub = await startHub([
     (_, response) => open(response).end(frame("5", CONNECTED) + frame("6", eventOf(6))),
     (_, response) => open(response).end(frame("6", CONNECTED) + frame("9", { heartbeat: 1 })),
@@ -94,17 +96,17 @@ it("resumes after the last message in the same database, however the connection 
   expect(notes).toEqual(["lost", "back", "lost", "back", "lost", "back"]);
 });
 
-it("fails if there is no hub, or if the hub rejects the first request", async () => {
-  const gone = await startHub([]);
-  await gone.stop();
-  await expect(follow(gone.url).ended).rejects.toThrow(`No response from ${gone.url}`);
+it("throws if no hub responds, or if the hub rejects the first request", async () => {
+  const stopped = await startHub([]);
+  await stopped.stop();
+  await expect(follow(stopped.url).ended).rejects.toThrow(`No response from ${stopped.url}`);
   const hub = await startHub([reject(401, "token_unknown")]);
   await expect(follow(hub.url).ended).rejects.toThrow("rejects the token");
   expect(hub.requests).toHaveLength(1);
 });
 
-it("fails if the hub rejects the cursor later, and retries a rejected token for a while", async () => {
-  const connect: Answer = (_, response) => open(response).end(frame("5", CONNECTED));
+it("throws if the hub rejects the cursor later, but retries a rejected token several times", async () => {
+  const connect: Responder = (_, response) => open(response).end(frame("5", CONNECTED));
   const cursor = await startHub([connect, reject(400, "invalid_cursor")]);
   await expect(follow(cursor.url).ended).rejects.toThrow("invalid_cursor");
   expect(cursor.requests).toHaveLength(2);
@@ -113,9 +115,9 @@ it("fails if the hub rejects the cursor later, and retries a rejected token for 
   expect(revoked.requests.length).toBeGreaterThan(3);
 });
 
-it("reconnects if the hub is silent for too long", async () => {
-  const silent: Answer = (_, response) => void open(response).write(frame("5", CONNECTED));
-  const talking: Answer = (_, response) => {
+it("reconnects if the hub sends no message for the idle timeout", async () => {
+  const silent: Responder = (_, response) => void open(response).write(frame("5", CONNECTED));
+  const talking: Responder = (_, response) => {
     open(response).write(frame("5", CONNECTED) + frame("6", eventOf(6)));
   };
   const hub = await startHub([silent, talking]);

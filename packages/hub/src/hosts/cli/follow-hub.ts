@@ -27,45 +27,50 @@ export interface FollowOptions {
   /** Called before each attempt: a hub that was restarted can have another address and token. */
   connect(): HubClient;
   query?: { type?: string | undefined; repo?: string | undefined; source?: string | undefined };
-  /** The cursor after which the stream starts; undefined: only new events. */
+  /** The cursor after which the stream starts; if undefined, it contains only new events. */
   after?: string | undefined;
-  /** Repeats the first attempt too. */
+  /** Also retries if the first connection fails. */
   retriesFirst?: boolean;
   signal: AbortSignal;
   /** Called once per outage. */
   onLost(reason: string): void;
+  /** Called when the connection is open again after an outage. */
   onBack(): void;
-  /** The hub sends heartbeats more often than this; a longer silence means a dead connection. */
+  /** The hub sends heartbeats more often, so a connection without a message for this time is lost. */
   idleTimeoutMs?: number;
   random?: () => number;
   firstRetryMs?: number;
 }
 
-/** A restarted hub may listen before it has written its new token for local commands. */
+/**
+ * A restarted hub may listen before it has written its new token for local commands. So that many
+ * responses with status 401 are retried.
+ */
 const MAX_UNAUTHORIZED = 6;
 
-/** Throws if the first attempt fails, unless `retriesFirst`, or if the hub rejects a later one. */
+/** Throws if the hub rejects a request. Without `retriesFirst`, also throws if the first connection fails. */
 export async function* followHub(options: FollowOptions): AsyncGenerator<StreamMessage> {
   const { connect, query = {}, signal, onLost, onBack } = options;
   const { idleTimeoutMs = 90_000, random = Math.random, firstRetryMs = 250 } = options;
   let { after } = options;
-  let database = "";
+  // Part of the cursor: with it, the hub detects that the database was replaced.
+  let databaseSuffix = "";
   let mayRetry = options.retriesFirst ?? false;
   let failures = 0;
-  let unauthorized = 0;
+  let unauthorizedCount = 0;
 
   while (!signal.aborted) {
     try {
-      for await (const { id, event, data } of readOnce()) {
-        if (id !== undefined) after = `${id}${database}`;
+      for await (const { id, event, data } of readConnection()) {
+        if (id !== undefined) after = `${id}${databaseSuffix}`;
         if (event === "closed")
           throw new CommandFailed(`The hub closed the stream: ${data.reason}.`);
         if (event === "truncated") yield { kind: "truncated", detail: String(data.detail) };
         else if (data.status === "connected") {
-          database = `@${String(data.log).split("@")[1]}`;
-          after = `${id}${database}`;
+          databaseSuffix = `@${String(data.log).split("@")[1]}`;
+          after = `${id}${databaseSuffix}`;
           if (failures > 0) onBack();
-          [mayRetry, failures, unauthorized] = [true, 0, 0];
+          [mayRetry, failures, unauthorizedCount] = [true, 0, 0];
           yield { kind: "connected" };
         } else if ("event_id" in data)
           yield { kind: "event", event: data as unknown as StreamedEvent };
@@ -73,8 +78,8 @@ export async function* followHub(options: FollowOptions): AsyncGenerator<StreamM
       throw new CommandFailed("The hub closed the stream.");
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof HubRequestFailed && error.status === 401) unauthorized += 1;
-      if (!mayRetry || isRejected(error) || unauthorized > MAX_UNAUTHORIZED) throw error;
+      if (error instanceof HubRequestFailed && error.status === 401) unauthorizedCount += 1;
+      if (!mayRetry || isRejected(error) || unauthorizedCount > MAX_UNAUTHORIZED) throw error;
       failures += 1;
       if (failures === 1) onLost(causeOf(error));
     }
@@ -82,10 +87,12 @@ export async function* followHub(options: FollowOptions): AsyncGenerator<StreamM
     await sleep(delay, undefined, { signal }).catch(() => {});
   }
 
-  async function* readOnce() {
+  /** Opens the stream, and yields its messages until it ends. */
+  async function* readConnection() {
     const done = new AbortController();
-    const idle = () => done.abort(new Error(`no message for ${idleTimeoutMs / 1_000} seconds`));
-    let timer = setTimeout(idle, idleTimeoutMs);
+    const abortIdle = () =>
+      done.abort(new Error(`no message for ${idleTimeoutMs / 1_000} seconds`));
+    let timer = setTimeout(abortIdle, idleTimeoutMs);
     try {
       const response = await connect().open("GET", "/events", {
         query: { ...query, after },
@@ -95,7 +102,7 @@ export async function* followHub(options: FollowOptions): AsyncGenerator<StreamM
       const parse = createSseParser();
       for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
         clearTimeout(timer);
-        timer = setTimeout(idle, idleTimeoutMs);
+        timer = setTimeout(abortIdle, idleTimeoutMs);
         yield* parse(text).map(decode);
       }
     } finally {
@@ -111,6 +118,6 @@ const decode = ({ id, event, data }: SseMessage) => ({
   data: JSON.parse(data) as Record<string, unknown>,
 });
 
-/** The same request would be rejected again. */
+/** True if the hub would reject the same request again. */
 const isRejected = (error: unknown): boolean =>
   error instanceof HubRequestFailed && [400, 403, 404].includes(error.status ?? 0);

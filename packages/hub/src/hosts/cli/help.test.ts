@@ -2,17 +2,17 @@ import { expect, it } from "vitest";
 import { sources } from "../../ingest/sources/index.ts";
 import { commands } from "./commands.ts";
 import { exec } from "./exec.ts";
-import { help, overview } from "./help.ts";
+import { formatHelp, formatOverview } from "./help.ts";
 import { serve } from "./serve.ts";
 
-it("fits 100 columns", () => {
-  const texts = [overview(commands), ...commands.map(help)];
+it("fits the overview and the help of each command into 100 columns", () => {
+  const texts = [formatOverview(commands), ...commands.map(formatHelp)];
   const tooLong = texts.flatMap((text) => text.split("\n")).filter((line) => line.length > 100);
   expect(tooLong).toEqual([]);
 });
 
 it("shows the example of a command on its own line", () => {
-  const lines = help(exec).split("\n");
+  const lines = formatHelp(exec).split("\n");
   const at = lines.indexOf("Example:");
   expect(lines.slice(at - 1, at + 3)).toEqual([
     "",
@@ -23,7 +23,7 @@ it("shows the example of a command on its own line", () => {
 });
 
 it("names every setting of `serve` with its flag, its variable and its key in the file", () => {
-  const text = help(serve).replace(/\s+/g, " ");
+  const text = formatHelp(serve).replace(/\s+/g, " ");
   expect(text).toContain("--public-url VALUE the URL under which");
   expect(text).toContain("[SIGNALBOX_PUBLIC_URL, publicUrl]");
   expect(text).toContain("port to listen on (4747) [PORT, port]");
@@ -31,8 +31,8 @@ it("names every setting of `serve` with its flag, its variable and its key in th
   for (const { id } of sources) expect(text).toContain(`[secrets.${id}]`);
 });
 
-it("wraps the text of an option in its column", () => {
-  const lines = help(serve).split("\n");
+it("wraps the text of an option inside its column", () => {
+  const lines = formatHelp(serve).split("\n");
   const at = lines.findIndex((line) => line.includes("--allow-private"));
   const column = (lines[at] as string).search(/(?<=--allow-private VALUE +)\S/);
   expect((lines[at + 1] as string).search(/\S/)).toBe(column);

@@ -1,4 +1,4 @@
-/** The text of `--help`: a command's options, and the settings that it reads. */
+/** Formats the text of `--help`: a command's options, and the settings that it reads. */
 import { secretVariable } from "../../ingest/secret-variable.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { definitions, type SettingName } from "../settings.ts";
@@ -7,7 +7,7 @@ import { type Command, isBooleanSetting, table } from "./command.ts";
 import { bold } from "./style.ts";
 import { wrap } from "./text-layout.ts";
 
-export function overview(commands: readonly Command[]): string {
+export function formatOverview(commands: readonly Command[]): string {
   return [
     `${bold("signalbox")} ${version}, the trigger hub for AI agents`,
     "",
@@ -19,12 +19,12 @@ export function overview(commands: readonly Command[]): string {
   ].join("\n");
 }
 
-export function help(command: Command): string {
+export function formatHelp(command: Command): string {
   const { name, usage, summary, details, example, options, settings } = command;
-  const names = settings.filter((one) => one !== "secrets");
-  const flags = names.flatMap((one) => flagRow(one));
+  const settingNames = settings.filter((setting) => setting !== "secrets");
+  const flags = settingNames.flatMap((setting) => flagRow(setting));
   const variables = [
-    ...names.flatMap((one) => variableRow(one)),
+    ...settingNames.flatMap((setting) => variableRow(setting)),
     ...(settings.includes("secrets") ? secretRows : []),
   ];
   return [
@@ -34,8 +34,8 @@ export function help(command: Command): string {
     ...(details ? ["", ...wrap(details.replaceAll("\n", " "), WIDTH)] : []),
     ...(example ? ["", "Example:", `  ${example}`] : []),
     "",
-    "Options:",
-    ...rowsOf([
+    "Options (defaults in parentheses):",
+    ...formatRows([
       ...Object.entries(options).map(
         ([flag, { type, value, help }]): Row => [
           `--${flag}${type === "string" ? ` ${value ?? "VALUE"}` : ""}`,
@@ -44,13 +44,16 @@ export function help(command: Command): string {
       ),
       ["--help", "show this text"],
     ]),
-    ...section(
-      "Settings. A flag overrides the environment variable, which overrides the key in signalbox.config.json; both are in brackets:",
+    ...formatSection(
+      "Settings. Brackets contain the environment variable and the key in signalbox.config.json. A flag overrides the variable, and the variable overrides the key:",
       flags,
     ),
-    ...section("Settings without a flag, because other users can read a command line:", variables),
+    ...formatSection(
+      "Settings without a flag, because other users can read a command line:",
+      variables,
+    ),
     ...(command.acceptsAllSettings
-      ? ["", "It also accepts every flag of `npx signalbox serve`."]
+      ? ["", "The command also accepts every flag of `npx signalbox serve`."]
       : []),
   ].join("\n");
 }
@@ -60,11 +63,11 @@ const WIDTH = 100;
 
 type Row = [term: string, text: string];
 
-const section = (title: string, rows: Row[]): string[] =>
-  rows.length > 0 ? ["", ...wrap(title, WIDTH), ...rowsOf(rows)] : [];
+const formatSection = (title: string, rows: Row[]): string[] =>
+  rows.length > 0 ? ["", ...wrap(title, WIDTH), ...formatRows(rows)] : [];
 
-/** Two columns. The text wraps in the second one. */
-function rowsOf(rows: readonly Row[]): string[] {
+/** Formats rows in two columns. The text of the second column is wrapped. */
+function formatRows(rows: readonly Row[]): string[] {
   const indent = Math.max(...rows.map(([term]) => term.length)) + 4;
   return rows.flatMap(([term, text]) =>
     wrap(text, WIDTH - indent).map((line, at) =>

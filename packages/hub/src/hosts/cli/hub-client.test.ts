@@ -44,8 +44,8 @@ describe("the hub of a command", () => {
     expect(withFile({ SIGNALBOX_URL: REMOTE }, { url: "http://flag.example" }).url).toBe(
       "http://flag.example",
     );
-    // SIGNALBOX_TOKEN is also the admin token of the local hub; after a change, until it restarts,
-    // only its own token is right.
+    // SIGNALBOX_TOKEN is also the admin token of the local hub. If it was changed, the running hub rejects
+    // the new one until it restarts, but accepts the token in its file.
     expect(withFile({ SIGNALBOX_TOKEN })).toEqual({
       url: LOCAL,
       token: FILE.token,
@@ -57,7 +57,7 @@ describe("the hub of a command", () => {
     expect(none).toMatchObject({ url: "http://127.0.0.1:5000", token: undefined });
   });
 
-  it("is unknown if its file is damaged or unreadable, unless its address is given", async () => {
+  it("cannot be located if its file is damaged or unreadable, unless its address is given", async () => {
     const data = tempFolder();
     const file = join(data, "hub.json");
     const settings = settingsOf({ SIGNALBOX_DATA: data });
@@ -71,12 +71,12 @@ describe("the hub of a command", () => {
     const given = settingsOf({ SIGNALBOX_DATA: data, SIGNALBOX_URL: "http://remote.example" });
     expect(locateHub(given).url).toBe("http://remote.example");
     rmSync(file);
-    // Also root cannot read it.
+    // A folder cannot be read as a file, not even by root.
     mkdirSync(file);
     expect(() => locateHub(settings)).toThrow(/cannot be read \(EISDIR.*user of the hub/);
   });
 
-  it("gets the local token only if it is the local hub", () => {
+  it("gets the token of the local hub only if it is that hub", () => {
     for (const url of [LOCAL, `${LOCAL}/`, FILE.public_url])
       expect(withFile({ SIGNALBOX_URL: url }).token).toBe(FILE.token);
     for (const url of ["http://127.0.0.1:4001", "http://evil.example", "https://hub.example"])
@@ -96,7 +96,7 @@ async function respondWith(status: number, body: string, headers: Record<string,
 }
 
 describe("a request to the hub", () => {
-  it("fails with the hub's message, or with what responds instead of a hub", async () => {
+  it("fails with the hub's message, or reports that the address is not a hub's", async () => {
     const cases: [number, string, RegExp][] = [
       [400, '{"code":"invalid","detail":"name: must not be empty"}', /^name: must not be empty$/],
       [502, "<html>", /responded with status 502/],
@@ -106,14 +106,14 @@ describe("a request to the hub", () => {
     for (const [status, body, message] of cases) {
       const url = await respondWith(status, body);
       const hub = connectToHub(settingsOf({ SIGNALBOX_URL: url, SIGNALBOX_DATA: tempFolder() }));
-      const failed = await hub.request("GET", "/api/apps").catch((error: unknown) => error);
-      expect(failed).toBeInstanceOf(HubRequestFailed);
-      expect(failed).toMatchObject({ status, message: expect.stringMatching(message) });
+      const error = await hub.request("GET", "/api/apps").catch((error: unknown) => error);
+      expect(error).toBeInstanceOf(HubRequestFailed);
+      expect(error).toMatchObject({ status, message: expect.stringMatching(message) });
     }
     await closeServers();
   });
 
-  it("names the command that creates the missing token, or starts the hub", async () => {
+  it("fails with the command that creates the missing token, or that starts the hub", async () => {
     const failure = async (url: string, flags = {}) => {
       const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: "sbx_given_token_1" };
       const hub = connectToHub(settingsOf(url ? env : { PORT: "1" }, flags));
@@ -135,7 +135,7 @@ describe("a request to the hub", () => {
     );
   });
 
-  it("finds no running hub if another program has its port", async () => {
+  it("finds no running hub if another program uses its port", async () => {
     const data = tempFolder();
     const settings = settingsOf({ SIGNALBOX_DATA: data });
     expect(await findRunningHub(settings)).toBeUndefined();

@@ -1,7 +1,7 @@
 /**
  * Finds the hub that a command uses, and sends requests to its HTTP API. The address is `--url`, then
  * SIGNALBOX_URL, then the hub that runs on the data folder, then HOST and PORT. The hub that runs on
- * the data folder left a token there; for any other hub, SIGNALBOX_TOKEN is sent.
+ * the data folder has written a token to it; for any other hub, SIGNALBOX_TOKEN is sent.
  */
 import type { Problem } from "../../lib/problem.ts";
 import { type HubFile, readHubFile, tryReadHubFile } from "../node/hub-file.ts";
@@ -13,7 +13,7 @@ export interface HubLocation {
   /** Without a trailing slash. */
   url: string;
   token: string | undefined;
-  /** Whether SIGNALBOX_TOKEN names the token. */
+  /** Whether the token is from SIGNALBOX_TOKEN, and not from hub.json. */
   isTokenGiven: boolean;
   /** `settings`: --url or SIGNALBOX_URL. `file`: a running hub's hub.json. `default`: HOST and PORT. */
   from: "settings" | "file" | "default";
@@ -27,14 +27,15 @@ export function locateHub(settings: LocatingSettings): HubLocation {
   const { url, token, data } = settings;
   const isTokenGiven = token !== undefined;
   const flags = serveFlags(settings);
-  const given = url ?? (hasFlag(settings, "host", "port") ? localUrl(settings) : undefined);
-  if (given !== undefined) {
+  const givenUrl = url ?? (hasFlag(settings, "host", "port") ? localUrl(settings) : undefined);
+  if (givenUrl !== undefined) {
     const local = tryReadHubFile(data);
-    // The local hub's token is sent to no other hub.
-    const isLocal = local && [local.url, local.public_url].some((one) => isSame(one, given));
+    // The token of the local hub is not sent to any other hub.
+    const isLocal =
+      local && [local.url, local.public_url].some((address) => isSameUrl(address, givenUrl));
     const localToken = isLocal ? local.token : undefined;
     return {
-      url: trim(given),
+      url: withoutTrailingSlash(givenUrl),
       token: token ?? localToken,
       isTokenGiven,
       from: "settings",
@@ -47,22 +48,22 @@ export function locateHub(settings: LocatingSettings): HubLocation {
 }
 
 const locationOf = ({ url, token }: HubFile, flags: string) => ({
-  url: trim(url),
+  url: withoutTrailingSlash(url),
   token,
   isTokenGiven: false,
   from: "file" as const,
   serveFlags: flags,
 });
 
-/** HOST and PORT in the environment may be those of another program. */
+/** Only flags count, because HOST and PORT in the environment may be meant for another program. */
 const hasFlag = ({ origins }: Pick<Settings, "origins">, ...names: SettingName[]): boolean =>
   origins.some(({ name, from }) => from === "flag" && (names as string[]).includes(name));
 
-const trim = (url: string): string => url.replace(/\/+$/, "");
-export const isSame = (a: string, b: string): boolean =>
-  trim(new URL(a).href) === trim(new URL(b).href);
+const withoutTrailingSlash = (url: string): string => url.replace(/\/+$/, "");
+export const isSameUrl = (a: string, b: string): boolean =>
+  withoutTrailingSlash(new URL(a).href) === withoutTrailingSlash(new URL(b).href);
 
-/** The hub sent an error, or no response. */
+/** The hub responded with an error, or did not respond. */
 export class HubRequestFailed extends CommandFailed {
   /** Undefined if there was no response. */
   readonly status: number | undefined;
@@ -97,9 +98,9 @@ export interface HubClient {
 }
 
 export interface HubClientOptions {
-  /** Narrows the requests to this tenant. */
+  /** Limits the requests to this tenant. */
   tenant?: string | undefined;
-  /** Serves the requests instead of the network. */
+  /** Handles the requests in this process, without the network. */
   fetch?: typeof globalThis.fetch;
 }
 
@@ -126,6 +127,7 @@ export function createHubClient(
         ...(signal && { signal }),
       });
     } catch (error) {
+      // An error of a request in this process is not an error of the network.
       if (signal?.aborted || fetch !== globalThis.fetch) throw error;
       throw noResponse(location, error);
     }
@@ -141,7 +143,7 @@ export function createHubClient(
       try {
         return (text === "" ? undefined : JSON.parse(text)) as Body;
       } catch {
-        throw new HubRequestFailed(notAHub(url), response.status);
+        throw new HubRequestFailed(notAHubMessage(url), response.status);
       }
     },
   };
@@ -154,26 +156,26 @@ export const connectToHub = (
 ): HubClient => createHubClient(locateHub(settings), options);
 
 /**
- * The hub that runs on this data folder, or undefined. A hub that was killed left its file: its
- * address refuses connections, or belongs to another program, which does not know the token.
+ * Returns the hub that runs on this data folder, or undefined. A hub that was killed leaves its file
+ * behind: its address then refuses connections, or belongs to another program, which rejects the token.
  */
 export async function findRunningHub(
   settings: Pick<Settings, "data" | "origins">,
 ): Promise<(HubLocation & HubFile) | undefined> {
   const local = readHubFile(settings.data);
   if (!local) return undefined;
-  const found = { ...local, ...locationOf(local, serveFlags(settings)) };
+  const hub = { ...local, ...locationOf(local, serveFlags(settings)) };
   try {
     const signal = AbortSignal.timeout(10_000);
-    await createHubClient(found).request("GET", "/api/stats", { signal });
-    return found;
+    await createHubClient(hub).request("GET", "/api/stats", { signal });
+    return hub;
   } catch (error) {
-    const isHub = error instanceof HubRequestFailed && error.code !== undefined;
-    return isHub && error.status !== 401 ? found : undefined;
+    const isHubError = error instanceof HubRequestFailed && error.code !== undefined;
+    return isHubError && error.status !== 401 ? hub : undefined;
   }
 }
 
-/** The message of a failed fetch, which is usually in its cause. */
+/** Returns the reason of a failed `fetch`, which is usually in the cause of the error. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
@@ -193,41 +195,43 @@ export function noResponse(
   return new HubRequestFailed(`No response from ${url} (${causeOf(error)}). ${fix}`);
 }
 
-const notAHub = (url: string) =>
+const notAHubMessage = (url: string) =>
   `${url} does not respond like a Signalbox hub. Check the address (--url, SIGNALBOX_URL).`;
 
 async function requestFailed(location: HubLocation, response: Response): Promise<HubRequestFailed> {
   const { status } = response;
   const problem = await readProblem(response);
   const message = problem
-    ? withAdvice(location, problem, scopeOf(response))
+    ? explainProblem(location, problem, scopeOf(response))
     : status >= 500
       ? `${location.url} responded with status ${status}.`
-      : notAHub(location.url);
+      : notAHubMessage(location.url);
   return new HubRequestFailed(message, status, problem);
 }
 
-function withAdvice(
+function explainProblem(
   { url, token, isTokenGiven }: HubLocation,
   { status, code, detail }: Problem,
   scope: string | undefined,
 ): string {
   if (status === 401 && token === undefined)
-    return `${url} requires a token: set SIGNALBOX_TOKEN. ${createToken()}`;
+    return `${url} requires a token: set SIGNALBOX_TOKEN. ${tokenAdvice()}`;
   if (status === 401)
     return isTokenGiven
-      ? `${url} rejects the token in SIGNALBOX_TOKEN: ${detail}${detail.includes("token create") ? "" : ` ${createToken()}`}`
+      ? `${url} rejects the token in SIGNALBOX_TOKEN: ${detail}${detail.includes("token create") ? "" : ` ${tokenAdvice()}`}`
       : `${url} rejects the token: ${detail}`;
   if (code === "no_tenant") return `${url} has several tenants: name one with --tenant ID.`;
   if (code === "insufficient_scope")
-    return `${url} denies the request: ${detail} ${createToken(scope)}`;
+    return `${url} denies the request: ${detail} ${tokenAdvice(scope)}`;
   return detail;
 }
 
-const createToken = (scope?: string): string =>
-  `\`npx signalbox token create NAME${scope === undefined ? "" : ` --scope ${scope}`}\` on the hub's machine creates ${scope === undefined ? "one" : "one that has it"}.`;
+const tokenAdvice = (scope?: string): string =>
+  scope === undefined
+    ? "`npx signalbox token create NAME` on the hub's machine creates one."
+    : `\`npx signalbox token create NAME --scope ${scope}\` on the hub's machine creates a token with this scope.`;
 
-/** The scope that the request requires. */
+/** Returns the scope that the request requires, as the response names it. */
 const scopeOf = ({ headers }: Response): string | undefined =>
   /\bscope="([\w:]+)"/.exec(headers.get("www-authenticate") ?? "")?.[1];
 

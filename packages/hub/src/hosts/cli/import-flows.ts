@@ -7,7 +7,7 @@ import { parseJson } from "../../lib/parse-json.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import { truncate } from "../../lib/truncate.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
+import { asString, assertNoMoreArguments, type Command, print, UsageError } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { isSqliteFile, readLegacyDatabase } from "./read-legacy-database.ts";
 import { dim, green, red, yellow } from "./style.ts";
@@ -17,11 +17,11 @@ import { withHub } from "./with-hub.ts";
 export const importFlows: Command = {
   name: "import-flows",
   usage: "FILE [--app SLUG] [--publish] [options]",
-  summary: "import flows from a JSON file, also from legacy systems where a flow was one tool",
+  summary: "import flows from a JSON file, or from a legacy system where each flow was one tool",
   details:
-    "FILE contains one flow, a list of flows, { app, flows } or { apps, flows }. It may contain rows of a legacy flows\n" +
-    "table, or be the SQLite database itself: the tool of a flow (toolName, toolDescription, parameters, isActive) becomes\n" +
-    "a trigger, nodes become nodes of our types, and problems are reported.\n" +
+    "FILE contains one flow, a list of flows, { app, flows } or { apps, flows }. It can also contain rows of a legacy\n" +
+    "flows table, or be the legacy SQLite database. The tool of a legacy flow (toolName, toolDescription, parameters,\n" +
+    "isActive) becomes a trigger, its nodes are converted to the hub's node types, and problems are reported.\n" +
     "A hub that starts on a database with such a table migrates it automatically.\n" +
     "All flows of an app are imported, or none of them. A flow that exists already (with the same id, or the same name in\n" +
     "the app) is left unchanged, so you can repeat the command; --replace overwrites it.",
@@ -29,9 +29,13 @@ export const importFlows: Command = {
     app: {
       type: "string",
       value: "SLUG",
-      help: "the app of the flows; created if it does not exist",
+      help: "the app of the flows, which is created if it does not exist (the app in FILE)",
     },
-    tenant: { type: "string", value: "ID", help: "the tenant that owns the flows (single: local)" },
+    tenant: {
+      type: "string",
+      value: "ID",
+      help: "the tenant that owns the flows (with one tenant: local)",
+    },
     publish: { type: "boolean", help: "publish the flows that are valid" },
     replace: { type: "boolean", help: "overwrite the drafts of flows that exist already" },
     json: { type: "boolean", help: "print JSON" },
@@ -44,14 +48,14 @@ export const importFlows: Command = {
     assertNoMoreArguments(rest);
     const settings = loadSettings(flags);
     const content = isSqliteFile(file) ? await readLegacyDatabase(file) : readJsonFile(file);
-    const apps = readApps(content, file, text(flags.app));
+    const apps = readApps(content, file, asString(flags.app));
     const policy = { replace: flags.replace === true, strictIds: false };
     await withHub(
       settings,
-      { create: false, tenantIn: ownerTenant(flags, "flows") },
+      { create: false, chooseTenant: ownerTenant(flags, "flows") },
       async (hub) => {
-        const work = { hub, policy, publish: flags.publish === true };
-        await importAndReport(apps, work, flags.json === true);
+        const options = { hub, policy, publish: flags.publish === true };
+        await importAndReport(apps, options, flags.json === true);
       },
     );
   },
@@ -64,19 +68,20 @@ export function readJsonFile(file: string): Json {
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
   }
-  return asUsage(file, () => parseJson(content, "file", Number.POSITIVE_INFINITY));
+  return withUsageErrors(file, () => parseJson(content, "file", Number.POSITIVE_INFINITY));
 }
 
-/** Throws if no app is valid. */
+/** Throws if no app in the file is valid. `app` overrides the app of every flow. */
 export function readApps(content: Json, file: string, app?: string): AppFile[] {
-  const apps = asUsage(file, () => readFlowFile(content, app));
-  const errors = apps.flatMap(({ error = [] }) => error);
+  const apps = withUsageErrors(file, () => readFlowFile(content, app));
+  const errors = apps.flatMap(({ error }) => (error === undefined ? [] : [error]));
   if (errors.length > 0 && errors.length === apps.length)
     throw new UsageError(`${file}: ${errors.join("; ")}`);
   return apps;
 }
 
-function asUsage<Result>(file: string, work: () => Result): Result {
+/** An invalid file is a usage error. */
+function withUsageErrors<Result>(file: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
@@ -85,7 +90,7 @@ function asUsage<Result>(file: string, work: () => Result): Result {
   }
 }
 
-export interface ImportWork {
+interface ImportOptions {
   hub: HubClient;
   policy: ImportPolicy;
   publish: boolean;
@@ -99,15 +104,15 @@ interface AppReport {
   error?: string;
 }
 
-/** Imports one app after the other, and reports each one after it was stored. */
+/** Imports the apps one after the other, and prints a report after each; with `json`, after the last. */
 export async function importAndReport(
   apps: readonly AppFile[],
-  work: ImportWork,
+  options: ImportOptions,
   json: boolean,
 ): Promise<void> {
   const reports: AppReport[] = [];
-  for (const file of apps) {
-    const report = await importOne(file, work);
+  for (const appFile of apps) {
+    const report = await importApp(appFile, options);
     reports.push(report);
     if (!json) printReport(report);
     if (report.error || report.flows.some((flow) => flow.not_published)) process.exitCode = 1;
@@ -115,10 +120,12 @@ export async function importAndReport(
   if (json) print(JSON.stringify({ apps: reports }));
 }
 
-async function importOne(file: AppFile, work: ImportWork): Promise<AppReport> {
-  const { hub, policy, publish } = work;
-  const { slug, ...app } = file.app;
-  const { notes, error } = file;
+async function importApp(
+  appFile: AppFile,
+  { hub, policy, publish }: ImportOptions,
+): Promise<AppReport> {
+  const { slug, ...app } = appFile.app;
+  const { notes, error } = appFile;
   if (error !== undefined) return { app: slug, flows: [], notes, error };
   try {
     const { flows } = await hub.request<{ flows: ImportReport[] }>(
@@ -127,7 +134,7 @@ async function importOne(file: AppFile, work: ImportWork): Promise<AppReport> {
       {
         body: {
           ...app,
-          flows: file.flows,
+          flows: appFile.flows,
           replace: policy.replace,
           strict_ids: policy.strictIds,
           publish,
@@ -136,13 +143,13 @@ async function importOne(file: AppFile, work: ImportWork): Promise<AppReport> {
     );
     return { app: slug, flows, notes };
   } catch (error) {
-    if (!isRejected(error)) throw error;
+    if (!isContentRejected(error)) throw error;
     return { app: slug, flows: [], notes, error: error.message };
   }
 }
 
-/** The hub rejected the content of the request, and not the request itself. */
-const isRejected = (error: unknown): error is HubRequestFailed =>
+/** True if the hub rejected the content of the file, and not, for example, the token. */
+const isContentRejected = (error: unknown): error is HubRequestFailed =>
   error instanceof HubRequestFailed && [400, 409, 413].includes(error.status ?? 0);
 
 function printReport({ app, flows, notes, error }: AppReport): void {
@@ -150,7 +157,7 @@ function printReport({ app, flows, notes, error }: AppReport): void {
   if (error) print(`${red("✗")} ${app}: nothing was stored. ${error}`);
   for (const flow of flows) {
     const { id, name, outcome, notes, published, not_published } = flow;
-    // A hub of an earlier version does not return them.
+    // An earlier version of the hub does not return these fields.
     const { errors = [], warnings = [] } = flow;
     const version = published === undefined ? "" : `, published as version ${published}`;
     const mark = not_published ? red("✗") : green("✓");

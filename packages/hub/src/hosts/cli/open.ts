@@ -7,7 +7,7 @@ export const open: Command = {
   usage: "[options]",
   summary: "print a link that signs you in to the web UI",
   details:
-    "The link is valid once, for 10 minutes. The session may do what the token of the command may do, and ends after 30 days, or when that token is revoked.",
+    "The link is valid once, for 10 minutes. The session has the same access as the token of the command. It ends after 30 days, or when that token is revoked.",
   options: { json: { type: "boolean", help: "print JSON" } },
   settings: ["url", "token", "data", "host", "port"],
   async run({ positionals, flags }) {

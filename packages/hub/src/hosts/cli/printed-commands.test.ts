@@ -13,32 +13,34 @@ const pages = [
     .map((name) => join("docs", name)),
 ];
 
-// The package is not on npm: outside of a checkout, npx would run a program of a stranger.
+// The package is not on npm: outside of a checkout, npx would run an unrelated package.
 it("documents that commands for a hub on another machine need a checkout", () => {
-  const remote = pages.filter((page) =>
+  const pagesWithRemoteHubs = pages.filter((page) =>
     /SIGNALBOX_URL=\S+[^`]*npx signalbox/.test(readFileSync(join(root, page), "utf8")),
   );
-  expect(remote).toEqual(expect.arrayContaining(["docs/exec.md", "docs/operating.md"]));
-  for (const page of remote)
+  expect(pagesWithRemoteHubs).toEqual(
+    expect.arrayContaining(["docs/exec.md", "docs/operating.md"]),
+  );
+  for (const page of pagesWithRemoteHubs)
     expect(readFileSync(join(root, page), "utf8"), page).toMatch(/checkout.*not on npm/s);
 });
 
-it("prints commands that run as printed: with npx", () => {
+it("prints commands with npx, so that they can be run as printed", () => {
   const folder = join(root, "packages/hub/src");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
     (name) => name.endsWith(".ts") && !name.endsWith(".test.ts"),
   );
-  const found = sources.flatMap((file) =>
+  const commandsWithoutNpx = sources.flatMap((file) =>
     readFileSync(join(folder, file), "utf8")
       .split("\n")
       .filter((line) => !/^\s*(\/\/|\/?\*)/.test(line))
       .filter((line) => /(`|: )signalbox [a-zA-Z$]/.test(line) && !line.includes("Usage: "))
       .map((line) => `${file}: ${line.trim()}`),
   );
-  expect(found).toEqual([]);
+  expect(commandsWithoutNpx).toEqual([]);
 });
 
-it("documents a hub for sign-in with GitHub that starts", () => {
+it("documents settings for sign-in with GitHub with which a hub starts", () => {
   const page = readFileSync(join(root, "docs/sign-in.md"), "utf8");
   const [, block = ""] = /```sh\n(.*?npx signalbox serve)\n```/s.exec(page) ?? [];
   const env = Object.fromEntries(

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { programOf } from "./program.ts";
 
-function folders() {
+function createFolders() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "program-")));
   onTestFinished(() => rmSync(root, { recursive: true }));
   const write = (folder: string) => {
@@ -20,8 +20,8 @@ function folders() {
   return { root, write, link };
 }
 
-it("calls the program by npx in a checkout only", () => {
-  const { root, write, link } = folders();
+it("calls the program with npx in a checkout, and else by its name or path", () => {
+  const { root, write, link } = createFolders();
   const workspace = write("checkout/packages/hub/bin");
   const installed = write("opt/node_modules/signalbox/bin");
   expect(programOf(workspace, "")).toBe("npx signalbox");

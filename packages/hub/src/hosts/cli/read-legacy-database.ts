@@ -5,16 +5,16 @@ import { fileOfRows, readRow } from "../../legacy/read-rows.ts";
 import { isLegacyTable, selectOldestFirst } from "../../store/verbs/legacy-flows.ts";
 import { UsageError } from "./command.ts";
 
-const HEADER = "SQLite format 3\0";
+const SQLITE_HEADER = "SQLite format 3\0";
 
-/** False if the file cannot be read. */
+/** Returns false if the file cannot be read. */
 export function isSqliteFile(file: string): boolean {
   try {
     const descriptor = openSync(file, "r");
     try {
-      const bytes = Buffer.alloc(HEADER.length);
+      const bytes = Buffer.alloc(SQLITE_HEADER.length);
       readSync(descriptor, bytes);
-      return bytes.toString("latin1") === HEADER;
+      return bytes.toString("latin1") === SQLITE_HEADER;
     } finally {
       closeSync(descriptor);
     }
@@ -23,7 +23,7 @@ export function isSqliteFile(file: string): boolean {
   }
 }
 
-/** The flows and apps in the SQLite database of a legacy system, as the content of a flow file. */
+/** Reads the flows and apps in the SQLite database of a legacy system, as the content of a flow file. */
 export async function readLegacyDatabase(file: string): Promise<Json> {
   const { default: Database } = await import("better-sqlite3");
   try {
@@ -35,7 +35,7 @@ export async function readLegacyDatabase(file: string): Promise<Json> {
     }
   } catch (error) {
     if (!(error instanceof Database.SqliteError)) throw error;
-    throw new UsageError(`${file}: cannot be read as an SQLite database: ${error.message}.`);
+    throw new UsageError(`${file} cannot be read as an SQLite database: ${error.message}.`);
   }
 }
 
@@ -50,10 +50,10 @@ function readTables(db: Database, file: string): Json {
   const columns = columnsOf("flows");
   if (columns.includes("graph"))
     throw new UsageError(
-      `${file}: is the database of a hub: use \`npx signalbox flows pull\` there.`,
+      `${file} is the database of a hub, not of a legacy system. To export its flows, run \`npx signalbox flows pull DIR\` in the folder of that hub.`,
     );
   if (!isLegacyTable(columns))
-    throw new UsageError(`${file}: has no table flows with flows of a legacy system.`);
+    throw new UsageError(`${file} has no table "flows" of a legacy system.`);
   return fileOfRows(
     rowsOf("flows").map((row) => readRow(row).flow),
     rowsOf("apps"),

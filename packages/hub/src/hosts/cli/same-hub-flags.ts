@@ -2,25 +2,25 @@ import { resolve } from "node:path";
 import type { Origin, Settings } from "../settings.ts";
 
 /**
- * The flags with which a printed command finds the same hub. `others` are the origins of settings that
- * are unknown where the command will run.
+ * Returns the flags with which a printed command finds the same hub. `missingOrigins` are the origins of
+ * settings that are not available where the user will run the command.
  */
 export function sameHubFlags(
   { url, data, origins }: Pick<Settings, "url" | "data" | "origins">,
-  others: readonly Origin["from"][] = ["flag"],
+  missingOrigins: readonly Origin["from"][] = ["flag"],
 ): string {
-  const isElsewhere = (setting: string) =>
-    origins.some(({ name, from }) => name === setting && others.includes(from));
+  const needsFlag = (setting: string) =>
+    origins.some(({ name, from }) => name === setting && missingOrigins.includes(from));
   const flags = [
-    ...(url !== undefined && isElsewhere("url") ? [`--url ${quote(url)}`] : []),
-    ...(isElsewhere("data") ? [`--data ${quote(resolve(data))}`] : []),
+    ...(url !== undefined && needsFlag("url") ? [`--url ${quoteForShell(url)}`] : []),
+    ...(needsFlag("data") ? [`--data ${quoteForShell(resolve(data))}`] : []),
   ];
   return flags.map((flag) => ` ${flag}`).join("");
 }
 
-export const quote = (text: string): string =>
+export const quoteForShell = (text: string): string =>
   /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** `serve` has no flag `--url`. */
+/** Returns the flags with which `serve` starts a hub on the same data folder. */
 export const serveFlags = (settings: Pick<Settings, "data" | "origins">): string =>
   sameHubFlags({ ...settings, url: undefined });

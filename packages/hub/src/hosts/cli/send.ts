@@ -7,11 +7,11 @@ import { nodeHmacKey } from "../node/hmac.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { readSecret, type Settings } from "../settings.ts";
 import {
+  asString,
   assertNoMoreArguments,
   type Command,
   numberOf,
   print,
-  text,
   UsageError,
 } from "./command.ts";
 import {
@@ -37,7 +37,7 @@ export const send: Command = {
     "The hub signs the sample with its own secret, and stores it like a real webhook. For a hub on another machine, set\n" +
     "SIGNALBOX_URL and SIGNALBOX_TOKEN (an admin token).\n" +
     "To act as the sender instead, set the secret in SIGNALBOX_SEND_SECRET, or give the URL of an endpoint\n" +
-    "(--url http://HOST:PORT/webhooks/SOURCE): the sample is signed here and posted, without a token.",
+    "(--url http://HOST:PORT/webhooks/SOURCE): the command then signs the sample and posts it, without a token.",
   options: {
     action: { type: "string", value: "ACTION", help: "the sample's action, such as opened" },
     endpoint: {
@@ -45,18 +45,26 @@ export const send: Command = {
       value: "ID",
       help: "an endpoint with a key; `npx signalbox source list` shows the ids",
     },
-    tenant: { type: "string", value: "ID", help: "the tenant of the event (single: local)" },
-    id: { type: "string", value: "ID", help: "the delivery id; the same id twice is a duplicate" },
+    tenant: {
+      type: "string",
+      value: "ID",
+      help: "the tenant of the event (with one tenant: local)",
+    },
+    id: {
+      type: "string",
+      value: "ID",
+      help: "the delivery id; a second webhook with this id is a duplicate",
+    },
     count: { type: "string", value: "N", help: "the number of webhooks to send (1)" },
     json: { type: "boolean", help: "print the responses as JSON lines" },
   },
   settings: ["url", "token", "data", "host", "port", "secrets"],
   async run({ positionals, flags }) {
     const [id, type, ...rest] = positionals;
-    const known = sources.map((source) => source.id).join(", ");
-    if (id === undefined) throw new UsageError(`Missing argument SOURCE, one of: ${known}.`);
+    const knownSources = sources.map((source) => source.id).join(", ");
+    if (id === undefined) throw new UsageError(`Missing argument SOURCE, one of: ${knownSources}.`);
     const source = sources.find((candidate) => candidate.id === id);
-    if (!source) throw new UsageError(`Unknown source "${id}". Known sources: ${known}.`);
+    if (!source) throw new UsageError(`Unknown source "${id}". Known sources: ${knownSources}.`);
     assertNoMoreArguments(rest);
     const count =
       numberOf(
@@ -66,22 +74,23 @@ export const send: Command = {
         "a whole number from 1 to 10000",
       ) ?? 1;
     const settings = loadSettings(flags);
-    const sendOne = senderFor(source, settings, text(flags.tenant));
-    const variant = { type, action: text(flags.action), endpoint: text(flags.endpoint) };
+    const sendSample = chooseSendSample(source, settings, asString(flags.tenant));
+    const variant = { type, action: asString(flags.action), endpoint: asString(flags.endpoint) };
     const newId = createIds();
-    let failed = 0;
+    let failureCount = 0;
 
-    for (let sent = 0; sent < count; sent += 1) {
-      const delivery = text(flags.id) ?? newId();
-      const { status, answer, hint } = await sendOne({ ...variant, id: delivery }).catch(asUsage);
-      if (status >= 300) failed += 1;
-      if (flags.json) print(JSON.stringify({ status, ...answer }));
-      else print(describe(source, status, answer, delivery));
-      if (hint !== undefined && !flags.json && sent === count - 1) print(dim(`  ${hint}`));
+    for (let sentCount = 0; sentCount < count; sentCount += 1) {
+      const deliveryId = asString(flags.id) ?? newId();
+      const result = await sendSample({ ...variant, id: deliveryId }).catch(rethrowAsUsageError);
+      const { status, body, hint } = result;
+      if (status >= 300) failureCount += 1;
+      if (flags.json) print(JSON.stringify({ status, ...body }));
+      else print(describeResult(source, result, deliveryId));
+      if (hint !== undefined && !flags.json && sentCount === count - 1) print(dim(`  ${hint}`));
     }
-    if (failed > 0) process.exitCode = 1;
+    if (failureCount > 0) process.exitCode = 1;
     else if (!flags.json) {
-      const tenant = text(flags.tenant);
+      const tenant = asString(flags.tenant);
       const sameHub = `${tenant === undefined ? "" : ` --tenant ${tenant}`}${sameHubFlags(settings)}`;
       print(dim(`  \`${program} events${sameHub}\` lists the events.`));
     }
@@ -96,86 +105,89 @@ interface SampleOptions {
   endpoint: string | undefined;
 }
 
-interface Sent {
+interface SendResult {
   status: number;
-  /** What to do about a rejection. */
+  /** The fix for a rejection. */
   hint?: string;
   /** The body of the response. */
-  answer: Record<string, unknown>;
+  body: Record<string, unknown>;
 }
 
-type SendOne = (options: SampleOptions) => Promise<Sent>;
+type SendSample = (options: SampleOptions) => Promise<SendResult>;
 
-/** Through the hub if the command has a token for it, else as the sender would. */
-function senderFor(
+/**
+ * The samples are sent through the API of the hub if the command has a token for it, and else to the
+ * webhook endpoint, as the sender does.
+ */
+function chooseSendSample(
   source: SourceDefinition,
   settings: Settings,
   tenant: string | undefined,
-): SendOne {
+): SendSample {
   const secret = readSecret(process.env, SECRET_VARIABLE);
   const location = locateHub(settings);
   if (new URL(location.url).pathname.includes("/webhooks/"))
-    return posting(source, location, secret ?? settings.secrets[source.id]?.[0]);
+    return sendToEndpoint(source, location, secret ?? settings.secrets[source.id]?.[0]);
   if (secret === undefined && location.token !== undefined)
-    return throughHub(source, createHubClient(location, { tenant }));
+    return sendThroughHub(source, createHubClient(location, { tenant }));
   const endpoint = { ...location, url: `${location.url}/webhooks/${source.id}` };
-  return posting(source, endpoint, secret ?? settings.secrets[source.id]?.[0]);
+  return sendToEndpoint(source, endpoint, secret ?? settings.secrets[source.id]?.[0]);
 }
 
-const throughHub =
-  (source: SourceDefinition, hub: HubClient): SendOne =>
+const sendThroughHub =
+  (source: SourceDefinition, hub: HubClient): SendSample =>
   async (options) => {
-    makeSample(source, options.id, options); // an unknown type is an invalid command line
+    makeSample(source, options.id, options); // throws if the type is unknown
     try {
-      const body = { source: source.id, ...options };
-      const answer = await hub.request<Sent["answer"]>("POST", "/api/samples", { body });
-      return { status: answer.outcome === "stored" ? 202 : 200, answer };
+      const request = { source: source.id, ...options };
+      const body = await hub.request<SendResult["body"]>("POST", "/api/samples", { body: request });
+      return { status: body.outcome === "stored" ? 202 : 200, body };
     } catch (error) {
       if (!(error instanceof HubRequestFailed) || !isRejection(error)) throw error;
-      return { status: error.status ?? 0, answer: { ...error.problem } };
+      return { status: error.status ?? 0, body: { ...error.problem } };
     }
   };
 
-/** Whether the hub rejected the webhook, and not the request of this command. */
+/** True if the hub rejected the sample as a webhook, and not the request to its API. */
 const isRejection = ({ status, code }: HubRequestFailed): boolean =>
   status !== undefined &&
   status !== 401 &&
   code !== undefined &&
   !["insufficient_scope", "no_tenant", "wrong_host", "not_found", "invalid"].includes(code);
 
-const posting =
-  (source: SourceDefinition, endpoint: HubLocation, secret: string | undefined): SendOne =>
-  async ({ id, type, action, endpoint: key }) => {
-    if (key !== undefined)
+const sendToEndpoint =
+  (source: SourceDefinition, location: HubLocation, secret: string | undefined): SendSample =>
+  async ({ id, type, action, endpoint }) => {
+    if (endpoint !== undefined)
       throw new UsageError(
         "--endpoint needs a token of the hub. Without one, give the endpoint's URL with --url.",
       );
     const sample = makeSample(source, id, { type, action });
     const now = Date.now();
     const signed = await signSample(source, sample, secret, { now, id, makeHmacKey: nodeHmacKey });
-    const { headers, body } = signed;
-    const response = await fetch(endpoint.url, {
+    const response = await fetch(location.url, {
       method: "POST",
-      headers,
-      body: new Uint8Array(body),
+      headers: signed.headers,
+      body: new Uint8Array(signed.body),
     }).catch((error: unknown) => {
-      throw noResponse(endpoint, error);
+      throw noResponse(location, error);
     });
     const { status } = response;
-    const answer = parseBody(await response.text());
-    return { status, answer, ...(status === 403 && { hint: hintFor(answer.code) }) };
+    const body = parseBody(await response.text());
+    return { status, body, ...(status === 403 && { hint: hintFor(body.code) }) };
   };
 
-/** For a sample that this command signed and posted. */
+/** Returns the fix if the hub rejects a sample that this command signed and posted. */
 function hintFor(code: unknown): string {
-  const throughTheHub =
-    "in the hub's folder, without --url and SIGNALBOX_SEND_SECRET, the hub signs the sample itself.";
+  const throughHub =
+    "the hub signs the sample if you run the command in the hub's folder, without --url and SIGNALBOX_SEND_SECRET.";
   return code === "address_not_allowed"
-    ? `Send it through the hub: ${throughTheHub}`
-    : `Set ${SECRET_VARIABLE} to the secret of the endpoint, or send it through the hub: ${throughTheHub}`;
+    ? `Send it through the hub: ${throughHub}`
+    : `Set ${SECRET_VARIABLE} to the secret of the endpoint, or send it through the hub: ${throughHub}`;
 }
 
-function asUsage(error: unknown): never {
+/** An unknown type of sample is a usage error. */
+function rethrowAsUsageError(error: unknown): never {
   throw error instanceof RequestError ? new UsageError(error.message) : error;
 }
 
@@ -188,15 +200,15 @@ function parseBody(body: string): Record<string, unknown> {
   }
 }
 
-function describe(
+function describeResult(
   { title }: SourceDefinition,
-  status: number,
-  { outcome, id, detail, answer, signed }: Sent["answer"],
-  delivery: string,
+  { status, body }: SendResult,
+  deliveryId: string,
 ): string {
+  const { outcome, id, detail, answer, signed } = body;
   if (status >= 300) return `${red("✗")} ${status} ${detail ?? answer ?? ""}`;
   // An empty response, which Slack requires, does not show whether the event was a duplicate.
-  const event = dim(`${id ? `event ${id}, ` : ""}delivery ${delivery}`);
+  const event = dim(`${id ? `event ${id}, ` : ""}delivery ${deliveryId}`);
   const unsigned =
     signed === false ? `\n${dim(`  Not signed: this hub has no secret for ${title}.`)}` : "";
   return `${green("✓")} ${status} ${outcome ?? "accepted"}  ${event}${unsigned}`;

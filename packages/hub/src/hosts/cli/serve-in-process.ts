@@ -17,7 +17,7 @@ import { loadSealKey } from "../node/seal-key.ts";
 import { systemTimers } from "../node/system-timers.ts";
 import type { Settings } from "../settings.ts";
 
-/** Serves the management routes in this process, on the database. */
+/** Serves the management routes in this process, on the database, for commands without a running hub. */
 export async function serveInProcess(
   store: Store,
   settings: Settings,
@@ -25,13 +25,15 @@ export async function serveInProcess(
   const now = Date.now;
   const token = randomSecret("sbx_local_");
   const tokens = await withLocalToken(store, token, now());
-  const sandbox = createSandbox(); // last: a failure above would leave it open
+  // Created after the steps that can fail, because a failure would leave the sandbox open.
+  const sandbox = createSandbox();
   const authorizer = createAuthorizer({
     store: tokens,
     now,
     everyTenant: settings.tenancy === "single" ? [LOCAL_TENANT] : undefined,
   });
   const app = new Hono();
+  // The command reports the error. By default, Hono would respond with status 500.
   app.onError((error) => {
     throw error;
   });
@@ -76,7 +78,7 @@ export async function serveInProcess(
   };
 }
 
-/** Most commands store no secret, and must not create a key. */
+/** Loads the key on first use. `loadSealKey` creates a missing key, which only stored secrets need. */
 const lazySeal = ({ key, data }: Settings): Seal => ({
   seal: (text) => createSeal(loadSealKey(key, data)).seal(text),
   unseal: (sealed) => createSeal(loadSealKey(key, data)).unseal(sealed),

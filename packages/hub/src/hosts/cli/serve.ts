@@ -21,7 +21,7 @@ export const serve: Command = {
     const hub = await startHub({ settings, log, version });
     const startedIn = Math.round(performance.now());
     const stopped = stopOnSignal(hub, log);
-    // If stdout is not a terminal, it gets log lines only.
+    // If stdout is not a terminal, it contains only log lines.
     (process.stdout.isTTY ? process.stdout : process.stderr).write(
       `${banner(hub, settings, version)}\n`,
     );
@@ -35,8 +35,11 @@ export const serve: Command = {
   },
 };
 
-/** `npm start` forwards a Ctrl+C that the terminal has already sent to the hub. */
-const SAME_SIGNAL_MS = 2_000;
+/**
+ * A second signal within this time is ignored: after Ctrl+C, the terminal sends a signal to the hub, and
+ * `npm start` forwards its own one.
+ */
+const DUPLICATE_SIGNAL_MS = 2_000;
 
 /** Resolves when the hub has stopped, after the first signal. */
 const stopOnSignal = (hub: RunningHub, log: Logger): Promise<void> =>
@@ -47,8 +50,8 @@ const stopOnSignal = (hub: RunningHub, log: Logger): Promise<void> =>
     const stop = (signal: NodeJS.Signals) => {
       removeListeners();
       process.on("SIGINT", ignore).on("SIGTERM", ignore);
-      // Then the default action of a second signal ends the process immediately.
-      setTimeout(removeListeners, SAME_SIGNAL_MS).unref();
+      // After this time, a second signal has its default action: it ends the process immediately.
+      setTimeout(removeListeners, DUPLICATE_SIGNAL_MS).unref();
       log.info({ signal }, "stopping");
       hub.stop().then(resolve, (error) => {
         log.error({ err: error }, "stopping failed");

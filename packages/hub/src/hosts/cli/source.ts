@@ -5,9 +5,10 @@ import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { EVERY_TENANT } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { readSecret, type Settings } from "../settings.ts";
-import { describeAdded } from "./added-source.ts";
+import { describeAddedSource } from "./added-source.ts";
 import {
   actionOf,
+  asString,
   assertNoMoreArguments,
   type Command,
   listOf,
@@ -15,7 +16,6 @@ import {
   type Parsed,
   print,
   table,
-  text,
   UsageError,
 } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
@@ -31,23 +31,24 @@ export const source: Command = {
   usage: "add KIND [NAME] | list | rotate ID | remove ID [options]",
   summary: "manage webhook endpoints with a key and their own secrets",
   details:
+    "KIND is the source of the webhooks, such as github or stripe.\n" +
     "`rotate` adds a secret. The old secrets stay valid for --grace hours, so that you can change the sender.\n" +
     `The secret is read from the environment variable ${SECRET_VARIABLE}; if unset, one is generated and printed once.`,
   options: {
     config: {
       type: "string",
       value: "JSON",
-      help: 'options of the kind, such as {"header":"x-signature"} for generic',
+      help: 'the options of the endpoint, such as {"header":"x-signature"} for the kind generic',
     },
     tenant: {
       type: "string",
       value: "ID",
-      help: "the tenant that owns the events (single: local)",
+      help: "the tenant that owns the events (with one tenant: local)",
     },
     grace: {
       type: "string",
       value: "HOURS",
-      help: "with rotate: how long the old secrets stay valid (24)",
+      help: "with rotate: the number of hours for which the old secrets stay valid (24)",
     },
     json: { type: "boolean", help: "print JSON" },
   },
@@ -69,7 +70,8 @@ export const source: Command = {
         `a number from 0 to ${MAX_GRACE_HOURS}, in hours`,
       ) ?? GRACE_HOURS;
     const tenants = listOf(flags, "tenant");
-    if (tenants && tenants.length > 1) throw new UsageError("--tenant must be one id.");
+    if (tenants && tenants.length > 1)
+      throw new UsageError(`--tenant must be one id, but is "${tenants.join(",")}".`);
     await action({
       settings: loadSettings(flags),
       flags,
@@ -84,6 +86,7 @@ export const source: Command = {
 interface Options {
   settings: Settings;
   flags: Parsed["flags"];
+  /** KIND for `add`; ID for `rotate` and `remove`. */
   argument: string | undefined;
   name: string | undefined;
   tenant: string | undefined;
@@ -100,14 +103,14 @@ interface SourceView {
   secrets: { id: string; created_at: string; expires_at: string | null }[];
   created_at: string;
 }
-type WithSecret = SourceView & { secret?: string };
+type SourceWithSecret = SourceView & { secret?: string };
 
 const PATH = "/api/sources";
 
-/** For actions on any endpoint: their ids are unique. */
+/** Without --tenant, an endpoint is found in all tenants, because the ids of endpoints are unique. */
 const inAllTenants = ({ tenant }: Options): WithHubOptions => ({
   create: false,
-  tenantIn: (tenancy) => tenant ?? (tenancy && EVERY_TENANT),
+  chooseTenant: (tenancy) => tenant ?? (tenancy && EVERY_TENANT),
 });
 
 function add({ settings, flags, argument: kind, name, tenant }: Options): Promise<void> {
@@ -116,7 +119,7 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
     throw new UsageError(
       `Missing or unknown KIND. Known kinds: ${sources.map(({ id }) => id).join(", ")}.`,
     );
-  const tenantIn: WithHubOptions["tenantIn"] = (tenancy) => {
+  const chooseTenant: WithHubOptions["chooseTenant"] = (tenancy) => {
     if (tenant === undefined && tenancy === "github")
       throw new UsageError(
         "Missing option: name the owner of the events with --tenant ACCOUNT_ID.",
@@ -126,24 +129,36 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
   const body = {
     kind,
     name,
-    config: parseConfig(text(flags.config)),
+    config: parseConfig(asString(flags.config)),
     secret: readSecret(process.env, SECRET_VARIABLE),
   };
-  return withHub(settings, { create: true, tenantIn }, async (hub) => {
-    const created = await hub.request<WithSecret>("POST", PATH, { body }).catch(asUsage);
+  return withHub(settings, { create: true, chooseTenant }, async (hub) => {
+    const created = await hub
+      .request<SourceWithSecret>("POST", PATH, { body })
+      .catch(rethrowAsUsageError);
     const { id, url, secret } = created;
     if (flags.json) return print(JSON.stringify({ id, url, secret }));
-    const send = sendCommand(created, settings);
-    const rotate = `${program} source rotate ${id} --grace 0${sameHubFlags(settings)}`;
-    const acceptsUnsigned = await stillAcceptsUnsigned(hub);
+    const rotateCommand = `${program} source rotate ${id} --grace 0${sameHubFlags(settings)}`;
     print(
-      describeAdded({ definition, ...created, generated: secret, send, rotate, acceptsUnsigned }),
+      describeAddedSource({
+        definition,
+        id,
+        name: created.name,
+        url,
+        generatedSecret: secret,
+        sendCommand: sendCommandOf(created, settings),
+        rotateCommand,
+        acceptsUnsigned: await acceptsUnsignedWebhooks(hub),
+      }),
     );
   });
 }
 
-/** False if no hub is running. The hub decides at its start, before it had the secret of this endpoint. */
-async function stillAcceptsUnsigned(hub: HubClient): Promise<boolean> {
+/**
+ * Returns false if no hub is running. A running hub has decided this at its start, when it did not have the
+ * secret of the new endpoint.
+ */
+async function acceptsUnsignedWebhooks(hub: HubClient): Promise<boolean> {
   try {
     return (await hub.request<HubInfo>("GET", "/api/hub")).accepts_unsigned;
   } catch (error) {
@@ -152,23 +167,23 @@ async function stillAcceptsUnsigned(hub: HubClient): Promise<boolean> {
   }
 }
 
-/** The command that sends a sample to this endpoint, from the same terminal. */
-function sendCommand({ kind, id, tenant }: SourceView, settings: Settings): string {
-  const owner = tenant === LOCAL_TENANT ? "" : ` --tenant ${tenant}`;
-  return `${program} send ${kind} --endpoint ${id}${owner}${sameHubFlags(settings)}`;
+/** Returns the command that sends a sample to this endpoint, for the same terminal. */
+function sendCommandOf({ kind, id, tenant }: SourceView, settings: Settings): string {
+  const tenantFlag = tenant === LOCAL_TENANT ? "" : ` --tenant ${tenant}`;
+  return `${program} send ${kind} --endpoint ${id}${tenantFlag}${sameHubFlags(settings)}`;
 }
 
-function parseConfig(given: string | undefined): unknown {
-  if (given === undefined) return undefined;
+function parseConfig(json: string | undefined): unknown {
+  if (json === undefined) return undefined;
   try {
-    return JSON.parse(given);
+    return JSON.parse(json);
   } catch {
-    throw new UsageError("--config must be JSON.");
+    throw new UsageError(`--config must be JSON, but is "${json}".`);
   }
 }
 
-/** An invalid field of the request is an invalid option. */
-function asUsage(error: unknown): never {
+/** The fields of the request come from the command line, so an invalid field is a usage error. */
+function rethrowAsUsageError(error: unknown): never {
   const invalid =
     error instanceof HubRequestFailed && error.code === "invalid"
       ? error.problem.errors?.[0]
@@ -180,7 +195,7 @@ function asUsage(error: unknown): never {
 const list = (options: Options): Promise<void> =>
   withHub(options.settings, inAllTenants(options), async (hub) => {
     const { items } = await hub.request<{ items: SourceView[] }>("GET", PATH);
-    if (options.flags.json) return print(JSON.stringify(items.map(withNumbers)));
+    if (options.flags.json) return print(JSON.stringify(items.map(withMilliseconds)));
     if (items.length === 0)
       return print(
         `No endpoints with a key. Add one with \`${program} source add KIND${sameHubFlags(options.settings)}\`.`,
@@ -188,29 +203,29 @@ const list = (options: Options): Promise<void> =>
     print(
       table([
         ["ID", "KIND", "NAME", "TENANT", "SECRETS", "URL"],
-        ...items.map((one) => [
-          one.id,
-          one.kind,
-          one.name,
-          one.tenant,
-          String(one.secrets.length),
-          one.url,
+        ...items.map((item) => [
+          item.id,
+          item.kind,
+          item.name,
+          item.tenant,
+          String(item.secrets.length),
+          item.url,
         ]),
       ]),
     );
   });
 
-const toMs = (at: string | null): number | null => (at === null ? null : Date.parse(at));
+const toMs = (time: string | null): number | null => (time === null ? null : Date.parse(time));
 
-/** `--json` prints times in milliseconds, and the key of the URL. */
-const withNumbers = ({ secrets, created_at, ...rest }: SourceView) => ({
+/** For `--json`: times in milliseconds, and the key, which is the last part of the URL. */
+const withMilliseconds = ({ secrets, created_at, ...rest }: SourceView) => ({
   ...rest,
   key: rest.url.split("/").at(-1),
   created_at: toMs(created_at),
-  secrets: secrets.map((one) => ({
-    ...one,
-    created_at: toMs(one.created_at),
-    expires_at: toMs(one.expires_at),
+  secrets: secrets.map((secret) => ({
+    ...secret,
+    created_at: toMs(secret.created_at),
+    expires_at: toMs(secret.expires_at),
   })),
 });
 
@@ -219,33 +234,34 @@ function rotate(options: Options): Promise<void> {
   const secret = readSecret(process.env, SECRET_VARIABLE);
   return withHub(settings, inAllTenants(options), async (hub) => {
     const body = { rotate: { secret, grace_hours: graceHours } };
-    const changed = await hub
-      .request<WithSecret>("PATCH", pathOf(id), { body })
-      .catch(unknownIn(settings));
-    const generated = changed.secret;
-    // The former secrets expire at this time, or earlier.
-    const until = Math.max(...changed.secrets.map(({ expires_at }) => toMs(expires_at) ?? 0));
-    if (flags.json) return print(JSON.stringify({ id, secret: generated, oldUntil: until }));
+    const rotated = await hub
+      .request<SourceWithSecret>("PATCH", pathOf(id), { body })
+      .catch(explainUnknownId(settings));
+    const generatedSecret = rotated.secret;
+    // The old secrets expire at this time, or earlier.
+    const lastExpiry = Math.max(...rotated.secrets.map(({ expires_at }) => toMs(expires_at) ?? 0));
+    if (flags.json)
+      return print(JSON.stringify({ id, secret: generatedSecret, oldUntil: lastExpiry }));
     print(
-      `${green("✓")} ${generated ? `new secret ${bold(generated)}` : "added the secret from the environment"}`,
+      `${green("✓")} ${generatedSecret ? `new secret ${bold(generatedSecret)}` : "added the secret from the environment"}`,
     );
-    print(dim(`  The old secrets are valid until ${new Date(until).toISOString()} at most.`));
+    print(dim(`  The old secrets expire at ${new Date(lastExpiry).toISOString()}, or earlier.`));
   });
 }
 
 function remove(options: Options): Promise<void> {
   const { settings, flags, argument: id = "" } = options;
   return withHub(settings, inAllTenants(options), async (hub) => {
-    await hub.request("DELETE", pathOf(id)).catch(unknownIn(settings));
+    await hub.request("DELETE", pathOf(id)).catch(explainUnknownId(settings));
     if (flags.json) return print(JSON.stringify({ id, removed: true }));
     print(`${green("✓")} removed; its events are kept`);
   });
 }
 
-/** An empty id has no path: it would name the list. */
+/** Replaces an empty id with "-", which is no id. Otherwise, the path would be that of the list. */
 const pathOf = (id: string) => `${PATH}/${encodeURIComponent(id) || "-"}`;
 
-const unknownIn =
+const explainUnknownId =
   (settings: Settings) =>
   (error: unknown): never => {
     if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;

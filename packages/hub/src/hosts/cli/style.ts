@@ -1,4 +1,4 @@
-/** Colors, if stdout is a terminal and NO_COLOR is not set. */
+/** Styles text with colors if stdout is a terminal and NO_COLOR is not set. */
 const isColored = process.stdout.isTTY === true && !process.env.NO_COLOR;
 const paint = (code: number, end: number) => (text: string) =>
   isColored ? `\u001b[${code}m${text}\u001b[${end}m` : text;

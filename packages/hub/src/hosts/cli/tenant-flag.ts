@@ -1,15 +1,18 @@
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
-import { type Parsed, text, UsageError } from "./command.ts";
+import { asString, type Parsed, UsageError } from "./command.ts";
 import type { WithHubOptions } from "./with-hub.ts";
 
-/** The tenant in --tenant; on a hub with several tenants, the option is required. */
+/**
+ * Chooses the tenant in --tenant, which is required on a hub with several tenants. `owned` names what belongs
+ * to the tenant, for the error.
+ */
 export const ownerTenant =
-  (flags: Parsed["flags"], owned: string): WithHubOptions["tenantIn"] =>
+  (flags: Parsed["flags"], owned: string): WithHubOptions["chooseTenant"] =>
   (tenancy) => {
-    const given = text(flags.tenant);
-    if (given === undefined && tenancy === "github")
+    const tenant = asString(flags.tenant);
+    if (tenant === undefined && tenancy === "github")
       throw new UsageError(
         `Missing option: name the owner of the ${owned} with --tenant ACCOUNT_ID.`,
       );
-    return given ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
+    return tenant ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
   };

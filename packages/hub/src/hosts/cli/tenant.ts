@@ -7,15 +7,16 @@ import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
 import {
   actionOf,
+  asString,
   assertNoMoreArguments,
   type Command,
   CommandFailed,
   type Parsed,
   print,
   table,
-  text,
   UsageError,
 } from "./command.ts";
+import { fetchAllPages } from "./fetch-all-pages.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green } from "./style.ts";
@@ -24,12 +25,16 @@ import { withHub } from "./with-hub.ts";
 export const tenant: Command = {
   name: "tenant",
   usage: "list | show ID | export ID | delete ID [options]",
-  summary: "list tenants, export or delete all data of one",
+  summary: "list and show tenants, and export or delete all data of a tenant",
   details:
     "`export` writes NDJSON: events with payloads, flows, runs and settings, without credentials.\n" +
-    "`delete` revokes the tenant's tokens, refuses its webhooks and deletes its data.",
+    "`delete` revokes the tenant's tokens, rejects its webhooks and deletes its data.",
   options: {
-    output: { type: "string", value: "FILE", help: "with export: the file (standard output)" },
+    output: {
+      type: "string",
+      value: "FILE",
+      help: "with export: the file to write (standard output)",
+    },
     yes: { type: "boolean", help: "with delete: do not ask for confirmation" },
     json: { type: "boolean", help: "print JSON" },
   },
@@ -44,22 +49,23 @@ export const tenant: Command = {
     assertNoMoreArguments(action === list && id !== undefined ? [id, ...rest] : rest);
     const settings = loadSettings(flags);
     let tenancy: Settings["tenancy"] | undefined;
-    const tenantIn = (found: typeof tenancy) => {
-      tenancy = found;
+    // The paths of the requests name the tenant, so no tenant is chosen here.
+    const chooseTenant = (tenancyOfHub: typeof tenancy) => {
+      tenancy = tenancyOfHub;
       return undefined;
     };
-    const shown = `\`npx signalbox tenant list${sameHubFlags(settings)}\` shows the ids.`;
-    await withHub(settings, { create: false, tenantIn }, async (hub) => {
-      const known = id ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
-      if (known === undefined && action !== list)
-        throw new UsageError(`Missing argument ID. ${shown}`);
+    const listHint = `\`npx signalbox tenant list${sameHubFlags(settings)}\` shows the ids.`;
+    await withHub(settings, { create: false, chooseTenant }, async (hub) => {
+      const tenantId = id ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
+      if (tenantId === undefined && action !== list)
+        throw new UsageError(`Missing argument ID. ${listHint}`);
       try {
-        await action(hub, flags, known ?? "");
+        await action(hub, flags, tenantId ?? "");
       } catch (error) {
-        // A 404 without a code is from another program.
+        // A response with status 404 but without a code is not from a hub.
         const isUnknown = error instanceof HubRequestFailed && error.status === 404 && error.code;
-        if (!isUnknown || known === undefined) throw error;
-        throw new CommandFailed(`No tenant has the id "${known}". ${shown}`);
+        if (!isUnknown || tenantId === undefined) throw error;
+        throw new CommandFailed(`No tenant has the id "${tenantId}". ${listHint}`);
       }
     });
   },
@@ -98,17 +104,7 @@ interface TenantDetails extends TenantView {
 const pathOf = (id: string) => `/api/tenants/${encodeURIComponent(id)}`;
 
 const list: Action = async (hub, flags) => {
-  const tenants: TenantView[] = [];
-  let cursor: string | null | undefined;
-  do {
-    const page = await hub.request<{ items: TenantView[]; next_cursor: string | null }>(
-      "GET",
-      "/api/tenants",
-      { query: { limit: 100, cursor: cursor ?? undefined } },
-    );
-    tenants.push(...page.items);
-    cursor = page.next_cursor;
-  } while (cursor);
+  const tenants = await fetchAllPages<TenantView>(hub, "/api/tenants");
   if (flags.json) return print(JSON.stringify(tenants));
   if (tenants.length === 0)
     return print("No tenants. The first webhook of an account creates one.");
@@ -125,29 +121,29 @@ const list: Action = async (hub, flags) => {
   );
 };
 
-/** Such as `8,589,934,592`. */
-const grouped = (value: number): string => value.toLocaleString("en");
+/** Formats a number such as `8,589,934,592`. */
+const formatNumber = (value: number): string => value.toLocaleString("en");
 
 const show: Action = async (hub, flags, id) => {
-  const found = await hub.request<TenantDetails>("GET", pathOf(id));
-  if (flags.json) return print(JSON.stringify(found));
-  const { settings, in_force } = found;
-  const setting = (name: keyof TenantSettings, unit: string) =>
-    `${in_force[name] === null ? "none" : `${grouped(in_force[name])} ${unit}`}${settings[name] === null ? dim(" (the hub's)") : ""}`;
+  const tenant = await hub.request<TenantDetails>("GET", pathOf(id));
+  if (flags.json) return print(JSON.stringify(tenant));
+  const { settings, in_force } = tenant;
+  const describeSetting = (name: keyof TenantSettings, unit: string) =>
+    `${in_force[name] === null ? "none" : `${formatNumber(in_force[name])} ${unit}`}${settings[name] === null ? dim(" (the hub's default)") : ""}`;
   print(
     table([
-      ["ID", `${bold(found.id)}${found.deleting ? " (is being deleted)" : ""}`],
-      ["NAME", found.name ?? ""],
-      ["CREATED", found.created_at?.slice(0, 10) ?? ""],
+      ["ID", `${bold(tenant.id)}${tenant.deleting ? " (is being deleted)" : ""}`],
+      ["NAME", tenant.name ?? ""],
+      ["CREATED", tenant.created_at?.slice(0, 10) ?? ""],
       [
         "EVENTS",
-        `${grouped(found.events)} received, ${grouped(found.pending)} pending, ${grouped(found.bytes)} bytes`,
+        `${formatNumber(tenant.events)} received, ${formatNumber(tenant.pending)} pending, ${formatNumber(tenant.bytes)} bytes`,
       ],
-      ["QUOTA", setting("quota", "pending events")],
-      ["KEEPS", `processed ${setting("processed_days", "days")}`],
-      ["", `pending ${setting("pending_days", "days")}`],
-      ["", `at most ${setting("max_bytes", "bytes")}`],
-      ...found.installations.map(({ id: installation, account, suspended_at, removed_at }) => [
+      ["QUOTA", describeSetting("quota", "pending events")],
+      ["KEEPS", `processed ${describeSetting("processed_days", "days")}`],
+      ["", `pending ${describeSetting("pending_days", "days")}`],
+      ["", `at most ${describeSetting("max_bytes", "bytes")}`],
+      ...tenant.installations.map(({ id: installation, account, suspended_at, removed_at }) => [
         "INSTALLATION",
         `${installation} ${account ?? ""} ${removed_at ? "removed" : suspended_at ? "suspended" : "active"}`,
       ]),
@@ -156,24 +152,27 @@ const show: Action = async (hub, flags, id) => {
 };
 
 const exportAll: Action = async (hub, flags, id) => {
-  const file = text(flags.output);
+  const file = asString(flags.output);
   const response = await hub.open("GET", `${pathOf(id)}/export`);
   const target = file === undefined ? process.stdout : createWriteStream(file, { mode: 0o600 });
-  let end = Buffer.alloc(0);
+  // The last bytes contain the row with which a complete export ends.
+  let tail = Buffer.alloc(0);
   async function* chunks() {
     for await (const chunk of response.body ?? []) {
-      end = Buffer.concat([end, chunk]).subarray(-200);
+      tail = Buffer.concat([tail, chunk]).subarray(-200);
       yield chunk;
     }
   }
   try {
     await pipeline(chunks, target, { end: file !== undefined });
   } catch (error) {
-    throw file === undefined ? error : outputError(file, error);
+    throw file === undefined ? error : explainOutputError(file, error);
   }
-  const rows = /\n\{"kind":"end","rows":(\d+)\}\n$/.exec(end.toString())?.[1];
+  const rows = /\n\{"kind":"end","rows":(\d+)\}\n$/.exec(tail.toString())?.[1];
   if (rows === undefined)
-    throw new CommandFailed("The export is incomplete: the hub ended it. Run the command again.");
+    throw new CommandFailed(
+      "The export is incomplete: the hub ended the response early. Run the command again.",
+    );
   if (file === undefined) return;
   print(
     flags.json
@@ -182,8 +181,8 @@ const exportAll: Action = async (hub, flags, id) => {
   );
 };
 
-/** Only an error of the file is replaced. */
-function outputError(file: string, error: unknown): unknown {
+/** Explains an error of the output file. Returns any other error unchanged. */
+function explainOutputError(file: string, error: unknown): unknown {
   const { code = "", syscall, message } = error as NodeJS.ErrnoException;
   if (syscall === "write") return new CommandFailed(`Cannot write ${file}: ${message}.`);
   if (syscall !== "open") return error;
@@ -198,16 +197,19 @@ function outputError(file: string, error: unknown): unknown {
 const remove: Action = async (hub, flags, id) => {
   if (!flags.yes) await confirm(id, await findName(hub, id));
   await hub.request("DELETE", pathOf(id));
-  const isRevoked = await untilGone(hub, id);
+  const isRevoked = await waitForDeletion(hub, id);
   if (flags.json) return print(JSON.stringify({ id, deleted: !isRevoked, deleting: isRevoked }));
   print(
     isRevoked
-      ? `${green("✓")} the hub deletes tenant ${id}; the token of this command was revoked with it`
+      ? `${green("✓")} the hub is deleting tenant ${id}; the token of this command was revoked with it`
       : `${green("✓")} deleted tenant ${id}`,
   );
 };
 
-/** Null also for a deleted tenant, of which rows can be left. */
+/**
+ * Also returns null for a tenant that the hub does not know: rows can remain after a deletion, and a
+ * second deletion removes them.
+ */
 async function findName(hub: HubClient, id: string): Promise<string | null> {
   try {
     return (await hub.request<TenantDetails>("GET", pathOf(id))).name;
@@ -225,11 +227,12 @@ async function confirm(id: string, name: string | null): Promise<void> {
     `This deletes all data of tenant ${id}${name === null ? "" : ` (${name})`}. Type its id to confirm: `,
   );
   prompt.close();
-  if (answer.trim() !== id) throw new CommandFailed("Nothing was deleted: that is not its id.");
+  if (answer.trim() !== id)
+    throw new CommandFailed(`Nothing was deleted: you did not type the id ${id}.`);
 }
 
-/** Waits for the end of the deletion. True if the token is no longer valid. */
-async function untilGone(hub: HubClient, id: string): Promise<boolean> {
+/** Waits until the tenant is deleted. Returns true if the token was revoked before that. */
+async function waitForDeletion(hub: HubClient, id: string): Promise<boolean> {
   for (;;) {
     try {
       await hub.request("GET", pathOf(id));

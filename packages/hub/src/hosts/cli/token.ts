@@ -10,7 +10,6 @@ import {
 } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
-import { allPages } from "./all-pages.ts";
 import {
   actionOf,
   assertNoMoreArguments,
@@ -22,6 +21,7 @@ import {
   table,
   UsageError,
 } from "./command.ts";
+import { fetchAllPages } from "./fetch-all-pages.ts";
 import { HubRequestFailed } from "./hub-client.ts";
 import { program } from "./program.ts";
 import { sameHubFlags } from "./same-hub-flags.ts";
@@ -37,27 +37,33 @@ export const token: Command = {
     scope: {
       type: "string",
       value: "LIST",
-      help: `comma-separated list of ${scopes.join(", ")} (${DEFAULT_SCOPES.join(",")})`,
+      help: `the scopes, separated by commas: ${scopes.join(", ")} (${DEFAULT_SCOPES.join(",")})`,
     },
     tenant: {
       type: "string",
       value: "LIST",
-      help: "the tenants that it may access (single: local; github: account ids, or * for all)",
+      help: "the tenants that the token may access, separated by commas, or * for all (with one tenant: local)",
     },
-    days: { type: "string", value: "N", help: `days until it expires, up to ${MAX_DAYS} (never)` },
+    days: {
+      type: "string",
+      value: "N",
+      help: `days until the token expires, up to ${MAX_DAYS} (never)`,
+    },
     json: { type: "boolean", help: "print JSON" },
   },
   settings: ["url", "token", "data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
-    const [name, ...rest] = positionals;
-    const action = actionOf({ create, list, revoke }, name, "create NAME, list, or revoke ID");
-    assertNoMoreArguments(rest.slice(action === list ? 0 : 1));
-    await action(loadSettings(flags), rest[0], flags);
+    const [actionName, argument, ...rest] = positionals;
+    const actions = { create, list, revoke };
+    const action = actionOf(actions, actionName, "create NAME, list, or revoke ID");
+    assertNoMoreArguments(action === list && argument !== undefined ? [argument, ...rest] : rest);
+    await action(loadSettings(flags), argument, flags);
   },
 };
 
 type Action = (
   settings: Settings,
+  /** NAME for `create`; ID for `revoke`. */
   argument: string | undefined,
   flags: Parsed["flags"],
 ) => Promise<void>;
@@ -80,7 +86,7 @@ const create: Action = async (settings, name, flags) => {
     if (!scopes.includes(scope as Scope))
       throw new UsageError(`Unknown scope "${scope}". Known scopes: ${scopes.join(", ")}.`);
   const tenants = listOf(flags, "tenant");
-  const tenantIn: WithHubOptions["tenantIn"] = (tenancy) => {
+  const chooseTenant: WithHubOptions["chooseTenant"] = (tenancy) => {
     if (!tenants && tenancy === "github")
       throw new UsageError(
         `Missing option: name the tenant with --tenant ACCOUNT_ID, or --tenant ${EVERY_TENANT} for all.`,
@@ -97,7 +103,7 @@ const create: Action = async (settings, name, flags) => {
     (value) => value > 0 && value <= MAX_DAYS,
     `a number above 0, at most ${MAX_DAYS}`,
   );
-  await withHub(settings, { create: true, tenantIn }, async (hub) => {
+  await withHub(settings, { create: true, chooseTenant }, async (hub) => {
     const body = { name, scopes: granted, tenants, days };
     const { id, token: secret } = await hub.request<TokenView & { token: string }>(
       "POST",
@@ -108,45 +114,46 @@ const create: Action = async (settings, name, flags) => {
     print(`${green("✓")} ${bold(secret)}`);
     print(
       dim(
-        `  ${name} (${granted.join(", ")}); shown once. Revoke it with: ${program} token revoke ${id}${sameHubFlags(settings)}`,
+        `  ${name} (${granted.join(", ")}); shown only once. Revoke it with: ${program} token revoke ${id}${sameHubFlags(settings)}`,
       ),
     );
   });
 };
 
-const ofAllTenants: WithHubOptions["tenantIn"] = (tenancy) => tenancy && EVERY_TENANT;
+const chooseAllTenants: WithHubOptions["chooseTenant"] = (tenancy) => tenancy && EVERY_TENANT;
 
 const list: Action = (settings, _, flags) =>
-  withHub(settings, { create: false, tenantIn: ofAllTenants }, async (hub) => {
-    const items = (await allPages<TokenView>(hub, "/api/tokens")).toReversed();
-    if (flags.json) return print(JSON.stringify(items.map(withNumbers)));
+  withHub(settings, { create: false, chooseTenant: chooseAllTenants }, async (hub) => {
+    const items = (await fetchAllPages<TokenView>(hub, "/api/tokens")).toReversed();
+    if (flags.json) return print(JSON.stringify(items.map(withMilliseconds)));
     if (items.length === 0)
       return print(
         `No tokens. Create one with \`${program} token create NAME${sameHubFlags(settings)}\`.`,
       );
-    const day = (at: string | null) => at?.slice(0, 10) ?? "never";
+    const formatDay = (time: string | null) => time?.slice(0, 10) ?? "never";
     print(
       table([
         ["ID", "NAME", "SCOPES", "TENANTS", "CREATED", "EXPIRES", "STATE"],
-        ...items.map((one) => [
-          one.id,
-          one.name,
-          one.scopes.join(","),
-          one.tenants.join(","),
-          day(one.created_at),
-          day(one.expires_at),
-          one.revoked_at
-            ? "revoked"
-            : one.expires_at !== null && Date.parse(one.expires_at) < Date.now()
-              ? "expired"
-              : "active",
+        ...items.map((item) => [
+          item.id,
+          item.name,
+          item.scopes.join(","),
+          item.tenants.join(","),
+          formatDay(item.created_at),
+          formatDay(item.expires_at),
+          stateOf(item),
         ]),
       ]),
     );
   });
 
-/** `--json` prints times in milliseconds. */
-const withNumbers = ({ created_at, expires_at, revoked_at, ...rest }: TokenView) => ({
+function stateOf({ revoked_at, expires_at }: TokenView): string {
+  if (revoked_at) return "revoked";
+  return expires_at !== null && Date.parse(expires_at) < Date.now() ? "expired" : "active";
+}
+
+/** For `--json`: times in milliseconds. */
+const withMilliseconds = ({ created_at, expires_at, revoked_at, ...rest }: TokenView) => ({
   ...rest,
   created_at: Date.parse(created_at),
   expires_at: expires_at && Date.parse(expires_at),
@@ -154,14 +161,14 @@ const withNumbers = ({ created_at, expires_at, revoked_at, ...rest }: TokenView)
 });
 
 const revoke: Action = (settings, id, flags) => {
-  const shown = `\`npx signalbox token list${sameHubFlags(settings)}\` shows the ids.`;
-  if (!id) throw new UsageError(`Missing argument ID. ${shown}`);
-  return withHub(settings, { create: false, tenantIn: ofAllTenants }, async (hub) => {
+  const listHint = `\`npx signalbox token list${sameHubFlags(settings)}\` shows the ids.`;
+  if (!id) throw new UsageError(`Missing argument ID. ${listHint}`);
+  return withHub(settings, { create: false, chooseTenant: chooseAllTenants }, async (hub) => {
     try {
       await hub.request("DELETE", `/api/tokens/${encodeURIComponent(id)}`);
     } catch (error) {
       if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
-      throw new UsageError(`No active token has the id ${id}. ${shown}`);
+      throw new UsageError(`No active token has the id ${id}. ${listHint}`);
     }
     if (flags.json) return print(JSON.stringify({ id, revoked: true }));
     print(`${green("✓")} revoked ${id}`);

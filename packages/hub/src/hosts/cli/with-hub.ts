@@ -13,36 +13,38 @@ type Tenancy = Settings["tenancy"];
 
 export interface WithHubOptions {
   /**
-   * Returns the tenant of the requests; undefined if the token determines it. The tenancy of a remote
-   * hub is undefined unless the settings name it.
+   * Returns the tenant of the requests; undefined if the token determines it. The tenancy of a hub on
+   * another machine is undefined if the settings do not contain it.
    */
-  tenantIn(tenancy: Tenancy | undefined): string | undefined;
-  /** Create a missing database. */
+  chooseTenant(tenancy: Tenancy | undefined): string | undefined;
+  /** Whether to create a missing database. */
   create: boolean;
 }
 
 /**
- * Gives `work` the management routes of the API: of the hub in SIGNALBOX_URL, else of the hub that runs
- * on the data folder, so that it learns of changes at once. If none runs, the routes are served in this
- * process, on the database.
+ * Calls `work` with a client of the management API. The client uses the hub in SIGNALBOX_URL, else the hub
+ * that runs on the data folder, which then applies changes immediately. If no hub is running, this process
+ * serves the API itself, on the database.
  */
 export async function withHub(
   settings: Settings,
-  { tenantIn, create }: WithHubOptions,
+  { chooseTenant, create }: WithHubOptions,
   work: (hub: HubClient) => Promise<void>,
 ): Promise<void> {
   const { url, tenancy } = settings;
   if (url !== undefined) {
-    const isGiven = settings.origins.some(
+    const isTenancyGiven = settings.origins.some(
       ({ name, from }) => name === "tenancy" && from !== "default",
     );
-    return work(connectToHub(settings, { tenant: tenantIn(isGiven ? tenancy : undefined) }));
+    return work(
+      connectToHub(settings, { tenant: chooseTenant(isTenancyGiven ? tenancy : undefined) }),
+    );
   }
   const running = await findRunningHub(settings);
-  if (running) return work(createHubClient(running, { tenant: tenantIn(running.tenancy) }));
-  const tenant = tenantIn(tenancy);
+  if (running) return work(createHubClient(running, { tenant: chooseTenant(running.tenancy) }));
+  const tenant = chooseTenant(tenancy);
   await withStore(settings, { create }, async (store) => {
-    // Loaded only here, since the commands start faster without the routes.
+    // Loaded only here, since commands start faster without the routes.
     const { serveInProcess } = await import("./serve-in-process.ts");
     const { fetch, token, close } = await serveInProcess(store, settings);
     try {

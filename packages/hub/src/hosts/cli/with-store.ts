@@ -5,7 +5,7 @@ import type { Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
 import { serveFlags } from "./same-hub-flags.ts";
 
-/** Opens the store for `work`. A missing database is created only with `create`. */
+/** Calls `work` with an open store. Throws if the SQLite database is missing and `create` is false. */
 export async function withStore(
   settings: Settings,
   { create }: { create: boolean },

@@ -1,5 +1,5 @@
 /** Reads and validates the options of `signalbox exec`. */
-import { numberOf, type Parsed, text, UsageError } from "../command.ts";
+import { asString, numberOf, type Parsed, UsageError } from "../command.ts";
 import { type Condition, parseCondition } from "./conditions.ts";
 
 export interface ExecOptions {
@@ -59,7 +59,7 @@ function commandLine(command: string[] | undefined, isShell: boolean): string[] 
 }
 
 function nonEmpty(flags: Parsed["flags"], name: string): string | undefined {
-  const value = text(flags[name]);
+  const value = asString(flags[name]);
   if (value === "") throw new UsageError(`--${name} must not be empty.`);
   return value;
 }
