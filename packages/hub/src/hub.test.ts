@@ -1,7 +1,7 @@
 /** The whole hub, on a host without sockets. */
 import { expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { undocumentedRoutes } from "../../../test/support/tenant-walk/filled-requests.ts";
+import { undocumentedRoutes } from "../../../test/support/tenant-walk/request-inputs.ts";
 import { hubSettings } from "./hosts/hub-settings.ts";
 import { systemTimers } from "./hosts/node/system-timers.ts";
 import { readSettings } from "./hosts/settings.ts";

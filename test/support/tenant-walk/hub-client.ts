@@ -1,7 +1,7 @@
-/** A hub under test, on any host, and its HTTP and MCP requests. */
+/** Sends HTTP and MCP requests to the hub under test. */
 
-/** The host only has to serve HTTP: Node and workerd are walked by the same code. */
-export interface WalkedHub {
+/** A hub on any host. The walk uses only its HTTP interface. */
+export interface HubUnderTest {
   url: string;
   /** A token for all tenants, with the scope `admin`. */
   admin: string;
@@ -22,14 +22,14 @@ export interface HubResponse {
   text: string;
 }
 
-/** A token, or the headers of a session. */
+/** A token, or the headers with which a browser sends its session. */
 export type Credential = string | Record<string, string>;
 
 export const headersOf = (credential: Credential): Record<string, string> =>
   typeof credential === "string" ? { authorization: `Bearer ${credential}` } : credential;
 
 export async function send(
-  { url }: Pick<WalkedHub, "url">,
+  { url }: Pick<HubUnderTest, "url">,
   credential: Credential,
   { method, path, body, headers }: HubRequest,
 ): Promise<HubResponse> {
@@ -46,9 +46,9 @@ export async function send(
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** Like `send`, for the preparation of a walk: returns the JSON of a response with a 2xx status. */
-export async function get<Result>(
-  hub: Pick<WalkedHub, "url">,
+/** Sends a request, and returns the JSON of the response. Throws if the status is not 2xx. */
+export async function requestJson<Result>(
+  hub: Pick<HubUnderTest, "url">,
   credential: Credential,
   request: HubRequest,
 ): Promise<Result> {
@@ -57,8 +57,8 @@ export async function get<Result>(
   return (text === "" ? undefined : JSON.parse(text)) as Result;
 }
 
-/** A JSON-RPC request to an MCP server of the hub. */
-export const rpc = (
+/** Creates a JSON-RPC request to an MCP server of the hub. */
+export const rpcRequest = (
   path: string,
   method: string,
   params: object = {},
@@ -70,13 +70,13 @@ export const rpc = (
   body: { jsonrpc: "2.0", id: 1, method, params },
 });
 
-/** A request of the version 2026-07-28 with the tasks extension. */
-export const taskRpc = (
+/** Creates a JSON-RPC request of protocol version 2026-07-28 with the tasks extension. */
+export const taskRpcRequest = (
   path: string,
   method: string,
   params: { taskId: string } | { name: string; arguments: object },
 ): HubRequest =>
-  rpc(
+  rpcRequest(
     path,
     method,
     {
@@ -96,14 +96,14 @@ export const taskRpc = (
     },
   );
 
-/** Whether a response to a request of this path is an error. MCP servers report errors with the status 200. */
-export const isFailed = (path: string, { status, text }: HubResponse): boolean =>
+/** Returns whether the response to a request for `path` is an error. MCP servers report errors with status 200. */
+export const isError = (path: string, { status, text }: HubResponse): boolean =>
   status >= 400 || (path.startsWith("/mcp") && /"isError":true|"error":\{"code"/.test(text));
 
-/** The result in a response of an MCP server, which is JSON or a stream with one message. */
-export function rpcResult<Result>({ text }: HubResponse): Result {
+/** Returns the result of an MCP response, which is JSON or an SSE stream with one message. */
+export function readRpcResult<Result>({ text }: HubResponse): Result {
   const data = text.match(/^data: (\{.*"result".*)$/m)?.[1] ?? text;
   const { result } = JSON.parse(data) as { result?: Result };
-  if (result === undefined) throw new Error(`no result: ${text}`);
+  if (result === undefined) throw new Error(`the response has no JSON-RPC result: ${text}`);
   return result;
 }

@@ -1,9 +1,9 @@
 /**
- * What a member may do who is not an admin of the organization: use the inbox, call tools, read runs, and
- * read what all tenants share. Every other request is denied; a new one that members may make needs a
- * line here.
+ * The requests that the hub does not deny to a member of an organization because the member is not an
+ * admin: use the inbox, call tools, read runs, and read data that all tenants share. A new request that
+ * members may make must be added here.
  */
-import { filledMethods } from "./filled-requests.ts";
+import { methodRequests } from "./request-inputs.ts";
 
 const inboxTools = [
   ...["get_pending_status", "list_pending_events", "get_event", "get_webhook_events"],
@@ -13,7 +13,7 @@ const inboxTools = [
 
 export const memberRequests: ReadonlySet<string> = new Set([
   ...inboxTools.map((name) => `the tool ${name}`),
-  ...Object.keys(filledMethods).map((name) => `the method ${name}`),
+  ...Object.keys(methodRequests).map((name) => `the method ${name}`),
   "GET /pending-events",
   "GET /pending-status",
   "GET /webhook-events",
@@ -41,13 +41,13 @@ export const memberRequests: ReadonlySet<string> = new Set([
   "GET /api/runs/{run}/stream",
   "GET /api/stats",
   "GET /api/tenants",
-  // Clients that act for the member.
+  // The grants of OAuth clients that act for the member.
   "GET /api/oauth/grants",
   "DELETE /api/oauth/grants/{grant}",
   "GET /api/session",
   "GET /api/session/methods",
   "POST /api/session",
-  // Denied to all people: they sign in with GitHub.
+  // Denied to everyone who has signed in with GitHub, admins too.
   "POST /api/session/links",
   "GET /api/hub",
   "GET /api/node-types",

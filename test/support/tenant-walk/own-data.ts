@@ -1,81 +1,93 @@
-/** A tenant's requests with its own token and ids. */
-import { byLength, idsIn, type WalkedRequest } from "./generate.ts";
-import { type Credential, isFailed, rpc, send, type WalkedHub } from "./hub-client.ts";
-import type { WalkedTenant } from "./tenants.ts";
+/** Sends requests of a tenant with its own token and ids. */
+import { compareByNameLength, findUsedIds, type RequestTemplate } from "./generate-requests.ts";
+import { type Credential, type HubUnderTest, isError, rpcRequest, send } from "./hub-client.ts";
+import type { TenantFixture } from "./tenants.ts";
 
-/** What the victim reads with its own token, by route. */
-export async function dump(
-  hub: WalkedHub,
-  { ids, token }: WalkedTenant,
-  routes: readonly WalkedRequest[],
+/** Reads the data of a tenant with its own token. Returns the response text by route. */
+export async function readOwnData(
+  hub: HubUnderTest,
+  { ids, token }: TenantFixture,
+  routes: readonly RequestTemplate[],
 ): Promise<Map<string, string>> {
-  const dumped = new Map<string, string>();
+  const responses = new Map<string, string>();
   for (const { name, request } of routes) {
-    if (!name.startsWith("GET ") || VARIABLE.includes(name)) continue;
-    const filled = request(ids);
-    const path = LISTS.includes(name) ? filled.path.replace(/\?.*/, "") : filled.path;
-    const { text } = await send(hub, token, { ...filled, path });
-    dumped.set(name, text.replaceAll(TIMES, '"$1":…'));
+    if (!name.startsWith("GET ") || CHANGING.includes(name)) continue;
+    const filledRequest = request(ids);
+    const path = LISTS.includes(name) ? filledRequest.path.replace(/\?.*/, "") : filledRequest.path;
+    const { text } = await send(hub, token, { ...filledRequest, path });
+    responses.set(name, text.replaceAll(TIMES, '"$1":…'));
   }
-  const sessions = await send(
+  const ping = await send(
     hub,
     token,
-    rpc("/mcp", "ping", {}, { "mcp-session-id": ids.mcpSession }),
+    rpcRequest("/mcp", "ping", {}, { "mcp-session-id": ids.mcpSession }),
   );
-  dumped.set("the MCP session", `${ids.mcpSession} ${sessions.status}`);
-  return dumped;
+  responses.set("the MCP session", `${ids.mcpSession} ${ping.status}`);
+  return responses;
 }
 
-/** Without their filters, these list everything. */
+/** Lists whose filters would hide items, so the query is removed. */
 const LISTS = ["GET /api/runs", "GET /api/events", "GET /pending-events", "GET /webhook-events"];
-const VARIABLE = ["GET /readyz", "GET /api/openapi.json", "GET /api/stats"];
+/** Routes whose responses change although the tenant's data does not. */
+const CHANGING = ["GET /readyz", "GET /api/openapi.json", "GET /api/stats"];
 
-/** Otherwise the walk would use ids that do not exist. No route returns the URLs of webhooks. */
-export const missingIds = ({ ids }: WalkedTenant, dumped: Map<string, string>): string[] => {
-  const all = [...dumped.values()].join("\n");
+/**
+ * Reports ids that do not occur in the tenant's own data, because a walk with them would prove nothing. The
+ * URL of a webhook is exempt, because no route returns it.
+ */
+export const findMissingIds = (
+  { ids }: TenantFixture,
+  responses: Map<string, string>,
+): string[] => {
+  const ownData = [...responses.values()].join("\n");
   return Object.entries(ids).flatMap(([name, id]) =>
-    id === "" || (name !== "webhook" && !all.includes(id))
+    id === "" || (name !== "webhook" && !ownData.includes(id))
       ? [`the id "${name}" (${id}) is not in the tenant's own data`]
       : [],
   );
 };
 
-/** The time of an export, of the last use of a token, and of a webhook to a subscriber. */
+/** Times that change during the walk: the last use of a token, the last delivery to a subscriber, the export. */
 const TIMES = /"(last_used_at|delivered_at|at)":("[^"]*"|null)/g;
 
-/** Revokes the token too. */
-const DELETES_ALL = "DELETE /api/tenants/{tenant}";
+/** Sent last, because it also revokes the tenant's token. */
+const DELETE_TENANT = "DELETE /api/tenants/{tenant}";
 
+/** Errors because of the state of the tenant's data that do not have the status 409. */
 const CONFLICT = /is already processed|is not claimed by this token|has no OAuth sign-in/;
-const FOR_OPERATORS = /must be valid for all tenants/;
+const OPERATORS_ONLY = /must be valid for all tenants/;
 
-/** A tenant's requests with its own ids succeed, or conflict with what it has stored, or are for operators. */
+/**
+ * Sends the requests with the tenant's own ids. Each must succeed, or conflict with stored data, or be
+ * reserved for operators.
+ */
 export async function walkOwnIds(
-  hub: WalkedHub,
-  { ids, token }: WalkedTenant,
-  requests: readonly WalkedRequest[],
+  hub: HubUnderTest,
+  { ids, token }: TenantFixture,
+  requests: readonly RequestTemplate[],
   credential: Credential = token,
 ): Promise<string[]> {
   const findings: string[] = [];
-  const destroys = ({ name }: WalkedRequest) =>
-    name === DELETES_ALL
+  const deletionRank = ({ name }: RequestTemplate) =>
+    name === DELETE_TENANT
       ? 3
       : /_DELETE$|_REMOVE$|unsubscribe$/.test(name)
         ? 1
         : name.startsWith("DELETE")
           ? 2
           : 0;
-  const ordered = requests.toSorted(
-    (one, other) =>
-      destroys(one) - destroys(other) || (destroys(one) === 0 ? 0 : byLength(one, other)),
+  const deletionsLast = requests.toSorted(
+    (left, right) =>
+      deletionRank(left) - deletionRank(right) ||
+      (deletionRank(left) === 0 ? 0 : compareByNameLength(left, right)),
   );
-  for (const request of ordered) {
-    if (idsIn(request, ids).length === 0) continue;
-    const sent = request.request(ids);
-    const response = await send(hub, credential, sent);
+  for (const request of deletionsLast) {
+    if (findUsedIds(request, ids).length === 0) continue;
+    const filledRequest = request.request(ids);
+    const response = await send(hub, credential, filledRequest);
     const { status, text } = response;
-    if (status === 403 && FOR_OPERATORS.test(text)) continue;
-    if (isFailed(sent.path, response) && status !== 409 && !CONFLICT.test(text))
+    if (status === 403 && OPERATORS_ONLY.test(text)) continue;
+    if (isError(filledRequest.path, response) && status !== 409 && !CONFLICT.test(text))
       findings.push(`${request.name} with own ids: ${status} ${text.slice(0, 400)}`);
   }
   return findings;

@@ -1,4 +1,4 @@
-/** Tenants with one of everything that a hub stores. */
+/** Creates tenants that own one item of each kind that the hub stores. */
 import { expect } from "vitest";
 import { deliver } from "../deliver.ts";
 import { connectClient, signInBrowser } from "../oauth-browser.ts";
@@ -6,15 +6,15 @@ import { MAX_WAIT_MS } from "../timeouts.ts";
 import { startReceiver } from "../webhook-receiver.ts";
 import {
   type Credential,
-  get,
   type HubRequest,
-  rpc,
-  rpcResult,
+  type HubUnderTest,
+  readRpcResult,
+  requestJson,
+  rpcRequest,
   send,
-  type WalkedHub,
 } from "./hub-client.ts";
 
-/** The ids of a tenant, and other text by which the hub looks something up. */
+/** The ids of a tenant's data, and other text by which the hub looks up data. */
 export interface Ids {
   tenant: string;
   app: string;
@@ -42,30 +42,34 @@ export interface Ids {
   webhook: string;
 }
 
-export interface WalkedTenant {
-  name: Omit<TenantName, "server">;
+export interface TenantFixture {
+  identity: TenantIdentity;
   ids: Ids;
   /** A token of the tenant with the scope `admin`. */
   token: string;
-  /** Occurs in every text that the tenant stores, and in none of its ids. */
   marker: string;
+  /** The id of the tenant's installation of the GitHub App. */
   installation: number;
 }
 
-export interface TenantName {
+export interface TenantIdentity {
   /** The account id at GitHub. */
   account: number;
-  /** Occurs in those ids that the tenant chooses. */
+  /** Part of those ids that the tenant chooses. */
   slug: string;
+  /** Part of every text that the tenant stores, and of none of its ids. */
   marker: string;
+}
+
+export interface TenantOptions extends TenantIdentity {
   /** The URL of an MCP server with the trigger `issue.opened` and the tool `COUNT`. */
   server: string;
 }
 
-/** Sends a webhook of the tenant's installation; returns its delivery id, and the id of the event. */
+/** Sends a webhook of the tenant's installation. Returns its delivery id and the id of the stored event. */
 export async function sendEvent(
-  hub: WalkedHub,
-  { account, slug, marker }: Omit<TenantName, "server">,
+  hub: HubUnderTest,
+  { account, slug, marker }: TenantIdentity,
 ): Promise<{ delivery: string; event: string }> {
   const delivery = `${slug}-${crypto.randomUUID()}`;
   const body = {
@@ -84,42 +88,46 @@ export async function sendEvent(
   return { delivery, event: ((await response.json()) as { id: string }).id };
 }
 
-export async function createTenant(hub: WalkedHub, name: TenantName): Promise<WalkedTenant> {
-  const { account, slug, marker } = name;
+export async function createTenant(
+  hub: HubUnderTest,
+  options: TenantOptions,
+): Promise<TenantFixture> {
+  const { account, slug, marker, server } = options;
   const tenant = String(account);
-  const { delivery, event } = await sendEvent(hub, name);
+  const { delivery, event } = await sendEvent(hub, options);
   const createToken = (label: string) =>
-    get<{ id: string; token: string }>(hub, hub.admin, {
+    requestJson<{ id: string; token: string }>(hub, hub.admin, {
       method: "POST",
       path: `/api/tokens?tenant=${tenant}`,
       body: { name: `${label} ${marker}`, scopes: ["admin"], tenants: [tenant] },
     });
   const { token } = await createToken("walker");
   const post = <Result>(path: string, body: object = {}) =>
-    get<Result>(hub, token, { method: "POST", path, body });
+    requestJson<Result>(hub, token, { method: "POST", path, body });
   const list = async <Item>(path: string) =>
-    (await get<{ items: Item[] }>(hub, token, { method: "GET", path })).items;
+    (await requestJson<{ items: Item[] }>(hub, token, { method: "GET", path })).items;
 
-  const call = <Result>(request: HubRequest) => send(hub, token, request).then(rpcResult<Result>);
+  const callMcp = <Result>(request: HubRequest) =>
+    send(hub, token, request).then(readRpcResult<Result>);
 
   const app = `${slug}-app`;
   await post("/api/apps", { slug: app, name: marker, description: marker });
   const secret = `${slug.toUpperCase()}_KEY`;
-  await get(hub, token, {
+  await requestJson(hub, token, {
     method: "PUT",
     path: `/api/secrets/${secret}`,
     body: { value: `${marker} secret` },
   });
   const connection = await post<{ id: string }>("/api/connections", {
     name: slug,
-    url: name.server,
+    url: server,
     headers: { "x-walk": marker },
   });
   const ids = { node: `${slug}-end`, edge: `${slug}-edge`, trigger: `${slug}-intent` };
   const flow = await post<{ id: string }>(`/api/apps/${app}/flows`, {
     name: marker,
     description: marker,
-    ...graphOf(ids, marker, connection.id, slug),
+    ...createGraph(ids, marker, connection.id, slug),
   });
   await post(`/api/flows/${flow.id}/publish`, { note: marker });
   const run = await post<{ id: string }>(`/api/flows/${flow.id}/runs?wait=1`, {
@@ -131,25 +139,25 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
     name: marker,
     secret: `whsec_of_${marker}_0123456789`,
   });
-  const automation = await call<{
+  const automation = await callMcp<{
     structuredContent: { id: string; triggers: { trigger_id: string }[] };
-  }>(rpc("/mcp", "tools/call", automationCall(secret, marker, app)));
-  const subscriptionsOf = () =>
+  }>(rpcRequest("/mcp", "tools/call", createAutomationCall(secret, marker, app)));
+  const listSubscriptions = () =>
     list<{ id: string; state: string }>(`/api/connections/${connection.id}/subscriptions`);
   await expect
-    .poll(async () => (await subscriptionsOf())[0]?.state, { timeout: MAX_WAIT_MS })
+    .poll(async () => (await listSubscriptions())[0]?.state, { timeout: MAX_WAIT_MS })
     .toBe("active");
-  const [subscription] = await subscriptionsOf();
+  const [subscription] = await listSubscriptions();
   const mcpSession = await openMcpSession(hub, token, marker);
-  await call(
-    rpc(`/mcp/${app}`, "tools/call", { name: `${slug}_tool`, arguments: { text: marker } }),
+  await callMcp(
+    rpcRequest(`/mcp/${app}`, "tools/call", { name: `${slug}_tool`, arguments: { text: marker } }),
   );
-  // The id of a task is that of its run.
+  // The id of an MCP task is the id of its run.
   const [task] = await list<{ id: string }>("/api/runs?limit=1");
   const receiver = await startReceiver();
   const webhook = `${receiver.url}?${slug}`;
-  await call(
-    rpc("/mcp", "events/subscribe", {
+  await callMcp(
+    rpcRequest("/mcp", "events/subscribe", {
       name: "github.issues",
       delivery: { mode: "webhook", url: webhook, secret: receiver.secret },
     }),
@@ -157,7 +165,7 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
   await connectClient(hub.url, await signInBrowser(hub.url, token), marker);
   const [grant] = await list<{ id: string }>("/api/oauth/grants");
   return {
-    name,
+    identity: { account, slug, marker },
     token,
     marker,
     installation: account * 10,
@@ -187,23 +195,23 @@ export async function createTenant(hub: WalkedHub, name: TenantName): Promise<Wa
   };
 }
 
-/** Returns the id of a session of an earlier version of MCP. */
+/** Opens an MCP session of an earlier protocol version, and returns its id. */
 export async function openMcpSession(
-  hub: WalkedHub,
+  hub: HubUnderTest,
   credential: Credential,
-  client: string,
+  clientName: string,
 ): Promise<string> {
-  const initialize = rpc("/mcp", "initialize", {
+  const initialize = rpcRequest("/mcp", "initialize", {
     protocolVersion: "2025-06-18",
     capabilities: {},
-    clientInfo: { name: client, version: "1" },
+    clientInfo: { name: clientName, version: "1" },
   });
   const { headers } = await send(hub, credential, initialize);
   return headers.get("mcp-session-id") ?? "";
 }
 
-/** A flow that a tool and an event of the connection start. */
-export const graphOf = (
+/** The graph of a flow that a tool call or an event of the connection starts. */
+export const createGraph = (
   { node, edge, trigger }: Pick<Ids, "node" | "edge" | "trigger">,
   text: string,
   connection: string,
@@ -234,7 +242,7 @@ export const graphOf = (
   ],
 });
 
-const automationCall = (secret: string, marker: string, app: string) => ({
+const createAutomationCall = (secret: string, marker: string, app: string) => ({
   name: "AUTOMATION_CREATE",
   arguments: {
     name: marker,
@@ -246,24 +254,24 @@ const automationCall = (secret: string, marker: string, app: string) => ({
   },
 });
 
-/** Ids of the same form that no tenant has. */
-export function neverUsed(ids: Ids, { slug }: Pick<TenantName, "slug">): Ids {
-  const random = (length: number, from: string) =>
+/** Returns ids of the same format that no tenant has. */
+export function randomizeIds(ids: Ids, { slug }: Pick<TenantIdentity, "slug">): Ids {
+  const random = (length: number, alphabet: string) =>
     Array.from(
       crypto.getRandomValues(new Uint8Array(length)),
-      (byte) => from[byte % from.length],
+      (byte) => alphabet[byte % alphabet.length],
     ).join("");
-  const other = random(slug.length, "bcdfghjklm");
-  const change = (id: string): string => {
+  const randomSlug = random(slug.length, "bcdfghjklm");
+  const randomize = (id: string): string => {
     if (/^\d+$/.test(id)) return random(id.length, "123456789");
     if (/^[\w-]{22}$/.test(id)) return random(22, "abcdefghijklmnopqrstuvwxyzABCDEF0123456789");
     return id
-      .replaceAll(slug, other)
-      .replaceAll(slug.toUpperCase(), other.toUpperCase())
+      .replaceAll(slug, randomSlug)
+      .replaceAll(slug.toUpperCase(), randomSlug.toUpperCase())
       .replace(/(?<=-)[0-9a-f]{12}$/, random(12, "0123456789abcdef"))
       .replace(/(?<=^[a-z]+-)[a-z2-9]{6}$/, random(6, "abcdefghijkmnpqrstuvwxyz23456789"));
   };
   return Object.fromEntries(
-    Object.entries(ids).map(([name, id]) => [name, change(id as string)]),
+    Object.entries(ids).map(([name, id]) => [name, randomize(id as string)]),
   ) as unknown as Ids;
 }

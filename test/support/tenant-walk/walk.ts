@@ -1,65 +1,79 @@
 /**
- * Walks every route and every tool of a hub with the token of one tenant and the ids of another. Each
- * response must equal the response to ids that never existed, and must not contain text of the other
- * tenant, whose data must not change. Requests with the tenant's own ids must succeed, so that the walk
- * does not compare two rejections of a malformed request.
+ * Tests that tenants are isolated: calls every route and every tool of a hub with the credential of one
+ * tenant, the caller, and the ids of another, the victim. Each response must equal the response to ids that
+ * no tenant has, and must not contain text of the victim. The victim's data must not change. A third tenant,
+ * the control, sends the same requests with its own ids, which must succeed: otherwise the walk might only
+ * compare rejections of malformed requests.
  */
 
 import type { FakeGithub } from "../fake-github.ts";
 import { openTriggerServer } from "../trigger-server.ts";
-import { difference } from "./compare.ts";
-import { filledMethods } from "./filled-requests.ts";
-import { type ListedTool, type OpenApi, requestsOf, toolCallsOf } from "./generate.ts";
-import { get, type HubRequest, rpc, rpcResult, send, type WalkedHub } from "./hub-client.ts";
-import { dump, missingIds, walkOwnIds } from "./own-data.ts";
-import { addOrganizations, signInAdmins, walkAsAdmin, walkAsMembers } from "./people.ts";
-import { walkRequests, walkTenantParameter } from "./requests.ts";
+import { describeDifference } from "./compare-responses.ts";
+import {
+  generateRouteRequests,
+  generateToolCalls,
+  type ListedTool,
+  type OpenApi,
+} from "./generate-requests.ts";
+import {
+  type HubRequest,
+  type HubUnderTest,
+  readRpcResult,
+  requestJson,
+  rpcRequest,
+  send,
+} from "./hub-client.ts";
+import { findMissingIds, readOwnData, walkOwnIds } from "./own-data.ts";
+import { methodRequests } from "./request-inputs.ts";
+import { walkStreams, walkWebhooks } from "./streams-and-webhooks.ts";
 import { createTenant } from "./tenants.ts";
-import { CALLER, CONTROL, VICTIM, type Walk } from "./the-walk.ts";
-import { walkStreams, walkWebhooks } from "./unlisted.ts";
+import { CALLER, CONTROL, VICTIM, type WalkContext } from "./walk-context.ts";
+import { addOrganizations, signInAdmins, walkAsAdmin, walkAsMembers } from "./walk-people.ts";
+import { walkRequests, walkTenantParameter } from "./walk-requests.ts";
 
 /**
- * Returns the findings; empty if the tenants are isolated. With a fake GitHub, the requests are also made
- * by people.
+ * Returns the violations that it has found; none if the tenants are isolated. With a fake GitHub, people who
+ * have signed in send the requests too.
  */
-export async function walkTenants(hub: WalkedHub, github?: FakeGithub): Promise<string[]> {
+export async function walkTenants(hub: HubUnderTest, github?: FakeGithub): Promise<string[]> {
   if (github) addOrganizations(github, [VICTIM, CALLER, CONTROL]);
   const { url: server, close } = await openTriggerServer();
   try {
     const victim = await createTenant(hub, { ...VICTIM, server });
     const caller = await createTenant(hub, { ...CALLER, server });
     const control = await createTenant(hub, { ...CONTROL, server });
-    const document = await get<OpenApi>(hub, caller.token, {
+    const openApi = await requestJson<OpenApi>(hub, caller.token, {
       method: "GET",
       path: "/api/openapi.json",
     });
-    const { tools } = rpcResult<{ tools: ListedTool[] }>(
-      await send(hub, caller.token, rpc("/mcp", "tools/list")),
+    const { tools } = readRpcResult<{ tools: ListedTool[] }>(
+      await send(hub, caller.token, rpcRequest("/mcp", "tools/list")),
     );
-    const routes = requestsOf(document);
-    const requests = [...toolCallsOf(tools), ...routes];
-    const walk: Walk = { hub, victim, caller, credential: caller.token, oneByOne: true };
+    const routes = generateRouteRequests(openApi);
+    const requests = [...generateToolCalls(tools), ...routes];
+    const walk: WalkContext = { hub, victim, caller, credential: caller.token, oneByOne: true };
     const admins = github ? await signInAdmins(walk, github, server) : [];
     const findings: string[] = [];
-    for (const each of [walk, ...admins]) findings.push(...(await walkStreams(each)));
-    const before = await dump(hub, victim, routes);
-    const byToken = await walkRequests(walk, requests);
+    for (const context of [walk, ...admins]) findings.push(...(await walkStreams(context)));
+    const before = await readOwnData(hub, victim, routes);
+    const tokenResult = await walkRequests(walk, requests);
     findings.push(
-      ...missingIds(victim, before),
+      ...findMissingIds(victim, before),
       ...(await walkWebhooks(walk)),
-      ...byToken.findings,
+      ...tokenResult.findings,
       ...(await walkTenantParameter(walk, requests)),
     );
-    for (const admin of admins) findings.push(...(await walkAsAdmin(admin, requests, byToken)));
-    const after = await dump(hub, victim, routes);
+    for (const admin of admins) findings.push(...(await walkAsAdmin(admin, requests, tokenResult)));
+    const after = await readOwnData(hub, victim, routes);
     for (const [name, text] of before) {
-      const found = difference(after.get(name) ?? "", text);
-      if (found) findings.push(`${name}: the other tenant's data changed: ${found}`);
+      const change = describeDifference(after.get(name) ?? "", text);
+      if (change) findings.push(`${name}: the other tenant's data changed: ${change}`);
     }
+    // No route reads the webhook subscription, so the victim proves with a request that it still exists.
     const unsubscribed = await send(
       hub,
       victim.token,
-      filledMethods["events/unsubscribe"]?.(victim.ids) as HubRequest,
+      methodRequests["events/unsubscribe"]?.(victim.ids) as HubRequest,
     );
     if (!unsubscribed.text.includes('"result"'))
       findings.push(`the other tenant's webhook subscription is gone: ${unsubscribed.text}`);
