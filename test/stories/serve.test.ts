@@ -148,13 +148,13 @@ describe("signalbox serve", () => {
     }
   });
 
-  it("reports that the port is taken", async () => {
+  it("reports that the port is in use", async () => {
     const hub = await startHubProcess({ data: tempFolder() });
     onTestFinished(async () => void (await hub.stop()));
     const { code, stdout, stderr } = await runCli(["serve", "--port", new URL(hub.url).port], {
       env: { SIGNALBOX_DATA: tempFolder() },
     });
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/Port \d+ on 127.0.0.1 is taken/)]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/Port \d+ on 127.0.0.1 is in use/)]);
     expect(stdout + stderr).not.toMatch(/(request|operation) failed/);
   });
 

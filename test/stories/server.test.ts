@@ -347,7 +347,7 @@ describe("a hub", () => {
     await once(other, "listening");
     onTestFinished(() => void other.close());
     const PORT = String((other.address() as AddressInfo).port);
-    await expect(start({ SIGNALBOX_DATA: data, PORT })).rejects.toThrow(/is taken/);
+    await expect(start({ SIGNALBOX_DATA: data, PORT })).rejects.toThrow(/is in use/);
     const hub = await start({ SIGNALBOX_DATA: data });
     expect(hub.adminToken).toMatch(/^sbx_/);
   });

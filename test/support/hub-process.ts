@@ -31,16 +31,16 @@ const cleanEnv = (extra: Record<string, string>): Record<string, string> => ({
   ...extra,
 });
 
-class PortTaken extends Error {}
+class PortInUse extends Error {}
 
-/** Starts the hub. Where a fixed port is taken for a moment by another process, it tries again. */
+/** Starts the hub. If another process uses the fixed port for a moment, it tries again. */
 export async function startHubProcess(options: HubProcessOptions): Promise<HubProcess> {
   const deadline = Date.now() + MAX_WAIT_MS;
   for (;;) {
     try {
       return await startOnce(options);
     } catch (error) {
-      if (!(error instanceof PortTaken) || Date.now() > deadline) throw error;
+      if (!(error instanceof PortInUse) || Date.now() > deadline) throw error;
     }
   }
 }
@@ -80,7 +80,7 @@ async function startOnce({
     }, MAX_WAIT_MS);
     // Not at the exit: its last lines may still be unread then.
     void once(child, "close").then(([code]) => {
-      const Failure = /^signalbox: Port \d+ on \S+ is taken\./m.test(output) ? PortTaken : Error;
+      const Failure = /^signalbox: Port \d+ on \S+ is in use\./m.test(output) ? PortInUse : Error;
       reject(new Failure(`the hub ended (${code}) before it was listening:\n${output}`));
     });
   });
