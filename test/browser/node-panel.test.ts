@@ -47,12 +47,12 @@ describe("the section MCP Tool", () => {
     const page = await openNode(id, "Ask");
     const section = panel(page, "Ask").getByRole("region", { name: "MCP Tool" });
     await section.getByText("ask", { exact: true }).waitFor();
-    await section.getByText("Derived from the name.").waitFor();
+    await section.getByText("Derived from the name of the node.").waitFor();
     const name = panel(page, "Ask").getByRole("textbox", { name: "Name", exact: true });
     await name.fill("Triage issue");
     await section.getByText("'triage_issue' already exists in this app.").waitFor();
     await section.getByText("triage_issue_2", { exact: true }).waitFor();
-    await section.getByText(/Agents can call ask for a while longer/).waitFor();
+    await section.getByText(/Agents can call ask for another week/).waitFor();
     await name.press("Enter");
     const dialog = page.getByRole("dialog", { name: "Rename the tool?" });
     await dialog.getByText("triage_issue_2", { exact: true }).waitFor();

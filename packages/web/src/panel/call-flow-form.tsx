@@ -1,4 +1,4 @@
-/** The flow, one of its triggers, and the input as the trigger's parameters have it. */
+/** The form of a `CallFlow` node: the called flow, one of its triggers, and the input of that trigger. */
 import { inputSchema, readParameters } from "@signalbox/rules/flows/parameters.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
@@ -10,46 +10,47 @@ import { definitionOf } from "../canvas/node-kinds.ts";
 import { textOf } from "../triggers/text-of.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ChoiceField } from "./choice-field.tsx";
-import type { OwnFormProps } from "./own-form.ts";
+import type { CustomFormProps } from "./custom-form.ts";
 import { usePanel } from "./panel-context.ts";
 import { Group, SchemaForm } from "./schema-form.tsx";
 import { hasFields, withField } from "./schema-shape.ts";
 
-function schemaOf(trigger: FlowNode | undefined): JsonObject {
+function inputSchemaOf(trigger: FlowNode | undefined): JsonObject {
   try {
     return trigger ? inputSchema(readParameters(trigger.parameters.parameters ?? [])) : {};
   } catch {
+    // The parameters of a draft can be invalid. The form then has a generic field for the input.
     return {};
   }
 }
 
-export function CallFlowForm({ schema, value, onChange }: OwnFormProps) {
+export function CallFlowForm({ schema, value, onChange }: CustomFormProps) {
   const { problems } = usePanel();
   const flow = textOf(value.flow);
   const flows = useQuery({
     queryKey: ["flows", "choices"],
     queryFn: () => readAll<FlowItem>("/api/flows"),
   });
-  const called = useQuery({
+  const calledFlow = useQuery({
     queryKey: ["flows", "called", flow],
     queryFn: () => api.get<Flow>(path`/api/flows/${flow}`),
     enabled: flows.data?.some(({ id }) => id === flow) ?? false,
   });
   const triggers =
-    called.data?.nodes.filter((node) => definitionOf(node)?.kind === "trigger") ?? [];
-  const chosen = textOf(value.trigger);
+    calledFlow.data?.nodes.filter((node) => definitionOf(node)?.kind === "trigger") ?? [];
+  const chosenTrigger = textOf(value.trigger);
   const tools = triggers.filter((node) => definitionOf(node)?.isTool);
   const trigger =
-    triggers.find(({ id, slug }) => id === chosen || slug === chosen) ??
+    triggers.find(({ id, slug }) => id === chosenTrigger || slug === chosenTrigger) ??
     (tools.length === 1 ? tools[0] : undefined);
-  const input = schemaOf(trigger);
-  const error = flows.error ?? called.error;
+  const triggerInput = inputSchemaOf(trigger);
+  const error = flows.error ?? calledFlow.error;
   return (
     <div className="flex flex-col gap-4">
       {error && <ErrorState error={error} compact />}
       <ChoiceField
         label="Flow"
-        hint="It must be published."
+        hint="The flow must be published."
         error={problems.get("flow")}
         value={flow}
         options={(flows.data ?? []).map(({ id, app, name }) => ({
@@ -62,18 +63,18 @@ export function CallFlowForm({ schema, value, onChange }: OwnFormProps) {
         label="Trigger"
         required={false}
         error={problems.get("trigger")}
-        value={trigger && chosen !== "" ? trigger.slug : chosen}
+        value={trigger && chosenTrigger !== "" ? trigger.slug : chosenTrigger}
         options={[
-          { value: "", label: "Its only active tool" },
+          { value: "", label: "The only active tool of the flow" },
           ...triggers.map(({ slug, name }) => ({ value: slug, label: name })),
         ]}
         onChange={(slug) => onChange(withField(value, "trigger", slug || undefined))}
       />
-      {hasFields(input) ? (
+      {hasFields(triggerInput) ? (
         <Group label="Input" error={problems.get("input")}>
           <SchemaForm
-            schema={input}
-            at="input"
+            schema={triggerInput}
+            path="input"
             value={isObject(value.input) ? value.input : {}}
             onChange={(next) => onChange(withField(value, "input", next))}
           />

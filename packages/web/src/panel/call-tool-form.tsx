@@ -1,4 +1,4 @@
-/** The connection, one of its tools, and the arguments as the tool's own schema has them. */
+/** The form of a `CallTool` node: the connection, one of its tools, and the arguments of that tool. */
 import type { ConnectionTool } from "@signalbox/rules/flows/node-type.ts";
 import { isObject } from "@signalbox/rules/json.ts";
 import { useQuery } from "@tanstack/react-query";
@@ -8,12 +8,12 @@ import type { Connection } from "../api/types.ts";
 import { textOf } from "../triggers/text-of.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { ChoiceField } from "./choice-field.tsx";
-import type { OwnFormProps } from "./own-form.ts";
+import type { CustomFormProps } from "./custom-form.ts";
 import { usePanel } from "./panel-context.ts";
 import { Group, SchemaForm } from "./schema-form.tsx";
-import { hasFields, knownFields, withField } from "./schema-shape.ts";
+import { hasFields, pickKnownFields, withField } from "./schema-shape.ts";
 
-export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
+export function CallToolForm({ schema, value, onChange }: CustomFormProps) {
   const { problems } = usePanel();
   const connection = textOf(value.connection);
   const name = textOf(value.tool);
@@ -35,7 +35,7 @@ export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
         label="Connection"
         hint={
           connections.data?.length === 0
-            ? "There is none yet. Add an MCP server under Connections."
+            ? "There are no connections yet. Add an MCP server under Connections."
             : undefined
         }
         error={problems.get("connection")}
@@ -59,7 +59,7 @@ export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
           onChange({
             ...value,
             tool: next,
-            arguments: knownFields(
+            arguments: pickKnownFields(
               tools.data?.items.find((each) => each.name === next)?.inputSchema ?? {},
               value.arguments,
             ),
@@ -70,7 +70,7 @@ export function CallToolForm({ schema, value, onChange }: OwnFormProps) {
         <Group label="Arguments" error={problems.get("arguments")}>
           <SchemaForm
             schema={tool.inputSchema}
-            at="arguments"
+            path="arguments"
             value={isObject(value.arguments) ? value.arguments : {}}
             onChange={(next) => onChange(withField(value, "arguments", next))}
           />

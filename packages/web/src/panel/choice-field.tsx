@@ -1,4 +1,4 @@
-/** A list to choose from. A value that is not in it stays, and can be a template. */
+/** A select field. A value that is not among the options, such as a template, stays selected. */
 import { Field, SelectInput } from "../ui/field.tsx";
 
 export interface Option {

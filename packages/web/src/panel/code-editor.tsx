@@ -1,4 +1,4 @@
-/** CodeMirror for JSONata, JavaScript and JSON, with errors in place. */
+/** A CodeMirror editor for JSONata, JavaScript and JSON that marks syntax errors. */
 import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { javascript } from "@codemirror/lang-javascript";
@@ -38,7 +38,7 @@ const theme = EditorView.theme({
   },
 });
 
-// JSONata reads close enough to JavaScript for colours; its own parser finds the errors.
+// The JavaScript grammar is good enough to highlight JSONata. `findCodeErrors` uses JSONata's parser.
 const grammarOf = (language: Language): Extension => (language === "json" ? json() : javascript());
 
 export default function CodeEditor({
@@ -54,7 +54,7 @@ export default function CodeEditor({
   language: Language;
   value: string;
   onChange: (text: string) => void;
-  /** Is set to a function that inserts text where the cursor is. */
+  /** The editor sets it to a function that inserts text at the cursor. */
   insert: RefObject<((text: string) => void) | undefined>;
 }) {
   const host = useRef<HTMLDivElement>(null);
@@ -76,7 +76,7 @@ export default function CodeEditor({
           history(),
           bracketMatching(),
           closeBrackets(),
-          // Tab moves on, so that the keyboard never gets stuck in the editor.
+          // Tab is not bound: it moves the focus out of the editor, as keyboard users expect.
           keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap]),
           grammarOf(language),
           syntaxHighlighting(highlight),
@@ -104,12 +104,12 @@ export default function CodeEditor({
       editor.destroy();
     };
   }, [id, label, language, insert]);
-  // At the commit: after it, the editor may have more text, and this value would overwrite it.
+  // A layout effect runs before the user can type more. A plain effect could run later, and overwrite
+  // newer text with this value.
   useLayoutEffect(() => {
     const editor = view.current;
-    const shown = editor?.state.doc.toString();
-    // An undo on the canvas, or another tab.
-    if (editor && shown !== value)
+    // They differ after an undo on the canvas, or a change in another tab.
+    if (editor && editor.state.doc.toString() !== value)
       editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
   }, [value]);
   return <div ref={host} />;

@@ -6,7 +6,7 @@ test.each<[Language, string]>([
   ["json", '{"a": [1]}'],
   ["javascript", "const a = 1;\nreturn { a };"],
   ["json", ""],
-])("%s without an error: %s", async (language, text) =>
+])("finds no error in valid %s: %s", async (language, text) =>
   expect(await findCodeErrors(language, text)).toEqual([]),
 );
 
@@ -14,7 +14,7 @@ test.each<[Language, string]>([
   ["jsonata", "$sum(items.(1)"],
   ["json", '{"a": '],
   ["javascript", "return {"],
-])("%s with an error, inside of the text: %s", async (language, text) => {
+])("finds an error within the text of invalid %s: %s", async (language, text) => {
   const [error] = await findCodeErrors(language, text);
   expect(error?.message).toBeTruthy();
   expect(error?.from).toBeGreaterThanOrEqual(0);

@@ -1,27 +1,28 @@
-/** A field for code. The editor loads when it is needed. */
+/** A field for code. The code editor is loaded on first use. */
 import { Braces } from "lucide-react";
 import { lazy, Suspense, useRef } from "react";
 import { Button } from "../ui/button.tsx";
 import { Field, type FieldProps, TextArea } from "../ui/field.tsx";
+import type { Language } from "./code-errors.ts";
 import { usePanel } from "./panel-context.ts";
 
 const CodeEditor = lazy(() => import("./code-editor.tsx"));
 
 export function CodeField({
-  at = "",
+  path = "",
   language,
   value,
   onChange,
   ...field
 }: Omit<FieldProps, "children"> & {
-  /** The path of the field in the node's parameters; empty if it has none. */
-  at?: string;
-  language: "javascript" | "jsonata" | "json";
+  /** The path of the field in the node's parameters; empty if the field is not a parameter. */
+  path?: string;
+  language: Language;
   value: string;
   onChange: (text: string) => void;
 }) {
   const { onReference } = usePanel();
-  const insert = useRef<(text: string) => void>(undefined);
+  const insertText = useRef<(text: string) => void>(undefined);
   return (
     <Field {...field}>
       {(control) => (
@@ -36,7 +37,7 @@ export function CodeField({
             language={language}
             value={value}
             onChange={onChange}
-            insert={insert}
+            insert={insertText}
           />
           {onReference && language !== "json" && (
             <div>
@@ -44,7 +45,7 @@ export function CodeField({
                 size="small"
                 icon={Braces}
                 onClick={() =>
-                  onReference({ at, language, insert: (text) => insert.current?.(text) })
+                  onReference({ path, language, insert: (text) => insertText.current?.(text) })
                 }
               >
                 Insert a reference

@@ -1,11 +1,12 @@
-/** The findings about the parameters of a node, by path: they stand at the fields of its form. */
+/** Selects the errors and warnings of one node, and maps them to the fields of its form. */
 import type { Flow } from "../api/types.ts";
 import type { FlowNode } from "../canvas/graph.ts";
 
-export const findingsOf = ({ errors, warnings }: Pick<Flow, "errors" | "warnings">, node: string) =>
-  [...errors, ...warnings].filter(({ nodeId }) => nodeId === node);
+export const findingsOf = ({ errors, warnings }: Pick<Flow, "errors" | "warnings">, id: string) =>
+  [...errors, ...warnings].filter(({ nodeId }) => nodeId === id);
 
-export const fieldProblems = (
+/** Returns messages by the path of the parameter. */
+export const fieldProblemsOf = (
   flow: Pick<Flow, "errors" | "warnings">,
   { id, name }: Pick<FlowNode, "id" | "name">,
 ): ReadonlyMap<string, string> =>
@@ -15,9 +16,9 @@ export const fieldProblems = (
     ),
   );
 
-/** The form shows the name and the path already. */
-const withoutPrefix = (message: string, name: string, at: string): string =>
-  [`${name}: `, `${at}: `].reduce(
+/** The form already shows the name of the node and the field. */
+const withoutPrefix = (message: string, name: string, path: string): string =>
+  [`${name}: `, `${path}: `].reduce(
     (text, prefix) => (text.startsWith(prefix) ? text.slice(prefix.length) : text),
     message,
   );

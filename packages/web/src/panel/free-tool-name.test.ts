@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { node } from "../canvas/test-graph.ts";
 import { nextFreeName, otherToolNames } from "./free-tool-name.ts";
 
-test("the names of the other tools of the draft are taken", () => {
+test("returns the names of the draft's other tools, derived from the node's name if it has none yet", () => {
   const nodes = [
     node("ask", "UserIntent", { toolName: "ask" }),
     node("New one", "UserIntent"),
@@ -17,6 +17,6 @@ test.each([
   ["ask", ["ask"], "ask_2"],
   ["ask_2", ["ask"], "ask_2"],
   ["ask_2", ["ask", "ask_2"], "ask_3"],
-])("if %s is free in other flows, and %j are taken in this one: %s", (free, others, assigned) =>
-  expect(nextFreeName("ask", free, new Set(others))).toBe(assigned),
+])("if the hub suggests %s and the draft uses %j, returns %s", (suggestion, others, assigned) =>
+  expect(nextFreeName("ask", suggestion, new Set(others))).toBe(assigned),
 );

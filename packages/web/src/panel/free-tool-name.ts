@@ -1,4 +1,4 @@
-/** The tool name that a node would get, as the hub assigns it. */
+/** Predicts the tool name that the hub will assign to a node. */
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { freeNumber, numberedName, toolName } from "@signalbox/rules/flows/tool-name.ts";
 import { useQuery } from "@tanstack/react-query";
@@ -7,9 +7,10 @@ import type { Flow, ToolNameView } from "../api/types.ts";
 import type { Graph } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 
-const MAX_TRIED = 100;
+/** The hub does not suggest a higher number. */
+const MAX_NUMBER = 100;
 
-/** The names of the other tools of the draft. The hub counts them as free: they are of the same flow. */
+/** The names of the draft's other tools. The hub's suggestion ignores them, because it checks other flows only. */
 export const otherToolNames = ({ nodes }: Pick<Graph, "nodes">, id: string): ReadonlySet<string> =>
   new Set(
     nodes
@@ -17,13 +18,17 @@ export const otherToolNames = ({ nodes }: Pick<Graph, "nodes">, id: string): Rea
       .map((node) => toolNameOf(node) ?? toolName(node.name)),
   );
 
-/** `free` is the name that no other flow has. */
-export function nextFreeName(derived: string, free: string, others: ReadonlySet<string>): string {
-  let nth = 1;
-  while (nth < MAX_TRIED && numberedName(derived, nth) !== free) nth += 1;
+/** Counts on from the hub's suggestion, which no other flow uses, to a name that this draft does not use. */
+export function nextFreeName(
+  derived: string,
+  suggestion: string,
+  others: ReadonlySet<string>,
+): string {
+  let number = 1;
+  while (number < MAX_NUMBER && numberedName(derived, number) !== suggestion) number += 1;
   return numberedName(
     derived,
-    freeNumber(derived, (name) => others.has(name), nth),
+    freeNumber(derived, (name) => others.has(name), number),
   );
 }
 
@@ -40,6 +45,6 @@ export function useFreeToolName(
     staleTime: 2_000,
   });
   const derived = toolName(name);
-  const free = data?.suggestion ?? derived;
-  return { derived, assigned: nextFreeName(derived, free, otherToolNames(graph, node)) };
+  const suggestion = data?.suggestion ?? derived;
+  return { derived, assigned: nextFreeName(derived, suggestion, otherToolNames(graph, node)) };
 }

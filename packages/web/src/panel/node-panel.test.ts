@@ -1,4 +1,4 @@
-/** The panel and the header as HTML, for every type of node. */
+/** Renders the node panel to HTML. */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Tooltip } from "radix-ui";
@@ -28,7 +28,7 @@ const draftRun = { pins: {}, isStarting: false } as unknown as DraftRun;
 const toSchema = (schema: z.ZodType) =>
   z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
 
-/** As GET /api/node-types returns them. */
+/** The node types as GET /api/node-types returns them, but without settings. */
 const types = [...nodeTypes.values()].map(
   ({ type, config }) =>
     ({
@@ -50,12 +50,12 @@ function render(child: ReactNode): string {
   );
 }
 
-const panelOf = (shown: FlowNode) =>
+const renderPanel = (node: FlowNode) =>
   render(
     createElement(NodePanel, {
       flow,
       graph,
-      node: shown,
+      node,
       isPublished: true,
       draftRun,
       onParameters: () => {},
@@ -67,42 +67,44 @@ const panelOf = (shown: FlowNode) =>
   );
 
 test.each([...nodeTypes.values()].map(({ type, sample }) => [type, sample.config] as const))(
-  "%s: its sample, an empty node and values of the wrong type all show as a form",
+  "%s: renders a form for its sample, for an empty node and for values of the wrong type",
   (type, sample) => {
     const wrong = Object.fromEntries(Object.keys(sample).map((name) => [name, [{ odd: 1 }, 3]]));
     for (const parameters of [sample, {}, wrong])
-      expect(panelOf(node("x", type, parameters))).toContain("Name");
+      expect(renderPanel(node("x", type, parameters))).toContain("Name");
   },
 );
 
-test("a trigger that is a tool has the section MCP Tool with its derived name", () => {
-  const html = panelOf(node("Get Weather", "UserIntent", { toolDescription: "Tells." }));
+test("shows the section MCP Tool, with the derived name, for a trigger that is a tool", () => {
+  const html = renderPanel(node("Get Weather", "UserIntent", { toolDescription: "Tells." }));
   expect(html).toContain("MCP Tool");
   expect(html).toContain("get_weather");
-  expect(html).toContain("Derived from the name");
+  expect(html).toContain("Derived from the name of the node");
   for (const label of ["Description", "Parameters", "Active", "When to use", "When not to use"])
     expect(html).toContain(label);
 });
 
-test("a finding stands at its field, without the name and the path", () => {
-  const html = panelOf(node("x", "HttpRequest"));
+test("shows an error at its field, without the name of the node and the path", () => {
+  const html = renderPanel(node("x", "HttpRequest"));
   expect(html).toMatch(/role="alert"[^>]*>must not be empty/);
 });
 
-test("what few flows need is closed, unless it has a value or a finding", () => {
+test("collapses an optional section, unless it has a value or an error", () => {
   const isOpen = (parameters: FlowNode["parameters"], id = "daily") =>
     /<details[^>]*aria-label="Concurrency"[^>]*>/
-      .exec(panelOf(node(id, "Schedule", { cron: "0 9 * * *", ...parameters })))?.[0]
+      .exec(renderPanel(node(id, "Schedule", { cron: "0 9 * * *", ...parameters })))?.[0]
       .includes("open");
   expect(isOpen({})).toBe(false);
   expect(isOpen({ concurrency: { most: 2 } })).toBe(true);
   expect(isOpen({}, "full")).toBe(true);
 });
 
-test("references can be inserted, except in triggers", () => {
-  expect(panelOf(node("x", "HttpRequest"))).toContain("Insert a reference");
-  expect(panelOf(node("x", "Event"))).not.toContain("Insert a reference");
+test("offers to insert references, except in triggers", () => {
+  expect(renderPanel(node("x", "HttpRequest"))).toContain("Insert a reference");
+  expect(renderPanel(node("x", "Event"))).not.toContain("Insert a reference");
 });
 
-test("markup in values shows as text", () =>
-  expect(panelOf(node("x", "HttpRequest", { url: "<b>&amp;</b>" }))).not.toContain("<b>&amp;</b>"));
+test("escapes markup in values", () =>
+  expect(renderPanel(node("x", "HttpRequest", { url: "<b>&amp;</b>" }))).not.toContain(
+    "<b>&amp;</b>",
+  ));

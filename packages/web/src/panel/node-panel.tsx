@@ -1,4 +1,4 @@
-/** The panel of one node: its name, its parameters as a form, its settings, and a test of it alone. */
+/** The panel of one node: its name, a form for its parameters, its settings, and a test of this step. */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { isWithin, parsePath } from "@signalbox/rules/match/path.ts";
 import { FlaskConical, Trash2, X } from "lucide-react";
@@ -16,9 +16,9 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { Field, TextInput } from "../ui/field.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { toastError } from "../ui/toast.tsx";
+import { CUSTOM_FORMS } from "./custom-forms.tsx";
 import { Disclosure } from "./disclosure.tsx";
-import { fieldProblems, findingsOf } from "./field-problems.ts";
-import { OWN_FORMS } from "./own-forms.tsx";
+import { fieldProblemsOf, findingsOf } from "./field-problems.ts";
 import { PanelProvider, type ReferenceRequest } from "./panel-context.ts";
 import { PinSection } from "./pin-section.tsx";
 import { ReferenceDialog } from "./reference-dialog.tsx";
@@ -28,6 +28,7 @@ import { ToolSection } from "./tool-section.tsx";
 import { useNodeTypes } from "./use-node-types.ts";
 import { usePastRuns } from "./use-past-runs.ts";
 
+/** The parameters that `ToolSection` shows. */
 const TOOL_FIELDS = [
   "toolName",
   "toolDescription",
@@ -52,31 +53,31 @@ export function NodePanel({
   flow: Flow;
   graph: Graph;
   node: FlowNode;
-  /** Agents know its tool. */
+  /** Whether the published version has the node, so that agents know its tool. */
   isPublished: boolean;
   draftRun: DraftRun;
   onParameters: (parameters: JsonObject) => void;
   onRename: (name: string) => void;
   onDelete: () => void;
   onClose: () => void;
-  /** Back to the tile by keyboard. */
+  /** Moves the focus to the node's tile. */
   onLeave: () => void;
 }) {
   const [name, setName] = useState(node.name);
-  // An undo, or another tab, can rename it too.
+  // An undo, or another tab, can rename the node too.
   useEffect(() => setName(node.name), [node.name]);
-  const [request, setRequest] = useState<ReferenceRequest>();
+  const [referenceRequest, setReferenceRequest] = useState<ReferenceRequest>();
   const types = useNodeTypes();
   const definition = definitionOf(node);
   const isTrigger = definition?.kind === "trigger";
   const type = types.data?.items.find((each) => each.type === node.type);
   const runs = usePastRuns(flow.id);
-  const OwnForm = OWN_FORMS[node.type];
+  const CustomForm = CUSTOM_FORMS[node.type];
   const findings = useMemo(() => findingsOf(flow, node.id), [flow, node.id]);
   const context = useMemo(
     () => ({
-      onReference: isTrigger ? undefined : setRequest,
-      problems: fieldProblems(flow, node),
+      onReference: isTrigger ? undefined : setReferenceRequest,
+      problems: fieldProblemsOf(flow, node),
     }),
     [isTrigger, flow, node],
   );
@@ -85,23 +86,23 @@ export function NodePanel({
     onParameters(settings === undefined ? next : { ...next, settings });
   const languages = definition?.code ? { [definition.code.field]: definition.code.language } : {};
   const rename = () => {
-    // The old name stays until the new one is confirmed, if it must be.
+    // The field shows the old name again, because `onRename` may ask the user to confirm first.
     setName(node.name);
     if (name.trim() !== "" && name.trim() !== node.name) onRename(name.trim());
   };
   const startPin = async () => {
     const { run } = draftRun;
-    const done = run?.steps.findLast(
+    const lastStep = run?.steps.findLast(
       ({ node_id, status }) => node_id === node.id && status === "done",
     );
     try {
-      draftRun.pin(node.id, run && done ? await pinOutput(run.id, done) : { output: {} });
+      draftRun.pin(node.id, run && lastStep ? await pinOutput(run.id, lastStep) : { output: {} });
     } catch (error) {
       toastError(error);
     }
   };
-  const mayUseSecrets = (at: string) =>
-    definition?.secretFields.some((field) => isWithin(keysOf(at), field)) ?? false;
+  const mayUseSecrets = (path: string) =>
+    definition?.secretFields.some((field) => isWithin(keysOf(path), field)) ?? false;
   return (
     <aside
       aria-label={`Node ${node.name}`}
@@ -134,7 +135,7 @@ export function NodePanel({
       <div className="flex min-h-0 flex-1 flex-col gap-4 overflow-y-auto px-4 py-4">
         {definition && <p className="text-ink-2">{definition.description}</p>}
         {findings
-          .filter(({ path: at }) => at === undefined)
+          .filter(({ path }) => path === undefined)
           .map(({ message }) => (
             <p key={message} className="wrap-anywhere type-meta text-amber">
               {message}
@@ -175,8 +176,8 @@ export function NodePanel({
           {types.error && <ErrorState error={types.error} onRetry={() => void types.refetch()} />}
           {type && (
             <>
-              {OwnForm ? (
-                <OwnForm schema={type.config} value={config} onChange={change} />
+              {CustomForm ? (
+                <CustomForm schema={type.config} value={config} onChange={change} />
               ) : (
                 <SchemaForm
                   schema={type.config}
@@ -188,7 +189,6 @@ export function NodePanel({
               )}
               {!isTrigger && (
                 <PinSection
-                  key={node.id in draftRun.pins ? "pinned" : "free"}
                   node={node}
                   pin={draftRun.pins[node.id]}
                   onStart={() => void startPin()}
@@ -198,11 +198,11 @@ export function NodePanel({
               )}
               <Disclosure
                 label={isTrigger ? "Time limit of runs" : "Retries, time limit, errors"}
-                at="settings"
+                path="settings"
               >
                 <SchemaForm
                   schema={type.settings}
-                  at="settings"
+                  path="settings"
                   value={isObject(settings) ? settings : {}}
                   onChange={(next) =>
                     onParameters(
@@ -219,20 +219,20 @@ export function NodePanel({
           )}
         </PanelProvider>
       </div>
-      {request && (
+      {referenceRequest && (
         <ReferenceDialog
           flow={flow.id}
           graph={graph}
           node={node}
-          shown={draftRun.run}
+          canvasRun={draftRun.run}
           pins={draftRun.pins}
-          request={request}
-          mayUseSecrets={mayUseSecrets(request.at)}
-          onClose={() => setRequest(undefined)}
+          request={referenceRequest}
+          mayUseSecrets={mayUseSecrets(referenceRequest.path)}
+          onClose={() => setReferenceRequest(undefined)}
         />
       )}
     </aside>
   );
 }
 
-const keysOf = (at: string): PropertyKey[] => [...(parsePath(at) ?? [])];
+const keysOf = (path: string): PropertyKey[] => [...(parsePath(path) ?? [])];

@@ -1,18 +1,18 @@
-/** What the fields of a node's form need to know of the flow around the node. */
+/** A React context for the fields of a node's form: the problems of parameters, and the reference dialog. */
 import { createContext, useContext } from "react";
 
 export interface ReferenceRequest {
   /** The path of the field in the node's parameters. */
-  at: string;
-  /** Code has its own way to write references; undefined: a template. */
+  path: string;
+  /** The language of the code in the field. If undefined, the reference is a template. */
   language?: "javascript" | "jsonata" | undefined;
   insert: (reference: string) => void;
 }
 
 export interface PanelContext {
-  /** Asks for a reference to insert; undefined in triggers, which have none. */
+  /** Opens the reference dialog. Undefined for triggers, because their parameters cannot have references. */
   onReference: ((request: ReferenceRequest) => void) | undefined;
-  /** The messages about a parameter, by its path. */
+  /** Error and warning messages, by the path of the parameter. */
   problems: ReadonlyMap<string, string>;
 }
 

@@ -18,7 +18,7 @@ export function PinSection({
 }: {
   node: FlowNode;
   pin: Pin | undefined;
-  /** Pins what the last run has, or something to begin with. */
+  /** Pins the node's output in the run on the canvas, or an empty object if there is none. */
   onStart: () => void;
   onPin: (pin: Pin) => void;
   onUnpin: () => void;
@@ -58,8 +58,8 @@ function PinnedData({
     try {
       onPin({ ...pin, output: JSON.parse(next) as Json });
       setError(undefined);
-    } catch (problem) {
-      setError(`Not pinned yet: ${(problem as Error).message}`);
+    } catch (parseError) {
+      setError(`Not pinned yet: the text is not valid JSON. ${(parseError as Error).message}`);
     }
   };
   return (
@@ -69,7 +69,7 @@ function PinnedData({
     >
       <p className="flex items-center gap-2 type-meta">
         <span className="flex-1">
-          Its output is pinned: runs of the draft use it instead of executing the node.
+          The output of this node is pinned: runs of the draft use it instead of executing the node.
         </span>
         <Button size="small" icon={PinOff} onClick={onUnpin}>
           Unpin
@@ -83,7 +83,7 @@ function PinnedData({
         onChange={change}
       />
       {ports.length > 1 && (
-        <Field label="The run continues at">
+        <Field label="The run continues at port">
           {(control) => (
             <SelectInput
               {...control}

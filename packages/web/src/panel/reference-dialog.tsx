@@ -1,4 +1,4 @@
-/** Picks a reference from the real data of past runs. */
+/** Shows the data of a past run, and inserts a reference to the value that the user chooses. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client.ts";
@@ -25,7 +25,7 @@ export function ReferenceDialog({
   flow,
   graph,
   node,
-  shown,
+  canvasRun,
   pins,
   request,
   mayUseSecrets,
@@ -34,80 +34,81 @@ export function ReferenceDialog({
   flow: string;
   graph: Graph;
   node: FlowNode;
-  /** The run that is on the canvas. */
-  shown: RunWithSteps | undefined;
+  /** The run that the canvas shows. */
+  canvasRun: RunWithSteps | undefined;
   pins: Pins;
   request: ReferenceRequest;
   mayUseSecrets: boolean;
   onClose: () => void;
 }) {
   const runs = usePastRuns(flow);
-  const [picked, setPicked] = useState<string>();
-  const id = picked ?? shown?.id ?? runs.data?.items[0]?.id;
-  const isShown = shown !== undefined && shown.id === id;
-  const loaded = usePastRun(isShown ? undefined : id);
-  const run = isShown ? shown : loaded.data;
+  const [pickedRun, setPickedRun] = useState<string>();
+  const runId = pickedRun ?? canvasRun?.id ?? runs.data?.items[0]?.id;
+  const isOnCanvas = canvasRun !== undefined && canvasRun.id === runId;
+  const pastRun = usePastRun(isOnCanvas ? undefined : runId);
+  const run = isOnCanvas ? canvasRun : pastRun.data;
   const referables = referablesOf(graph, node.id, run, pins);
-  const [root, setRoot] = useState<string>();
-  const chosen = root ?? referables.findLast(({ value }) => value !== undefined)?.root ?? "trigger";
+  const [pickedRoot, setPickedRoot] = useState<string>();
+  const root =
+    pickedRoot ?? referables.findLast(({ value }) => value !== undefined)?.root ?? "trigger";
   const pick = (keys: Keys) => {
     onClose();
-    request.insert(writeReference(chosen, keys, request.language));
+    request.insert(writeReference(root, keys, request.language));
   };
-  const error = runs.error ?? loaded.error;
+  const error = runs.error ?? pastRun.error;
   return (
     <Dialog
       open
       onClose={onClose}
       title="Insert a reference"
-      description="Choose a value of a past run."
+      description="Choose a value from the data of a run."
       className="w-[720px]"
     >
       <div className="grid min-h-[320px] grid-cols-[210px_minmax(0,1fr)] gap-4">
         <div className="flex min-h-0 flex-col gap-3">
           <SelectInput
             aria-label="Run"
-            value={id ?? ""}
-            onChange={({ target }) => setPicked(target.value)}
+            value={runId ?? ""}
+            onChange={({ target }) => setPickedRun(target.value)}
           >
-            {id === undefined && <option value="">No run yet</option>}
-            {optionsOf(shown, runs.data?.items ?? []).map(([value, text]) => (
+            {runId === undefined && <option value="">No run yet</option>}
+            {runOptions(canvasRun, runs.data?.items ?? []).map(([value, text]) => (
               <option key={value} value={value}>
                 {text}
               </option>
             ))}
           </SelectInput>
           <ul className="flex min-h-0 flex-col gap-1 overflow-y-auto">
-            {referables.map(({ root, name }) => (
-              <Root
-                key={root}
-                root={root}
-                name={name}
-                isChosen={root === chosen}
-                onChoose={setRoot}
+            {referables.map((each) => (
+              <RootButton
+                key={each.root}
+                root={each.root}
+                name={each.name}
+                isChosen={each.root === root}
+                onChoose={setPickedRoot}
               />
             ))}
             {mayUseSecrets && (
-              <Root
+              <RootButton
                 root={SECRETS}
                 name="Secrets"
-                isChosen={chosen === SECRETS}
-                onChoose={setRoot}
+                isChosen={root === SECRETS}
+                onChoose={setPickedRoot}
               />
             )}
           </ul>
         </div>
         <div className="flex min-h-0 min-w-0 flex-col gap-2">
-          {chosen === SECRETS ? (
+          {root === SECRETS ? (
             <SecretNames onPick={(name) => pick([name])} />
           ) : error ? (
             <ErrorState error={error} />
-          ) : runs.isPending || loaded.isLoading ? (
+          ) : runs.isPending || pastRun.isLoading ? (
             <SkeletonRows rows={4} height={24} />
           ) : (
-            <Data
-              run={id ?? ""}
-              referable={referables.find((each) => each.root === chosen)}
+            <ReferableData
+              run={runId ?? ""}
+              referable={referables.find((each) => each.root === root)}
               onPick={pick}
             />
           )}
@@ -117,18 +118,18 @@ export function ReferenceDialog({
   );
 }
 
-/** The run on the canvas first. */
-function optionsOf(
-  shown: RunWithSteps | undefined,
+/** The run on the canvas is the first option. */
+function runOptions(
+  canvasRun: RunWithSteps | undefined,
   items: readonly RunItem[],
 ): [id: string, text: string][] {
   const past = items
-    .filter(({ id }) => id !== shown?.id)
+    .filter(({ id }) => id !== canvasRun?.id)
     .map(({ id, status, created_at }): [string, string] => [id, `${ago(created_at)}, ${status}`]);
-  return shown ? [[shown.id, "The run on the canvas"], ...past] : past;
+  return canvasRun ? [[canvasRun.id, "The run on the canvas"], ...past] : past;
 }
 
-function Root({
+function RootButton({
   root,
   name,
   isChosen,
@@ -155,7 +156,7 @@ function Root({
   );
 }
 
-function Data({
+function ReferableData({
   run,
   referable,
   onPick,
@@ -165,6 +166,7 @@ function Data({
   onPick: (keys: Keys) => void;
 }) {
   const { value, nth = 0, name = "", root } = referable ?? {};
+  // A run contains only previews of large values. The whole value is loaded separately.
   const isLarge = isPreview(value);
   const whole = useWholeValue({ run, nth, field: nth === 0 ? "input" : "output" }, isLarge);
   const data = isLarge ? whole.data : value;
@@ -178,8 +180,8 @@ function Data({
       {value === undefined ? (
         <p className="text-ink-2">
           {run === ""
-            ? "Nothing has run yet. Run the draft once to see its data here."
-            : "This run has not reached it. Run the draft once, or choose another run."}
+            ? "The flow has no runs yet. Run the draft once to see its data here."
+            : "This run has not reached this node. Run the draft once, or choose another run."}
         </p>
       ) : whole.error ? (
         <ErrorState error={whole.error} onRetry={() => void whole.refetch()} />
@@ -207,7 +209,7 @@ function SecretNames({ onPick }: { onPick: (name: string) => void }) {
   if (error) return <ErrorState error={error} />;
   if (isPending) return <SkeletonRows rows={3} height={24} />;
   if (data.items.length === 0)
-    return <p className="text-ink-2">There is no secret yet. Add one in the settings.</p>;
+    return <p className="text-ink-2">There are no secrets yet. Add one in the settings.</p>;
   return (
     <ul className="flex flex-col gap-1">
       {data.items.map(({ name }) => (

@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import { sampleGraph } from "../canvas/test-graph.ts";
 import { referablesOf, writeReference } from "./references.ts";
 
-test("a node can refer to the trigger and to the nodes before it, with the data of a run", () => {
+test("returns the run's input and the outputs of the nodes before a node, with pins instead of outputs", () => {
   const steps = [{ nth: 3, node_id: "fetch", item: "", status: "done", output: { status: 200 } }];
   const run = { input: { repo: "a" }, steps } as unknown as Parameters<typeof referablesOf>[2];
   expect(referablesOf(sampleGraph(), "answer", run, { is_bug: { output: 1 } })).toEqual([
-    { root: "trigger", name: "What started the run", value: { repo: "a" }, nth: 0 },
+    { root: "trigger", name: "Input of the run", value: { repo: "a" }, nth: 0 },
     { root: "fetch", name: "fetch", value: { status: 200 }, nth: 3 },
     { root: "is_bug", name: "is_bug", value: 1 },
   ]);
@@ -21,7 +21,7 @@ const PATHS: [(string | number)[], string][] = [
   [["odd name"], '{{ fetch["odd name"] }}'],
 ];
 
-test.each(PATHS)("the path %j is a reference that templates understand", (keys, text) => {
+test.each(PATHS)("writes the keys %j as a template reference: %s", (keys, text) => {
   expect(writeReference("fetch", keys)).toBe(text);
   expect(parseTemplate(text).errors).toEqual([]);
 });
@@ -35,10 +35,13 @@ test.each([
   ["trigger", ["who"], "Ada"],
   ["fetch", ["items", 0, "odd name"], 7],
   ["fetch", ["body", "ok"], true],
-] as const)("in code, %s and %j find the value", async (root, keys, value) => {
-  const inCode = writeReference(root, keys, "javascript");
-  expect(new Function("trigger", "nodes", `return ${inCode}`)(DATA.trigger, DATA.nodes)).toBe(
-    value,
-  );
-  expect(await jsonata(writeReference(root, keys, "jsonata")).evaluate(DATA)).toBe(value);
-});
+] as const)(
+  "writes code in JavaScript and JSONata that reads the value at %s and %j",
+  async (root, keys, value) => {
+    const javascript = writeReference(root, keys, "javascript");
+    expect(new Function("trigger", "nodes", `return ${javascript}`)(DATA.trigger, DATA.nodes)).toBe(
+      value,
+    );
+    expect(await jsonata(writeReference(root, keys, "jsonata")).evaluate(DATA)).toBe(value);
+  },
+);

@@ -1,5 +1,6 @@
-/** The values that a node can refer to: of the trigger, and of every node before it. */
+/** The values that a node can reference: the input of the run, and the outputs of all nodes before it. */
 import { ancestorsOf, graphOf } from "@signalbox/rules/flows/graph.ts";
+import { partOf } from "@signalbox/rules/flows/step-part.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { RunWithSteps } from "../api/types.ts";
 import type { Graph } from "../canvas/graph.ts";
@@ -9,12 +10,12 @@ import { type Keys, toPath } from "../ui/json-tree/path.ts";
 import type { ReferenceRequest } from "./panel-context.ts";
 
 export interface Referable {
-  /** `trigger`, or the slug of a node. */
+  /** The first name in a reference: `trigger`, or the slug of a node. */
   root: string;
   name: string;
-  /** Undefined if no run has reached it yet. */
+  /** Undefined if the run has no output of the node. */
   value: Json | undefined;
-  /** The step whose output it is; 0 for the input of the run. */
+  /** The number of the step that has this output; 0 for the input of the run. Missing for pinned outputs. */
   nth?: number;
 }
 
@@ -24,19 +25,20 @@ export function referablesOf(
   run: Pick<RunWithSteps, "input" | "steps"> | undefined,
   pins: Pins,
 ): Referable[] {
-  const before = ancestorsOf(graphOf(graph), node);
-  const done = new Map<string, RunWithSteps["steps"][number]>();
+  const ancestors = ancestorsOf(graphOf(graph), node);
+  const doneSteps = new Map<string, RunWithSteps["steps"][number]>();
   for (const step of run?.steps ?? [])
-    if (step.status === "done" && !step.item.includes("#")) done.set(step.node_id, step);
+    if (step.status === "done" && partOf(step.item) === undefined)
+      doneSteps.set(step.node_id, step);
   const nodes = graph.nodes.filter(
-    (each) => before.has(each.id) && definitionOf(each)?.kind !== "trigger",
+    (each) => ancestors.has(each.id) && definitionOf(each)?.kind !== "trigger",
   );
   return [
-    { root: "trigger", name: "What started the run", value: run?.input, nth: 0 },
+    { root: "trigger", name: "Input of the run", value: run?.input, nth: 0 },
     ...nodes.map(({ id, slug, name }): Referable => {
       const pin = pins[id];
       if (pin) return { root: slug, name, value: pin.output };
-      const step = done.get(id);
+      const step = doneSteps.get(id);
       return { root: slug, name, value: step?.output, ...(step && { nth: step.nth }) };
     }),
   ];
@@ -44,17 +46,17 @@ export function referablesOf(
 
 type Language = ReferenceRequest["language"];
 
-/** A template `{{ slug.path }}`, or the expression of the language. No keys: the whole value. */
+/** Writes a template `{{ slug.path }}`, or an expression in `language`. Without keys, it means the whole value. */
 export function writeReference(root: string, keys: Keys, language?: Language): string {
-  const place = root === "trigger" ? root : `nodes.${root}`;
-  if (language === "javascript") return `${place}${afterRoot(toPath(keys))}`;
-  if (language === "jsonata") return `${place}${keys.map(inJsonata).join("")}`;
-  return `{{ ${root}${afterRoot(toPath(keys))} }}`;
+  const variable = root === "trigger" ? root : `nodes.${root}`;
+  if (language === "javascript") return `${variable}${pathSuffix(toPath(keys))}`;
+  if (language === "jsonata") return `${variable}${keys.map(jsonataSuffix).join("")}`;
+  return `{{ ${root}${pathSuffix(toPath(keys))} }}`;
 }
 
-const afterRoot = (path: string) => (path === "" || path.startsWith("[") ? path : `.${path}`);
+const pathSuffix = (path: string) => (path === "" || path.startsWith("[") ? path : `.${path}`);
 
-const inJsonata = (key: string | number): string => {
+const jsonataSuffix = (key: string | number): string => {
   if (typeof key === "number") return `[${key}]`;
   return /^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `.\`${key}\``;
 };

@@ -1,4 +1,4 @@
-/** Asks before a new name of a trigger renames its tool. */
+/** Asks the user to confirm a new name of a trigger that renames its tool. */
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { toolName } from "@signalbox/rules/flows/tool-name.ts";
 import type { Flow } from "../api/types.ts";
@@ -8,10 +8,10 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { useFreeToolName } from "./free-tool-name.ts";
 
-/** Agents know a tool by its name, so a change of it is confirmed. */
+/** Whether the new name of the node changes the name of its tool, by which agents call it. */
 export const renamesTool = (node: FlowNode, name: string): boolean => {
-  const before = definitionOf(node)?.isTool ? toolNameOf(node) : undefined;
-  return before !== undefined && before !== toolName(name);
+  const current = definitionOf(node)?.isTool ? toolNameOf(node) : undefined;
+  return current !== undefined && current !== toolName(name);
 };
 
 export function RenameDialog({
@@ -37,8 +37,8 @@ export function RenameDialog({
       title="Rename the tool?"
       description={
         <>
-          <code>{toolNameOf(node)}</code> becomes <code>{assigned}</code> when you publish. The old
-          name works for a while longer, and references to this node follow.
+          <code>{toolNameOf(node)}</code> becomes <code>{assigned}</code> when you publish. Agents
+          can use the old name for another week, and references to this node are updated.
         </>
       }
       actions={

@@ -1,4 +1,4 @@
-/** A form drawn from a JSON Schema. Any value may be a template, except in triggers. */
+/** A form that is generated from a JSON Schema. Any value may be a template, except in triggers. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { Braces, Plus, Trash2 } from "lucide-react";
 import { type ReactNode, useRef } from "react";
@@ -6,6 +6,7 @@ import { Button, IconButton } from "../ui/button.tsx";
 import { Field, SelectInput, TextArea, TextInput } from "../ui/field.tsx";
 import { Switch } from "../ui/switch.tsx";
 import { withCode } from "../ui/with-code.ts";
+import type { Language } from "./code-errors.ts";
 import { CodeField } from "./code-field.tsx";
 import { Disclosure } from "./disclosure.tsx";
 import { usePanel } from "./panel-context.ts";
@@ -22,13 +23,11 @@ import {
 import { useRows } from "./use-rows.ts";
 import { useTypedText } from "./use-typed-text.ts";
 
-type Language = "javascript" | "jsonata" | "json";
-
 export function SchemaForm({
   schema,
   value,
   onChange,
-  at = "",
+  path = "",
   skip = [],
   languages = {},
 }: {
@@ -36,9 +35,10 @@ export function SchemaForm({
   value: JsonObject;
   onChange: (value: JsonObject) => void;
   /** The path of `value` in the node's parameters. */
-  at?: string;
+  path?: string;
+  /** The names of fields that the form does not show. */
   skip?: readonly string[];
-  /** The fields that are code. */
+  /** The languages of the fields that contain code, by name. */
   languages?: Readonly<Record<string, Language>>;
 }) {
   const properties = isObject(schema.properties) ? schema.properties : {};
@@ -51,7 +51,7 @@ export function SchemaForm({
           <SchemaField
             key={name}
             name={name}
-            at={at ? `${at}.${name}` : name}
+            path={path ? `${path}.${name}` : name}
             schema={each as JsonObject}
             value={value[name]}
             isRequired={required.has(name)}
@@ -63,9 +63,9 @@ export function SchemaForm({
   );
 }
 
-interface FieldProps {
+interface SchemaFieldProps {
   name: string;
-  at: string;
+  path: string;
   schema: JsonObject;
   value: Json | undefined;
   isRequired: boolean;
@@ -78,59 +78,60 @@ const placeholderOf = ({ default: fallback }: JsonObject): string | undefined =>
     ? undefined
     : String(fallback);
 
-function SchemaField(props: FieldProps) {
-  const { name, at, schema, value, isRequired, language, onChange } = props;
+function SchemaField(props: SchemaFieldProps) {
+  const { name, path, schema, value, isRequired, language, onChange } = props;
   const { problems } = usePanel();
   const shape = shapeOf(schema);
   const hint = typeof schema.description === "string" ? schema.description : undefined;
-  const error = problems.get(at);
-  const common = { label: labelOf(name), hint, error, required: isRequired };
+  const error = problems.get(path);
+  const fieldProps = { label: labelOf(name), hint, error, required: isRequired };
   if (language)
     return (
       <CodeField
-        {...common}
-        at={at}
+        {...fieldProps}
+        path={path}
         language={language}
         value={typeof value === "string" ? value : ""}
         onChange={(text) => onChange(text === "" ? undefined : text)}
       />
     );
-  // A template stands where a switch would be.
+  // A boolean that is a template has a text field instead of a switch.
   if (shape.is === "boolean" && typeof value !== "string")
     return (
-      <Field {...common}>
+      <Field {...fieldProps}>
         {({ id }) => (
           <div className="flex items-center gap-2">
             <Switch
               id={id}
-              label={common.label}
+              label={fieldProps.label}
               checked={(value ?? schema.default ?? false) === true}
               onChange={onChange}
             />
-            <ReferenceButton at={at} insert={onChange} />
+            <ReferenceButton path={path} insert={onChange} />
           </div>
         )}
       </Field>
     );
   switch (shape.is) {
     case "choice":
-      return <Choice {...props} common={common} shape={shape} />;
+      return <Choice {...props} fieldProps={fieldProps} shape={shape} />;
     case "fields": {
       const fields = (
         <SchemaForm
           schema={schema}
-          at={at}
+          path={path}
           value={isObject(value) ? value : {}}
           onChange={(next) => onChange(Object.keys(next).length > 0 ? next : undefined)}
         />
       );
-      return isRequired || at.includes(".") ? (
-        <Group label={common.label} hint={hint} error={error}>
+      // Optional objects are collapsed, but only at the top level: a nested one is collapsed with its parent.
+      return isRequired || path.includes(".") ? (
+        <Group label={fieldProps.label} hint={hint} error={error}>
           {fields}
         </Group>
       ) : (
-        <Disclosure label={common.label} at={at} isUsed={value !== undefined}>
-          <Marks hint={hint} error={error} />
+        <Disclosure label={fieldProps.label} path={path} hasValue={value !== undefined}>
+          <HintAndError hint={hint} error={error} />
           {fields}
         </Disclosure>
       );
@@ -143,11 +144,11 @@ function SchemaField(props: FieldProps) {
       return <RecordFields {...props} hint={hint} error={error} />;
     default:
       return (
-        <Field {...common}>
+        <Field {...fieldProps}>
           {(control) => (
             <TextWithReference
               control={control}
-              at={at}
+              path={path}
               isLong={shape.is === "json" || (shape.is === "text" && shape.isLong)}
               isCode={shape.is !== "text"}
               placeholder={placeholderOf(schema)}
@@ -182,18 +183,23 @@ function Choice({
   schema,
   value,
   isRequired,
-  common,
+  fieldProps,
   shape,
   onChange,
-}: FieldProps & {
-  common: { label: string; hint: string | undefined; error: string | undefined; required: boolean };
+}: SchemaFieldProps & {
+  fieldProps: {
+    label: string;
+    hint: string | undefined;
+    error: string | undefined;
+    required: boolean;
+  };
   shape: Extract<Shape, { is: "choice" }>;
 }) {
   const known = shape.values.map(String);
   const shown = String(value ?? schema.default ?? "");
   const isClearable = !isRequired && schema.default === undefined;
   return (
-    <Field {...common}>
+    <Field {...fieldProps}>
       {(control) => (
         <SelectInput
           {...control}
@@ -220,7 +226,7 @@ function Choice({
 /** Text with a button that inserts a reference where the cursor is. */
 function TextWithReference({
   control,
-  at,
+  path,
   text,
   onText,
   isLong,
@@ -228,7 +234,7 @@ function TextWithReference({
   placeholder,
 }: {
   control: Record<string, unknown>;
-  at: string;
+  path: string;
   text: string;
   onText: (text: string) => void;
   isLong: boolean;
@@ -237,12 +243,13 @@ function TextWithReference({
 }) {
   const input = useRef<HTMLInputElement & HTMLTextAreaElement>(null);
   const { shown, change, props } = useTypedText(text, onText);
-  /** Where the cursor was last; a field that never had the focus continues at its end. */
+  /** The last selection; undefined before the first focus. References are then added at the end. */
   const cursor = useRef<[start: number, end: number]>(undefined);
   const insert = (reference: string) => {
     const [start, end] = cursor.current ?? [shown.length, shown.length];
     change(shown.slice(0, start) + reference + shown.slice(end));
     cursor.current = [start + reference.length, start + reference.length];
+    // After the dialog has closed: closing it moves the focus to the button that opened it.
     setTimeout(() => input.current?.focus());
   };
   const shared = {
@@ -263,18 +270,18 @@ function TextWithReference({
       ) : (
         <TextInput {...shared} />
       )}
-      <ReferenceButton at={at} insert={insert} />
+      <ReferenceButton path={path} insert={insert} />
     </div>
   );
 }
 
-function ReferenceButton({ at, insert }: { at: string; insert: (reference: string) => void }) {
+function ReferenceButton({ path, insert }: { path: string; insert: (reference: string) => void }) {
   const { onReference } = usePanel();
   return onReference ? (
     <IconButton
       icon={Braces}
-      label={`Insert a reference into ${at}`}
-      onClick={() => onReference({ at, insert })}
+      label={`Insert a reference into ${path}`}
+      onClick={() => onReference({ path, insert })}
     />
   ) : null;
 }
@@ -293,18 +300,18 @@ export function Group({
   return (
     <fieldset className="flex min-w-0 flex-col gap-3 rounded-tile border border-line p-3">
       <legend className="px-1 type-label text-ink-2">{label}</legend>
-      <Marks hint={hint} error={error} />
+      <HintAndError hint={hint} error={error} />
       {children}
     </fieldset>
   );
 }
 
-interface MarkProps {
+interface HintAndErrorProps {
   hint: string | undefined;
   error: string | undefined;
 }
 
-const Marks = ({ hint, error }: MarkProps) => (
+const HintAndError = ({ hint, error }: HintAndErrorProps) => (
   <>
     {hint && <p className="type-meta text-ink-3">{withCode(hint)}</p>}
     {error && (
@@ -317,13 +324,13 @@ const Marks = ({ hint, error }: MarkProps) => (
 
 function Variants({
   name,
-  at,
+  path,
   value,
   shape: { key, variants },
   hint,
   error,
   onChange,
-}: FieldProps & MarkProps & { shape: Extract<Shape, { is: "variants" }> }) {
+}: SchemaFieldProps & HintAndErrorProps & { shape: Extract<Shape, { is: "variants" }> }) {
   const current = isObject(value) ? value : {};
   const chosen = variants.find((each) => each.name === current[key]);
   return (
@@ -342,43 +349,44 @@ function Variants({
           </option>
         ))}
       </SelectInput>
-      {chosen && <SchemaForm schema={chosen.schema} at={at} value={current} onChange={onChange} />}
+      {chosen && (
+        <SchemaForm schema={chosen.schema} path={path} value={current} onChange={onChange} />
+      )}
     </Group>
   );
 }
 
 function List({
   name,
-  at,
+  path,
   value,
   shape: { items },
   hint,
   error,
   onChange,
-}: FieldProps & MarkProps & { shape: Extract<Shape, { is: "list" }> }) {
+}: SchemaFieldProps & HintAndErrorProps & { shape: Extract<Shape, { is: "list" }> }) {
   const rows = Array.isArray(value) ? value : [];
-  const put = (nth: number, row: Json) => onChange(rows.with(nth, row));
   return (
     <Group label={labelOf(name)} hint={hint} error={error}>
-      {rows.map((row, nth) => (
+      {rows.map((row, index) => (
         <div
-          // biome-ignore lint/suspicious/noArrayIndexKey: the rows have no names of their own
-          key={nth}
+          // biome-ignore lint/suspicious/noArrayIndexKey: the rows have no ids
+          key={index}
           className="flex items-start gap-2 border-line border-b pb-3"
         >
           <div className="min-w-0 flex-1">
             <SchemaForm
               schema={items}
-              at={`${at}[${nth}]`}
+              path={`${path}[${index}]`}
               value={isObject(row) ? row : {}}
-              onChange={(next) => put(nth, next)}
+              onChange={(next) => onChange(rows.with(index, next))}
             />
           </div>
           <IconButton
             size="small"
             icon={Trash2}
-            label={`Remove row ${nth + 1}`}
-            onClick={() => onChange(rows.toSpliced(nth, 1))}
+            label={`Remove row ${index + 1}`}
+            onClick={() => onChange(rows.toSpliced(index, 1))}
           />
         </div>
       ))}
@@ -389,40 +397,47 @@ function List({
   );
 }
 
-/** Names and values, such as headers. */
-function RecordFields({ name, at, value, hint, error, onChange }: FieldProps & MarkProps) {
-  const [entries, put] = useRows(isObject(value) ? value : {}, onChange);
+/** The fields of an object with any keys, such as HTTP headers. */
+function RecordFields({
+  name,
+  path,
+  value,
+  hint,
+  error,
+  onChange,
+}: SchemaFieldProps & HintAndErrorProps) {
+  const [entries, changeEntries] = useRows(isObject(value) ? value : {}, onChange);
   return (
     <Group label={labelOf(name)} hint={hint} error={error}>
-      {entries.map(([key, each], nth) => (
+      {entries.map(([key, each], index) => (
         <div
-          // biome-ignore lint/suspicious/noArrayIndexKey: the name is what is being edited
-          key={nth}
+          // biome-ignore lint/suspicious/noArrayIndexKey: the user edits the name, so it cannot be the key
+          key={index}
           className="flex items-start gap-1"
         >
           <TextInput
             code
             className="max-w-[130px]"
-            aria-label={`Name ${nth + 1}`}
+            aria-label={`Name ${index + 1}`}
             autoFocus={key === ""}
             value={key}
-            onChange={({ target }) => put(entries.with(nth, [target.value, each]))}
+            onChange={({ target }) => changeEntries(entries.with(index, [target.value, each]))}
           />
           <div className="min-w-0 flex-1">
             <TextWithReference
               control={{ "aria-label": `Value of ${key}` }}
-              at={at}
+              path={path}
               isLong={isObject(each) || Array.isArray(each)}
               isCode
               text={writeJsonText(each)}
-              onText={(text) => put(entries.with(nth, [key, readJsonText(text) ?? ""]))}
+              onText={(text) => changeEntries(entries.with(index, [key, readJsonText(text) ?? ""]))}
             />
           </div>
           <IconButton
             size="small"
             icon={Trash2}
             label={`Remove ${key}`}
-            onClick={() => put(entries.toSpliced(nth, 1))}
+            onClick={() => changeEntries(entries.toSpliced(index, 1))}
           />
         </div>
       ))}
@@ -430,7 +445,7 @@ function RecordFields({ name, at, value, hint, error, onChange }: FieldProps & M
         size="small"
         icon={Plus}
         disabled={entries.some(([key]) => key === "")}
-        onClick={() => put([...entries, ["", ""]])}
+        onClick={() => changeEntries([...entries, ["", ""]])}
       >
         Add
       </Button>

@@ -3,8 +3,8 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import {
-  knownFields,
   labelOf,
+  pickKnownFields,
   readJsonText,
   readNumberText,
   shapeOf,
@@ -12,10 +12,10 @@ import {
   writeJsonText,
 } from "./schema-shape.ts";
 
-const fieldsOf = (type: string): Record<string, string> => {
+const shapesOf = (type: string): Record<string, string> => {
   const definition = nodeTypes.get(type);
   if (!definition) throw new Error(type);
-  // As GET /api/node-types returns it.
+  // The JSON Schema as GET /api/node-types returns it.
   const { properties = {} } = z.toJSONSchema(definition.config, {
     io: "input",
     unrepresentable: "any",
@@ -25,8 +25,8 @@ const fieldsOf = (type: string): Record<string, string> => {
   );
 };
 
-test("the fields of an HTTP request get the controls that suit them", () =>
-  expect(fieldsOf("HttpRequest")).toEqual({
+test("derives the shape of each field of an HTTP request", () =>
+  expect(shapesOf("HttpRequest")).toEqual({
     method: "choice",
     url: "text",
     query: "record",
@@ -39,14 +39,14 @@ test("the fields of an HTTP request get the controls that suit them", () =>
     failures: "json",
   }));
 
-test("conditions are a list of rows", () =>
-  expect(fieldsOf("Condition")).toEqual({ conditions: "list", combine: "choice" }));
+test("derives a list for the conditions of a Condition", () =>
+  expect(shapesOf("Condition")).toEqual({ conditions: "list", combine: "choice" }));
 
-test("every field of every type has a control", () => {
-  for (const type of nodeTypes.keys()) expect(fieldsOf(type)).toBeTypeOf("object");
+test("derives shapes for the fields of every node type", () => {
+  for (const type of nodeTypes.keys()) expect(shapesOf(type)).toBeTypeOf("object");
 });
 
-describe("text of any JSON", () => {
+describe("JSON text", () => {
   test.each([
     ["{{ fetch.body }}", "{{ fetch.body }}"],
     ["hello", "hello"],
@@ -57,33 +57,33 @@ describe("text of any JSON", () => {
     ['"12"', "12"],
     ["", undefined],
     ["true story", "true story"],
-  ])("%j becomes %j", (text, value) => expect(readJsonText(text)).toEqual(value));
+  ])("reads %j as %j", (text, value) => expect(readJsonText(text)).toEqual(value));
   test.each(["hello", "12", "true", "{{ a }}", '{"a":1}', 12, true, null, { a: [1] }, [], '"'])(
-    "%j survives a round trip",
+    "writes %j so that it is read as the same value",
     (value) => expect(readJsonText(writeJsonText(value))).toEqual(value),
   );
 });
 
-test("a number may be a template", () => {
+test("reads a number, a template, or nothing from the text of a number field", () => {
   expect(readNumberText("1.5")).toBe(1.5);
   expect(readNumberText("{{ a.n }}")).toBe("{{ a.n }}");
   expect(readNumberText(" ")).toBeUndefined();
 });
 
-test("an empty field is removed; the others keep their order", () => {
+test("removes an undefined field, and keeps the order of the others", () => {
   expect(withField({ a: 1, b: 2 }, "a", undefined)).toEqual({ b: 2 });
   expect(Object.keys(withField({ a: 1, b: 2 }, "a", 3))).toEqual(["a", "b"]);
 });
 
-test("of another tool's arguments, those stay that its schema knows", () => {
+test("picks the fields that the schema defines, or all if it allows additional properties", () => {
   const value = { city: "Bern", days: 3 };
-  expect(knownFields({ properties: { city: {} } }, value)).toEqual({ city: "Bern" });
-  expect(knownFields({ properties: {}, additionalProperties: true }, value)).toEqual(value);
-  expect(knownFields({}, value)).toEqual({});
-  expect(knownFields({}, undefined)).toEqual({});
+  expect(pickKnownFields({ properties: { city: {} } }, value)).toEqual({ city: "Bern" });
+  expect(pickKnownFields({ properties: {}, additionalProperties: true }, value)).toEqual(value);
+  expect(pickKnownFields({}, value)).toEqual({});
+  expect(pickKnownFields({}, undefined)).toEqual({});
 });
 
-test("labels are words", () => {
+test("splits names into the words of a label", () => {
   expect(labelOf("timeoutMs")).toBe("Timeout ms");
   expect(labelOf("client_id")).toBe("Client id");
 });

@@ -1,5 +1,5 @@
-/** Which control a JSON Schema needs, and how its text becomes a value. */
-import { isObject, type Json, type JsonObject, type JsonSchema } from "@signalbox/rules/json.ts";
+/** Chooses the form control for a JSON Schema, and converts between values and the text of controls. */
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 
 interface Variant {
   name: string;
@@ -14,17 +14,18 @@ export type Shape =
   | { is: "fields"; properties: JsonObject; required: ReadonlySet<string> }
   | { is: "record" }
   | { is: "list"; items: JsonObject }
-  /** One of several objects, told apart by the constant in `key`. */
+  /** One of several objects, distinguished by the constant in `key`. */
   | { is: "variants"; key: string; variants: readonly Variant[] }
   | { is: "json" };
 
-const LONG_TEXT = 1_000;
+/** Text that may be longer gets a text area. */
+const MAX_LINE_LENGTH = 1_000;
 
-const objects = (value: Json | undefined): JsonObject[] =>
+const objectsIn = (value: Json | undefined): JsonObject[] =>
   Array.isArray(value) ? value.filter(isObject) : [];
 
-export function shapeOf(schema: JsonSchema): Shape {
-  const { type, enum: values, properties, items, maxLength } = schema as JsonObject;
+export function shapeOf(schema: JsonObject): Shape {
+  const { type, enum: values, properties, items, maxLength } = schema;
   if (Array.isArray(values))
     return {
       is: "choice",
@@ -33,27 +34,24 @@ export function shapeOf(schema: JsonSchema): Shape {
   if (type === "boolean") return { is: "boolean" };
   if (type === "number" || type === "integer") return { is: "number" };
   if (type === "string")
-    return { is: "text", isLong: typeof maxLength === "number" && maxLength > LONG_TEXT };
+    return { is: "text", isLong: typeof maxLength === "number" && maxLength > MAX_LINE_LENGTH };
   if (type === "object" && isObject(properties) && hasFields({ properties }))
-    return { is: "fields", properties, required: requiredOf(schema as JsonObject) };
+    return { is: "fields", properties, required: requiredOf(schema) };
   if (type === "object") return { is: "record" };
   if (type === "array" && isObject(items) && isObject(items.properties))
     return { is: "list", items };
-  const variants = variantsOf(
-    objects((schema as JsonObject).oneOf ?? (schema as JsonObject).anyOf),
-  );
-  return variants ?? { is: "json" };
+  return variantsOf(objectsIn(schema.oneOf ?? schema.anyOf)) ?? { is: "json" };
 }
 
 export const requiredOf = ({ required }: JsonObject): ReadonlySet<string> =>
   new Set(Array.isArray(required) ? required.filter((each) => typeof each === "string") : []);
 
-/** Whether a form of the schema would have fields. */
+/** Whether a form for the schema would have fields. */
 export const hasFields = ({ properties }: JsonObject): boolean =>
   isObject(properties) && Object.keys(properties).length > 0;
 
-/** The values that the schema knows; all of them if it allows others. */
-export const knownFields = (schema: JsonObject, value: Json | undefined): JsonObject =>
+/** Picks the fields that the schema defines, or all if it explicitly allows additional properties. */
+export const pickKnownFields = (schema: JsonObject, value: Json | undefined): JsonObject =>
   isObject(value)
     ? Object.fromEntries(
         Object.entries(value).filter(
@@ -79,7 +77,7 @@ function variantsOf(schemas: readonly JsonObject[]): Shape | undefined {
   return variants.length === schemas.length ? { is: "variants", key, variants } : undefined;
 }
 
-/** A field of any JSON: what is not JSON is text, so that templates need no quotes. */
+/** Parses the text of a field for any JSON. Other text becomes a string, so templates need no quotes. */
 export function readJsonText(text: string): Json | undefined {
   const trimmed = text.trim();
   if (trimmed === "") return undefined;
@@ -91,7 +89,7 @@ export function readJsonText(text: string): Json | undefined {
   }
 }
 
-/** The opposite of `readJsonText`. */
+/** The inverse of `readJsonText`. */
 export function writeJsonText(value: Json | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string")
@@ -99,7 +97,7 @@ export function writeJsonText(value: Json | undefined): string {
   return JSON.stringify(value, null, 2);
 }
 
-/** A number, or a template that gives one. */
+/** Returns a number, or the text itself, which may be a template. */
 export function readNumberText(text: string): Json | undefined {
   if (text.trim() === "") return undefined;
   const number = Number(text);
@@ -115,9 +113,9 @@ export function labelOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** A missing value removes the field. */
+/** Sets a field, or removes it if `next` is undefined. Existing fields keep their order. */
 export function withField(value: JsonObject, name: string, next: Json | undefined): JsonObject {
+  if (next !== undefined) return { ...value, [name]: next };
   const { [name]: _, ...rest } = value;
-  if (next === undefined) return rest;
-  return name in value ? { ...value, [name]: next } : { ...rest, [name]: next };
+  return rest;
 }

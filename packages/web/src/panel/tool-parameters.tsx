@@ -1,4 +1,4 @@
-/** The parameters of a tool: simple ones in a few fields, all others as JSON Schema. */
+/** Edits the parameters of a tool. Arrays and objects can have a JSON Schema. */
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { Plus, Trash2 } from "lucide-react";
 import { textOf } from "../triggers/text-of.ts";
@@ -13,40 +13,42 @@ import { useTypedText } from "./use-typed-text.ts";
 const TYPES = ["string", "number", "integer", "boolean", "enum", "array", "object"];
 const ITEM_TYPES = ["string", "number", "integer", "boolean", "object"];
 const FORMATS = ["date-time", "date", "time", "email", "uri", "uuid"];
-/** What is said of one type, and means nothing for another. */
+/** The fields that depend on the type. A change of the type removes them. */
 const TYPE_FIELDS = ["format", "enum", "items", "schema"];
 
-type Put = (field: string, value: Json | undefined) => void;
+type SetField = (field: string, value: Json | undefined) => void;
 
 export function ToolParameters({
-  list,
+  parameters,
   onChange,
 }: {
-  list: readonly JsonObject[];
-  onChange: (list: JsonObject[]) => void;
+  parameters: readonly JsonObject[];
+  onChange: (parameters: JsonObject[]) => void;
 }) {
   const { problems } = usePanel();
   return (
     <Group label="Parameters">
-      {list.length === 0 && <p className="type-meta text-ink-3">The tool takes no arguments.</p>}
-      {list.map((each, nth) => (
+      {parameters.length === 0 && (
+        <p className="type-meta text-ink-3">The tool takes no arguments.</p>
+      )}
+      {parameters.map((each, index) => (
         <ToolParameter
-          // biome-ignore lint/suspicious/noArrayIndexKey: the name is what is being edited
-          key={nth}
+          // biome-ignore lint/suspicious/noArrayIndexKey: the user edits the name, so it cannot be the key
+          key={index}
           parameter={each}
-          label={textOf(each.name) || `parameter ${nth + 1}`}
-          nth={nth}
+          label={textOf(each.name) || `parameter ${index + 1}`}
+          index={index}
           error={["name", ...TYPE_FIELDS, "default"]
-            .map((field) => problems.get(`parameters[${nth}].${field}`))
+            .map((field) => problems.get(`parameters[${index}].${field}`))
             .find(Boolean)}
-          onChange={(next) => onChange(list.map((other, at) => (at === nth ? next : other)))}
-          onRemove={() => onChange(list.filter((_, at) => at !== nth))}
+          onChange={(next) => onChange(parameters.with(index, next))}
+          onRemove={() => onChange(parameters.toSpliced(index, 1))}
         />
       ))}
       <Button
         size="small"
         icon={Plus}
-        onClick={() => onChange([...list, { name: "", type: "string" }])}
+        onClick={() => onChange([...parameters, { name: "", type: "string" }])}
       >
         Add a parameter
       </Button>
@@ -57,35 +59,35 @@ export function ToolParameters({
 function ToolParameter({
   parameter,
   label,
-  nth,
+  index,
   error,
   onChange,
   onRemove,
 }: {
   parameter: JsonObject;
   label: string;
-  nth: number;
+  index: number;
   error: string | undefined;
   onChange: (next: JsonObject) => void;
   onRemove: () => void;
 }) {
-  const put: Put = (field, value) => onChange(withField(parameter, field, value));
+  const setField: SetField = (field, value) => onChange(withField(parameter, field, value));
   const type = textOf(parameter.type) || "string";
   const changeType = (next: string) => {
-    const kept = Object.entries(parameter).filter(([field]) => !TYPE_FIELDS.includes(field));
-    onChange({ ...Object.fromEntries(kept), type: next });
+    const otherFields = Object.entries(parameter).filter(([field]) => !TYPE_FIELDS.includes(field));
+    onChange({ ...Object.fromEntries(otherFields), type: next });
   };
   return (
     <div className="flex flex-col gap-2 border-line border-b pb-3">
       <div className="flex items-center gap-2">
         <TextInput
           code
-          aria-label={`Name of parameter ${nth + 1}`}
+          aria-label={`Name of parameter ${index + 1}`}
           placeholder="name"
           autoFocus={textOf(parameter.name) === ""}
           value={textOf(parameter.name)}
           aria-invalid={error ? true : undefined}
-          onChange={({ target }) => put("name", target.value)}
+          onChange={({ target }) => setField("name", target.value)}
         />
         <SelectInput
           aria-label={`Type of ${label}`}
@@ -101,23 +103,23 @@ function ToolParameter({
       </div>
       <TextInput
         aria-label={`Description of ${label}`}
-        placeholder="What it means, for agents"
+        placeholder="Description for agents"
         value={textOf(parameter.description)}
-        onChange={({ target }) => put("description", target.value || undefined)}
+        onChange={({ target }) => setField("description", target.value || undefined)}
       />
-      <TypeFields parameter={parameter} type={type} label={label} put={put} />
+      <TypeFields parameter={parameter} type={type} label={label} setField={setField} />
       <div className="flex items-center gap-3">
         <Checkbox
           label={`${label} is optional`}
           checked={parameter.optional === true}
-          onChange={() => put("optional", parameter.optional === true ? undefined : true)}
+          onChange={() => setField("optional", parameter.optional === true ? undefined : true)}
         />
         <span className="type-meta text-ink-2">optional</span>
         <JsonInput
           label={`Default of ${label}`}
           placeholder="default"
           value={parameter.default}
-          onChange={(value) => put("default", value)}
+          onChange={(value) => setField("default", value)}
         />
       </div>
       {error && (
@@ -129,27 +131,26 @@ function ToolParameter({
   );
 }
 
-/** What the type needs besides its name. */
 function TypeFields({
   parameter,
   type,
   label,
-  put,
+  setField,
 }: {
   parameter: JsonObject;
   type: string;
   label: string;
-  put: Put;
+  setField: SetField;
 }) {
   switch (type) {
     case "string":
       return (
-        <Options
+        <OptionalSelect
           label={`Format of ${label}`}
-          none="any text"
+          emptyLabel="any text"
           values={FORMATS}
           value={textOf(parameter.format)}
-          onChange={(format) => put("format", format)}
+          onChange={(format) => setField("format", format)}
         />
       );
     case "enum":
@@ -157,7 +158,7 @@ function TypeFields({
         <ValuesInput
           label={`Values of ${label}`}
           values={parameter.enum}
-          onChange={(values) => put("enum", values)}
+          onChange={(values) => setField("enum", values)}
         />
       );
     case "array":
@@ -165,18 +166,18 @@ function TypeFields({
       return (
         <>
           {type === "array" && !isObject(parameter.schema) && (
-            <Options
+            <OptionalSelect
               label={`Items of ${label}`}
-              none="items of any type"
+              emptyLabel="items of any type"
               values={ITEM_TYPES}
               value={textOf(parameter.items)}
-              onChange={(items) => put("items", items)}
+              onChange={(items) => setField("items", items)}
             />
           )}
           <SchemaInput
             label={`JSON Schema of ${label}`}
             value={parameter.schema}
-            onChange={(schema) => put("schema", schema)}
+            onChange={(schema) => setField("schema", schema)}
           />
         </>
       );
@@ -185,28 +186,28 @@ function TypeFields({
   }
 }
 
-function Options({
+function OptionalSelect({
   label,
-  none,
+  emptyLabel,
   values,
   value,
   onChange,
 }: {
   label: string;
-  none: string;
+  emptyLabel: string;
   values: readonly string[];
   value: string;
   onChange: (value: string | undefined) => void;
 }) {
-  const known = value === "" || values.includes(value) ? values : [...values, value];
+  const options = value === "" || values.includes(value) ? values : [...values, value];
   return (
     <SelectInput
       aria-label={label}
       value={value}
       onChange={({ target }) => onChange(target.value || undefined)}
     >
-      <option value="">{none}</option>
-      {known.map((each) => (
+      <option value="">{emptyLabel}</option>
+      {options.map((each) => (
         <option key={each} value={each}>
           {each}
         </option>
@@ -250,7 +251,7 @@ function JsonInput({
   return <TextInput code aria-label={label} placeholder={placeholder} {...props} />;
 }
 
-/** Text that is not JSON yet is kept too: the hub names what is wrong with it. */
+/** Invalid JSON is saved as text. The hub then reports it as an error of the parameter. */
 function SchemaInput({
   label,
   value,

@@ -1,4 +1,4 @@
-/** The "MCP Tool" section of a trigger that agents call: its name, its words and its parameters. */
+/** The "MCP Tool" section of a trigger that agents call: the name, description and parameters of the tool. */
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import { Wrench } from "lucide-react";
@@ -13,11 +13,11 @@ import { usePanel } from "./panel-context.ts";
 import { withField } from "./schema-shape.ts";
 import { ToolParameters } from "./tool-parameters.tsx";
 
-interface NamedTool {
+interface ToolProps {
   flow: Pick<Flow, "id" | "app">;
   graph: Pick<Graph, "nodes">;
   node: FlowNode;
-  /** The name as it is typed. */
+  /** The name of the node in the text field, which may not be saved yet. */
   name: string;
   isPublished: boolean;
 }
@@ -25,10 +25,10 @@ interface NamedTool {
 export function ToolSection({
   onChange,
   ...tool
-}: NamedTool & { onChange: (parameters: JsonObject) => void }) {
+}: ToolProps & { onChange: (parameters: JsonObject) => void }) {
   const { parameters } = tool.node;
   const { problems } = usePanel();
-  const put = (field: string, value: Parameters<typeof withField>[2]) =>
+  const setField = (field: string, value: Parameters<typeof withField>[2]) =>
     onChange(withField(parameters, field, value));
   return (
     <section aria-label="MCP Tool" className="flex flex-col gap-4">
@@ -48,24 +48,26 @@ export function ToolSection({
           <TextArea
             {...control}
             value={textOf(parameters.toolDescription)}
-            onChange={({ target }) => put("toolDescription", target.value)}
+            onChange={({ target }) => setField("toolDescription", target.value)}
           />
         )}
       </Field>
       <ToolParameters
-        list={Array.isArray(parameters.parameters) ? parameters.parameters.filter(isObject) : []}
-        onChange={(list) => put("parameters", list)}
+        parameters={
+          Array.isArray(parameters.parameters) ? parameters.parameters.filter(isObject) : []
+        }
+        onChange={(list) => setField("parameters", list)}
       />
       <Field
         label="Active"
-        hint="Whether agents see the tool. A change takes effect when you publish."
+        hint="If on, agents see the tool. A change takes effect when you publish."
       >
         {({ id }) => (
           <Switch
             id={id}
             label="Active"
             checked={parameters.isActive !== false}
-            onChange={(checked) => put("isActive", checked)}
+            onChange={(checked) => setField("isActive", checked)}
           />
         )}
       </Field>
@@ -76,7 +78,7 @@ export function ToolSection({
               {...control}
               rows={2}
               value={textOf(parameters[field])}
-              onChange={({ target }) => put(field, target.value || undefined)}
+              onChange={({ target }) => setField(field, target.value || undefined)}
             />
           )}
         </Field>
@@ -85,12 +87,12 @@ export function ToolSection({
   );
 }
 
-/** Read-only: the name of the node gives it. */
-function ToolName({ flow, graph, node, name, isPublished }: NamedTool) {
+/** Read-only: the hub derives the tool name from the name of the node. */
+function ToolName({ flow, graph, node, name, isPublished }: ToolProps) {
   const { derived, assigned } = useFreeToolName(flow, graph, node.id, name);
   const current = toolNameOf(node);
-  const isTyped = name !== node.name;
-  const shown = isTyped ? assigned : (current ?? assigned);
+  const isEdited = name !== node.name;
+  const shown = isEdited ? assigned : (current ?? assigned);
   return (
     <div className="flex flex-col gap-1">
       <span className="type-label text-ink-2">Tool name</span>
@@ -98,13 +100,13 @@ function ToolName({ flow, graph, node, name, isPublished }: NamedTool) {
         <Plate icon={Wrench}>{shown}</Plate>
       </div>
       <p className="type-meta text-ink-3" role="status">
-        Derived from the name.
+        Derived from the name of the node.
         {shown === assigned && assigned !== derived && ` '${derived}' already exists in this app.`}
       </p>
-      {isPublished && isTyped && current !== undefined && shown !== current && (
+      {isPublished && isEdited && current !== undefined && shown !== current && (
         <p className="type-meta text-amber">
-          Renames the tool. Agents can call {current} for a while longer, and references to this
-          node follow.
+          The new name renames the tool. Agents can call {current} for another week, and references
+          to this node are updated.
         </p>
       )}
     </div>

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client.ts";
 import type { NodeType } from "../api/types.ts";
 
-/** The types of nodes with the schemas of their parameters. */
+/** The node types with the JSON Schemas of their parameters. They do not change while the hub runs. */
 export const useNodeTypes = () =>
   useQuery({
     queryKey: ["node-types"],

@@ -5,7 +5,7 @@ import type { Page, RunItem, RunWithSteps } from "../api/types.ts";
 
 const MAX_RUNS = 20;
 
-/** The newest runs, also those of the draft. */
+/** The newest runs, including those of the draft. */
 export const usePastRuns = (flow: string) =>
   useQuery({
     queryKey: ["runs", "of-flow", flow],
@@ -13,7 +13,7 @@ export const usePastRuns = (flow: string) =>
     staleTime: 5_000,
   });
 
-/** A run with its steps; undefined if it is not loaded, or `id` is undefined. */
+/** A run with its steps. Nothing is loaded while `id` is undefined. */
 export const usePastRun = (id: string | undefined) =>
   useQuery({
     queryKey: ["runs", "data", id],

@@ -1,4 +1,7 @@
-/** Text that becomes a value: while it is typed it stays as typed, `1.0` does not turn into `1`. */
+/**
+ * The text of a field whose value is parsed and serialized on every change. Until the field loses the
+ * focus, it shows the text as typed: `1.0` does not become `1`.
+ */
 import { useState } from "react";
 
 export function useTypedText(text: string, onText: (text: string) => void) {

@@ -25,7 +25,7 @@ export function SourceConfig({
     <fieldset className="flex min-w-0 flex-col gap-3 border-line border-t pt-3">
       <legend className="pr-2 type-label text-ink-2">Signature, id and type</legend>
       <PanelProvider value={context}>
-        <SchemaForm schema={schema} at="config" value={value} onChange={onChange} />
+        <SchemaForm schema={schema} path="config" value={value} onChange={onChange} />
       </PanelProvider>
     </fieldset>
   );

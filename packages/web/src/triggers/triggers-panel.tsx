@@ -3,7 +3,7 @@ import { Pencil, Plus, X } from "lucide-react";
 import { useMemo, useState } from "react";
 import type { Flow } from "../api/types.ts";
 import type { FlowNode, Graph } from "../canvas/graph.ts";
-import { fieldProblems } from "../panel/field-problems.ts";
+import { fieldProblemsOf } from "../panel/field-problems.ts";
 import { PanelProvider } from "../panel/panel-context.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
@@ -95,7 +95,7 @@ function EditableCard({
   onChange: (parameters: FlowNode["parameters"]) => void;
 }) {
   const context = useMemo(
-    () => ({ onReference: undefined, problems: fieldProblems(flow, node) }),
+    () => ({ onReference: undefined, problems: fieldProblemsOf(flow, node) }),
     [flow, node],
   );
   return (
