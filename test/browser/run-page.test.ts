@@ -41,7 +41,7 @@ describe("a run that has ended", () => {
       .getByText(/^done in/)
       .waitFor();
     await header(page)
-      .getByText(/started over the API/)
+      .getByText(/started through the API/)
       .waitFor();
     await state(page, "labels", "done");
     await state(page, "thanks", "skipped");
@@ -385,7 +385,7 @@ describe("what cannot be shown", () => {
     const started = await ui.call("POST", `/api/flows/${json.id}/runs?wait=1`, { trigger: "ask" });
     await ui.call("DELETE", `/api/flows/${json.id}`);
     const page = await ui.open(`/runs/${started.json.id}`);
-    await page.getByRole("heading", { name: "The flow of this run is gone" }).waitFor();
+    await page.getByRole("heading", { name: "The flow of this run is not available" }).waitFor();
     await row(page, /^end/).waitFor();
     for (const name of ["Open in the editor", "Replay…"])
       expect(await page.getByRole("button", { name }).count()).toBe(0);

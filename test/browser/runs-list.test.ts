@@ -22,7 +22,7 @@ it("lists runs with flow, cause, time and error, and filters them", async () => 
   await rows(page).filter({ hasText: "Failed build" }).getByText(/502/).waitFor();
   await page.getByRole("radio", { name: "Failed" }).click();
   await expect.poll(() => rows(page).count()).toBe(1);
-  await page.getByRole("radio", { name: "Under way" }).click();
+  await page.getByRole("radio", { name: "Active" }).click();
   await rows(page).filter({ hasText: "Issue triage" }).waitFor();
   await page.getByRole("radio", { name: "All" }).click();
   await page.getByRole("button", { name: "Any flow" }).click();
@@ -92,7 +92,7 @@ it("names the trigger of a run, and says that a run tested the draft", async () 
   const page = await ui.open("/runs");
   const digests = rows(page).filter({ hasText: "Digest" });
   await digests.nth(0).getByText("test of the draft").waitFor();
-  await digests.nth(1).getByText("started over the API: weekly_digest").waitFor();
+  await digests.nth(1).getByText("started through the API: weekly_digest").waitFor();
   await rows(page)
     .filter({ hasText: "Thank you" })
     .getByText(/^started by an event: /)

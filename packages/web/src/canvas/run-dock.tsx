@@ -2,11 +2,11 @@
 import { FlaskConical, Pin, PinOff, RotateCw, Square, X } from "lucide-react";
 import { useState } from "react";
 import type { RunWithSteps } from "../api/types.ts";
-import { pinOutput } from "../runs/pin-output.ts";
+import { loadPin } from "../runs/load-pin.ts";
+import { lookOfRun } from "../runs/look-of-run.ts";
 import { isEnded } from "../runs/run-data.ts";
-import { lookOfRun } from "../runs/run-words.ts";
 import { StepDetail } from "../runs/step-detail.tsx";
-import { newestOf } from "../runs/waterfall.ts";
+import { newestStepOf } from "../runs/waterfall.ts";
 import { Waterfall } from "../runs/waterfall-view.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
@@ -37,7 +37,7 @@ export function RunDock({
   const { aspect, label } = lookOfRun(run.status);
   const node = chosen === undefined ? undefined : nodes.get(chosen);
   const stepsOfNode = run.steps.filter(({ node_id }) => node_id === chosen);
-  const step = stepsOfNode.find((each) => each.nth === nth) ?? newestOf(stepsOfNode, chosen ?? "");
+  const step = stepsOfNode.find((each) => each.nth === nth) ?? newestStepOf(stepsOfNode, chosen ?? "");
   return (
     <section
       aria-label="Run of the draft"
@@ -124,7 +124,7 @@ function ChosenStep({
   const [tab, setTab] = useState<string>();
   const isTrigger = definitionOf(node)?.kind === "trigger";
   const isPinned = node.id in draftRun.pins;
-  const pin = () => pinOutput(run.id, step).then((pin) => draftRun.pin(node.id, pin), toastError);
+  const pin = () => loadPin(run.id, step).then((pin) => draftRun.pin(node.id, pin), toastError);
   return (
     <StepDetail
       run={run.id}

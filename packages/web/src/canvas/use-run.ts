@@ -4,7 +4,7 @@ import { useCallback, useEffect, useState } from "react";
 import { api, path } from "../api/client.ts";
 import type { RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
-import { isEnded, mergeInto } from "../runs/run-data.ts";
+import { isEnded, mergeSteps } from "../runs/run-data.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
 import type { Autosave } from "./autosave.ts";
 import type { Graph } from "./graph.ts";
@@ -53,7 +53,7 @@ export function useDraftRun(flow: string, autosave: Autosave, graph: Graph) {
     const message = data as Partial<RunWithSteps> & { run: string };
     setRun((before) =>
       before?.id === message.run
-        ? { ...before, ...message, steps: [...mergeInto(before.steps, message.steps ?? [])] }
+        ? { ...before, ...message, steps: [...mergeSteps(before.steps, message.steps ?? [])] }
         : before,
     );
   });

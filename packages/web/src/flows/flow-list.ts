@@ -1,6 +1,6 @@
 /** Selects and groups the flows of the list, and describes their state for the cards. */
 import type { App, FlowItem } from "../api/types.ts";
-import { lookOfRun } from "../runs/run-words.ts";
+import { lookOfRun } from "../runs/look-of-run.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 
 export type FlowView = "all" | "published" | "drafts" | "attention";

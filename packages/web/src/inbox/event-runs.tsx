@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import type { Page, RunItem } from "../api/types.ts";
-import { timeOf } from "../runs/run-chip.tsx";
-import { lookOfRun } from "../runs/run-words.ts";
+import { lookOfRun } from "../runs/look-of-run.ts";
+import { runDuration } from "../runs/run-chip.tsx";
 import { EmptyState } from "../ui/empty-state.tsx";
 import { ago, duration } from "../ui/format.ts";
 import { type Loadable, Loaded } from "../ui/loaded.tsx";
@@ -29,7 +29,7 @@ export const EventRuns = ({ runs }: { runs: Loadable<Page<RunItem>> }) => (
 
 function RunLink({ run }: { run: RunItem }) {
   const { aspect, label } = lookOfRun(run.status);
-  const took = timeOf(run);
+  const took = runDuration(run);
   return (
     <Link
       href={`/runs/${run.id}`}

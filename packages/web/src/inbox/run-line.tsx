@@ -6,7 +6,7 @@ import type { Flow, RunItem, RunWithSteps } from "../api/types.ts";
 import { useLive } from "../api/use-live.ts";
 import { queryClient } from "../app/query-client.ts";
 import { useIsAdmin } from "../app/session.ts";
-import { lookOfRun } from "../runs/run-words.ts";
+import { lookOfRun } from "../runs/look-of-run.ts";
 import { Track } from "../ui/track.tsx";
 import { stationsOf } from "./stations.ts";
 

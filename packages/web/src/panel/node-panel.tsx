@@ -8,7 +8,7 @@ import type { FlowNode, Graph } from "../canvas/graph.ts";
 import { NodeIcon } from "../canvas/node-icon.tsx";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import type { DraftRun } from "../canvas/use-run.ts";
-import { pinOutput } from "../runs/pin-output.ts";
+import { loadPin } from "../runs/load-pin.ts";
 import { formFieldsOf, triggerKindOf } from "../triggers/trigger-kind.ts";
 import { TriggerSection } from "../triggers/trigger-section.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
@@ -96,7 +96,7 @@ export function NodePanel({
       ({ node_id, status }) => node_id === node.id && status === "done",
     );
     try {
-      draftRun.pin(node.id, run && lastStep ? await pinOutput(run.id, lastStep) : { output: {} });
+      draftRun.pin(node.id, run && lastStep ? await loadPin(run.id, lastStep) : { output: {} });
     } catch (error) {
       toastError(error);
     }

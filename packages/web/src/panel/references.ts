@@ -1,11 +1,11 @@
 /** The values that a node can reference: the input of the run, and the outputs of all nodes before it. */
 import { ancestorsOf, graphOf } from "@signalbox/rules/flows/graph.ts";
-import { partOf } from "@signalbox/rules/flows/step-part.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import type { RunWithSteps } from "../api/types.ts";
 import type { Graph } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import type { Pins } from "../canvas/pins.ts";
+import { isPart } from "../runs/step-names.ts";
 import { type Keys, toPath } from "../ui/json-tree/path.ts";
 import type { ReferenceRequest } from "./panel-context.ts";
 
@@ -28,8 +28,7 @@ export function referablesOf(
   const ancestors = ancestorsOf(graphOf(graph), node);
   const doneSteps = new Map<string, RunWithSteps["steps"][number]>();
   for (const step of run?.steps ?? [])
-    if (step.status === "done" && partOf(step.item) === undefined)
-      doneSteps.set(step.node_id, step);
+    if (step.status === "done" && !isPart(step)) doneSteps.set(step.node_id, step);
   const nodes = graph.nodes.filter(
     (each) => ancestors.has(each.id) && definitionOf(each)?.kind !== "trigger",
   );

@@ -1,4 +1,4 @@
-/** All attempts at a step. */
+/** The list of all attempts of a step. */
 import { durationOf, type Step, signalOfStep } from "../canvas/run-states.ts";
 import { clockMs, duration } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";

@@ -1,4 +1,4 @@
-/** The turns of an agent: what it was asked, what it answered, which tools it called. */
+/** The conversation of an agent: its instructions, the answers of the model, and the tool calls. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { Bot, MessageSquare, ScrollText, TriangleAlert, Wrench } from "lucide-react";
 import { type ReactNode, useState } from "react";
@@ -41,14 +41,14 @@ function EntryView({ run, entry: { kind, turn, step } }: { run: string; entry: E
   if (kind === "tool") return <ToolCall run={run} step={step} />;
   if (step.status !== "done")
     return (
-      <Line icon={Bot} who={kind === "prompt" ? "Preparing" : `Turn ${turn}`}>
+      <Section icon={Bot} title={kind === "prompt" ? "Preparing" : `Turn ${turn}`}>
         <Chip tone="lunar" words>
           under way
         </Chip>
-      </Line>
+      </Section>
     );
   return (
-    <Recorded run={run} step={step} field="output">
+    <RecordedValue run={run} step={step} field="output">
       {(output) =>
         kind === "prompt" ? (
           <PromptView output={output} />
@@ -60,12 +60,12 @@ function EntryView({ run, entry: { kind, turn, step } }: { run: string; entry: E
           </p>
         )
       }
-    </Recorded>
+    </RecordedValue>
   );
 }
 
-/** Gives the recorded value to its children, and loads it first if the page has only its beginning. */
-function Recorded({
+/** Passes a recorded value to its children. If the step has only a preview, the whole value is loaded first. */
+function RecordedValue({
   run,
   step,
   field,
@@ -77,21 +77,21 @@ function Recorded({
   children: (value: Json) => ReactNode;
 }) {
   const value = step[field] as Json;
-  const isPart = isPreview(value);
-  const whole = useWholeValue({ run, nth: step.nth, field }, isPart);
-  if (!isPart) return children(value);
+  const hasPreview = isPreview(value);
+  const whole = useWholeValue({ run, nth: step.nth, field }, hasPreview);
+  if (!hasPreview) return children(value);
   if (whole.error) return <ErrorState error={whole.error} onRetry={() => void whole.refetch()} />;
   return whole.data === undefined ? <SkeletonRows rows={1} height={28} /> : children(whole.data);
 }
 
-function Line({
+function Section({
   icon: Icon,
-  who,
+  title,
   note,
   children,
 }: {
   icon: typeof Bot;
-  who: string;
+  title: string;
   note?: string;
   children: ReactNode;
 }) {
@@ -100,7 +100,7 @@ function Line({
       <Icon className="icon mt-[2px] text-ink-2" aria-hidden />
       <div className="flex min-w-0 flex-col gap-1">
         <p className="flex flex-wrap items-baseline gap-2">
-          <b className="type-strong">{who}</b>
+          <b className="type-strong">{title}</b>
           {note && <span className="type-meta text-ink-3">{note}</span>}
         </p>
         {children}
@@ -109,16 +109,16 @@ function Line({
   );
 }
 
-/** Longer texts are shown in part. */
-const SHORT = 600;
+/** Longer texts are cut off until the user expands them. */
+const MAX_COLLAPSED_LENGTH = 600;
 
 function Text({ children: text }: { children: string }) {
   const [isOpen, setOpen] = useState(false);
-  const isLong = text.length > SHORT;
+  const isLong = text.length > MAX_COLLAPSED_LENGTH;
   return (
     <div>
       <p className="wrap-anywhere whitespace-pre-wrap" dir="auto">
-        {isLong && !isOpen ? `${text.slice(0, SHORT)}…` : text}
+        {isLong && !isOpen ? `${text.slice(0, MAX_COLLAPSED_LENGTH)}…` : text}
       </p>
       {isLong && (
         <Button size="small" look="ghost" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
@@ -133,7 +133,7 @@ function PromptView({ output }: { output: Json }) {
   const { system, user, tools } = readPrompt(output);
   return (
     <div className="flex flex-col gap-4">
-      <Line icon={ScrollText} who="Instructions">
+      <Section icon={ScrollText} title="Instructions">
         <Text>{system}</Text>
         {tools.length > 0 && (
           <ul className="flex flex-wrap gap-1" aria-label="Tools of the agent">
@@ -144,15 +144,15 @@ function PromptView({ output }: { output: Json }) {
             ))}
           </ul>
         )}
-      </Line>
-      <Line icon={MessageSquare} who="Task">
+      </Section>
+      <Section icon={MessageSquare} title="Task">
         <Text>{user}</Text>
-      </Line>
+      </Section>
     </div>
   );
 }
 
-const FINISHES: Readonly<Record<string, string>> = {
+const FINISH_NOTES: Readonly<Record<string, string>> = {
   length: "The answer was cut off at the maximum length.",
   refused: "The provider of the model refused to answer.",
 };
@@ -165,7 +165,7 @@ function TurnView({ turn, step, output }: { turn: number; step: Step; output: Js
     took !== undefined && duration(took),
   ];
   return (
-    <Line icon={Bot} who={`Turn ${turn}`} note={note.filter(Boolean).join(" · ")}>
+    <Section icon={Bot} title={`Turn ${turn}`} note={note.filter(Boolean).join(" · ")}>
       {answer.reasoning && (
         <details className="type-meta text-ink-2">
           <summary>Reasoning</summary>
@@ -176,17 +176,17 @@ function TurnView({ turn, step, output }: { turn: number; step: Step; output: Js
       {!answer.text && answer.calls.length > 0 && (
         <p className="text-ink-3">calls {answer.calls.join(", ")}</p>
       )}
-      {FINISHES[answer.finish] && <p className="text-amber">{FINISHES[answer.finish]}</p>}
-    </Line>
+      {FINISH_NOTES[answer.finish] && <p className="text-amber">{FINISH_NOTES[answer.finish]}</p>}
+    </Section>
   );
 }
 
 function ToolCall({ run, step }: { run: string; step: Step }) {
   const took = durationOf(step);
   return (
-    <Recorded run={run} step={step} field="input">
+    <RecordedValue run={run} step={step} field="input">
       {(input) => {
-        const { tool, arguments: given } = readCall(input);
+        const { tool, arguments: args } = readCall(input);
         return (
           <div className="tile ml-7 flex flex-col gap-2 p-3">
             <p className="flex flex-wrap items-center gap-2">
@@ -195,16 +195,16 @@ function ToolCall({ run, step }: { run: string; step: Step }) {
                 {took === undefined ? "under way" : duration(took)}
               </span>
             </p>
-            <JsonTree value={given} label={`Arguments of ${tool}`} maxRows={8} />
+            <JsonTree value={args} label={`Arguments of ${tool}`} maxRows={8} />
             {step.status === "done" && (
-              <Recorded run={run} step={step} field="output">
+              <RecordedValue run={run} step={step} field="output">
                 {(output) => <ToolResult tool={tool} output={output} />}
-              </Recorded>
+              </RecordedValue>
             )}
           </div>
         );
       }}
-    </Recorded>
+    </RecordedValue>
   );
 }
 
@@ -235,9 +235,9 @@ function ToolResult({ tool, output }: { tool: string; output: Json }) {
 }
 
 const Failure = ({ step }: { step: Step }) => (
-  <Line icon={TriangleAlert} who="Failed">
+  <Section icon={TriangleAlert} title="Failed">
     <p className="wrap-anywhere text-red" dir="auto">
       {step.error?.message}
     </p>
-  </Line>
+  </Section>
 );

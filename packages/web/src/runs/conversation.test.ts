@@ -5,7 +5,7 @@ import { step } from "./test-step.ts";
 const part = (nth: number, name: string, rest: Parameters<typeof step>[2] = {}) =>
   step(nth, "agent", { item: `#${name}`, ...rest });
 
-it("puts parts in the order of the conversation, with the failures of each", () => {
+it("sorts parts in the order of the conversation, with the failed attempts of each", () => {
   const error = { code: "model_error", message: "overloaded" };
   const entries = conversationOf([
     part(1, "prompt"),
@@ -30,7 +30,7 @@ it("puts parts in the order of the conversation, with the failures of each", () 
   expect(entries[1]?.failed.map(({ error }) => error?.message)).toEqual(["overloaded"]);
 });
 
-it("reads what was recorded", () => {
+it("reads the recorded prompts, answers, tool calls and results", () => {
   expect(readPrompt({ system: "Be kind.", user: "Hi", tools: [{ name: "add_label" }] })).toEqual({
     system: "Be kind.",
     user: "Hi",
@@ -65,7 +65,7 @@ it("reads what was recorded", () => {
   expect(readResult(result("{not json")).value).toBe("{not json");
 });
 
-it("does not fail on records of another shape", () => {
+it("returns empty values for records of an unknown shape", () => {
   for (const value of [null, 3, [], { tools: 1, calls: {}, usage: [], result: 1 }]) {
     expect(readPrompt(value).tools).toEqual([]);
     expect(readAnswer(value).calls).toEqual([]);

@@ -8,27 +8,30 @@ export interface Entry {
   /** The number of the turn; 0 for the prompt. */
   turn: number;
   step: Step;
-  /** Attempts at this part that have failed before. */
+  /** Earlier attempts of this part that failed. */
   failed: readonly Step[];
 }
 
 const KINDS = ["prompt", "turn", "tool", "end"] as const;
 
-/** The newest record of each part, in the order of the conversation. */
+/** Returns the newest record of each part, in the order of the conversation. */
 export function conversationOf(parts: readonly Step[]): Entry[] {
   const byPart = Map.groupBy(parts, ({ item }) => partOf(item) ?? "");
-  const entries: (Entry & { at: number })[] = [];
+  const entries: (Entry & { call: number })[] = [];
   for (const [part, steps] of byPart) {
-    const [name, turn = "0", at = "0"] = part.split("-");
+    // Such as `turn-1`, or `tool-1-2` for the second tool call of the first turn.
+    const [name, turn = "0", call = "0"] = part.split("-");
     const kind = KINDS.find((each) => each === name);
     const step = steps.at(-1);
     if (!kind || !step) continue;
     const failed = steps.slice(0, -1).filter(({ error }) => error !== null);
-    entries.push({ kind, turn: Number(turn), at: Number(at), step, failed });
+    entries.push({ kind, turn: Number(turn), call: Number(call), step, failed });
   }
   return entries
-    .sort((a, b) => a.turn - b.turn || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) || a.at - b.at)
-    .map(({ at: _, ...entry }) => entry);
+    .sort(
+      (a, b) => a.turn - b.turn || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) || a.call - b.call,
+    )
+    .map(({ call: _, ...entry }) => entry);
 }
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
@@ -82,14 +85,14 @@ export const readCall = (input: Json): { tool: string; arguments: Json } => {
   return { tool: textOf(fields.tool), arguments: fields.arguments ?? null };
 };
 
-/** A result that is JSON is shown as a tree. */
+/** A result that is a JSON object or array is parsed, so that it can be shown as a tree. */
 export function readResult(output: Json): { value: Json; cut: number; isError: boolean } {
   const { result, is_error } = fieldsOf(output);
   const { text, cut } = fieldsOf(result);
-  return { value: parsed(textOf(text)), cut: numberOf(cut), isError: is_error === true };
+  return { value: parseIfJson(textOf(text)), cut: numberOf(cut), isError: is_error === true };
 }
 
-function parsed(text: string): Json {
+function parseIfJson(text: string): Json {
   if (!/^\s*[[{]/.test(text)) return text;
   try {
     return JSON.parse(text) as Json;

@@ -1,10 +1,10 @@
-/** What went wrong in a step or a run, in the words of the node or server. */
+/** The error of a step or a run: the message of the node or server, the code, and details. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { Chip } from "../ui/chip.tsx";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
-import type { RunView } from "./run-data.ts";
+import type { RunFields } from "./run-data.ts";
 
-export function ErrorView({ error }: { error: NonNullable<RunView["error"]> }) {
+export function ErrorView({ error }: { error: NonNullable<RunFields["error"]> }) {
   return (
     <div className="flex flex-col gap-3 pt-3 pb-4">
       <p className="wrap-anywhere whitespace-pre-wrap text-red" dir="auto">

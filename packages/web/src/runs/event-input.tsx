@@ -1,4 +1,4 @@
-/** The event that started a run. A run stores only its id. */
+/** The event that started a run. A run stores only the id of the event. */
 import { Inbox } from "lucide-react";
 import { EventPayload } from "../inbox/event-payload.tsx";
 import { useEvent } from "../inbox/use-event.ts";

@@ -1,4 +1,4 @@
-/** What the code of a step has logged, and the progress of the tool that it called. */
+/** The log of a step: the output of `console.log` in code, and the progress messages of tools. */
 import type { Step } from "../canvas/run-states.ts";
 
 export function LogView({ log }: { log: Step["log"] }) {
@@ -10,10 +10,10 @@ export function LogView({ log }: { log: Step["log"] }) {
     );
   return (
     <ol className="pt-2 pb-4 type-code">
-      {log.map(({ level, text }, at) => (
+      {log.map(({ level, text }, index) => (
         <li
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines are only ever added
-          key={at}
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines are only appended
+          key={index}
           className="grid grid-cols-[44px_minmax(0,1fr)] gap-2"
         >
           <span className="text-ink-3">{level}</span>

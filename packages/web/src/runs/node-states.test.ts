@@ -2,10 +2,10 @@ import { expect, it } from "vitest";
 import { nodeStatesOf } from "./node-states.ts";
 import { step } from "./test-step.ts";
 
-const items = (...statuses: ("done" | "failed" | "running" | "skipped")[]) =>
-  statuses.map((status, at) => step(at + 1, "body", { item: `each:${at}`, status }));
+const iterations = (...statuses: ("done" | "failed" | "running" | "skipped")[]) =>
+  statuses.map((status, index) => step(index + 1, "body", { item: `each:${index}`, status }));
 
-it("a node outside of loops has the state of its last step", () =>
+it("returns the state of the last step for a node outside of loops", () =>
   expect(nodeStatesOf([step(1, "a", { to: 212 })]).get("a")).toMatchObject({
     aspect: "green",
     note: "212 ms",
@@ -16,11 +16,11 @@ it.each([
   [["failed", "done", "running"], "red", "1 of 3 failed"],
   [["done", "running"], "lunar", "item 2"],
   [["skipped", "skipped"], "none", "skipped"],
-] as const)("a node in a loop with %j is %s: %s", (statuses, aspect, note) =>
-  expect(nodeStatesOf(items(...statuses)).get("body")).toMatchObject({ aspect, note }),
+] as const)("summarizes a node in a loop with %j as %s: %s", (statuses, aspect, note) =>
+  expect(nodeStatesOf(iterations(...statuses)).get("body")).toMatchObject({ aspect, note }),
 );
 
-it("an item counts once, whatever it took", () => {
+it("counts an item once, even if it has several attempts and parts", () => {
   const steps = [
     step(1, "body", { item: "each:0", status: "failed", port: null }),
     step(2, "body", { item: "each:0", attempt: 2 }),
@@ -30,7 +30,7 @@ it("an item counts once, whatever it took", () => {
   expect(nodeStatesOf(steps).get("body")).toMatchObject({ note: "2 ×", port: "out" });
 });
 
-it("no port is lit if the items went on at different ones", () => {
+it("returns no port if the items continued at different ports", () => {
   const steps = [
     step(1, "check", { item: "each:0", port: "true" }),
     step(2, "check", { item: "each:1", port: "false" }),
@@ -38,13 +38,13 @@ it("no port is lit if the items went on at different ones", () => {
   expect(nodeStatesOf(steps).get("check")?.port).toBeNull();
 });
 
-it("a node that is tried again is under way, as long as the run is", () => {
+it("counts a node that will be retried as running while the run is active", () => {
   const steps = [step(1, "a", { status: "failed", port: null, output: { retry_at: 5 } })];
   expect(nodeStatesOf(steps, true).get("a")).toMatchObject({ aspect: "lunar", note: "try 2" });
   expect(nodeStatesOf(steps, false).get("a")?.aspect).toBe("red");
 });
 
-it("an item that is tried again has not failed, as long as the run goes on", () => {
+it("counts an item that will be retried as running while the run is active", () => {
   const steps = [
     step(1, "body", { item: "each:0" }),
     step(2, "body", { item: "each:1", status: "failed", port: null, output: { retry_at: 5 } }),
@@ -59,7 +59,7 @@ it("an item that is tried again has not failed, as long as the run goes on", () 
   expect(nodeStatesOf(third, true).get("body")?.note).toBe("item 2 · try 3");
 });
 
-it("items of a run that is retried are under way again", () => {
+it("counts retried items as running while the retried run is active", () => {
   const steps = [
     step(1, "body", { item: "each:0" }),
     step(2, "body", { item: "each:1", status: "retried", port: null }),

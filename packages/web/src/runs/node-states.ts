@@ -1,16 +1,16 @@
-/** How a run went on each node, those inside of loops as a whole. */
+/** The state of each node in a run. The iterations of a node in a loop have one state together. */
 import { type NodeState, type Step, statesOf } from "../canvas/run-states.ts";
 import { count, plural } from "../ui/format.ts";
-import { iterationText } from "./step-names.ts";
+import { isPart, iterationText } from "./step-names.ts";
 import { retryAt } from "./waterfall.ts";
 
-/** `isActive`: the run goes on, so a failed step with another attempt to come has not failed yet. */
+/** While the run is active, a failed step that will be retried counts as running. */
 export function nodeStatesOf(steps: readonly Step[], isActive = false): Map<string, NodeState> {
   const states = statesOf(steps);
   const isRetried = (step: Step) =>
     isActive && (step.status === "retried" || retryAt(step) !== undefined);
-  for (const [node, items] of newestOfNodes(steps)) {
-    const newest = [...items.values()];
+  for (const [node, iterations] of newestStepsOf(steps)) {
+    const newest = [...iterations.values()];
     const [only] = newest;
     if (newest.length > 1) states.set(node, summarize(newest, isRetried));
     else if (only?.status === "failed" && isRetried(only)) states.set(node, retriedState(only));
@@ -26,24 +26,24 @@ const retriedState = ({ attempt }: Step): NodeState => ({
   status: "running",
 });
 
-/** The newest step of each iteration, by node. Outside of loops there is one iteration. */
-function newestOfNodes(steps: readonly Step[]): Map<string, Map<string, Step>> {
+/** Returns the newest step of each iteration, by node. Outside of loops, there is one iteration. */
+function newestStepsOf(steps: readonly Step[]): Map<string, Map<string, Step>> {
   const nodes = new Map<string, Map<string, Step>>();
   for (const step of steps) {
-    if (step.item.includes("#")) continue;
-    const items = nodes.get(step.node_id) ?? new Map<string, Step>();
-    nodes.set(step.node_id, items.set(step.item, step));
+    if (isPart(step)) continue;
+    const iterations = nodes.get(step.node_id) ?? new Map<string, Step>();
+    nodes.set(step.node_id, iterations.set(step.item, step));
   }
   return nodes;
 }
 
-/** The iterations of a loop as a whole. */
+/** Returns one state for all iterations of a node in a loop. */
 function summarize(steps: readonly Step[], isRetried: (step: Step) => boolean): NodeState {
   const isOpen = (step: Step) =>
     step.status === "running" || step.status === "waiting" || isRetried(step);
   const isFailed = (step: Step) =>
     (step.status === "failed" || step.status === "retried") && !isRetried(step);
-  const all = count(steps.length);
+  const total = count(steps.length);
   const failed = steps.filter(isFailed).length;
   const done = steps.filter(({ status }) => status === "done").length;
   const open = steps.findLast(isOpen);
@@ -52,8 +52,8 @@ function summarize(steps: readonly Step[], isRetried: (step: Step) => boolean): 
   if (failed > 0)
     return {
       aspect: "red",
-      label: `failed for ${count(failed)} of ${all} items`,
-      note: `${count(failed)} of ${all} failed`,
+      label: `failed for ${count(failed)} of ${total} items`,
+      note: `${count(failed)} of ${total} failed`,
       port,
       status: "failed",
     };
@@ -71,8 +71,8 @@ function summarize(steps: readonly Step[], isRetried: (step: Step) => boolean): 
     return { aspect: "none", label: "skipped", note: "skipped", port, status: "skipped" };
   return {
     aspect: "green",
-    label: `done for ${all} items`,
-    note: `${all} ×`,
+    label: `done for ${total} items`,
+    note: `${total} ×`,
     port,
     status: "done",
   };

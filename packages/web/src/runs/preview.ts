@@ -1,7 +1,7 @@
-/** The hub returns the beginning of a large value instead of the value itself. */
+/** The beginning of a large value, which the hub returns instead of the whole value. */
 export interface Preview {
   $preview: string;
-  /** The size of the whole value as JSON; 0 if it is not known. */
+  /** The size of the whole value as JSON; 0 if the size is not known. */
   bytes: number;
 }
 
@@ -13,5 +13,5 @@ export function isPreview(value: unknown): value is Preview {
   );
 }
 
-/** Stands for a value that is not kept in the page, and is loaded when it is shown. */
-export const NOT_KEPT: { $preview: string; bytes: number } = { $preview: "", bytes: 0 };
+/** Replaces a value that the page does not keep in memory. It is loaded when it is shown. */
+export const OMITTED: { $preview: string; bytes: number } = { $preview: "", bytes: 0 };

@@ -1,4 +1,4 @@
-/** Starts a new run from the trigger of a past one, with its input or an edited one. */
+/** The dialog that replays a run: it starts a new run with the same input, or with an edited one. */
 import { RotateCcw } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useEvent } from "../inbox/use-event.ts";
@@ -13,10 +13,10 @@ import { toastError, toasts } from "../ui/toast.tsx";
 import { isPreview } from "./preview.ts";
 import { eventInput, isDraft } from "./replay.ts";
 import { replayRun } from "./run-actions.ts";
-import type { RunView } from "./run-data.ts";
+import type { RunFields } from "./run-data.ts";
 import { useWholeValue } from "./use-value.ts";
 
-/** Larger inputs are used as they are. */
+/** Larger inputs cannot be edited. */
 const MAX_EDITED_BYTES = 1024 * 1024;
 
 export function ReplayDialog({
@@ -25,7 +25,7 @@ export function ReplayDialog({
   onStarted,
   onClose,
 }: {
-  run: RunView;
+  run: RunFields;
   /** The name of the trigger. */
   trigger: string;
   onStarted: (id: string) => void;
@@ -35,18 +35,18 @@ export function ReplayDialog({
   const [text, setText] = useState<string>();
   const [isStarting, setStarting] = useState(false);
   const shown = text ?? input.text ?? "";
-  const edited = useMemo(() => readObject(shown), [shown]);
+  const parsed = useMemo(() => readObject(shown), [shown]);
   const isEdited = text !== undefined && text !== input.text;
   const start = async () => {
     setStarting(true);
     try {
-      const id = await replayRun(run, isEdited && "value" in edited ? edited.value : undefined);
+      const id = await replayRun(run, isEdited && "value" in parsed ? parsed.value : undefined);
       onClose();
       if (id !== undefined) onStarted(id);
       else
         toasts.add({
           title: "No run started",
-          detail: "The event matches no trigger of the published flow any more.",
+          detail: "The event no longer matches a trigger of the published flow.",
         });
     } catch (error) {
       toastError(error);
@@ -59,7 +59,7 @@ export function ReplayDialog({
       open
       onClose={onClose}
       title="Replay"
-      description={`Starts a new run of ${version} from “${trigger}”. This run stays as it is.`}
+      description={`Starts a new run of ${version} from “${trigger}”. This run does not change.`}
       className="w-[640px]"
       actions={
         <>
@@ -68,7 +68,7 @@ export function ReplayDialog({
             look="primary"
             icon={RotateCcw}
             busy={isStarting}
-            disabled={input.isLoading || (isEdited && "error" in edited)}
+            disabled={input.isLoading || (isEdited && "error" in parsed)}
             onClick={() => void start()}
           >
             {isEdited ? "Replay with this input" : "Replay"}
@@ -82,17 +82,18 @@ export function ReplayDialog({
         <SkeletonRows rows={4} height={28} />
       ) : input.size !== undefined ? (
         <p className="text-ink-2">
-          The input has {bytes(input.size)}, which is too large to edit here. It is used as it is.
+          The input has {bytes(input.size)}, which is too large to edit here. It is replayed
+          unchanged.
         </p>
       ) : (
         <Field
           label="Input"
           hint={
             run.event_id && !isEdited
-              ? "The event of this run. It is replayed as it is, unless you edit it."
-              : "A JSON object: {{ trigger }} in the flow."
+              ? "The event of this run. It is replayed unchanged, unless you edit it."
+              : "A JSON object. The nodes of the flow read it as {{ trigger }}."
           }
-          error={"error" in edited ? edited.error : undefined}
+          error={"error" in parsed ? parsed.error : undefined}
         >
           {(control) => (
             <TextArea
@@ -109,16 +110,16 @@ export function ReplayDialog({
   );
 }
 
-interface Input {
+interface ReplayInput {
   isLoading: boolean;
   error: unknown;
-  /** As JSON; undefined until it is loaded. */
+  /** The input as JSON; undefined until it is loaded, or if it is too large. */
   text: string | undefined;
   /** Set if the input is too large to be edited. */
   size: number | undefined;
 }
 
-function useInput(run: RunView): Input {
+function useInput(run: RunFields): ReplayInput {
   const event = useEvent(run.event_id);
   const preview = isPreview(run.input) ? run.input : undefined;
   const whole = useWholeValue(
@@ -134,7 +135,7 @@ function useInput(run: RunView): Input {
   }, [event.data, value, isTooLarge]);
   const source = run.event_id === null ? whole : event;
   return {
-    // Unlike `isPending`, it is false if nothing has to be loaded.
+    // Unlike `isPending`, `isLoading` is false if nothing has to be loaded.
     isLoading: source.isLoading,
     error: source.error,
     text,

@@ -1,22 +1,22 @@
 import { expect, it } from "vitest";
-import { type PastRun, replayRequest, startedRun } from "./replay.ts";
+import { type ReplayableRun, replayRequest, startedRunId } from "./replay.ts";
 
-const run = (given: Partial<PastRun> = {}): PastRun => ({
+const run = (fields: Partial<ReplayableRun> = {}): ReplayableRun => ({
   id: "r",
   flow_id: "f",
   trigger_node: "ask",
   version: 3,
   event_id: null,
-  ...given,
+  ...fields,
 });
 
-it("starts the trigger again with the input", () =>
+it("starts a run from the same trigger with the input", () =>
   expect(replayRequest(run(), { who: "you" })).toEqual({
     target: "/api/flows/f/runs",
     body: { trigger: "ask", input: { who: "you" } },
   }));
 
-it("replays the event of the run, unless the input was edited", () => {
+it("replays the event of the run, unless there is an edited input", () => {
   expect(replayRequest(run({ event_id: "e" }), undefined)).toEqual({
     target: "/api/events/e/replay",
     body: { flow: "f" },
@@ -27,7 +27,7 @@ it("replays the event of the run, unless the input was edited", () => {
   });
 });
 
-it("runs the draft again if it was a run of the draft", () => {
+it("replays a run of the draft with the draft", () => {
   expect(replayRequest(run({ version: -2 }), {})).toEqual({
     target: "/api/flows/f/runs",
     query: { draft: true },
@@ -39,8 +39,8 @@ it("runs the draft again if it was a run of the draft", () => {
   });
 });
 
-it("knows the new run", () => {
-  expect(startedRun({ id: "n" })).toBe("n");
-  expect(startedRun({ runs: [{ run_id: "m" }] })).toBe("m");
-  expect(startedRun({ runs: [] })).toBeUndefined();
+it("returns the id of the new run, or undefined if none started", () => {
+  expect(startedRunId({ id: "n" })).toBe("n");
+  expect(startedRunId({ runs: [{ run_id: "m" }] })).toBe("m");
+  expect(startedRunId({ runs: [] })).toBeUndefined();
 });

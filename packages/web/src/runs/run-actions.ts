@@ -5,13 +5,13 @@ import type { RunsChanged } from "../api/types.ts";
 import { queryClient } from "../app/query-client.ts";
 import { plural } from "../ui/format.ts";
 import { toastError, toasts } from "../ui/toast.tsx";
-import { type PastRun, replayRequest, startedRun } from "./replay.ts";
-import type { RunView } from "./run-data.ts";
+import { type ReplayableRun, replayRequest, startedRunId } from "./replay.ts";
+import type { RunFields } from "./run-data.ts";
 
-/** The hub accepts so many runs in one request. */
+/** The hub accepts at most this many runs in one request. */
 const MAX_IDS = 100;
-const DONE = { retry: "retried", cancel: "cancelled" } as const;
-const ONLY = {
+const PAST_TENSE = { retry: "retried", cancel: "cancelled" } as const;
+const CONDITIONS = {
   retry: "Only runs that have failed or were cancelled can be retried.",
   cancel: "Only runs that have not ended can be cancelled.",
 } as const;
@@ -24,14 +24,14 @@ export async function changeRuns(
 ): Promise<void> {
   const changed: string[] = [];
   try {
-    for (let at = 0; at < ids.length; at += MAX_IDS) {
-      const part = ids.slice(at, at + MAX_IDS);
-      changed.push(...(await api.post<RunsChanged>("/api/runs/bulk", { ids: part, action })).ids);
+    for (let start = 0; start < ids.length; start += MAX_IDS) {
+      const batch = ids.slice(start, start + MAX_IDS);
+      changed.push(...(await api.post<RunsChanged>("/api/runs/bulk", { ids: batch, action })).ids);
     }
     toasts.add({
       aspect: changed.length > 0 ? "lunar" : "none",
-      title: `${plural(changed.length, "run")} ${DONE[action]}`,
-      ...(changed.length < ids.length && { detail: ONLY[action] }),
+      title: `${plural(changed.length, "run")} ${PAST_TENSE[action]}`,
+      ...(changed.length < ids.length && { detail: CONDITIONS[action] }),
     });
   } catch (error) {
     toastError(error);
@@ -39,35 +39,38 @@ export async function changeRuns(
   refresh();
 }
 
-/** Returns the run as it is afterwards. */
-export const changeRun = (id: string, action: "retry" | "cancel"): Promise<RunView> =>
-  api.post<RunView>(path`/api/runs/${id}/${action}`);
+/** Returns the changed run. */
+export const changeRun = (id: string, action: "retry" | "cancel"): Promise<RunFields> =>
+  api.post<RunFields>(path`/api/runs/${id}/${action}`);
 
-/** Starts a new run. Returns its id; undefined if the event matches no trigger any more. */
-export async function replayRun(run: PastRun, input?: JsonObject): Promise<string | undefined> {
+/** Starts a new run. Returns its id; undefined if the event no longer matches a trigger. */
+export async function replayRun(
+  run: ReplayableRun,
+  input?: JsonObject,
+): Promise<string | undefined> {
   const { target, query, body } = replayRequest(run, input ?? (await inputOf(run)));
-  const response = await api.post<Parameters<typeof startedRun>[0]>(target, body, {
+  const response = await api.post<Parameters<typeof startedRunId>[0]>(target, body, {
     ...(query && { query }),
   });
   refresh();
-  return startedRun(response);
+  return startedRunId(response);
 }
 
 /** The whole input; undefined if the run was started by an event. */
-const inputOf = async ({ id, event_id }: PastRun): Promise<JsonObject | undefined> =>
+const inputOf = async ({ id, event_id }: ReplayableRun): Promise<JsonObject | undefined> =>
   event_id === null
     ? ((await api.get<Json>(path`/api/runs/${id}/input`)) as JsonObject)
     : undefined;
 
-/** Replays one run after the other, so that a mistake does not flood other systems. */
+/** Replays the runs one after the other, to limit the load on the systems that they call. */
 export async function replayRuns(
-  runs: readonly PastRun[],
-  onProgress: (nth: number) => void,
+  runs: readonly ReplayableRun[],
+  onProgress: (position: number) => void,
 ): Promise<void> {
   let started = 0;
   const failures: unknown[] = [];
-  for (const [at, run] of runs.entries()) {
-    onProgress(at + 1);
+  for (const [index, run] of runs.entries()) {
+    onProgress(index + 1);
     await replayRun(run).then(
       (id) => {
         if (id !== undefined) started += 1;
@@ -81,7 +84,7 @@ export async function replayRuns(
       aspect: started > 0 ? "lunar" : "none",
       title: `${plural(started, "run")} started`,
       ...(started < runs.length && {
-        detail: `${plural(runs.length - started, "run")} could not be replayed: the flow was deleted or changed, or nothing matched.`,
+        detail: `${plural(runs.length - started, "run")} could not be replayed: the flow was deleted or changed, or its triggers no longer match the event.`,
       }),
     });
 }

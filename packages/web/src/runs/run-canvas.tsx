@@ -21,20 +21,20 @@ interface Props {
   onChoose: (node: string) => void;
 }
 
-const NOTHING: ReadonlySet<string> = new Set();
+const EMPTY_SET: ReadonlySet<string> = new Set();
 const NO_PROBLEMS = new Map();
-/** A larger flow is not readable as a whole. */
-const MAX_WITHOUT_MAP = 20;
-/** The tiles have taken their places. */
-const DRAW_MS = 50;
+/** A larger flow has a minimap, because it is not readable as a whole. */
+const MAX_NODES_WITHOUT_MINIMAP = 20;
+/** After this time, the tiles have their final positions. */
+const FIT_DELAY_MS = 50;
 const FIT = { padding: 0.12, maxZoom: 1 };
 
 export default function RunCanvas({ graph, ...props }: Props) {
-  const shown = useLaidOut(graph);
-  if (!shown) return <SkeletonRows rows={3} />;
+  const laidOut = useLaidOut(graph);
+  if (!laidOut) return <SkeletonRows rows={3} />;
   return (
     <ReactFlowProvider>
-      <Canvas graph={shown} {...props} />
+      <Canvas graph={laidOut} {...props} />
     </ReactFlowProvider>
   );
 }
@@ -44,13 +44,13 @@ function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
   const isDrawn = useNodesInitialized();
   useEffect(() => {
     if (!isDrawn) return;
-    const timer = setTimeout(() => void view.fitView(FIT), DRAW_MS);
+    const timer = setTimeout(() => void view.fitView(FIT), FIT_DELAY_MS);
     return () => clearTimeout(timer);
   }, [isDrawn, view]);
   const selection = useMemo(
     (): Selection => ({
-      nodes: chosen === undefined ? NOTHING : new Set([chosen]),
-      edges: NOTHING,
+      nodes: chosen === undefined ? EMPTY_SET : new Set([chosen]),
+      edges: EMPTY_SET,
     }),
     [chosen],
   );
@@ -60,7 +60,7 @@ function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
       problems: NO_PROBLEMS,
       states,
       diff: undefined,
-      pinned: NOTHING,
+      pinned: EMPTY_SET,
       onAdd: undefined,
     }),
     [states],
@@ -71,7 +71,7 @@ function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
         aria-label="Flow"
         className={cx(
           "desk h-full min-h-0 min-w-0",
-          graph.nodes.length <= MAX_WITHOUT_MAP && "mapless",
+          graph.nodes.length <= MAX_NODES_WITHOUT_MINIMAP && "mapless",
         )}
       >
         <FlowCanvas
@@ -97,14 +97,14 @@ function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
   );
 }
 
-/** Nodes that have no position get one, as in the editor. Undefined until they have. */
+/** Computes positions for a flow that has none, as the editor does. Returns undefined until they are known. */
 function useLaidOut(graph: Props["graph"]): Graph | undefined {
-  const isStacked = needsLayout(graph);
+  const hasNoPositions = needsLayout(graph);
   const [positions, setPositions] = useState<Record<string, Point>>();
   useEffect(() => {
     let isCurrent = true;
     const place = (to: Record<string, Point>) => isCurrent && setPositions(to);
-    if (isStacked)
+    if (hasNoPositions)
       requestLayout(graph).then(place, (error: unknown) => {
         toastError(error);
         place({});
@@ -112,9 +112,9 @@ function useLaidOut(graph: Props["graph"]): Graph | undefined {
     return () => {
       isCurrent = false;
     };
-  }, [graph, isStacked]);
+  }, [graph, hasNoPositions]);
   return useMemo(() => {
-    if (isStacked && !positions) return undefined;
+    if (hasNoPositions && !positions) return undefined;
     return {
       name: "",
       description: "",
@@ -124,5 +124,5 @@ function useLaidOut(graph: Props["graph"]): Graph | undefined {
         position: positions?.[node.id] ?? node.position,
       })),
     };
-  }, [graph, positions, isStacked]);
+  }, [graph, positions, hasNoPositions]);
 }

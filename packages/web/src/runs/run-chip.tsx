@@ -1,10 +1,10 @@
-/** A run of an event: the flow, and how long it took or why it failed. */
+/** A chip for a run of an event: the flow, and the duration, the status or the error. */
 import type { EventRun } from "../inbox/use-event-runs.ts";
 import { Chip } from "../ui/chip.tsx";
 import { duration } from "../ui/format.ts";
-import { lookOfRun } from "./run-words.ts";
+import { lookOfRun } from "./look-of-run.ts";
 
-/** Of other states, the chip shows how long the run took. */
+/** For other statuses, the chip shows the duration. */
 const NOTES: Partial<Record<EventRun["status"], string>> = {
   queued: "queued",
   held: "held",
@@ -15,7 +15,7 @@ const NOTES: Partial<Record<EventRun["status"], string>> = {
 
 export function RunChip({ run }: { run: EventRun }) {
   const { aspect, icon, label } = lookOfRun(run.status);
-  const took = timeOf(run);
+  const took = runDuration(run);
   const text =
     errorNote(run.error) ?? NOTES[run.status] ?? (took === undefined ? "" : duration(took));
   const name = run.flow_name ?? run.flow_id;
@@ -32,7 +32,7 @@ export function RunChip({ run }: { run: EventRun }) {
   );
 }
 
-/** A failure in one or two words. */
+/** A short description of an error. */
 function errorNote(error: EventRun["error"]): string | undefined {
   if (!error) return undefined;
   const { status } = (error.details ?? {}) as { status?: unknown };
@@ -40,8 +40,8 @@ function errorNote(error: EventRun["error"]): string | undefined {
   return error.code.includes("timeout") ? "timed out" : "failed";
 }
 
-/** How long the run took, or has taken so far. */
-export function timeOf(
+/** The duration in milliseconds, up to now if the run has not ended; undefined if it has not started. */
+export function runDuration(
   { started_at, finished_at }: Pick<EventRun, "started_at" | "finished_at">,
   now = Date.now(),
 ): number | undefined {

@@ -1,45 +1,45 @@
-/** A run and those of its steps that have been loaded, in the order of their numbers. */
+/** A run and the steps that are loaded so far, sorted by their numbers. */
 import type { RunWithSteps } from "../api/types.ts";
 import type { Step } from "../canvas/run-states.ts";
-import { NOT_KEPT } from "./preview.ts";
+import { OMITTED } from "./preview.ts";
 
-export type RunView = Omit<RunWithSteps, "steps" | "next_cursor">;
+export type RunFields = Omit<RunWithSteps, "steps" | "next_cursor">;
 
 export interface RunData {
-  run: RunView;
+  run: RunFields;
   steps: readonly Step[];
   /** The cursor of the next page of steps; null if all pages have been loaded. */
   next: string | null;
 }
 
-export type RunPage = RunView & { steps: Step[]; next_cursor?: string | null };
+export type RunPage = RunFields & { steps: Step[]; next_cursor?: string | null };
 
-/** A message of the live stream: fields of the run that have changed, and steps that have. */
-export type RunChange = Partial<RunView> & { steps?: Step[] };
+/** A message of the live stream: the changed fields of the run, and its new and changed steps. */
+export type RunChange = Partial<RunFields> & { steps?: Step[] };
 
-/** So many steps keep their values. Those of the others are loaded when they are shown. */
-export const MAX_KEPT = 2_000;
+/** Only the first steps keep their values in memory. Values of later steps are loaded when they are shown. */
+export const MAX_STEPS_WITH_VALUES = 2_000;
 
 const ENDED: ReadonlySet<string> = new Set(["succeeded", "failed", "cancelled"]);
-export const isEnded = ({ status }: Pick<RunView, "status">): boolean => ENDED.has(status);
+export const isEnded = ({ status }: Pick<RunFields, "status">): boolean => ENDED.has(status);
 
 const isOpen = ({ status }: Step): boolean => status === "running" || status === "waiting";
 
-/** Reads the run again, or for the first time. Pages that were loaded before stay. */
+/** Adds the first page, which also has the newest fields of the run. Pages that were loaded before stay. */
 export function withPage(before: RunData | undefined, page: RunPage): RunData {
   const { steps, next_cursor = null, ...run } = page;
-  const known = before?.run.id === run.id ? before : undefined;
+  const sameRun = before?.run.id === run.id ? before : undefined;
   return {
     run,
-    steps: mergeInto(known ? stepsIn(known, run) : [], steps),
-    next: known && known.steps.length > steps.length ? known.next : next_cursor,
+    steps: mergeSteps(sameRun ? withoutStaleSteps(sameRun, run) : [], steps),
+    next: sameRun && sameRun.steps.length > steps.length ? sameRun.next : next_cursor,
   };
 }
 
 export const withMoreSteps = (
   before: RunData,
   { items, next_cursor }: { items: readonly Step[]; next_cursor: string | null },
-): RunData => ({ ...before, steps: mergeInto(before.steps, items), next: next_cursor });
+): RunData => ({ ...before, steps: mergeSteps(before.steps, items), next: next_cursor });
 
 export function withChanges(before: RunData, changes: readonly RunChange[]): RunData {
   let { run } = before;
@@ -48,36 +48,36 @@ export function withChanges(before: RunData, changes: readonly RunChange[]): Run
     run = { ...run, ...fields };
     changed.push(...steps);
   }
-  return { ...before, run, steps: mergeInto(stepsIn(before, run), changed) };
+  return { ...before, run, steps: mergeSteps(withoutStaleSteps(before, run), changed) };
 }
 
-/** The hub deletes the skipped steps of a run that is retried: it may take another path. */
-const stepsIn = (before: RunData, run: RunView): readonly Step[] =>
+/** When a run is retried, the hub deletes its skipped steps, because the run may take another branch. */
+const withoutStaleSteps = (before: RunData, run: RunFields): readonly Step[] =>
   isEnded(before.run) && !isEnded(run)
     ? before.steps.filter(({ status }) => status !== "skipped")
     : before.steps;
 
-/** Steps that have changed replace their former selves; others are added in their place. */
-export function mergeInto(before: readonly Step[], changed: readonly Step[]): readonly Step[] {
-  const added = new Map<number, Step>();
+/** Replaces changed steps, and inserts new ones in the order of their numbers. */
+export function mergeSteps(before: readonly Step[], changed: readonly Step[]): readonly Step[] {
+  const newByNumber = new Map<number, Step>();
   let steps: Step[] | undefined;
   for (const step of changed) {
-    const at = findStep(before, step.nth);
-    const known = before[at];
-    if (known === undefined) added.set(step.nth, step);
-    // A response that is older than the last message of the stream.
+    const index = findStep(before, step.nth);
+    const known = before[index];
+    if (known === undefined) newByNumber.set(step.nth, step);
+    // An open state of a step that has ended comes from an outdated response, and is ignored.
     else if (isOpen(known) || !isOpen(step)) {
       steps ??= [...before];
-      steps[at] = keep(step, at);
+      steps[index] = omitValues(step, index);
     }
   }
-  if (added.size === 0) return steps ?? before;
+  if (newByNumber.size === 0) return steps ?? before;
   const last = before.at(-1)?.nth ?? 0;
-  const fresh = [...added.values()].sort(byNumber);
-  const isAppended = (fresh[0]?.nth ?? 0) > last;
-  const all = [...(steps ?? before), ...fresh];
+  const newSteps = [...newByNumber.values()].sort(byNumber);
+  const isAppended = (newSteps[0]?.nth ?? 0) > last;
+  const all = [...(steps ?? before), ...newSteps];
   if (!isAppended) all.sort(byNumber);
-  return before.length + fresh.length <= MAX_KEPT ? all : all.map(keep);
+  return before.length + newSteps.length <= MAX_STEPS_WITH_VALUES ? all : all.map(omitValues);
 }
 
 const byNumber = (a: Step, b: Step): number => a.nth - b.nth;
@@ -96,10 +96,13 @@ export function findStep(steps: readonly Step[], nth: number): number {
 const isLarge = (value: Step["input"]): boolean =>
   typeof value === "object" ? value !== null : typeof value === "string" && value.length > 100;
 
-/** The waits before another attempt are in the output of open and failed steps, which is small. */
-function keep(step: Step, at: number): Step {
-  if (at < MAX_KEPT) return step;
-  const input = isLarge(step.input) ? NOT_KEPT : step.input;
-  const output = step.status === "done" && isLarge(step.output) ? NOT_KEPT : step.output;
+/**
+ * Omits large values of steps after the first ones. Outputs of open and failed steps stay: they are small, and
+ * contain the time of the next attempt (`retryAt`).
+ */
+function omitValues(step: Step, index: number): Step {
+  if (index < MAX_STEPS_WITH_VALUES) return step;
+  const input = isLarge(step.input) ? OMITTED : step.input;
+  const output = step.status === "done" && isLarge(step.output) ? OMITTED : step.output;
   return input === step.input && output === step.output ? step : { ...step, input, output };
 }

@@ -1,4 +1,4 @@
-/** The run itself: why it started, its input, its result. */
+/** The details of a run: why it started, its input, its output and its error. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { TrainTrack } from "lucide-react";
 import type { ReactNode } from "react";
@@ -9,11 +9,11 @@ import { clockMs, day, duration } from "../ui/format.ts";
 import { type Tab, Tabs } from "../ui/tabs.tsx";
 import { ErrorView } from "./error-view.tsx";
 import { EventInput } from "./event-input.tsx";
+import { lookOfRun } from "./look-of-run.ts";
 import { isDraft } from "./replay.ts";
-import { timeOf } from "./run-chip.tsx";
-import { isEnded, type RunView } from "./run-data.ts";
+import { runDuration } from "./run-chip.tsx";
+import { isEnded, type RunFields } from "./run-data.ts";
 import { describeCause } from "./run-filter.ts";
-import { lookOfRun } from "./run-words.ts";
 import { ValueView } from "./value-view.tsx";
 
 export function RunDetail({
@@ -22,7 +22,7 @@ export function RunDetail({
   tab,
   onTab,
 }: {
-  run: RunView;
+  run: RunFields;
   /** The name of the trigger. */
   trigger: string;
   tab: string | undefined;
@@ -42,7 +42,7 @@ export function RunDetail({
       ) : (
         <ValueView
           value={run.input as Json}
-          of={{ run: run.id, nth: 0, field: "input" }}
+          valueKey={{ run: run.id, nth: 0, field: "input" }}
           label="Input"
         />
       ),
@@ -54,7 +54,7 @@ export function RunDetail({
         run.status === "succeeded" ? (
           <ValueView
             value={run.output as Json}
-            of={{ run: run.id, nth: 0, field: "output" }}
+            valueKey={{ run: run.id, nth: 0, field: "output" }}
             label="Output"
           />
         ) : (
@@ -75,7 +75,7 @@ export function RunDetail({
       </div>
       <Tabs
         pills
-        label="About the run"
+        label="Details of the run"
         value={tabs.find(({ value }) => value === tab)?.value ?? "about"}
         onChange={onTab}
         tabs={tabs}
@@ -84,8 +84,8 @@ export function RunDetail({
   );
 }
 
-function Facts({ run, trigger }: { run: RunView; trigger: string }) {
-  const took = isEnded(run) ? timeOf(run) : undefined;
+function Facts({ run, trigger }: { run: RunFields; trigger: string }) {
+  const took = isEnded(run) ? runDuration(run) : undefined;
   const queued = run.started_at && Date.parse(run.started_at) - Date.parse(run.created_at);
   const facts: [string, ReactNode][] = [
     ["Trigger", trigger],
@@ -114,9 +114,9 @@ function Facts({ run, trigger }: { run: RunView; trigger: string }) {
           ] as [string, ReactNode],
         ]
       : []),
-    ["Version", isDraft(run) ? "the draft, as it was then" : `v${run.version}`],
+    ["Version", isDraft(run) ? "the draft at that time" : `v${run.version}`],
     ["Created", `${day(run.created_at)}, ${clockMs(run.created_at)}`],
-    ["Queued for", typeof queued === "number" ? duration(queued) : "not started yet"],
+    ["Queued for", typeof queued === "number" ? duration(queued) : "not started"],
     ...(took === undefined ? [] : [["Took", duration(took)] as [string, ReactNode]]),
     [
       "Id",

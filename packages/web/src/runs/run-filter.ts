@@ -1,16 +1,16 @@
-/** Which runs the list shows. It is part of the address. */
+/** The filter of the list of runs. The URL of the page contains it. */
 import type { Query } from "../api/client.ts";
 import type { RunItem } from "../api/types.ts";
 import { isDraft } from "./replay.ts";
 
 export const RUN_VIEWS = ["all", "active", "succeeded", "failed", "cancelled"] as const;
-export type RunView = (typeof RUN_VIEWS)[number];
+export type RunFilterView = (typeof RUN_VIEWS)[number];
 export const CAUSES = ["tool", "event", "schedule", "api", "flow", "replay"] as const;
 const PERIODS = { "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_000 } as const;
 export type RunPeriod = keyof typeof PERIODS;
 
 export interface RunFilter {
-  view: RunView;
+  view: RunFilterView;
   flow?: string | undefined;
   cause?: string | undefined;
   period?: RunPeriod | undefined;
@@ -47,14 +47,14 @@ export const toRunQuery = ({ view, flow, cause, period }: RunFilter, now: number
 const CAUSE_NAMES: Record<string, string> = {
   tool: "called by an agent",
   event: "started by an event",
-  schedule: "started by its schedule",
-  api: "started over the API",
+  schedule: "started by a schedule",
+  api: "started through the API",
   flow: "called by another flow",
   replay: "replayed",
 };
 export const causeName = (cause: string): string => CAUSE_NAMES[cause] ?? cause;
 
-/** `called by an agent: greet_a_person` */
+/** Returns the cause and the trigger, such as `called by an agent: greet_a_person`. */
 export function describeCause(
   run: Pick<RunItem, "cause" | "version"> & Partial<Pick<RunItem, "trigger_name">>,
 ): string {

@@ -1,4 +1,4 @@
-/** Which runs the list shows: by state, flow, cause and time. */
+/** Controls that filter the list of runs by status, flow, cause and time. */
 import { useQuery } from "@tanstack/react-query";
 import { Clock, Workflow, Zap } from "lucide-react";
 import { api } from "../api/client.ts";
@@ -12,13 +12,13 @@ import {
   causeName,
   RUN_VIEWS,
   type RunFilter,
+  type RunFilterView,
   type RunPeriod,
-  type RunView,
 } from "./run-filter.ts";
 
-const VIEW_NAMES: Record<RunView, string> = {
+const VIEW_NAMES: Record<RunFilterView, string> = {
   all: "All",
-  active: "Under way",
+  active: "Active",
   succeeded: "Done",
   failed: "Failed",
   cancelled: "Cancelled",
@@ -40,7 +40,7 @@ export function RunFilters({
   return (
     <>
       <Segments
-        label="Which runs"
+        label="Status"
         value={filter.view}
         options={RUN_VIEWS.map((value) => ({ value, label: VIEW_NAMES[value] }))}
         onChange={(view) => onChange({ view })}
@@ -101,7 +101,7 @@ function FlowMenu({
       label="Flow"
       trigger={
         <Button icon={Workflow} className="max-w-[220px]">
-          <span className="truncate">{name ?? (flow ? "One flow" : "Any flow")}</span>
+          <span className="truncate">{name ?? (flow ? "Selected flow" : "Any flow")}</span>
         </Button>
       }
       items={[

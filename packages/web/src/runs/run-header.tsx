@@ -1,21 +1,21 @@
-/** The head of a run: which flow, how it went, and what can be done with it. */
+/** The header of a run: its flow, its status, and its actions. */
 import { Ban, PencilRuler, RotateCcw, RotateCw } from "lucide-react";
 import { Link } from "wouter";
 import { Button } from "../ui/button.tsx";
 import { Chip } from "../ui/chip.tsx";
 import { clock, day, duration } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
+import { lookOfRun } from "./look-of-run.ts";
 import { isDraft } from "./replay.ts";
-import { timeOf } from "./run-chip.tsx";
-import { isEnded, type RunView } from "./run-data.ts";
+import { runDuration } from "./run-chip.tsx";
+import { isEnded, type RunFields } from "./run-data.ts";
 import { describeCause } from "./run-filter.ts";
-import { lookOfRun } from "./run-words.ts";
 import { useNow } from "./use-now.ts";
 
 export function RunHeader({
   run,
   flow,
-  isGone,
+  isFlowDeleted,
   isAdmin,
   busy,
   onCancel,
@@ -23,12 +23,11 @@ export function RunHeader({
   onReplay,
   onEdit,
 }: {
-  run: RunView;
+  run: RunFields;
   /** The name of the flow. */
   flow: string;
-  /** The flow was deleted. */
-  isGone: boolean;
-  /** Members cannot change runs, nor open flows. */
+  isFlowDeleted: boolean;
+  /** Members, who are not admins, can neither change runs nor open flows. */
   isAdmin: boolean;
   busy: "cancel" | "retry" | "edit" | undefined;
   onCancel: () => void;
@@ -39,7 +38,7 @@ export function RunHeader({
 }) {
   const now = useNow(!isEnded(run));
   const { aspect, label } = lookOfRun(run.status);
-  const took = timeOf(run, now);
+  const took = runDuration(run, now);
   const version = isDraft(run) ? "draft" : `v${run.version}`;
   return (
     <header className="flex min-h-[60px] flex-none flex-wrap items-center gap-x-3 gap-y-2 border-line border-b bg-page py-2 pr-4 pl-5">
@@ -48,7 +47,7 @@ export function RunHeader({
         <Link href="/runs" className="flex-none font-medium text-ink-3 hover:text-ink">
           Runs /
         </Link>
-        {isGone || !isAdmin ? (
+        {isFlowDeleted || !isAdmin ? (
           <span className="truncate">{flow}</span>
         ) : (
           <Link href={`/flows/${run.flow_id}`} className="truncate hover:underline">
@@ -85,12 +84,12 @@ export function RunHeader({
               Retry
             </Button>
           )}
-          {!isGone && (
+          {!isFlowDeleted && (
             <Button icon={RotateCcw} title="Starts a new run with this input" onClick={onReplay}>
               Replay…
             </Button>
           )}
-          {!isGone && (
+          {!isFlowDeleted && (
             <Button
               look="primary"
               icon={PencilRuler}

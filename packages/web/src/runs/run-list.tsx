@@ -1,4 +1,4 @@
-/** The rows of the list of runs, only those that are visible, and the runs that wait to be shown. */
+/** The list of runs. Only visible rows are rendered. A button shows new runs. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useRef } from "react";
 import { NextPage, useNextPage } from "../app/next-page.tsx";
@@ -12,24 +12,26 @@ import { RunRow } from "./run-row.tsx";
 import type { RunPages } from "./use-runs.ts";
 
 const ROW_PX = 52;
-const AHEAD = 30;
+/** The next page is loaded when the last visible row is this close to the end. */
+const ROWS_AHEAD = 30;
 
 export function RunList({
   list,
   selected,
   current,
   onToggle,
-  isNarrowed,
+  isFiltered,
 }: {
   list: RunPages;
   selected: ReadonlySet<string>;
+  /** The run that the keyboard has moved to. */
   current: string | undefined;
   onToggle: (id: string) => void;
-  isNarrowed: boolean;
+  isFiltered: boolean;
 }) {
   const { items: runs, added, showNew, isPending, error, refetch, hasNextPage } = list;
   const scroller = useRef<HTMLDivElement>(null);
-  // Another function makes the virtualizer measure all rows again.
+  // A stable function: a new one makes the virtualizer measure all rows again.
   const getItemKey = useCallback((index: number) => runs[index]?.id ?? index, [runs]);
   const virtual = useVirtualizer({
     count: runs.length,
@@ -40,8 +42,8 @@ export function RunList({
   });
   const rows = virtual.getVirtualItems();
   const lastShown = rows.at(-1)?.index ?? 0;
-  useNextPage(list, lastShown >= runs.length - AHEAD);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another run is current
+  useNextPage(list, lastShown >= runs.length - ROWS_AHEAD);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only when the current run changes
   useEffect(() => {
     const index = runs.findIndex(({ id }) => id === current);
     if (index >= 0) virtual.scrollToIndex(index);
@@ -49,10 +51,10 @@ export function RunList({
 
   if (error && runs.length === 0)
     return <ErrorState error={error} onRetry={() => void refetch()} />;
-  // A page of a filter can be empty although older runs match.
+  // With a filter, a page can be empty although older runs match.
   if (isPending || (runs.length === 0 && hasNextPage))
     return <SkeletonRows rows={12} height={ROW_PX} />;
-  if (runs.length === 0) return <Empty isNarrowed={isNarrowed} />;
+  if (runs.length === 0) return <Empty isFiltered={isFiltered} />;
   return (
     <>
       <NewPill
@@ -92,9 +94,9 @@ export function RunList({
   );
 }
 
-function Empty({ isNarrowed }: { isNarrowed: boolean }) {
+function Empty({ isFiltered }: { isFiltered: boolean }) {
   const isAdmin = useIsAdmin();
-  if (isNarrowed)
+  if (isFiltered)
     return (
       <EmptyState
         title="No run matches these filters"

@@ -3,7 +3,7 @@ import { sampleGraph } from "../canvas/test-graph.ts";
 import { isTooLarge, MAX_PIN_BYTES, pinnableSteps } from "./run-pins.ts";
 import { step } from "./test-step.ts";
 
-it("pins the newest outputs of nodes with effects, not of triggers, loops or failures", () => {
+it("selects the newest outputs of nodes with side effects, but not of triggers, loops or failures", () => {
   const steps = [
     step(1, "ask"),
     step(2, "fetch", { status: "failed", port: null }),
@@ -16,7 +16,7 @@ it("pins the newest outputs of nodes with effects, not of triggers, loops or fai
   expect(pinnableSteps(sampleGraph(), [step(1, "fetch", { item: "each:0" })])).toEqual([]);
 });
 
-it("leaves out what is too large for the browser", () => {
+it("reports whether the whole output exceeds the size limit of pins", () => {
   expect(isTooLarge({ output: { $preview: "[", bytes: MAX_PIN_BYTES + 1 } })).toBe(true);
   expect(isTooLarge({ output: { $preview: "[", bytes: 20_000 } })).toBe(false);
   expect(isTooLarge({ output: [1] })).toBe(false);

@@ -1,13 +1,13 @@
-/** The outputs of a past run that are pinned in the editor: of nodes that would have an effect again. */
+/** Selects the outputs of a past run to pin in the editor: those of nodes that would repeat a side effect. */
 import type { Graph } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import type { Step } from "../canvas/run-states.ts";
 import { isPreview } from "./preview.ts";
 
-/** Pins are kept in the browser, which has little space. */
+/** Pins are stored in `localStorage`, which has little space. */
 export const MAX_PIN_BYTES = 256 * 1024;
 
-/** Steps whose outputs can be pinned. A pin replaces a whole node, so those inside of loops cannot. */
+/** A pin replaces all executions of a node, so outputs of steps in loops cannot be pinned. */
 export function pinnableSteps(graph: Pick<Graph, "nodes">, steps: readonly Step[]): Step[] {
   const newest = new Map<string, Step>();
   for (const step of steps)

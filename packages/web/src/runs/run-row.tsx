@@ -7,10 +7,10 @@ import { Chip } from "../ui/chip.tsx";
 import { cx } from "../ui/cx.ts";
 import { clock, day, dayMark, duration } from "../ui/format.ts";
 import { SignalHead } from "../ui/signal-head.tsx";
+import { lookOfRun } from "./look-of-run.ts";
 import { isDraft } from "./replay.ts";
-import { timeOf } from "./run-chip.tsx";
+import { runDuration } from "./run-chip.tsx";
 import { describeCause } from "./run-filter.ts";
-import { lookOfRun } from "./run-words.ts";
 import { useNow } from "./use-now.ts";
 
 export const RunRow = memo(function RunRow({
@@ -23,11 +23,12 @@ export const RunRow = memo(function RunRow({
   run: RunItem;
   isCurrent: boolean;
   isSelected: boolean;
+  /** Whether any run is selected. All rows then show their checkboxes. */
   isSelecting: boolean;
   onToggle: (id: string) => void;
 }) {
   const { aspect, label, icon } = lookOfRun(run.status);
-  const took = timeOf(run, useNow(run.finished_at === null));
+  const took = runDuration(run, useNow(run.finished_at === null));
   const otherDay = dayMark(run.created_at);
   const name = run.flow_name ?? "a deleted flow";
   return (

@@ -1,27 +1,27 @@
-/** What can be done with the selected runs. */
+/** The toolbar with the actions for the selected runs. */
 import { Ban, RotateCcw, RotateCw, X } from "lucide-react";
 import { Button, IconButton } from "../ui/button.tsx";
 import { plural } from "../ui/format.ts";
 
 export function RunSelection({
   count,
-  all,
+  total,
   progress,
   onRetry,
   onReplay,
   onCancel,
-  onAll,
+  onSelectAll,
   onClear,
 }: {
   count: number;
-  /** How many runs are loaded. */
-  all: number;
-  /** Set while an action is under way. */
+  /** The number of loaded runs. */
+  total: number;
+  /** The text of the action that is running; undefined if there is none. */
   progress: string | undefined;
   onRetry: () => void;
   onReplay: () => void;
   onCancel: () => void;
-  onAll: () => void;
+  onSelectAll: () => void;
   onClear: () => void;
 }) {
   const isBusy = progress !== undefined;
@@ -56,9 +56,9 @@ export function RunSelection({
         Cancel
       </Button>
       <span className="flex-1" />
-      {count < all && (
-        <Button size="small" look="ghost" disabled={isBusy} onClick={onAll}>
-          Select all {all}
+      {count < total && (
+        <Button size="small" look="ghost" disabled={isBusy} onClick={onSelectAll}>
+          Select all {total}
         </Button>
       )}
       <IconButton

@@ -1,4 +1,4 @@
-/** A run: its flow with the state of each node, its steps over time, and what the chosen step did. */
+/** A run: its flow with the state of each node, its steps over time, and the details of the chosen step. */
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useLocation, useSearch } from "wouter";
 import { isStatus } from "../api/problem.ts";
@@ -19,9 +19,10 @@ import { findStep, isEnded, type RunData } from "./run-data.ts";
 import { RunDetail } from "./run-detail.tsx";
 import { RunHeader } from "./run-header.tsx";
 import { StepDetail } from "./step-detail.tsx";
+import { isPart } from "./step-names.ts";
 import type { LoadedRun } from "./use-run-data.ts";
 import { useFlow, useRunGraph } from "./use-run-graph.ts";
-import { culpritOf, newestOf } from "./waterfall.ts";
+import { failedStepOf, newestStepOf } from "./waterfall.ts";
 import { Waterfall } from "./waterfall-view.tsx";
 
 const RunCanvas = lazy(() => import("./run-canvas.tsx"));
@@ -29,12 +30,12 @@ const RunCanvas = lazy(() => import("./run-canvas.tsx"));
 export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) {
   const { run, steps } = data;
   const [, navigate] = useLocation();
-  // Members see what a run did, but not its flow.
+  // Members see the steps of a run, but not its flow.
   const isAdmin = useIsAdmin();
   const graph = useRunGraph(run, isAdmin);
   const flow = useFlow(run.flow_id, isAdmin);
-  const isGone = isStatus(flow.error, 404);
-  const name = flow.data?.name ?? (isGone ? "a deleted flow" : "a flow");
+  const isFlowDeleted = isStatus(flow.error, 404);
+  const name = flow.data?.name ?? (isFlowDeleted ? "a deleted flow" : "a flow");
   usePageTitle(`Run of ${name}`);
   const nodes = useMemo(
     () => new Map((graph.data?.nodes ?? []).map((node) => [node.id, node])),
@@ -48,34 +49,34 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
   const step = steps[findStep(steps, chosen)];
   const trigger = nodes.get(run.trigger_node)?.name ?? run.trigger_node;
 
-  const during = async (what: NonNullable<typeof busy>, work: () => Promise<void>) => {
-    setBusy(what);
+  const showBusy = async (action: NonNullable<typeof busy>, work: () => Promise<void>) => {
+    setBusy(action);
     await work().catch(toastError);
     setBusy(undefined);
   };
   const change = (action: "cancel" | "retry") =>
-    void during(action, async () => {
+    void showBusy(action, async () => {
       const changed = await changeRun(run.id, action);
       loaded.apply(changed);
       if (action === "cancel" && !isEnded(changed))
         toasts.add({ aspect: "lunar", title: "The run is being cancelled" });
     });
   const edit = () =>
-    void during("edit", async () => {
+    void showBusy("edit", async () => {
       if (!graph.data) return;
       const state = await prepareEditor(run, graph.data, steps);
       navigate(`/flows/${run.flow_id}`, { state });
     });
   const move = (by: number) => {
-    const shown = steps.filter(({ item }) => !item.includes("#"));
-    const at = step ? shown.findLastIndex(({ nth }) => nth <= chosen) : -1;
-    choose(shown[Math.min(shown.length - 1, at + by)]?.nth ?? 0);
+    const wholeSteps = steps.filter((each) => !isPart(each));
+    const index = step ? wholeSteps.findLastIndex(({ nth }) => nth <= chosen) : -1;
+    choose(wholeSteps[Math.min(wholeSteps.length - 1, index + by)]?.nth ?? 0);
   };
   useKeys({
     j: () => move(1),
     k: () => move(-1),
     escape: () => choose(0),
-    r: () => isAdmin && !isGone && setReplaying(true),
+    r: () => isAdmin && !isFlowDeleted && setReplaying(true),
   });
 
   return (
@@ -83,7 +84,7 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
       <RunHeader
         run={run}
         flow={name}
-        isGone={isGone}
+        isFlowDeleted={isFlowDeleted}
         isAdmin={isAdmin}
         busy={busy}
         onCancel={() => change("cancel")}
@@ -100,12 +101,13 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
                   graph={graph.data}
                   states={states}
                   chosen={step?.node_id}
-                  onChoose={(node) => choose(newestOf(steps, node)?.nth ?? 0)}
+                  onChoose={(node) => choose(newestStepOf(steps, node)?.nth ?? 0)}
                 />
               </Suspense>
             ) : isStatus(graph.error, 404) ? (
-              <EmptyState title="The flow of this run is gone">
-                It was deleted, or this version is no longer stored. The steps are still here.
+              <EmptyState title="The flow of this run is not available">
+                It was deleted, or this version is no longer stored. The steps of the run are still
+                stored.
               </EmptyState>
             ) : graph.error ? (
               <ErrorState error={graph.error} onRetry={() => void graph.refetch()} />
@@ -117,7 +119,7 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
         <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)_480px] max-[1100px]:grid-cols-1 max-[1100px]:grid-rows-2">
           <div className="flex min-h-0 min-w-0 flex-col pt-2">
             <Waterfall run={run} steps={steps} nodes={nodes} chosen={chosen} onChoose={choose}>
-              <Rest data={data} rest={loaded.rest} />
+              <RemainingSteps data={data} remaining={loaded.remaining} />
             </Waterfall>
           </div>
           <aside
@@ -153,27 +155,33 @@ export function RunView({ loaded, data }: { loaded: LoadedRun; data: RunData }) 
   );
 }
 
-/** The step that is shown is part of the address. Until one is chosen, it is the one that failed. */
+/** The URL contains the number of the chosen step. Without it, the step that failed is chosen. */
 function useChosen({ run, steps }: RunData): [number, (nth: number) => void] {
   const search = useSearch();
   const [location, navigate] = useLocation();
-  const wanted = new URLSearchParams(search).get("step");
-  const culprit = useMemo(() => culpritOf(run, steps), [run, steps]);
+  const stepParam = new URLSearchParams(search).get("step");
+  const failedStep = useMemo(() => failedStepOf(run, steps), [run, steps]);
   const choose = (nth: number) => navigate(`${location}?step=${nth}`, { replace: true });
-  return [wanted === null ? (culprit ?? 0) : Number(wanted), choose];
+  return [stepParam === null ? (failedStep ?? 0) : Number(stepParam), choose];
 }
 
-/** What is not shown above: steps to come, and steps that are not loaded. */
-function Rest({ data: { run, steps, next }, rest }: { data: RunData; rest: LoadedRun["rest"] }) {
+/** Why there are no steps, or a button that loads more. */
+function RemainingSteps({
+  data: { run, steps, next },
+  remaining,
+}: {
+  data: RunData;
+  remaining: LoadedRun["remaining"];
+}) {
   if (steps.length === 0)
     return <p className="px-5 py-3 type-meta text-ink-2">{NO_STEPS[run.status]}</p>;
   if (next === null) return null;
-  if (rest.error) return <ErrorState error={rest.error} onRetry={rest.load} />;
+  if (remaining.error) return <ErrorState error={remaining.error} onRetry={remaining.load} />;
   return (
     <div className="flex items-center gap-3 px-5 py-2 type-meta text-ink-2" role="status">
       {plural(steps.length, "step")} loaded
-      {rest.isPaused ? (
-        <Button size="small" onClick={rest.load}>
+      {remaining.isPaused ? (
+        <Button size="small" onClick={remaining.load}>
           Load more steps
         </Button>
       ) : (

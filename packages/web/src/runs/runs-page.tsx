@@ -1,4 +1,4 @@
-/** All runs: filters, live states, retry, replay and cancel of many. */
+/** The list of runs with filters, and with actions for selected runs. */
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation, useSearch } from "wouter";
 import { useIsAdmin } from "../app/session.ts";
@@ -23,7 +23,7 @@ export default function RunsPage() {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [current, setCurrent] = useState<string>();
   const [progress, setProgress] = useState<string>();
-  // Always the same function, so that only the row that changes is drawn again.
+  // A stable function, so that only the row that changes is rendered again.
   const toggle = useCallback(
     (id: string) =>
       setSelected((ids) => {
@@ -34,33 +34,34 @@ export default function RunsPage() {
     [],
   );
   const clear = () => setSelected(new Set());
-  const during = async (what: string, work: Promise<void>) => {
-    setProgress(what);
+  const showProgress = async (text: string, work: Promise<void>) => {
+    setProgress(text);
     await work;
     setProgress(undefined);
     clear();
     list.refresh();
   };
-  // A run that has left the list is not selected any more.
-  const chosen = items.filter(({ id }) => selected.has(id));
-  const change = (action: "retry" | "cancel", what: string) =>
-    void during(
-      what,
+  // Without runs that have left the list.
+  const selectedRuns = items.filter(({ id }) => selected.has(id));
+  const change = (action: "retry" | "cancel", text: string) =>
+    void showProgress(
+      text,
       changeRuns(
-        chosen.map(({ id }) => id),
+        selectedRuns.map(({ id }) => id),
         action,
       ),
     );
   const replay = () => {
-    const onProgress = (nth: number) => setProgress(`Starting run ${nth} of ${chosen.length}`);
-    void during("Starting runs", replayRuns(chosen, onProgress));
+    const onProgress = (position: number) =>
+      setProgress(`Starting run ${position} of ${selectedRuns.length}`);
+    void showProgress("Starting runs", replayRuns(selectedRuns, onProgress));
   };
   const move = (step: number) => {
-    const at = items.findIndex(({ id }) => id === current);
-    setCurrent(items[at < 0 ? 0 : Math.max(0, Math.min(items.length - 1, at + step))]?.id);
+    const index = items.findIndex(({ id }) => id === current);
+    setCurrent(items[index < 0 ? 0 : Math.max(0, Math.min(items.length - 1, index + step))]?.id);
   };
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another list has another selection
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of the filter clears the selection
   useEffect(() => {
     clear();
     setCurrent(undefined);
@@ -89,21 +90,21 @@ export default function RunsPage() {
           selected={selected}
           current={current}
           onToggle={toggle}
-          isNarrowed={search !== ""}
+          isFiltered={search !== ""}
         />
         <p className="sr-only" role="status">
           {list.added > 0 ? `${plural(list.added, "new run")}. Press N to show them.` : ""}
         </p>
       </section>
-      {isAdmin && chosen.length > 0 && (
+      {isAdmin && selectedRuns.length > 0 && (
         <RunSelection
-          count={chosen.length}
-          all={items.length}
+          count={selectedRuns.length}
+          total={items.length}
           progress={progress}
           onRetry={() => change("retry", "Retrying runs")}
           onReplay={replay}
           onCancel={() => change("cancel", "Cancelling runs")}
-          onAll={() => setSelected(new Set(items.map(({ id }) => id)))}
+          onSelectAll={() => setSelected(new Set(items.map(({ id }) => id)))}
           onClear={clear}
         />
       )}

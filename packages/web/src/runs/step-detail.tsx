@@ -1,4 +1,4 @@
-/** What one step of a run did: its values, its error, its attempts, its log. */
+/** The details of one step: its output, input, error, attempts and log. */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { ReactNode } from "react";
 import type { FlowNode } from "../canvas/graph.ts";
@@ -12,7 +12,7 @@ import { ConversationView } from "./conversation-view.tsx";
 import { ErrorView } from "./error-view.tsx";
 import { EventInput } from "./event-input.tsx";
 import { LogView } from "./log-view.tsx";
-import { iterationText, ordinal, partText } from "./step-names.ts";
+import { isPart, iterationText, ordinal, partText } from "./step-names.ts";
 import { ValueView } from "./value-view.tsx";
 import { attemptsOf, partsOf, retryAt } from "./waterfall.ts";
 
@@ -28,7 +28,7 @@ export function StepDetail({
   actions,
 }: {
   run: string;
-  /** The event that the step has received: the output of the trigger is not stored twice. */
+  /** The id of the event that is the output of the trigger; undefined for other steps. */
   event: string | undefined;
   step: Step;
   steps: readonly Step[];
@@ -36,24 +36,24 @@ export function StepDetail({
   tab: string | undefined;
   onTab: (tab: string) => void;
   onChoose: (nth: number) => void;
-  /** What can be done with the step. */
+  /** Buttons for the step. */
   actions?: ReactNode;
 }) {
   const attempts = attemptsOf(steps, step);
   const parts = partsOf(steps, step);
-  const isPart = step.item.includes("#");
+  const isStepPart = isPart(step);
   const Icon = iconOf(node?.type ?? "");
   const { aspect, label } = signalOfStep(step.status);
   const took = durationOf(step);
   const facts = [
-    // The next attempt is recorded when it ends.
+    // A planned or running retry has no record yet.
     (attempts.length > 1 || retryAt(step) !== undefined) && `${ordinal(step.attempt)} try`,
     iterationText(step),
     clockMs(step.started_at),
     took !== undefined && step.status !== "skipped" && duration(took),
   ];
   const tabs: Tab[] = [
-    ...(parts.length > 0 && !isPart
+    ...(parts.length > 0 && !isStepPart
       ? [
           {
             value: "conversation",
@@ -100,7 +100,7 @@ export function StepDetail({
         <Icon className="icon" aria-hidden />
         <h2 className="min-w-0 truncate type-strong" title={name}>
           {name}
-          {isPart && <span className="font-[450] text-ink-3"> {partText(step)}</span>}
+          {isStepPart && <span className="font-[450] text-ink-3"> {partText(step)}</span>}
         </h2>
         <Chip tone={aspect} words>
           {label}
@@ -112,7 +112,7 @@ export function StepDetail({
       </p>
       <Tabs
         pills
-        label="What the step did"
+        label="Details of the step"
         value={tabs.find(({ value }) => value === tab)?.value ?? tabs[0]?.value ?? ""}
         onChange={onTab}
         tabs={tabs}
@@ -124,13 +124,13 @@ export function StepDetail({
 function StepValue({ run, step, field }: { run: string; step: Step; field: "input" | "output" }) {
   if (step.status === "skipped")
     return (
-      <p className="py-3 text-ink-3">The run did not come this way, so the step was skipped.</p>
+      <p className="py-3 text-ink-3">The run took another branch, so this step was skipped.</p>
     );
   if (field === "output" && step.status !== "done")
     return (
       <p className="py-3 text-ink-3">
         {step.finished_at === null
-          ? "There is no output yet: the step is still under way."
+          ? "There is no output yet: the step has not ended."
           : "There is no output: the step failed."}
       </p>
     );
@@ -139,7 +139,7 @@ function StepValue({ run, step, field }: { run: string; step: Step; field: "inpu
   return (
     <ValueView
       value={step[field] as Json}
-      of={{ run, nth: step.nth, field }}
+      valueKey={{ run, nth: step.nth, field }}
       label={field === "input" ? "Input" : "Output"}
     />
   );

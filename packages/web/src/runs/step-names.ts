@@ -1,14 +1,17 @@
-/** What the parts of a step record are called: iterations, attempts, parts. */
+/** Keys and names of iterations, attempts and parts of steps. */
 import { partOf } from "@signalbox/rules/flows/step-part.ts";
 import type { Step } from "../canvas/run-states.ts";
 
-type Named = Pick<Step, "node_id" | "item">;
+type StepId = Pick<Step, "node_id" | "item">;
 
-/** The iteration of the enclosing loops, without the name of a part. */
+/** Whether the record belongs to a part of a step, such as a turn of an agent. */
+export const isPart = ({ item }: Pick<Step, "item">): boolean => partOf(item) !== undefined;
+
+/** The iterations of the enclosing loops, without the name of a part. */
 export const iterationOf = ({ item }: Pick<Step, "item">): string => item.split("#", 1)[0] ?? "";
 
-/** The same for all attempts at a step, and for its parts. */
-export const stepKey = (step: Named): string => `${step.node_id}\n${iterationOf(step)}`;
+/** All attempts of a step, and their parts, have the same key. */
+export const stepKey = (step: StepId): string => `${step.node_id}\n${iterationOf(step)}`;
 
 /** `item 3`, in nested loops `item 3.1`; empty outside of loops. */
 export function iterationText(step: Pick<Step, "item">): string {
@@ -18,7 +21,7 @@ export function iterationText(step: Pick<Step, "item">): string {
   return `item ${numbers.join(".")}`;
 }
 
-/** `turn 1`, `tool 1.2`, `prompt`; undefined if the step is not a part of another one. */
+/** `turn 1`, `tool 1.2`, `prompt`; undefined if the record is not a part of a step. */
 export function partText({ item }: Pick<Step, "item">): string | undefined {
   const [name, ...numbers] = partOf(item)?.split("-") ?? [];
   return name && [name, numbers.join(".")].filter(Boolean).join(" ");

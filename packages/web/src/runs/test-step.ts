@@ -1,4 +1,4 @@
-/** A step for tests, at milliseconds of one second. */
+/** Builds steps for tests. `from` and `to` are milliseconds after a fixed time; `to: null` means still running. */
 import type { Step } from "../canvas/run-states.ts";
 
 export const timeAt = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();

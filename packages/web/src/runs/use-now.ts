@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 
 const TICK_MS = 500;
 
-/** The time, which goes on only while something is under way. */
+/** The current time. It is updated only while `isRunning` is true. */
 export function useNow(isRunning: boolean): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

@@ -15,12 +15,12 @@ import {
   withPage,
 } from "./run-data.ts";
 
-/** So many steps are loaded without being asked for. */
+/** This many steps are loaded automatically. The user can load more. */
 const AUTO_STEPS = 10_000;
-/** Messages within this time are drawn together. */
-const DRAW_MS = 100;
+/** Messages that arrive within this time cause one render. */
+const BATCH_MS = 100;
 
-/** The component must have the id as its key. */
+/** The component must have the id as its `key`, because this hook does not reset its state for another id. */
 export function useRunData(id: string) {
   const [data, setData] = useState<RunData>();
   const query = useQuery({
@@ -36,7 +36,7 @@ export function useRunData(id: string) {
     (...changes: RunChange[]) => setData((before) => before && withChanges(before, changes)),
     [],
   );
-  const waiting = useRef<RunChange[]>([]);
+  const pendingChanges = useRef<RunChange[]>([]);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
   const isFollowed = data !== undefined && !isEnded(data.run);
@@ -44,17 +44,17 @@ export function useRunData(id: string) {
     if (kind !== "run_step") return;
     const { run, ...change } = data as RunChange & { run: string };
     if (run !== id) return;
-    waiting.current.push(change);
+    pendingChanges.current.push(change);
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
-      apply(...waiting.current.splice(0));
-    }, DRAW_MS);
+      apply(...pendingChanges.current.splice(0));
+    }, BATCH_MS);
   });
 
   const [limit, setLimit] = useState(AUTO_STEPS);
   const next = data?.next ?? null;
   const isPaused = next !== null && (data?.steps.length ?? 0) >= limit;
-  const more = useQuery({
+  const nextPage = useQuery({
     queryKey: ["run-steps", id, next],
     queryFn: ({ signal }) =>
       api.get<Page<Step>>(path`/api/runs/${id}/steps`, { cursor: next }, signal),
@@ -63,23 +63,23 @@ export function useRunData(id: string) {
     gcTime: 0,
   });
   useEffect(() => {
-    const page = more.data;
+    const page = nextPage.data;
     if (page) setData((before) => (before?.next === next ? withMoreSteps(before, page) : before));
-  }, [more.data, next]);
+  }, [nextPage.data, next]);
 
   return {
     data,
     error: data ? null : query.error,
     refetch: query.refetch,
-    /** Takes over what a request has returned. */
+    /** Applies the run that a request has returned. */
     apply,
     /** The steps that are not loaded yet. */
-    rest: {
-      isLoading: more.isFetching,
+    remaining: {
+      isLoading: nextPage.isFetching,
       isPaused,
-      error: more.error,
+      error: nextPage.error,
       load: () => {
-        if (more.error) void more.refetch();
+        if (nextPage.error) void nextPage.refetch();
         else setLimit((before) => before + AUTO_STEPS);
       },
     },

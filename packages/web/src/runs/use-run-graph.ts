@@ -1,12 +1,12 @@
-/** The flow of a run: as it was when the run started, and as it is now. */
+/** Loads the flow of a run: the version of the run, and the flow as it is now. */
 import { useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
 import type { Flow } from "../api/types.ts";
 import { useVersion } from "../canvas/use-published.ts";
-import type { RunView } from "./run-data.ts";
+import type { RunFields } from "./run-data.ts";
 
 export const useRunGraph = (
-  { flow_id, version }: Pick<RunView, "flow_id" | "version">,
+  { flow_id, version }: Pick<RunFields, "flow_id" | "version">,
   enabled: boolean,
 ) => useVersion({ id: flow_id, version }, enabled);
 

@@ -1,11 +1,11 @@
-/** The list of runs. */
+/** Loads the list of runs, and keeps it up to date. */
 import { useEffect } from "react";
 import { api } from "../api/client.ts";
 import type { Page, RunItem } from "../api/types.ts";
 import { PAGE_SIZE, usePagedList } from "../app/use-paged-list.ts";
 import { type RunFilter, toRunQuery, writeRunFilter } from "./run-filter.ts";
 
-/** The hub announces the end of a run, but not that it was started or waits. */
+/** The live stream reports the end of a run, but not its start or its waits, so the list polls too. */
 const REFRESH_MS = 5_000;
 
 export function useRuns(filter: RunFilter) {
@@ -22,7 +22,7 @@ export function useRuns(filter: RunFilter) {
     topic: "changes",
     concerns: ({ kind, data }) =>
       kind === "change" && ["events", "runs"].includes((data as { topic: string }).topic),
-    // A run that is retried has not failed any more, and one that ends is not under way.
+    // The status of a run can change, so that it no longer matches the filter.
     isSynced: true,
   });
   const { refresh } = list;

@@ -1,13 +1,13 @@
-/** The values of runs and steps that are too large for the page: in parts, or as a whole. */
+/** Loads large values, of which runs and steps have only a preview: in chunks, or as a whole. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { api, path } from "../api/client.ts";
-import { nextRange, PART_BYTES, type ValuePart } from "./value-parts.ts";
+import { CHUNK_BYTES, nextRange, type ValueChunk } from "./value-chunks.ts";
 
-/** The value of a step, or of the run itself. */
+/** Identifies a value of a run or of one of its steps. */
 export interface ValueKey {
   run: string;
-  /** 0: the run itself. */
+  /** The number of the step; 0 for the run itself. */
   nth: number;
   field: "input" | "output";
 }
@@ -18,23 +18,23 @@ export const valuePath = ({ run, nth, field }: ValueKey): string =>
     : path`/api/runs/${run}/steps/${String(nth)}/${field}`;
 
 /** Values of steps that have ended never change. */
-const FIXED = { staleTime: Number.POSITIVE_INFINITY, gcTime: 60_000 };
+const NEVER_STALE = { staleTime: Number.POSITIVE_INFINITY, gcTime: 60_000 };
 
-export const useWholeValue = (key: ValueKey, isWanted: boolean) =>
+export const useWholeValue = (key: ValueKey, isEnabled: boolean) =>
   useQuery({
     queryKey: ["run-value", key.run, key.nth, key.field],
     queryFn: ({ signal }) => api.get<Json>(valuePath(key), undefined, signal),
-    enabled: isWanted,
-    ...FIXED,
+    enabled: isEnabled,
+    ...NEVER_STALE,
   });
 
-export const useValueParts = (key: ValueKey, isWanted: boolean) =>
+export const useValueChunks = (key: ValueKey, isEnabled: boolean) =>
   useInfiniteQuery({
-    queryKey: ["run-value", key.run, key.nth, key.field, "parts"],
-    queryFn: ({ pageParam, signal }): Promise<ValuePart> =>
+    queryKey: ["run-value", key.run, key.nth, key.field, "chunks"],
+    queryFn: ({ pageParam, signal }): Promise<ValueChunk> =>
       api.bytes(valuePath(key), pageParam, signal),
-    initialPageParam: [0, PART_BYTES - 1] as readonly [number, number],
-    getNextPageParam: (_, parts) => nextRange(parts),
-    enabled: isWanted,
-    ...FIXED,
+    initialPageParam: [0, CHUNK_BYTES - 1] as readonly [number, number],
+    getNextPageParam: (_, chunks) => nextRange(chunks),
+    enabled: isEnabled,
+    ...NEVER_STALE,
   });

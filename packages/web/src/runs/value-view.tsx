@@ -1,4 +1,4 @@
-/** A value as a tree. Of a large one, the beginning as text, and the rest on demand. */
+/** Shows a value as a tree. A large value is shown as text at first, and loaded on demand. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { Download } from "lucide-react";
 import { useMemo, useState } from "react";
@@ -9,13 +9,21 @@ import { bytes } from "../ui/format.ts";
 import { JsonTree } from "../ui/json-tree/json-tree.tsx";
 import { SkeletonRows } from "../ui/skeleton.tsx";
 import { isPreview, type Preview } from "./preview.ts";
-import { useValueParts, useWholeValue, type ValueKey, valuePath } from "./use-value.ts";
-import { joinText, joinValue, loadedBytes, MAX_TREE_BYTES } from "./value-parts.ts";
+import { useValueChunks, useWholeValue, type ValueKey, valuePath } from "./use-value.ts";
+import { joinText, joinValue, loadedBytes, MAX_TREE_BYTES } from "./value-chunks.ts";
 
-export function ValueView({ value, of, label }: { value: Json; of: ValueKey; label: string }) {
+export function ValueView({
+  value,
+  valueKey,
+  label,
+}: {
+  value: Json;
+  valueKey: ValueKey;
+  label: string;
+}) {
   if (!isPreview(value)) return <Tree value={value} label={label} />;
-  // Another value starts again at its beginning.
-  return <LargeValue key={valuePath(of)} preview={value} of={of} label={label} />;
+  // The key resets the state for another value.
+  return <LargeValue key={valuePath(valueKey)} preview={value} valueKey={valueKey} label={label} />;
 }
 
 const Tree = ({ value, label }: { value: Json; label: string }) => (
@@ -24,29 +32,37 @@ const Tree = ({ value, label }: { value: Json; label: string }) => (
   </div>
 );
 
-function LargeValue({ preview, of, label }: { preview: Preview; of: ValueKey; label: string }) {
-  const isUnknown = preview.bytes === 0;
-  const [isMoreWanted, setMoreWanted] = useState(isUnknown);
-  const [isWholeWanted, setWholeWanted] = useState(false);
-  const parts = useValueParts(of, isMoreWanted);
-  const whole = useWholeValue(of, isWholeWanted);
-  const loaded = useMemo(() => parts.data?.pages ?? [], [parts.data]);
+function LargeValue({
+  preview,
+  valueKey,
+  label,
+}: {
+  preview: Preview;
+  valueKey: ValueKey;
+  label: string;
+}) {
+  const isOmitted = preview.bytes === 0;
+  const [shouldLoadChunks, setShouldLoadChunks] = useState(isOmitted);
+  const [shouldLoadWhole, setShouldLoadWhole] = useState(false);
+  const chunks = useValueChunks(valueKey, shouldLoadChunks);
+  const whole = useWholeValue(valueKey, shouldLoadWhole);
+  const loaded = useMemo(() => chunks.data?.pages ?? [], [chunks.data]);
   const complete = useMemo(() => joinValue(loaded), [loaded]);
-  const error = parts.error ?? whole.error;
+  const error = chunks.error ?? whole.error;
   if (whole.data !== undefined) return <Tree value={whole.data} label={label} />;
   if (complete) return <Tree value={complete.value} label={label} />;
   if (error)
     return (
       <ErrorState
         error={error}
-        onRetry={() => void (isWholeWanted ? whole.refetch() : parts.refetch())}
+        onRetry={() => void (shouldLoadWhole ? whole.refetch() : chunks.refetch())}
       />
     );
-  if (isUnknown && loaded.length === 0) return <SkeletonRows rows={4} height={24} />;
+  if (isOmitted && loaded.length === 0) return <SkeletonRows rows={4} height={24} />;
   const size = loaded[0]?.size ?? preview.bytes;
   const text = loaded.length > 0 ? joinText(loaded) : preview.$preview;
   const shown = loaded.length > 0 ? loadedBytes(loaded) : preview.$preview.length;
-  const hasMore = loaded.length === 0 || parts.hasNextPage;
+  const hasMore = loaded.length === 0 || chunks.hasNextPage;
   return (
     <div className="flex flex-col gap-2 pt-2 pb-4">
       <div className="flex flex-wrap items-center gap-2">
@@ -56,21 +72,23 @@ function LargeValue({ preview, of, label }: { preview: Preview; of: ValueKey; la
         {hasMore && (
           <Button
             size="small"
-            busy={parts.isFetching}
-            onClick={() => (isMoreWanted ? void parts.fetchNextPage() : setMoreWanted(true))}
+            busy={chunks.isFetching}
+            onClick={() =>
+              shouldLoadChunks ? void chunks.fetchNextPage() : setShouldLoadChunks(true)
+            }
           >
             Load more
           </Button>
         )}
         {size <= MAX_TREE_BYTES && (
-          <Button size="small" busy={whole.isFetching} onClick={() => setWholeWanted(true)}>
+          <Button size="small" busy={whole.isFetching} onClick={() => setShouldLoadWhole(true)}>
             Load all {bytes(size)}
           </Button>
         )}
         <a
           className="btn small square"
-          href={fileUrl(valuePath(of))}
-          download={`${fileName(of)}.json`}
+          href={fileUrl(valuePath(valueKey))}
+          download={`${fileName(valueKey)}.json`}
           title="Download"
           aria-label={`Download all ${bytes(size)}`}
         >
@@ -80,7 +98,7 @@ function LargeValue({ preview, of, label }: { preview: Preview; of: ValueKey; la
       <section
         // biome-ignore lint/a11y/noNoninteractiveTabindex: long text must be scrollable by keyboard
         tabIndex={0}
-        aria-label={`${label}, its beginning`}
+        aria-label={`Beginning of ${label}`}
         className="rounded-tile border border-line bg-sunk p-3"
       >
         <pre className="wrap-anywhere whitespace-pre-wrap type-code">{text}</pre>

@@ -1,4 +1,4 @@
-/** The steps of a run over time. Rows are virtual, since a run can have many thousand steps. */
+/** The steps of a run over time. Only visible rows are rendered, because a run can have thousands of steps. */
 import "./waterfall.css";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { TrainTrack } from "lucide-react";
@@ -8,25 +8,25 @@ import { iconOf } from "../canvas/node-icon.tsx";
 import { type Step, signalOfStep } from "../canvas/run-states.ts";
 import { cx } from "../ui/cx.ts";
 import { duration } from "../ui/format.ts";
-import { isEnded, type RunView } from "./run-data.ts";
-import { lookOfRun } from "./run-words.ts";
+import { lookOfRun } from "./look-of-run.ts";
+import { isEnded, type RunFields } from "./run-data.ts";
 import { iterationText, ordinal, partText } from "./step-names.ts";
 import { useNow } from "./use-now.ts";
 import {
   barOf,
-  type FallRow,
   rowsOf,
   type Span,
   spanOf,
   type TimedRun,
   ticksOf,
+  type WaterfallRow,
 } from "./waterfall.ts";
 
 export type Nodes = ReadonlyMap<string, FlowNode>;
 
 const ROW_PX = 26;
-/** Rows that show the step or run of another row. */
-const UNCHOSEN: ReadonlySet<FallRow["kind"]> = new Set(["wait", "queue", "next"]);
+/** These rows belong to the step or run of another row, which is highlighted instead. */
+const NEVER_HIGHLIGHTED: ReadonlySet<WaterfallRow["kind"]> = new Set(["wait", "queue", "next"]);
 
 export function Waterfall({
   run,
@@ -42,18 +42,23 @@ export function Waterfall({
   /** The number of a step; 0 for the run itself. */
   chosen: number | undefined;
   onChoose: (nth: number) => void;
-  /** Below the rows. */
+  /** Shown below the rows. */
   children?: ReactNode;
 }) {
   const now = useNow(!isEnded(run));
-  const open = useMemo(() => steps.find(({ nth }) => nth === chosen), [steps, chosen]);
+  const chosenStep = useMemo(() => steps.find(({ nth }) => nth === chosen), [steps, chosen]);
   const rows = useMemo(
-    () => rowsOf(run, steps, { isWait: (node) => nodes.get(node)?.type === "Wait", open, now }),
-    [run, steps, nodes, open, now],
+    () =>
+      rowsOf(run, steps, {
+        isWaitNode: (node) => nodes.get(node)?.type === "Wait",
+        expandedStep: chosenStep,
+        now,
+      }),
+    [run, steps, nodes, chosenStep, now],
   );
   const span = useMemo(() => spanOf(rows, now), [rows, now]);
   const scroller = useRef<HTMLDivElement>(null);
-  // Another function makes the virtualizer measure all rows again.
+  // A stable function: a new one makes the virtualizer measure all rows again.
   const getItemKey = useCallback((index: number) => rows[index]?.key ?? index, [rows]);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -62,11 +67,11 @@ export function Waterfall({
     getItemKey,
     overscan: 12,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another row is chosen, or loaded
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls only when another step is chosen, or when the chosen step is loaded
   useEffect(() => {
     const index = rows.findIndex(({ nth, kind }) => nth === chosen && kind !== "wait");
     if (index > 0) virtual.scrollToIndex(index);
-  }, [chosen, open === undefined]);
+  }, [chosen, chosenStep === undefined]);
   return (
     <section aria-label="Steps over time" className="flex min-h-0 min-w-0 flex-1 flex-col">
       <Axis span={span} />
@@ -86,9 +91,9 @@ export function Waterfall({
                     run={run}
                     node={row.step && nodes.get(row.step.node_id)}
                     span={span}
-                    // Rows that have ended are drawn again only if the scale changes.
+                    // A row that has ended is rendered again only if the scale changes.
                     now={row.to ?? now}
-                    isChosen={row.nth === chosen && !UNCHOSEN.has(row.kind)}
+                    isChosen={row.nth === chosen && !NEVER_HIGHLIGHTED.has(row.kind)}
                     onChoose={onChoose}
                   />
                 </li>
@@ -103,14 +108,14 @@ export function Waterfall({
 }
 
 function Axis({ span }: { span: Span }) {
-  const whole = span.to - span.from;
+  const total = span.to - span.from;
   return (
     <div className="fall-row head" aria-hidden>
       <span />
       <div className="fall-bar">
         {ticksOf(span).map((tick) => (
-          <span key={tick} style={{ left: `${(100 * tick) / whole}%` }}>
-            {tickText(tick, whole)}
+          <span key={tick} style={{ left: `${(100 * tick) / total}%` }}>
+            {tickText(tick, total)}
           </span>
         ))}
       </div>
@@ -119,10 +124,10 @@ function Axis({ span }: { span: Span }) {
   );
 }
 
-/** All marks of one axis have the same unit below a minute. */
-function tickText(ms: number, whole: number): string {
+/** Below a minute, all ticks of an axis have the same unit. */
+function tickText(ms: number, total: number): string {
   if (ms === 0) return "0";
-  return whole >= 1_000 && ms < 60_000 ? `${ms / 1_000} s` : duration(ms);
+  return total >= 1_000 && ms < 60_000 ? `${ms / 1_000} s` : duration(ms);
 }
 
 const Row = memo(function Row({
@@ -134,8 +139,8 @@ const Row = memo(function Row({
   isChosen,
   onChoose,
 }: {
-  row: FallRow;
-  run: Pick<RunView, "status">;
+  row: WaterfallRow;
+  run: Pick<RunFields, "status">;
   node: FlowNode | undefined;
   span: Span;
   now: number;
@@ -183,13 +188,13 @@ const Row = memo(function Row({
   );
 });
 
-/** The colour of a bar, in words. */
-function labelOf({ kind, step }: FallRow, { status }: Pick<RunView, "status">): string {
+/** Describes the colour of a bar for screen readers. */
+function labelOf({ kind, step }: WaterfallRow, { status }: Pick<RunFields, "status">): string {
   if (kind === "wait" || kind === "queue") return "waits";
   return step ? signalOfStep(step.status).label : lookOfRun(status).label;
 }
 
-const RUN_BARS: Record<RunView["status"], string> = {
+const RUN_BARS: Record<RunFields["status"], string> = {
   queued: "wait",
   held: "wait",
   running: "running",
@@ -203,7 +208,7 @@ function RowName({
   row: { kind, step, isRetried },
   node,
 }: {
-  row: FallRow;
+  row: WaterfallRow;
   node: FlowNode | undefined;
 }) {
   if (kind === "run")
@@ -220,20 +225,20 @@ function RowName({
   const Icon = iconOf(node?.type ?? "");
   const name = partText(step) ?? node?.name ?? step.node_id;
   const isPart = kind === "part";
-  const more = [isRetried && ordinal(step.attempt), !isPart && iterationText(step)];
+  const details = [isRetried && ordinal(step.attempt), !isPart && iterationText(step)];
   return (
     <>
       {!isPart && <Icon className="icon text-ink-2" aria-hidden />}
       <span className={cx("truncate", isPart ? "text-ink-2" : "font-[560] text-ink")} title={name}>
         {name}
       </span>
-      <span className="flex-none text-ink-3">{more.filter(Boolean).join(" · ")}</span>
+      <span className="flex-none text-ink-3">{details.filter(Boolean).join(" · ")}</span>
     </>
   );
 }
 
-/** Beside the bar: what went wrong, or where the run went on. */
-function textOf({ kind, step }: FallRow, { status }: Pick<RunView, "status">): string {
+/** The text beside the bar: the error, or the port at which the run continued. */
+function textOf({ kind, step }: WaterfallRow, { status }: Pick<RunFields, "status">): string {
   if (kind === "run") return lookOfRun(status).label;
   if (kind === "queue" || kind === "wait" || !step) return "";
   if (step.error) return step.error.message;

@@ -3,8 +3,8 @@ import { step, timeAt } from "./test-step.ts";
 import {
   attemptsOf,
   barOf,
-  culpritOf,
-  newestOf,
+  failedStepOf,
+  newestStepOf,
   partsOf,
   rowsOf,
   spanOf,
@@ -12,14 +12,15 @@ import {
   ticksOf,
 } from "./waterfall.ts";
 
-const run = (given: Partial<TimedRun> = {}): TimedRun => ({
+const run = (fields: Partial<TimedRun> = {}): TimedRun => ({
   status: "succeeded",
   created_at: timeAt(0),
   started_at: timeAt(1),
   finished_at: timeAt(1_000),
-  ...given,
+  ...fields,
 });
 const failed = { status: "failed", port: null } as const;
+/** The kind, step number, start and end of each row, in milliseconds after `timeAt(0)`, and whether it waits. */
 const shape = (rows: ReturnType<typeof rowsOf>) =>
   rows.map(({ kind, nth, from, to, isWait }) => [
     kind,
@@ -29,14 +30,14 @@ const shape = (rows: ReturnType<typeof rowsOf>) =>
     isWait,
   ]);
 
-describe("the rows", () => {
-  it("are the run and its steps", () =>
+describe("rowsOf", () => {
+  it("returns rows for the run and its steps", () =>
     expect(shape(rowsOf(run(), [step(1, "a", { from: 1, to: 3 })]))).toEqual([
       ["run", 0, 1, 1_000, false],
       ["step", 1, 1, 3, false],
     ]));
 
-  it("show how long the run was queued, also if it still is", () => {
+  it("adds a row for the time in the queue, even if the run is still queued", () => {
     expect(shape(rowsOf(run({ started_at: timeAt(400) }), []))[1]).toEqual([
       "queue",
       0,
@@ -51,7 +52,7 @@ describe("the rows", () => {
     ]);
   });
 
-  it("show every attempt, and the wait before the next one", () => {
+  it("adds a row for every attempt, and for the wait before the next one", () => {
     const steps = [
       step(1, "a", { ...failed, from: 1, to: 10, output: { retry_at: 100 } }),
       step(2, "b", { from: 1, to: 5 }),
@@ -67,13 +68,13 @@ describe("the rows", () => {
     expect(rows.map(({ isRetried }) => isRetried)).toEqual([false, true, false, true, true]);
   });
 
-  it("show a wait for an attempt that is due only while the run goes on", () => {
+  it("adds a wait for a planned attempt, and the attempt when it is due, only while the run is active", () => {
     const retry_at = Date.parse(timeAt(9_000));
     const steps = [step(1, "a", { ...failed, from: 1, to: 10, output: { retry_at } })];
     const waiting = run({ status: "waiting", finished_at: null });
     const at = (ms: number) => ({ now: Date.parse(timeAt(ms)) });
     expect(shape(rowsOf(waiting, steps, at(20))).slice(2)).toEqual([["wait", 1, 10, null, true]]);
-    // The next attempt is recorded when it ends.
+    // The hub records the next attempt only when it ends.
     const rows = rowsOf(waiting, steps, at(9_001));
     expect(shape(rows).slice(2)).toEqual([
       ["wait", 1, 10, 9_000, true],
@@ -83,7 +84,7 @@ describe("the rows", () => {
     expect(rowsOf(run({ status: "cancelled" }), steps)).toHaveLength(2);
   });
 
-  it("do not mix the iterations of a loop", () => {
+  it("does not treat the iterations of a loop as attempts of one step", () => {
     const steps = [
       step(1, "a", { ...failed, item: "each:0", from: 1, to: 10 }),
       step(2, "a", { item: "each:1", from: 20, to: 30 }),
@@ -91,36 +92,36 @@ describe("the rows", () => {
     expect(rowsOf(run(), steps).map(({ kind }) => kind)).toEqual(["run", "step", "step"]);
   });
 
-  it("mark steps that wait, and nodes that do nothing else", () => {
+  it("marks waiting steps, and steps of nodes that only wait, as waits", () => {
     const steps = [
       step(1, "nap", { from: 1, to: 500 }),
       step(2, "poll", { from: 1, to: null, status: "waiting" }),
     ];
-    const rows = rowsOf(run(), steps, { isWait: (node) => node === "nap" });
+    const rows = rowsOf(run(), steps, { isWaitNode: (node) => node === "nap" });
     expect(rows.map(({ isWait }) => isWait)).toEqual([false, true, true]);
   });
 
-  it("contain the parts of the open step only", () => {
+  it("adds rows for the parts of the expanded step only", () => {
     const steps = [
       step(1, "agent"),
       step(2, "agent", { item: "#turn-1" }),
       step(3, "other", { item: "#turn-1" }),
     ];
     expect(rowsOf(run(), steps)).toHaveLength(2);
-    const rows = rowsOf(run(), steps, { open: { node_id: "agent", item: "" } });
+    const rows = rowsOf(run(), steps, { expandedStep: { node_id: "agent", item: "" } });
     expect(rows.map(({ kind, nth }) => `${kind} ${nth}`)).toEqual(["run 0", "step 1", "part 2"]);
   });
 });
 
 describe("the time scale", () => {
   const at = Date.parse(timeAt(0));
-  it("reaches from the first start to the last end, or to now", () => {
+  it("spans from the first start to the last end, or to now if a row has not ended", () => {
     const rows = rowsOf(run({ created_at: timeAt(-50) }), [step(1, "a", { from: 1, to: null })]);
     expect(spanOf(rows, at + 3_000)).toEqual({ from: at - 50, to: at + 3_000 });
     expect(spanOf([], 7)).toEqual({ from: 7, to: 8 });
   });
 
-  it("puts bars in proportion, and never outside", () => {
+  it("places bars in proportion to the span, and never outside of it", () => {
     const span = { from: at, to: at + 1_000 };
     expect(barOf({ from: at + 250, to: at + 500 }, span, at)).toEqual({
       left: 25,
@@ -143,26 +144,26 @@ describe("the time scale", () => {
     [1_640, [0, 500, 1_000, 1_500]],
     [90_000, [0, 30_000, 60_000, 90_000]],
     [26 * 3_600_000, [0, 6, 12, 18, 24].map((hours) => hours * 3_600_000)],
-  ])("has few, round marks for %d ms", (to, ticks) =>
+  ])("has few ticks at round times for %d ms", (to, ticks) =>
     expect(ticksOf({ from: 0, to })).toEqual(ticks),
   );
 });
 
-describe("which steps belong together", () => {
+describe("lookups of steps", () => {
   const steps = [
     step(1, "a", failed),
     step(2, "a", { ...failed, attempt: 2 }),
     step(3, "a", { item: "#turn-1", status: "failed" }),
     step(4, "b"),
   ];
-  it("the last failed step of the node in the error of the run is the culprit", () => {
+  it("failedStepOf returns the last failed step of the node that the error of the run names", () => {
     const error = { code: "x", message: "x", node_id: "a" };
-    expect(culpritOf({ status: "failed", error }, steps)).toBe(2);
-    expect(culpritOf({ status: "succeeded", error: null }, steps)).toBeUndefined();
+    expect(failedStepOf({ status: "failed", error }, steps)).toBe(2);
+    expect(failedStepOf({ status: "succeeded", error: null }, steps)).toBeUndefined();
   });
-  it("attempts, parts, and the newest step of a node", () => {
+  it("attemptsOf, partsOf and newestStepOf return the steps of one node", () => {
     expect(attemptsOf(steps, { node_id: "a", item: "" }).map(({ nth }) => nth)).toEqual([1, 2]);
     expect(partsOf(steps, { node_id: "a", item: "" }).map(({ nth }) => nth)).toEqual([3]);
-    expect(newestOf(steps, "a")?.nth).toBe(2);
+    expect(newestStepOf(steps, "a")?.nth).toBe(2);
   });
 });

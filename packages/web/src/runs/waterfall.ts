@@ -1,85 +1,94 @@
-/** The steps of a run over time: one row for each attempt, each wait and the time in the queue. */
+/**
+ * Computes the rows of a waterfall chart: the run, its time in the queue, each attempt of a step, and each
+ * wait between attempts.
+ */
 import type { Step } from "../canvas/run-states.ts";
-import { isEnded, type RunView } from "./run-data.ts";
-import { iterationOf, stepKey } from "./step-names.ts";
+import { isEnded, type RunFields } from "./run-data.ts";
+import { isPart, iterationOf, stepKey } from "./step-names.ts";
 
-export interface FallRow {
+export interface WaterfallRow {
   key: string;
-  /** `next`: an attempt under way, which is recorded when it ends. */
+  /** `next` is a running attempt. The hub records it only when it ends. */
   kind: "run" | "queue" | "step" | "wait" | "part" | "next";
   /** The number of the step that the row belongs to; 0 for the run itself. */
   nth: number;
   step: Step | undefined;
-  /** In milliseconds since 1970; `to` is null as long as it goes on. */
+  /** Unix times in milliseconds; `to` is null if the row has not ended. */
   from: number;
   to: number | null;
-  /** Nothing is executed in this time. */
+  /** Whether the run only waits during this time. */
   isWait: boolean;
-  /** A step has several attempts, so the row says which one it is. */
+  /** Whether the step has several attempts. The row then shows the number of its attempt. */
   isRetried: boolean;
 }
 
-export type TimedRun = Pick<RunView, "status" | "created_at" | "started_at" | "finished_at">;
+export type TimedRun = Pick<RunFields, "status" | "created_at" | "started_at" | "finished_at">;
 
-/** A run that starts within this time is not worth a row of its own. */
+/** A shorter time in the queue has no row. */
 const MIN_QUEUE_MS = 10;
 
-interface FallOptions {
-  /** Whether the node only waits. */
-  isWait?: (node: string) => boolean;
-  /** The step whose parts are shown too. */
-  open?: Pick<Step, "node_id" | "item"> | undefined;
-  /** In milliseconds since 1970. */
+interface RowOptions {
+  /** Whether the node does nothing but wait. */
+  isWaitNode?: (node: string) => boolean;
+  /** The step whose parts have rows too. */
+  expandedStep?: Pick<Step, "node_id" | "item"> | undefined;
+  /** A Unix time in milliseconds. */
   now?: number;
 }
 
 export function rowsOf(
   run: TimedRun,
   steps: readonly Step[],
-  { isWait = () => false, open, now = Date.now() }: FallOptions = {},
-): FallRow[] {
-  const newest = new Map<string, Step>();
-  for (const step of steps) if (!isPart(step)) newest.set(stepKey(step), step);
+  { isWaitNode = () => false, expandedStep, now = Date.now() }: RowOptions = {},
+): WaterfallRow[] {
+  const newestAttempts = new Map<string, Step>();
+  for (const step of steps) if (!isPart(step)) newestAttempts.set(stepKey(step), step);
   const rows = runRows(run);
-  const before = new Map<string, Step>();
-  const openKey = open && stepKey(open);
+  const previousAttempts = new Map<string, Step>();
+  const expandedKey = expandedStep && stepKey(expandedStep);
   for (const step of steps) {
     const key = stepKey(step);
     if (isPart(step)) {
-      if (key === openKey) rows.push(stepRow("part", step, { isRetried: step.attempt > 1 }));
+      if (key === expandedKey) rows.push(stepRow("part", step, { isRetried: step.attempt > 1 }));
       continue;
     }
-    const former = before.get(key);
-    if (former && former.attempt < step.attempt) rows.push(...waitRow(former, step));
-    before.set(key, step);
-    const last = newest.get(key);
-    const retry = last === step && !isEnded(run) ? retryAt(step) : undefined;
+    const previous = previousAttempts.get(key);
+    if (previous && previous.attempt < step.attempt) rows.push(...waitRows(previous, step));
+    previousAttempts.set(key, step);
+    const isNewest = newestAttempts.get(key) === step;
+    const dueAt = isNewest && !isEnded(run) ? retryAt(step) : undefined;
     rows.push(
       stepRow("step", step, {
-        isWait: step.status === "waiting" || isWait(step.node_id),
-        isRetried: step.attempt > 1 || last !== step || retry !== undefined,
+        isWait: step.status === "waiting" || isWaitNode(step.node_id),
+        isRetried: step.attempt > 1 || !isNewest || dueAt !== undefined,
       }),
     );
-    if (retry !== undefined) rows.push(...nextRows(step, retry, now));
+    if (dueAt !== undefined) rows.push(...nextRows(step, dueAt, now));
   }
   return rows;
 }
 
-const isPart = ({ item }: Step): boolean => item.includes("#");
-const at = (time: string | null): number | null => (time === null ? null : Date.parse(time));
+const parseTime = (time: string | null): number | null => (time === null ? null : Date.parse(time));
 
-function runRows(run: TimedRun): FallRow[] {
+function runRows(run: TimedRun): WaterfallRow[] {
   const created = Date.parse(run.created_at);
-  const started = at(run.started_at);
-  const finished = at(run.finished_at);
-  const blank = { nth: 0, step: undefined, isRetried: false };
-  const rows: FallRow[] = [
-    { ...blank, key: "run", kind: "run", from: started ?? created, to: finished, isWait: false },
+  const started = parseTime(run.started_at);
+  const finished = parseTime(run.finished_at);
+  const sharedFields = { nth: 0, step: undefined, isRetried: false };
+  const rows: WaterfallRow[] = [
+    {
+      ...sharedFields,
+      key: "run",
+      kind: "run",
+      from: started ?? created,
+      to: finished,
+      isWait: false,
+    },
   ];
   const queuedUntil = started ?? finished;
   if (queuedUntil === null || queuedUntil - created >= MIN_QUEUE_MS)
     rows.push({
-      ...blank,
+      ...sharedFields,
       key: "queue",
       kind: "queue",
       from: created,
@@ -92,21 +101,21 @@ function runRows(run: TimedRun): FallRow[] {
 const stepRow = (
   kind: "step" | "part" | "next",
   step: Step,
-  given: { isWait?: boolean; isRetried: boolean },
-): FallRow => ({
+  flags: { isWait?: boolean; isRetried: boolean },
+): WaterfallRow => ({
   key: String(step.nth),
   kind,
   nth: step.nth,
   step,
   from: Date.parse(step.started_at),
-  to: at(step.finished_at),
+  to: parseTime(step.finished_at),
   isWait: false,
-  ...given,
+  ...flags,
 });
 
 /** The wait before the next attempt and, as soon as it is due, the attempt itself. */
-function nextRows(failed: Step, dueAt: number, now: number): FallRow[] {
-  if (now < dueAt) return waitRow(failed, undefined);
+function nextRows(failed: Step, dueAt: number, now: number): WaterfallRow[] {
+  if (now < dueAt) return waitRows(failed, undefined);
   const next: Step = {
     ...failed,
     attempt: failed.attempt + 1,
@@ -117,20 +126,20 @@ function nextRows(failed: Step, dueAt: number, now: number): FallRow[] {
     finished_at: null,
   };
   const row = stepRow("next", next, { isRetried: true });
-  return [...waitRow(failed, next), { ...row, key: `next-${failed.nth}` }];
+  return [...waitRows(failed, next), { ...row, key: `next-${failed.nth}` }];
 }
 
-/** The wait between two attempts; without `next`, it goes on. */
-function waitRow(former: Step, next: Step | undefined): FallRow[] {
-  const from = at(former.finished_at);
+/** The wait between two attempts. Without `next`, the wait has not ended. */
+function waitRows(previous: Step, next: Step | undefined): WaterfallRow[] {
+  const from = parseTime(previous.finished_at);
   const to = next ? Date.parse(next.started_at) : null;
   if (from === null || (to !== null && to <= from)) return [];
   return [
     {
-      key: `wait-${former.nth}`,
+      key: `wait-${previous.nth}`,
       kind: "wait",
-      nth: next?.nth ?? former.nth,
-      step: former,
+      nth: next?.nth ?? previous.nth,
+      step: previous,
       from,
       to,
       isWait: true,
@@ -139,20 +148,20 @@ function waitRow(former: Step, next: Step | undefined): FallRow[] {
   ];
 }
 
-/** When the next attempt at a failed step is due. */
+/** Returns when the next attempt of a failed step is due; undefined if none is planned. */
 export function retryAt({ status, output }: Pick<Step, "status" | "output">): number | undefined {
   if (status !== "failed" || typeof output !== "object" || output === null) return undefined;
   const { retry_at } = output as { retry_at?: unknown };
   return typeof retry_at === "number" ? retry_at : undefined;
 }
 
-/** The time that the waterfall shows. */
+/** The time range that the waterfall shows, as Unix times in milliseconds. */
 export interface Span {
   from: number;
   to: number;
 }
 
-export function spanOf(rows: readonly FallRow[], now: number): Span {
+export function spanOf(rows: readonly WaterfallRow[], now: number): Span {
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const row of rows) {
     from = Math.min(from, row.from);
@@ -162,28 +171,32 @@ export function spanOf(rows: readonly FallRow[], now: number): Span {
 }
 
 export interface Bar {
-  /** In percent of the span. */
+  /** The left edge and the width, in percent of the span. */
   left: number;
   width: number;
   ms: number;
-  /** On which side of the bar there is space for a text. */
+  /** The side of the bar that has space for a text; undefined if neither side has. */
   side: "after" | "before" | undefined;
 }
 
-/** A text needs about so much of the width. */
-const TEXT_SHARE = 34;
+/** A text needs about this much of the width. */
+const TEXT_PERCENT = 34;
 
-export function barOf({ from, to }: Pick<FallRow, "from" | "to">, span: Span, now: number): Bar {
-  const whole = span.to - span.from;
+export function barOf(
+  { from, to }: Pick<WaterfallRow, "from" | "to">,
+  span: Span,
+  now: number,
+): Bar {
+  const total = span.to - span.from;
   const ms = Math.max(0, (to ?? now) - from);
-  const left = Math.min(100, (100 * (from - span.from)) / whole);
-  const width = Math.min(100 - left, (100 * ms) / whole);
+  const left = Math.min(100, (100 * (from - span.from)) / total);
+  const width = Math.min(100 - left, (100 * ms) / total);
   const right = 100 - left - width;
   return {
     left,
     width,
     ms,
-    side: right >= TEXT_SHARE ? "after" : left >= TEXT_SHARE ? "before" : undefined,
+    side: right >= TEXT_PERCENT ? "after" : left >= TEXT_PERCENT ? "before" : undefined,
   };
 }
 
@@ -200,18 +213,18 @@ const TICK_STEPS: readonly number[] = [
   ...[1, 2, 5, 10, 30, 100, 365].map((count) => count * DAY),
 ];
 
-/** Round times below the span, in milliseconds after its start. */
+/** Returns round times for the axis, in milliseconds after the start of the span. */
 export function ticksOf({ from, to }: Span): number[] {
-  const whole = to - from;
-  const step = TICK_STEPS.find((each) => whole / each <= MAX_TICKS) ?? whole;
+  const total = to - from;
+  const step = TICK_STEPS.find((each) => total / each <= MAX_TICKS) ?? total;
   const ticks: number[] = [];
-  for (let tick = 0; tick <= whole; tick += step) ticks.push(tick);
+  for (let tick = 0; tick <= total; tick += step) ticks.push(tick);
   return ticks;
 }
 
-/** The step because of which the run failed. */
-export function culpritOf(
-  { status, error }: Pick<RunView, "status" | "error">,
+/** Returns the number of the step whose failure ended the run. */
+export function failedStepOf(
+  { status, error }: Pick<RunFields, "status" | "error">,
   steps: readonly Step[],
 ): number | undefined {
   if (status !== "failed" || !error?.node_id) return undefined;
@@ -220,14 +233,14 @@ export function culpritOf(
   )?.nth;
 }
 
-/** All attempts at the same step, oldest first. */
+/** All attempts of the same step, oldest first. */
 export const attemptsOf = (
   steps: readonly Step[],
   { node_id, item }: Pick<Step, "node_id" | "item">,
 ): Step[] => steps.filter((step) => step.node_id === node_id && step.item === item);
 
-/** The newest step of a node that is not a part of another one. */
-export const newestOf = (steps: readonly Step[], node: string): Step | undefined =>
+/** The newest step of a node. Parts of steps do not count. */
+export const newestStepOf = (steps: readonly Step[], node: string): Step | undefined =>
   steps.findLast((step) => step.node_id === node && !isPart(step));
 
 /** The parts of one step, oldest first. */

@@ -2,6 +2,7 @@ import { Ban, Check, Hourglass, LoaderCircle, type LucideIcon, Pause, X } from "
 import type { RunItem } from "../api/types.ts";
 import type { Aspect } from "../ui/signal-head.tsx";
 
+/** The signal colour, label and icon of each status. */
 const LOOKS: Record<RunItem["status"], { aspect: Aspect; label: string; icon: LucideIcon }> = {
   queued: { aspect: "lunar", label: "queued", icon: Hourglass },
   held: { aspect: "amber", label: "held until others end", icon: Pause },

@@ -1,4 +1,4 @@
-/** The output of a step as a pin, loaded first if the page has only its beginning. */
+/** Returns the output of a step as a pin. If the step has only a preview, the whole output is loaded. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { api } from "../api/client.ts";
 import type { Pin } from "../canvas/pins.ts";
@@ -6,7 +6,7 @@ import type { Step } from "../canvas/run-states.ts";
 import { isPreview } from "./preview.ts";
 import { valuePath } from "./use-value.ts";
 
-export async function pinOutput(run: string, { nth, output, port }: Step): Promise<Pin> {
+export async function loadPin(run: string, { nth, output, port }: Step): Promise<Pin> {
   const whole = isPreview(output)
     ? await api.get<Json>(valuePath({ run, nth, field: "output" }))
     : (output as Json);
