@@ -9,6 +9,7 @@ import { NodeIcon } from "../canvas/node-icon.tsx";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import type { DraftRun } from "../canvas/use-run.ts";
 import { loadPin } from "../runs/load-pin.ts";
+import { newestDoneStep } from "../runs/run-pins.ts";
 import { formFieldsOf, triggerKindOf } from "../triggers/trigger-kind.ts";
 import { TriggerSection } from "../triggers/trigger-section.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
@@ -92,11 +93,9 @@ export function NodePanel({
   };
   const startPin = async () => {
     const { run } = draftRun;
-    const lastStep = run?.steps.findLast(
-      ({ node_id, status }) => node_id === node.id && status === "done",
-    );
+    const lastStep = run && newestDoneStep(run.steps, node.id);
     try {
-      draftRun.pin(node.id, run && lastStep ? await loadPin(run.id, lastStep) : { output: {} });
+      draftRun.pin(node.id, lastStep ? await loadPin(run.id, lastStep) : { output: {} });
     } catch (error) {
       toastError(error);
     }

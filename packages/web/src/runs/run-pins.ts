@@ -3,6 +3,7 @@ import type { Graph } from "../canvas/graph.ts";
 import { definitionOf } from "../canvas/node-kinds.ts";
 import type { Step } from "../canvas/run-states.ts";
 import { isPreview } from "./preview.ts";
+import { isPart } from "./step-names.ts";
 
 /** Pins are stored in `localStorage`, which has little space. */
 export const MAX_PIN_BYTES = 256 * 1024;
@@ -19,6 +20,10 @@ export function pinnableSteps(graph: Pick<Graph, "nodes">, steps: readonly Step[
     return step && isUseful ? [step] : [];
   });
 }
+
+/** The newest step whose output a pin of the node can start with. Parts of steps do not count. */
+export const newestDoneStep = (steps: readonly Step[], node: string): Step | undefined =>
+  steps.findLast((step) => step.node_id === node && step.status === "done" && !isPart(step));
 
 export const isTooLarge = ({ output }: Pick<Step, "output">): boolean =>
   isPreview(output) && output.bytes > MAX_PIN_BYTES;
