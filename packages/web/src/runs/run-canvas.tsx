@@ -97,14 +97,14 @@ function Canvas({ graph, states, chosen, onChoose }: Props & { graph: Graph }) {
   );
 }
 
-/** Computes positions for a flow that has none, as the editor does. Returns undefined until they are known. */
+/** Lays out a flow without a layout, as the editor does. Returns undefined until the positions are known. */
 function useLaidOut(graph: Props["graph"]): Graph | undefined {
-  const hasNoPositions = needsLayout(graph);
+  const isMissingLayout = needsLayout(graph);
   const [positions, setPositions] = useState<Record<string, Point>>();
   useEffect(() => {
     let isCurrent = true;
     const place = (to: Record<string, Point>) => isCurrent && setPositions(to);
-    if (hasNoPositions)
+    if (isMissingLayout)
       requestLayout(graph).then(place, (error: unknown) => {
         toastError(error);
         place({});
@@ -112,9 +112,9 @@ function useLaidOut(graph: Props["graph"]): Graph | undefined {
     return () => {
       isCurrent = false;
     };
-  }, [graph, hasNoPositions]);
+  }, [graph, isMissingLayout]);
   return useMemo(() => {
-    if (hasNoPositions && !positions) return undefined;
+    if (isMissingLayout && !positions) return undefined;
     return {
       name: "",
       description: "",
@@ -124,5 +124,5 @@ function useLaidOut(graph: Props["graph"]): Graph | undefined {
         position: positions?.[node.id] ?? node.position,
       })),
     };
-  }, [graph, positions, hasNoPositions]);
+  }, [graph, positions, isMissingLayout]);
 }
