@@ -37,7 +37,8 @@ export function RunDock({
   const { aspect, label } = lookOfRun(run.status);
   const node = chosen === undefined ? undefined : nodes.get(chosen);
   const stepsOfNode = run.steps.filter(({ node_id }) => node_id === chosen);
-  const step = stepsOfNode.find((each) => each.nth === nth) ?? newestStepOf(stepsOfNode, chosen ?? "");
+  const step =
+    stepsOfNode.find((each) => each.nth === nth) ?? newestStepOf(stepsOfNode, chosen ?? "");
   return (
     <section
       aria-label="Run of the draft"
